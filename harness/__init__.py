@@ -1,0 +1,1 @@
+"""The harness asks retrievers, judges their rankings, and reports."""

@@ -1,0 +1,1 @@
+"""Retrievers answer queries; they know nothing of judgments or measures."""

@@ -1,0 +1,1 @@
+"""Encoders turn texts into vectors: one file each."""

@@ -1,0 +1,79 @@
+"""Everything that can go wrong, as one family.
+
+HarnessError                 one message for people: what is wrong, where, what to do
+├── InputError               the user's input or environment (exit code 2); carries every problem found
+├── BackendError             a model, API or store failed for good (exit code 3)
+│   └── OverBudget           the next request would spend more than --max-cost allows
+└── NotShown                 a gate or a reproduction did not hold (exit code 1)
+
+Any other exception is a defect of this program and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+
+class Problem(NamedTuple):
+    """One thing wrong with the input.
+
+    `where` is a file with its line, or a key; `remedy` says what to do, and may be empty.
+    """
+
+    where: str
+    what: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}" + (f" ({self.remedy})" if self.remedy else "")
+
+
+class HarnessError(Exception):
+    """A failure with a message that a person can act on."""
+
+    exit_code = 3
+
+
+class InputError(HarnessError):
+    """The user's input or environment is at fault: every problem that was found, in order."""
+
+    exit_code = 2
+
+    def __init__(self, problems: str | Problem | Sequence[Problem]) -> None:
+        if isinstance(problems, str):
+            self.problems: tuple[Problem, ...] = ()
+            message = problems
+        else:
+            self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
+            message = "\n".join(map(str, self.problems))
+        super().__init__(message)
+
+
+class BackendError(HarnessError):
+    """A model, an API or a store failed and trying again would not help."""
+
+
+class OverBudget(BackendError):
+    """The next request would spend more than the run may."""
+
+
+class NotShown(HarnessError):
+    """A gate or a reproduction was not shown to hold."""
+
+    exit_code = 1
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return a remedy for an unknown word: the nearest known one, else all of them.
+
+    >>> did_you_mean("ndgc", ["nDCG", "AP"])
+    "did you mean 'nDCG'?"
+    >>> did_you_mean("zebra", ["nDCG", "AP"])
+    'known: AP, nDCG'
+    """
+    names = sorted(known)
+    folded = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(word.lower(), folded, n=1)
+    return f"did you mean {folded[near[0]]!r}?" if near else f"known: {', '.join(names)}"

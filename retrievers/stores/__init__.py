@@ -1,0 +1,1 @@
+"""Stores keep vectors and find the nearest: one file each."""

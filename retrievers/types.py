@@ -1,0 +1,165 @@
+"""The words that every room shares: documents, queries, rankings, and the protocols between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Role = Literal["document", "query"]
+Floats = npt.NDArray[np.float64]
+Vectors = npt.NDArray[np.float32]
+Counts = npt.NDArray[np.int64]
+
+NO_FIELDS: Mapping[str, str] = MappingProxyType({})
+RESOLUTION = 1e-6
+"""Scores nearer than this share of a query's largest absolute score are equal (see `ranked`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One thing that can be retrieved."""
+
+    id: str
+    title: str
+    text: str
+    fields: Mapping[str, str] = field(default=NO_FIELDS, hash=False)
+
+    @property
+    def content(self) -> str:
+        """What encoders and BM25 read: title + " " + text, or the text alone without a title."""
+        return f"{self.title} {self.text}".strip() if self.title else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question that is asked."""
+
+    id: str
+    text: str
+    fields: Mapping[str, str] = field(default=NO_FIELDS, hash=False)
+
+
+class Hit(NamedTuple):
+    """One row of a ranking."""
+
+    doc_id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """What a retriever answered to one query, best first: made by `ranked` and nowhere else."""
+
+    doc_ids: tuple[str, ...]
+    scores: Floats
+    """float64, descending, read-only; equal scores stand in descending order of document id."""
+
+    def __len__(self) -> int:
+        return len(self.doc_ids)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return map(Hit._make, zip(self.doc_ids, self.scores.tolist(), strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ranking):
+            return NotImplemented
+        return self.doc_ids == other.doc_ids and np.array_equal(self.scores, other.scores)
+
+
+class Embedded(NamedTuple):
+    """Vectors of some texts, in the order of the texts."""
+
+    vectors: Vectors
+    """float32, (n, dimensions)."""
+    tokens: Counts
+    """(n,): tokens that the model read, special tokens included where the model counts them."""
+    lost: Counts
+    """(n,): tokens beyond the model's limit, cut off unread."""
+
+
+class Encoder(Protocol):
+    """Turns texts into vectors, one request at a time; `retrievers.embedding` plans the requests."""
+
+    @property
+    def fingerprint(self) -> str:
+        """All that changes a vector; for a local folder the weights' digest, never its name."""
+
+    @property
+    def concurrency(self) -> int:
+        """How many `embed` calls may run at once; 1 for a local model."""
+
+    def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
+        """Split texts (distinct, sorted by length) into requests: positions, each exactly once."""
+
+    def embed(self, texts: Sequence[str], role: Role) -> Embedded:
+        """Embed the texts of one request."""
+
+
+class Store(Protocol):
+    """Keeps the vectors of one collection and finds the nearest by cosine."""
+
+    def create(self, dimensions: int, expected: int) -> int:
+        """Make the collection ready for `expected` points; return how many it already holds, complete."""
+
+    def upsert(self, ids: Sequence[str], vectors: Vectors) -> None:
+        """Add points, or replace those with the same document id."""
+
+    def search(self, vectors: Vectors, limit: int) -> list[Ranking]:
+        """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
+
+
+class Retriever(Protocol):
+    """Answers queries over an indexed corpus."""
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Take in the corpus; called once, before any search."""
+
+    def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        """Return one ranking of at most `depth` hits per query, in the order of the queries."""
+
+
+class Reranker(Protocol):
+    """Puts one ranking's first documents into a better order."""
+
+    def rerank(self, query: Query, candidates: Ranking) -> Ranking:
+        """Return the same documents, the first `depth` of them in the reranker's order."""
+
+
+def ranked(doc_ids: Sequence[str], scores: npt.ArrayLike, depth: int | None = None) -> Ranking:
+    """Return hits in the one total order: score descending, then document id descending.
+
+    Scores are first rounded to 1e-6 of the query's largest absolute score, since sums of floats differ by
+    2e-7 between engines and batch shapes; the rounded scores are what the ranking carries. Descending ids
+    among equals is the order of NIST's trec_eval (`form_res_rels.c`).
+
+    Args:
+        doc_ids: distinct document ids.
+        scores: one finite number each.
+        depth: how many hits to keep; all of them if left out.
+
+    >>> ranked(["a", "b", "c"], [0.5, 0.9, 0.50000001]).doc_ids
+    ('b', 'c', 'a')
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    if len(doc_ids) != len(values):
+        raise ValueError(f"{len(doc_ids)} ids for {len(values)} scores")
+    if not np.isfinite(values).all():
+        raise ValueError("a score is not finite")
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest:
+        unit = largest * RESOLUTION
+        steps = np.rint(values / unit) if unit else np.rint(values / largest / RESOLUTION)
+        values = steps * unit if unit else values
+    else:
+        steps = values
+    by_id = sorted(range(len(doc_ids)), key=doc_ids.__getitem__, reverse=True)
+    order = np.asarray(by_id, dtype=np.intp)
+    order = order[np.argsort(-steps[order], kind="stable")][:depth]
+    kept = values[order]
+    kept.setflags(write=False)
+    return Ranking(tuple(doc_ids[i] for i in order), kept)
