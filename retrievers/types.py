@@ -15,9 +15,12 @@ Floats = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
 Counts = npt.NDArray[np.int64]
 
-NO_FIELDS: Mapping[str, str] = MappingProxyType({})
 RESOLUTION = 1e-6
 """Scores nearer than this share of a query's largest absolute score are equal (see `ranked`)."""
+
+
+def _no_fields() -> Mapping[str, str]:
+    return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class Document:
     id: str
     title: str
     text: str
-    fields: Mapping[str, str] = field(default=NO_FIELDS, hash=False)
+    fields: Mapping[str, str] = field(default_factory=_no_fields, hash=False)
 
     @property
     def content(self) -> str:
@@ -41,7 +44,7 @@ class Query:
 
     id: str
     text: str
-    fields: Mapping[str, str] = field(default=NO_FIELDS, hash=False)
+    fields: Mapping[str, str] = field(default_factory=_no_fields, hash=False)
 
 
 class Hit(NamedTuple):
@@ -101,16 +104,28 @@ class Encoder(Protocol):
 
 
 class Store(Protocol):
-    """Keeps the vectors of one collection and finds the nearest by cosine."""
+    """Keeps the vectors of one collection and finds the nearest by cosine.
 
-    def create(self, dimensions: int, expected: int) -> int:
-        """Make the collection ready for `expected` points; return how many it already holds, complete."""
+    Either `finished` finds the collection complete, or it is made: `create`, `upsert` as often as needed, `finish`.
+    """
+
+    def finished(self) -> Mapping[str, Sequence[str]] | None:
+        """Return the notes kept with the collection if it is there and complete, else None."""
+
+    def create(self, dimensions: int) -> None:
+        """Make the collection ready for points; a half-built one is resumed or made anew."""
 
     def upsert(self, ids: Sequence[str], vectors: Vectors) -> None:
         """Add points, or replace those with the same document id."""
 
+    def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
+        """Make the collection ready for search, mark it complete, and keep the ids noted by kind with it."""
+
     def search(self, vectors: Vectors, limit: int) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
+
+    def close(self) -> None:
+        """Let go of the collection, so that another process may have it."""
 
 
 class Retriever(Protocol):

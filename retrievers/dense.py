@@ -1,0 +1,102 @@
+"""Retrieval by embedding: documents and queries become vectors, a store finds the nearest."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+
+from retrievers.errors import InputError
+from retrievers.meter import Meter
+from retrievers.types import Document, Embedded, Query, Ranking, Role, Store, Vectors, ranked
+
+WINDOW = 16_384
+"""Documents embedded together: requests are planned within a window, so that they do not depend on the cache."""
+
+Embed = Callable[[Sequence[str], Role], Embedded]
+
+
+class DenseRetriever:
+    """Answers with the documents whose vectors lie nearest to the query's by cosine.
+
+    Blank documents are never embedded, and vectors of length zero have no cosine: neither is ever retrieved, and a
+    query with such a vector retrieves nothing. All are noted: "empty", "zero-vector", and "truncated" where the
+    model did not read a text to its end.
+
+    Args:
+        embed: texts, none of them blank, to vectors in the same order; normally through the cache.
+        store: where the vectors go.
+        meter: where counts and times go.
+    """
+
+    def __init__(self, embed: Embed, store: Store, meter: Meter) -> None:
+        self.embed = embed
+        self.store = store
+        self.meter = meter
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Embed the corpus window by window into the store, or use the finished collection that is there."""
+        notes = self.store.finished()
+        if notes is None:
+            notes = self._build(documents)
+        for kind, ids in notes.items():
+            for document_id in ids:
+                self.meter.note(kind, document_id)
+
+    def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        """Return one ranking of at most `depth` hits per query, in the order of the queries."""
+        if not queries:
+            return []
+        with self.meter.stage("embed-queries", total=len(queries)):
+            embedded = self.embed([query.text for query in queries], "query")
+            self.meter.count(lost_tokens=int(embedded.lost.sum()))
+        directed = _with_direction(embedded.vectors)
+        for query, lost, has_direction in zip(queries, embedded.lost, directed, strict=True):
+            if lost:
+                self.meter.note("truncated", query.id)
+            if not has_direction:
+                self.meter.note("zero-vector", query.id)
+        with self.meter.stage("search", total=len(queries)):
+            found = iter(self.store.search(embedded.vectors[directed], depth))
+            self.meter.count(texts=len(queries))
+        return [next(found) if has_direction else ranked([], []) for has_direction in directed]
+
+    def _build(self, documents: Iterable[Document]) -> dict[str, list[str]]:
+        notes: dict[str, list[str]] = {"empty": [], "truncated": [], "zero-vector": []}
+        expected = operator.length_hint(documents) or None
+        created = False
+        for window in _windows(documents):
+            notes["empty"] += [document.id for document in window if not document.content.strip()]
+            filled = [document for document in window if document.content.strip()]
+            if not filled:
+                continue
+            with self.meter.stage("embed-documents", total=expected):
+                embedded = self.embed([document.content for document in filled], "document")
+                self.meter.count(lost_tokens=int(embedded.lost.sum()))
+            notes["truncated"] += [filled[i].id for i in np.flatnonzero(embedded.lost)]
+            directed = _with_direction(embedded.vectors)
+            notes["zero-vector"] += [filled[i].id for i in np.flatnonzero(~directed)]
+            with self.meter.stage("index", total=expected):
+                if not created:
+                    self.store.create(embedded.vectors.shape[1])
+                    created = True
+                self.store.upsert([filled[i].id for i in np.flatnonzero(directed)], embedded.vectors[directed])
+                self.meter.count(texts=int(directed.sum()))
+        if not created:
+            raise InputError("nothing to index: the corpus holds no document with any content")
+        with self.meter.stage("index"):
+            self.store.finish(notes)
+        return notes
+
+
+def _windows(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    stream = iter(documents)
+    while window := list(islice(stream, WINDOW)):
+        yield window
+
+
+def _with_direction(vectors: Vectors) -> npt.NDArray[np.bool_]:
+    return np.asarray(vectors.any(axis=1))

@@ -1,0 +1,83 @@
+"""What all stores share: the id of a point, and how many hits to ask for."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from retrievers.types import RESOLUTION, Ranking, Vectors, ranked
+
+ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+CROCKFORD = {character: value for value, character in enumerate("0123456789ABCDEFGHJKMNPQRSTVWXYZ")}
+DOCUMENTS = uuid.UUID("6f1f2a3e-6a0e-5d0c-9d6b-1f6d7b1f5c11")
+"""Namespace of the point ids of documents whose own ids are neither ULID nor UUID."""
+SPARE = 10
+"""Hits asked for beyond the limit, so that a tie at the limit rarely needs a second request."""
+
+
+class Found(NamedTuple):
+    """What an engine answered to one query: best first, equal scores in any order."""
+
+    doc_ids: list[str]
+    scores: list[float]
+
+
+def point_id(document_id: str) -> str:
+    """Return the UUID under which Qdrant keeps a document.
+
+    A ULID becomes the UUID of the same 128 bits and a UUID stays as it is; any other id is hashed (UUID version
+    5). Only the canonical spellings count (upper-case ULID, lower-case UUID with hyphens): otherwise two
+    documents whose ids differ in spelling alone would share a point.
+
+    >>> point_id("01G7XP6QXQWXAMKGTJYSPBFGBN")
+    '0181fb63-5fb7-e755-49c3-52f66cb7c175'
+    >>> point_id("0181fb63-5fb7-e755-49c3-52f66cb7c175")
+    '0181fb63-5fb7-e755-49c3-52f66cb7c175'
+    >>> point_id("4983")
+    '0a601265-def9-53ab-a29c-f0f168d4fc13'
+    """
+    if ULID.fullmatch(document_id):
+        number = 0
+        for character in document_id:
+            number = number * 32 + CROCKFORD[character]
+        return str(uuid.UUID(int=number))
+    try:
+        if str(uuid.UUID(document_id)) == document_id:
+            return document_id
+    except ValueError:
+        pass
+    return str(uuid.uuid5(DOCUMENTS, document_id))
+
+
+def past_ties(ask: Callable[[Vectors, int], Sequence[Found]], vectors: Vectors, limit: int) -> list[Ranking]:
+    """Return the best `limit` hits of each query in the one total order of `ranked`.
+
+    Engines leave equal scores in no order, so which of several tied points they put last is chance. This asks for
+    more than the limit, and four times more again for the queries whose last hit may still tie with the one at
+    the limit.
+
+    Args:
+        ask: answers query vectors (n, dimensions) with at most so many hits each.
+        vectors: (queries, dimensions).
+        limit: hits to keep, at least 1.
+    """
+    answers: dict[int, Ranking] = {}
+    waiting = list(range(len(vectors)))
+    size = limit + SPARE
+    while waiting:
+        for position, found in zip(waiting, ask(vectors[waiting], size), strict=True):
+            if len(found.scores) < size or _clear_of(found.scores, limit):
+                answers[position] = ranked(found.doc_ids, found.scores, limit)
+        waiting = [position for position in waiting if position not in answers]
+        size *= 4
+    return [answers[position] for position in range(len(vectors))]
+
+
+def _clear_of(scores: Sequence[float], limit: int) -> bool:
+    """Whether the last score is more than one step of `ranked` below the one at the limit."""
+    step = RESOLUTION * float(np.abs(scores).max())
+    return scores[limit - 1] - scores[-1] > step

@@ -1,0 +1,122 @@
+"""Collections kept by qdrant-client: in memory or in a folder."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from retrievers.errors import InputError, Problem
+from retrievers.stores.points import Found, past_ties, point_id
+from retrievers.types import Ranking, Vectors
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+MEMORY = ":memory:"
+BATCH = 1024
+"""Points a request, and queries a request."""
+Notes = Mapping[str, Sequence[str]]
+
+
+class QdrantStore:
+    """One collection with cosine distance, searched exactly.
+
+    A folder holds one collection in a folder of its own, since the client locks and loads a folder as a whole.
+    """
+
+    def __init__(self, location: str, collection: str) -> None:
+        self.location = location
+        self.collection = collection
+        self._client: QdrantClient | None = None
+
+    def finished(self) -> dict[str, tuple[str, ...]] | None:
+        """Return the notes kept with the collection if it is there and complete, else None."""
+        if self.location == MEMORY or not self._folder.exists():
+            return None
+        client = self._open()
+        if not client.collection_exists(self.collection):
+            return None
+        metadata = client.get_collection(self.collection).config.metadata or {}
+        if "finished" not in metadata:
+            return None
+        return {kind: tuple(ids) for kind, ids in metadata["finished"].items()}
+
+    def create(self, dimensions: int) -> None:
+        """Make the collection anew and empty."""
+        from qdrant_client.models import Distance, VectorParams
+
+        client = self._open()
+        if client.collection_exists(self.collection):
+            client.delete_collection(self.collection)
+        client.create_collection(self.collection, VectorParams(size=dimensions, distance=Distance.COSINE))
+
+    def upsert(self, ids: Sequence[str], vectors: Vectors) -> None:
+        """Add points, or replace those with the same document id."""
+        client = self._open()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Local mode is not recommended")
+            for start in range(0, len(ids), BATCH):
+                some = ids[start : start + BATCH]
+                client.upload_collection(
+                    self.collection,
+                    vectors=vectors[start : start + BATCH],
+                    ids=list(map(point_id, some)),
+                    payload=[{"id": doc_id} for doc_id in some],
+                    wait=True,
+                )
+
+    def finish(self, notes: Notes) -> None:
+        """Mark the collection complete and keep the notes with it."""
+        kept = {kind: list(ids) for kind, ids in notes.items()}
+        self._open().update_collection(self.collection, metadata={"finished": kept})
+        if self.location != MEMORY:
+            self.close()  # what is read back has other float noise: search that now, as every later run will
+
+    def search(self, vectors: Vectors, limit: int) -> list[Ranking]:
+        """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
+        return past_ties(self._ask, vectors, limit)
+
+    def close(self) -> None:
+        """Let go of the collection; a folder is free for another process."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def _ask(self, vectors: Vectors, limit: int) -> list[Found]:
+        from qdrant_client.models import QueryRequest
+
+        found: list[Found] = []
+        for start in range(0, len(vectors), BATCH):
+            requests = [
+                QueryRequest(query=vector, limit=limit, with_payload=True)
+                for vector in vectors[start : start + BATCH].tolist()
+            ]
+            for response in self._open().query_batch_points(self.collection, requests):
+                points = response.points
+                found.append(Found([(p.payload or {})["id"] for p in points], [p.score for p in points]))
+        return found
+
+    @property
+    def _folder(self) -> Path:
+        return Path(self.location) / self.collection
+
+    def _open(self) -> QdrantClient:
+        if self._client is None:
+            from qdrant_client import QdrantClient
+
+            if self.location == MEMORY:
+                self._client = QdrantClient(MEMORY)
+            else:
+                try:
+                    self._client = QdrantClient(path=str(self._folder))
+                except RuntimeError as error:
+                    raise InputError(
+                        Problem(
+                            f"store {self.location}",
+                            "another process holds it",
+                            "wait for it to end, or name another path",
+                        )
+                    ) from error
+        return self._client

@@ -1,0 +1,99 @@
+"""The dense retriever: what it embeds, leaves out, notes, and how it answers."""
+
+import numpy as np
+import pytest
+
+from retrievers import dense
+from retrievers.dense import DenseRetriever
+from retrievers.errors import InputError
+from retrievers.meter import Meter
+from retrievers.stores.qdrant import QdrantStore
+from retrievers.types import Document, Embedded, Query
+
+LOST = "long"
+
+
+def embed_letters(texts, role):
+    """One dimension a vowel; other letters weigh nothing, so that "xyz" has no direction."""
+    assert all(text.strip() for text in texts)
+    vectors = np.array([[text.count(vowel) for vowel in "aeiou"] for text in texts], dtype=np.float32)
+    lost = np.array([3 if LOST in text else 0 for text in texts])
+    return Embedded(vectors.reshape(-1, 5), np.full(len(texts), 4), lost)
+
+
+def documents(*contents):
+    return [Document(f"d{i}", "", text) for i, text in enumerate(contents)]
+
+
+@pytest.fixture
+def retriever():
+    return DenseRetriever(embed_letters, QdrantStore(":memory:", "letters"), Meter())
+
+
+def test_the_nearest_by_cosine_come_first_and_depth_cuts(retriever):
+    retriever.index(documents("a", "aaae", "e", "ae", "i"))
+    first, second = retriever.search([Query("q0", "aa"), Query("q1", "e")], 3)
+    assert first.doc_ids == ("d0", "d1", "d3")
+    assert first.scores == pytest.approx([1, 3 / 10**0.5, 1 / 2**0.5], abs=1e-6)
+    assert second.doc_ids == ("d2", "d3", "d1")
+
+
+def test_the_title_is_embedded_before_the_text(retriever):
+    retriever.index([Document("a", "e", "i"), Document("b", "", "i")])
+    [ranking] = retriever.search([Query("q", "e")], 2)
+    assert ranking.doc_ids == ("a", "b")
+
+
+def test_blank_documents_and_those_without_direction_are_noted_and_never_retrieved(retriever):
+    retriever.index(documents("a", " \n", "xyz", "e", "a long text"))
+    blank, _ = retriever.search([Query("none", "xyz"), Query("long query", "long a")], 10)
+    assert len(blank) == 0
+    [everything] = retriever.search([Query("q", "aeiou")], 10)
+    assert set(everything.doc_ids) == {"d0", "d3", "d4"}
+    assert retriever.meter.notes() == {
+        "empty": ("d1",),
+        "truncated": ("d4", "long query"),
+        "zero-vector": ("d2", "none"),
+    }
+    assert retriever.meter.stages()["embed-documents"].counts["lost_tokens"] == 3
+
+
+def test_ties_at_the_depth_are_resolved_by_descending_id(retriever):
+    retriever.index(documents(*["a"] * 300, "e"))
+    [ranking] = retriever.search([Query("q", "a")], 5)
+    assert ranking.doc_ids == ("d99", "d98", "d97", "d96", "d95")
+
+
+def test_windows_do_not_change_the_answer(monkeypatch):
+    answers = []
+    for window in (2, 1000):
+        monkeypatch.setattr(dense, "WINDOW", window)
+        retriever = DenseRetriever(embed_letters, QdrantStore(":memory:", "letters"), Meter())
+        retriever.index(iter(documents("", "a", "ae", "aei", "aeio", " ", "o", "uu")))
+        answers.append(retriever.search([Query("q", "aie"), Query("r", "u")], 4))
+    assert answers[0] == answers[1]
+
+
+def test_a_corpus_without_content_is_the_users_mistake(retriever):
+    with pytest.raises(InputError, match="no document with any content"):
+        retriever.index(documents("", "  "))
+
+
+def test_no_queries_give_no_rankings(retriever):
+    retriever.index(documents("a"))
+    assert retriever.search([], 10) == []
+
+
+def test_a_finished_collection_is_used_and_its_notes_are_told_again(tmp_path):
+    def retrieve(embed):
+        retriever = DenseRetriever(embed, QdrantStore(str(tmp_path), "letters"), Meter())
+        retriever.index(documents("a", "", "ae", "xyz", "a long e"))
+        rankings = retriever.search([Query("q", "a"), Query("r", "ee")], 10)
+        retriever.store.close()
+        return rankings, retriever.meter.notes()
+
+    def embed_only_queries(texts, role):
+        assert role == "query"
+        return embed_letters(texts, role)
+
+    assert retrieve(embed_letters) == retrieve(embed_only_queries)
