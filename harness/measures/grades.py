@@ -1,0 +1,120 @@
+"""From an ordered list of relevant documents to grades, and from grades to gains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from retrievers.errors import InputError, Problem, did_you_mean
+
+Gain = Literal["linear", "exponential"]
+
+DIVISIBLE = 2520
+"""The grade of the best document under `reciprocal`: divisible by every place down to the tenth."""
+STEEP, STEEPEST = 5, 30
+"""Exponential gain: above the first grade a warning, above the second an error."""
+
+
+class Buckets(tuple[tuple[int, int], ...]):
+    """A grade rule: pairs (last place, grade), best first; documents further down get grade 0.
+
+    >>> grade("abcd", Buckets([(1, 3), (3, 1)])).grades
+    {'a': 3, 'b': 1, 'c': 1, 'd': 0}
+    """
+
+    __slots__ = ()
+
+
+Rule = Literal["linear", "binary", "reciprocal"] | Buckets
+RULES = ("linear", "binary", "reciprocal")
+
+
+class Graded(NamedTuple):
+    """What a grade rule made of one ordered list."""
+
+    grades: dict[str, int]
+    """Document id -> grade, best first."""
+    duplicates: tuple[str, ...]
+    """Documents that stood in the list again, at a worse place; left out before grading."""
+
+
+def grade(documents_best_first: Iterable[str], rule: Rule) -> Graded:
+    """Grade an ordered list of relevant documents by their places.
+
+    Of n documents (repetitions taken out first), `linear` gives n, n-1, …, 1; `binary` gives 1 to each;
+    `reciprocal` gives round(2520 / place), at least 1; `Buckets` give what they declare.
+
+    Raises:
+        InputError: there is no such rule, or its buckets are out of order.
+
+    >>> grade(["b", "a", "b", "c"], "linear")
+    Graded(grades={'b': 3, 'a': 2, 'c': 1}, duplicates=('b',))
+    """
+    places: dict[str, int] = {}
+    again = []
+    for document in documents_best_first:
+        if document in places:
+            again.append(document)
+        else:
+            places[document] = len(places) + 1
+    n = len(places)
+    if isinstance(rule, Buckets):
+        grades = _bucket_grades(rule, n)
+    elif rule == "linear":
+        grades = list(range(n, 0, -1))
+    elif rule == "binary":
+        grades = [1] * n
+    elif rule == "reciprocal":
+        grades = [max(1, round(DIVISIBLE / place)) for place in places.values()]
+    else:
+        raise InputError(Problem("grades", f"there is no grade rule {rule!r}", did_you_mean(str(rule), RULES)))
+    return Graded(dict(zip(places, grades, strict=True)), tuple(again))
+
+
+def gain_of(grade: int, gain: Gain) -> int:
+    """The gain of a grade: the grade, or 2^grade - 1; 0 for a negative grade.
+
+    >>> gain_of(3, "linear"), gain_of(3, "exponential"), gain_of(-1, "linear")
+    (3, 7, 0)
+    """
+    up = max(grade, 0)
+    return 2**up - 1 if gain == "exponential" else up
+
+
+def gain_warning(rule: str, largest: int, gain: Gain) -> str:
+    """Return what to tell about grades of up to `largest` under a gain; "" where there is nothing to tell.
+
+    Args:
+        rule: the grade rule as the experiment names it, for the message.
+        largest: the largest grade.
+        gain: "linear" or "exponential".
+
+    Raises:
+        InputError: exponential gain with `reciprocal`, or with a grade above 30.
+
+    >>> gain_warning("linear", 10, "linear")
+    ''
+    >>> gain_warning("linear", 10, "exponential")
+    "grades = 'linear' reaches 10: with exponential gain the best document decides almost alone"
+    """
+    if gain == "linear":
+        return ""
+    remedy = 'use gain = "linear", or grades = "explicit" or buckets with few levels'
+    if rule == "reciprocal":
+        raise InputError(Problem("[relevance]", "grades = 'reciprocal' goes with linear gain only", remedy))
+    if largest > STEEPEST:
+        what = f"grades = {rule!r} reaches {largest}: exponential gain is limited to grade {STEEPEST}"
+        raise InputError(Problem("[relevance]", what, remedy))
+    if largest <= STEEP:
+        return ""
+    return f"grades = {rule!r} reaches {largest}: with exponential gain the best document decides almost alone"
+
+
+def _bucket_grades(buckets: Buckets, n: int) -> list[int]:
+    places, grades = [up_to for up_to, _ in buckets], [g for _, g in buckets]
+    falls = grades == sorted(set(grades), reverse=True) and places == sorted(set(places))
+    if not buckets or not falls or places[0] < 1 or grades[-1] < 0:
+        what = f"{list(buckets)}: last places must rise from 1 and grades must fall, none below 0"
+        raise InputError(Problem("grades: buckets", what, "for example [[1, 3], [3, 2], [10, 1]]"))
+    listed = [g for (up_to, g), start in zip(buckets, [0, *places], strict=False) for _ in range(up_to - start)]
+    return (listed + [0] * n)[:n]

@@ -1,0 +1,38 @@
+"""A measure as a value: parsed once, printed canonically, hashable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Parameter = str | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What to compute: a name of the field, a cutoff and parameters, in the grammar of ir_measures.
+
+    `str()` is canonical: parameters that hold their default are left out, the others stand in alphabetical
+    order. Made by `parse`, which checks it.
+
+    >>> str(Measure("nDCG", 10, (("dcg", "exp-log2"), ("ideal", "retrieved"))))
+    "nDCG(dcg='exp-log2', ideal='retrieved')@10"
+    """
+
+    name: str
+    cutoff: int | None = None
+    """How many of the first hits count; None for all that were kept."""
+    params: tuple[tuple[str, Parameter], ...] = ()
+
+    def __str__(self) -> str:
+        inside = ", ".join(f"{key}={value!r}" for key, value in self.params)
+        at = "" if self.cutoff is None else f"@{self.cutoff}"
+        return self.name + (f"({inside})" if inside else "") + at
+
+    def get(self, key: str) -> Parameter | None:
+        """The parameter `key`, or None where the measure holds its default."""
+        return next((value for name, value in self.params if name == key), None)
+
+    @property
+    def rel(self) -> int:
+        """The smallest grade that counts as relevant."""
+        return int(self.get("rel") or 1)

@@ -1,0 +1,124 @@
+"""From text to a Measure."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Literal
+
+from harness.measures.measure import Measure, Parameter
+from harness.measures.table import ALIASES, ELSEWHERE, MEASURES
+from retrievers.errors import InputError, Problem, did_you_mean
+
+Gain = Literal["linear", "exponential"]
+Ideal = Literal["judged", "retrieved", "retrieved-all"]
+
+SHAPE = re.compile(r"\s*([\w.-]+)\s*(?:\((.*)\))?\s*(?:@\s*([0-9]+))?\s*", re.DOTALL)
+CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "dcg": ("log2", "exp-log2"),
+        "ideal": ("judged", "retrieved", "retrieved-all"),
+        "groups": ("autorag", "first"),
+    }
+)
+DEFAULTS: Mapping[str, Parameter] = MappingProxyType({"dcg": "log2", "ideal": "judged", "rel": 1, "residual": False})
+"""The values that are left out of a canonical name."""
+
+
+def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None) -> Measure:
+    """Read a measure's name, in any case.
+
+    `gain` and `ideal` are what an experiment declares under `[relevance]`: they fill in what the name of a CG,
+    DCG or nDCG leaves open. "MAP" and "MRR" are read as AP and RR; P, R and F1 without a cutoff are their set
+    forms.
+
+    Raises:
+        InputError: there is no such measure or parameter, a value is out of range, or a cutoff is missing.
+
+    >>> str(parse("ndcg@10"))
+    'nDCG@10'
+    >>> str(parse("nDCG@10", gain="exponential", ideal="retrieved"))
+    "nDCG(dcg='exp-log2', ideal='retrieved')@10"
+    >>> str(parse("map(REL=2)"))
+    'AP(rel=2)'
+    """
+    shape = SHAPE.fullmatch(text)
+    if shape is None:
+        raise _refusal(text, "this is no measure", "a measure looks like nDCG@10 or P(rel=2)@5")
+    name = _name(text, shape[1])
+    options = MEASURES[name].options
+    params = {key: _value(text, key, value) for key, value in _arguments(text, name, shape[2] or "").items()}
+    if gain is not None and "dcg" in options:
+        params.setdefault("dcg", "exp-log2" if gain == "exponential" else "log2")
+    if ideal is not None and "ideal" in options:
+        params.setdefault("ideal", ideal)
+    kept = tuple(sorted((key, value) for key, value in params.items() if DEFAULTS.get(key) != value))
+    return _at(text, Measure(name, None, kept), shape[3])
+
+
+def _name(text: str, written: str) -> str:
+    folded = {name.lower(): name for name in MEASURES}
+    word = written.lower()
+    if name := folded.get(ALIASES.get(word, word).lower()):
+        return name
+    ours = ELSEWHERE.get(re.sub(r"(_at)?_?\d*$", "", word).replace("_", ""))
+    raise _refusal(
+        text, f"there is no measure {written!r}", f"here it is {ours!r}" if ours else did_you_mean(word, MEASURES)
+    )
+
+
+def _arguments(text: str, name: str, inside: str) -> dict[str, object]:
+    """The keyword arguments between the parentheses; only literals are read, nothing is evaluated."""
+    try:
+        call = ast.parse(f"f({inside})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
+            raise ValueError
+        given = {str(k.arg).lower(): ast.literal_eval(k.value) for k in call.keywords}
+        if len(given) < len(call.keywords):
+            raise ValueError
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise _refusal(
+            text, f"cannot read ({inside})", "write parameters as name=value, each once, text in quotes"
+        ) from error
+    for key in given:
+        if key not in MEASURES[name].options:
+            known = MEASURES[name].options
+            raise _refusal(
+                text, f"{name} has no parameter {key!r}", did_you_mean(key, known) if known else "it takes none"
+            )
+    return given
+
+
+def _value(text: str, key: str, value: object) -> Parameter:
+    if key in CHOICES:
+        if isinstance(value, str) and value.lower() in CHOICES[key]:
+            return value.lower()
+        raise _refusal(text, f"{key} cannot be {value!r}", did_you_mean(str(value), CHOICES[key]))
+    if key == "residual" and isinstance(value, bool):
+        return value
+    if key == "rel" and isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**31:
+        return value
+    if key == "p" and isinstance(value, float) and 0 < value < 1:
+        return value
+    wanted = {"rel": "a whole number from 1", "p": "a number between 0 and 1", "residual": "True or False"}
+    raise _refusal(text, f"{key} cannot be {value!r}", f"it is {wanted[key]}")
+
+
+def _at(text: str, measure: Measure, cutoff: str | None) -> Measure:
+    row = MEASURES[measure.name]
+    if cutoff is None:
+        if row.cutoff == "must":
+            raise _refusal(text, f"{measure.name} needs a cutoff", f"for example {measure}@10")
+        return replace(measure, name=row.bare or measure.name)
+    if row.cutoff == "never":
+        raise _refusal(text, f"{measure.name} takes no cutoff", f"write {measure}")
+    if int(cutoff) < 1:
+        raise _refusal(text, "a cutoff is at least 1", f"for example {measure}@10")
+    return replace(measure, cutoff=int(cutoff))
+
+
+def _refusal(text: str, what: str, remedy: str) -> InputError:
+    return InputError(Problem(f"measure {text!r}", what, remedy))

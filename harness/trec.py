@@ -1,0 +1,204 @@
+r"""TREC qrels and runs: read and written here and nowhere else.
+
+A qrels line is `query iteration document grade`, a run line `query Q0 document rank score tag`. Lines end at
+\n alone, fields at ASCII white space, as trec_eval cuts them. Ids that hold white space or a percent sign are
+percent-encoded, so that they stay one field.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+import numpy as np
+
+from retrievers.errors import InputError, Problem
+from retrievers.types import Hit
+
+BOM = b"\xef\xbb\xbf"
+SHOWN = 20
+"""How many problems of one file are listed; the rest is counted."""
+Judgments = dict[str, dict[str, int]]
+Run = dict[str, dict[str, float]]
+
+
+def encode(id: str) -> str:
+    """Percent-encode the white space and the percent signs of an id.
+
+    >>> encode("a b%")
+    'a%20b%25'
+    """
+    return re.sub(r"[\s%]", lambda found: quote(found[0], safe=""), id)
+
+
+def decode(id: str) -> str:
+    """Undo `encode`; percent signs that it cannot have written stay as they are.
+
+    >>> decode("a%20b%25"), decode("%41")
+    ('a b%', '%41')
+    """
+    return re.sub(r"(?:%[0-9A-F]{2})+", _decoded, id) if "%" in id else id
+
+
+def read_qrels(path: str | Path) -> Judgments:
+    """Read judgments, plain or gzip: query id -> document id -> grade, in the file's order.
+
+    Raises:
+        InputError: malformed lines, grades that are no whole number, or a document judged twice for a
+            query, each with its line; or the file cannot be read or holds nothing.
+    """
+    judgments: Judgments = {}
+    problems = _Problems(path)
+    for number, fields in _lines(path):
+        if len(fields) != 4:
+            problems.add(number, f"{len(fields)} fields instead of 4", "query iteration document grade")
+            continue
+        try:
+            grade = int(fields[3])
+            if abs(grade) >= 2**31 or b"_" in fields[3]:
+                raise ValueError
+        except ValueError:
+            problems.add(number, f"{_shown(fields[3])} is no grade", "a grade is a whole number below 2^31")
+            continue
+        try:
+            query, document = _id(fields[0]), _id(fields[2])
+        except UnicodeDecodeError:
+            problems.add(number, "an id is not UTF-8")
+            continue
+        judged = judgments.setdefault(query, {})
+        if document in judged:
+            problems.add(number, f"document {document!r} is judged twice for query {query!r}")
+        judged[document] = grade
+    problems.refuse(nothing=not judgments)
+    return judgments
+
+
+def read_run(path: str | Path) -> Run:
+    """Read a run, plain or gzip: query id -> document id -> score. The rank column is ignored, as by trec_eval.
+
+    Raises:
+        InputError: malformed lines, scores that are no number, or a document ranked twice for a query, each
+            with its line; or the file cannot be read or holds nothing.
+    """
+    run: Run = {}
+    problems = _Problems(path)
+    for number, query, document, score in _hits(path, problems):
+        hits = run.setdefault(query, {})
+        if document in hits:
+            problems.add(number, f"document {document!r} is ranked twice for query {query!r}")
+        hits[document] = score
+    problems.refuse(nothing=not run)
+    return run
+
+
+def write_qrels(path: str | Path, judgments: Mapping[str, Mapping[str, int]]) -> None:
+    """Write judgments (or gains) as `query 0 document grade`."""
+    with Path(path).open("w", encoding="utf-8", newline="\n") as file:
+        for query, judged in judgments.items():
+            file.writelines(f"{encode(query)} 0 {encode(document)} {grade}\n" for document, grade in judged.items())
+
+
+def write_run(path: str | Path, run: Iterable[tuple[str, Iterable[Hit]]], *, tag: str) -> None:
+    """Write rankings, best first, as `query Q0 document rank score tag`.
+
+    Scores fall strictly, also as 32-bit floats, so that every reader finds this order again: a score that
+    does not fall is lowered to the next 32-bit float below its predecessor.
+
+    Args:
+        path: the file to write.
+        run: pairs of query id and ranking.
+        tag: the name of the run, without white space.
+    """
+    with Path(path).open("w", encoding="utf-8", newline="\n") as file:
+        for query, ranking in run:
+            name = encode(query)
+            last = np.float32(np.inf)
+            for rank, hit in enumerate(ranking, start=1):
+                written, last = falling(hit.score, last)
+                file.write(f"{name} Q0 {encode(hit.doc_id)} {rank} {written!r} {tag}\n")
+
+
+def falling(score: float, last: np.float32) -> tuple[float, np.float32]:
+    """Return a score below `last` also as a 32-bit float, and what it is as one.
+
+    >>> falling(0.5, np.float32(0.5))
+    (0.4999999701976776, np.float32(0.49999997))
+    """
+    single = np.float32(score)
+    if single < last:
+        return float(score), single
+    lowered = np.nextafter(last, np.float32(-np.inf))
+    return float(lowered), lowered
+
+
+def _hits(path: str | Path, problems: _Problems) -> Iterator[tuple[int, str, str, float]]:
+    """The lines of a run as (line number, query id, document id, score); what is malformed goes to `problems`."""
+    for number, fields in _lines(path):
+        if len(fields) < 6:
+            problems.add(number, f"{len(fields)} fields instead of 6", "query Q0 document rank score tag")
+            continue
+        try:
+            score = float(fields[4])
+            if not math.isfinite(score) or b"_" in fields[4]:
+                raise ValueError
+        except ValueError:
+            problems.add(number, f"{_shown(fields[4])} is no score", "a score is a finite number")
+            continue
+        try:
+            yield number, _id(fields[0]), _id(fields[2]), score
+        except UnicodeDecodeError:
+            problems.add(number, "an id is not UTF-8")
+
+
+def _lines(path: str | Path) -> Iterator[tuple[int, list[bytes]]]:
+    """The fields of each line that is not blank, with its number."""
+    try:
+        with Path(path).open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if packed else Path(path).open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if fields := line.removeprefix(BOM).split():
+                    yield number, fields
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(Problem(str(path), f"cannot be read: {error}")) from error
+
+
+def _id(field: bytes) -> str:
+    return decode(field.decode())
+
+
+def _decoded(found: re.Match[str]) -> str:
+    text = unquote(found[0], errors="replace")
+    return text if re.fullmatch(r"[\s%]+", text) else found[0]
+
+
+def _shown(field: bytes) -> str:
+    return repr(field.decode(errors="replace"))
+
+
+class _Problems:
+    """The problems of one file: the first few in full, all of them counted."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = str(path)
+        self._first: list[Problem] = []
+        self._count = 0
+
+    def add(self, line: int, what: str, remedy: str = "") -> None:
+        self._count += 1
+        if self._count <= SHOWN:
+            self._first.append(Problem(f"{self._path}:{line}", what, remedy))
+
+    def refuse(self, *, nothing: bool) -> None:
+        """Raise InputError if there was any problem, or nothing in the file at all."""
+        if more := self._count - len(self._first):
+            self._first.append(Problem(self._path, f"and {more} more lines like these"))
+        if self._first:
+            raise InputError(self._first)
+        if nothing:
+            raise InputError(Problem(self._path, "there is no line in this file"))
