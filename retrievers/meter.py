@@ -70,6 +70,8 @@ class Meter:
         self._seconds: dict[str, float] = {}
         self._counts: dict[str, dict[str, float]] = {}
         self._notes: dict[str, list[str]] = {}
+        self.stopped = threading.Event()
+        """Set when the retriever gives up: requests that wait for another try give up too."""
 
     @contextmanager
     def stage(self, name: str, total: int | None = None) -> Iterator[None]:

@@ -1,0 +1,248 @@
+"""What was computed once and is never computed again: vectors of texts, cross-encoder scores of pairs.
+
+One SQLite file in write-ahead mode, safe for several processes. A row is found by the hash of all that changes
+it (fingerprint, role, text), so nothing ever needs to be invalidated; texts themselves are not kept. Every row
+has a checksum over its key and content: a damaged row counts as absent and is replaced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from retrievers.errors import BackendError, InputError, Problem
+from retrievers.types import Counts, Embedded, Floats
+
+_VERSION = 1
+_AT_ONCE = 4096  # keys in one SELECT: SQLite allows 32,766
+_SCHEMA = (
+    "CREATE TABLE models (id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE)",
+    "CREATE TABLE rows (key BLOB NOT NULL UNIQUE, tokens INTEGER NOT NULL, lost INTEGER NOT NULL, "
+    "checksum INTEGER NOT NULL, stored_at INTEGER NOT NULL, model INTEGER NOT NULL REFERENCES models, "
+    "value BLOB NOT NULL)",
+)
+_SELECT = "SELECT key, tokens, lost, checksum, value FROM rows"
+
+Positions = npt.NDArray[np.intp]
+
+
+class Scored(NamedTuple):
+    """Scores of some pairs of texts, in the order of the pairs; tokens and lost as in `Embedded`."""
+
+    scores: Floats
+    tokens: Counts
+    lost: Counts
+
+
+class Holding(NamedTuple):
+    """One model's rows, their bytes of vectors or scores, and how many are damaged (0 where not checked)."""
+
+    fingerprint: str
+    rows: int
+    bytes: int
+    damaged: int
+
+
+def default_path() -> Path:
+    """Return the cache's file: in the folder that HARNESS_CACHE names, else in the user's cache folder."""
+    if folder := os.environ.get("HARNESS_CACHE"):
+        return Path(folder).expanduser() / "cache.sqlite"
+    from platformdirs import user_cache_path
+
+    return user_cache_path("retriever-harness", appauthor=False) / "cache.sqlite"
+
+
+def keys(fingerprint: str, role: str, texts: Iterable[str]) -> list[bytes]:
+    """Return the 16-byte key of each text: a hash of the fingerprint, the role and the text.
+
+    >>> keys("f", "query", ["a"]) == keys("f", "document", ["a"])
+    False
+    """
+    start = hashlib.blake2b(f"{fingerprint}\0{role}\0".encode(), digest_size=16)
+    found = []
+    for text in texts:
+        one = start.copy()
+        one.update(text.encode("utf-8", "surrogatepass"))
+        found.append(one.digest())
+    return found
+
+
+class Cache:
+    """An open cache. Use it in the thread that opened it; close it, or use it as a context manager."""
+
+    def __init__(self, path: Path, *, fresh: bool = False) -> None:
+        """Open the file, made where absent; with `fresh`, rows stored before now count as absent.
+
+        Raises:
+            InputError: the file cannot be made or read, or is not a cache of this version.
+        """
+        self.path = path
+        self._since = time.time_ns() if fresh else 0
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, timeout=60, isolation_level=None)
+        except (OSError, sqlite3.Error) as failure:
+            raise InputError(Problem(str(path), f"cannot be opened: {failure}", "set HARNESS_CACHE")) from None
+        try:
+            with self._told():
+                self._prepare()
+        except BaseException:
+            self._db.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    def vectors(self, wanted: Sequence[bytes]) -> tuple[Positions, Embedded]:
+        """Return which of the distinct keys are held, as positions, and their rows; (0, 0) vectors if none is."""
+        positions, values, tokens, lost = self._read(wanted)
+        if len({len(value) for value in values}) > 1:
+            raise BackendError(
+                f"{self.path} holds vectors of several dimensions for one model: its server has changed; "
+                "run again with --fresh"
+            )
+        vectors = np.frombuffer(b"".join(values), dtype="<f4").reshape(len(values), -1 if values else 0)
+        return positions, Embedded(vectors, tokens, lost)
+
+    def store_vectors(self, fingerprint: str, keys: Sequence[bytes], embedded: Embedded) -> None:
+        """Keep vectors in one transaction; rows with the same keys are replaced."""
+        values = [vector.tobytes() for vector in np.asarray(embedded.vectors, dtype="<f4")]
+        self._store(fingerprint, keys, (values, embedded.tokens, embedded.lost))
+
+    def scores(self, wanted: Sequence[bytes]) -> tuple[Positions, Scored]:
+        """Return which of the distinct keys have scores, as positions, and the scores."""
+        positions, values, tokens, lost = self._read(wanted)
+        return positions, Scored(np.frombuffer(b"".join(values), dtype="<f8"), tokens, lost)
+
+    def store_scores(self, fingerprint: str, keys: Sequence[bytes], scored: Scored) -> None:
+        """Keep scores in one transaction; rows with the same keys are replaced."""
+        values = [score.tobytes() for score in np.asarray(scored.scores, dtype="<f8")]
+        self._store(fingerprint, keys, (values, scored.tokens, scored.lost))
+
+    def info(self, *, check: bool = False) -> tuple[Holding, ...]:
+        """Return what each model has here, by fingerprint; with `check`, every row's checksum is computed."""
+        with self._told():
+            held = self._db.execute(
+                "SELECT fingerprint, count(*), sum(length(value)), id FROM rows JOIN models ON model = id "
+                "GROUP BY id ORDER BY fingerprint"
+            ).fetchall()
+            return tuple(
+                Holding(name, rows, size, self._damaged(model) if check else 0) for name, rows, size, model in held
+            )
+
+    def clear(self, fingerprint: str | None = None) -> int:
+        """Remove one model's rows, or all; return how many there were, and give the space back."""
+        with self._told():
+            removed = self._db.execute(
+                "DELETE FROM rows WHERE ?1 IS NULL OR model = (SELECT id FROM models WHERE fingerprint = ?1)",
+                (fingerprint,),
+            ).rowcount
+            self._db.execute("VACUUM")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return removed
+
+    def _read(self, wanted: Sequence[bytes]) -> tuple[Positions, list[bytes], Counts, Counts]:
+        place = {key: i for i, key in enumerate(wanted)}
+        positions: list[int] = []
+        values: list[bytes] = []
+        numbers: list[tuple[int, int]] = []
+        for key, tokens, lost, checksum, value in self._rows(wanted):
+            if checksum == _checksum(key, tokens, lost, value):
+                positions.append(place[key])
+                values.append(value)
+                numbers.append((tokens, lost))
+        counts = np.asarray(numbers, dtype=np.int64).reshape(-1, 2)
+        return np.asarray(positions, dtype=np.intp), values, counts[:, 0], counts[:, 1]
+
+    def _rows(self, wanted: Sequence[bytes]) -> Iterator[tuple[bytes, int, int, int, bytes]]:
+        with self._told():
+            for start in range(0, len(wanted), _AT_ONCE):
+                some = wanted[start : start + _AT_ONCE]
+                marks = ",".join("?" * len(some))
+                yield from self._db.execute(
+                    f"{_SELECT} WHERE stored_at >= ? AND key IN ({marks})", (self._since, *some)
+                )
+
+    def _store(self, fingerprint: str, keys: Sequence[bytes], content: tuple[list[bytes], Counts, Counts]) -> None:
+        now = time.time_ns()
+        with self._told():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                self._db.execute("INSERT OR IGNORE INTO models (fingerprint) VALUES (?)", (fingerprint,))
+                (model,) = self._db.execute("SELECT id FROM models WHERE fingerprint = ?", (fingerprint,)).fetchone()
+                rows = [
+                    (key, tokens, lost, _checksum(key, tokens, lost, value), now, model, value)
+                    for key, value, tokens, lost in zip(
+                        keys, content[0], content[1].tolist(), content[2].tolist(), strict=True
+                    )
+                ]
+                self._db.executemany(
+                    "INSERT INTO rows (key, tokens, lost, checksum, stored_at, model, value) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET tokens = excluded.tokens, "
+                    "lost = excluded.lost, checksum = excluded.checksum, stored_at = excluded.stored_at, "
+                    "model = excluded.model, value = excluded.value",
+                    rows,
+                )
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+
+    def _damaged(self, model: int) -> int:
+        rows = self._db.execute(f"{_SELECT} WHERE model = ?", (model,))
+        return sum(_checksum(key, tokens, lost, value) != checksum for key, tokens, lost, checksum, value in rows)
+
+    def _prepare(self) -> None:
+        self._db.execute("PRAGMA page_size = 16384")
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing; a power cut, the last rows
+        self._db.execute(f"PRAGMA mmap_size = {1 << 38}")
+        self._db.execute("PRAGMA cache_size = -65536")
+        if self._version() == 0:
+            self._db.execute("BEGIN IMMEDIATE")
+            if self._version() == 0:  # no other process was faster
+                for statement in _SCHEMA:
+                    self._db.execute(statement)
+                self._db.execute(f"PRAGMA user_version = {_VERSION}")
+            self._db.execute("COMMIT")
+        if (version := self._version()) != _VERSION:
+            raise InputError(
+                Problem(str(self.path), f"is a cache of version {version}, this program reads {_VERSION}", _REMEDY)
+            )
+
+    def _version(self) -> int:
+        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say which file it is when SQLite fails."""
+        try:
+            yield
+        except sqlite3.OperationalError as failure:  # locked, full, read-only
+            raise BackendError(f"{self.path}: {failure}") from failure
+        except sqlite3.DatabaseError as failure:
+            raise InputError(Problem(str(self.path), f"is damaged: {failure}", _REMEDY)) from failure
+
+
+_REMEDY = "move it away, or set HARNESS_CACHE to another folder"
+
+
+def _checksum(key: bytes, tokens: int, lost: int, value: bytes) -> int:
+    return zlib.crc32(value, zlib.crc32(b"%b%d,%d" % (key, tokens, lost)))

@@ -1,0 +1,78 @@
+"""Vectors without weights: hashed character n-grams. Weak, instant, and the same on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from retrievers.errors import InputError, Problem
+from retrievers.fingerprints import fingerprint
+from retrievers.meter import Meter
+from retrievers.types import Embedded, Role
+
+_LENGTHS = (2, 3, 4)
+_BATCH = 256
+
+
+class HashingEncoder:
+    """Hashes words' character n-grams into signed buckets and scales the result to length 1.
+
+    A text is folded (NFKC, case), split into runs of word characters with a space at either end, and every
+    2-, 3- and 4-gram falls into one of `dimensions` buckets with weight 1 + ln(count) and a sign of its own
+    (feature hashing: Weinberger et al. 2009). Runs of kana and kanji need no word boundaries, so Japanese
+    works as English does. A text without a word character becomes the zero vector.
+    """
+
+    concurrency = 1
+
+    def __init__(self, *, meter: Meter, dimensions: int = 512) -> None:
+        """Ask for vectors of `dimensions` numbers, at least 2."""
+        if dimensions < 2:
+            raise InputError(Problem("encoder.dimensions", f"{dimensions} is below 2"))
+        self.dimensions = dimensions
+        self._meter = meter
+        self.fingerprint = fingerprint("hashing", "ngrams", lengths=_LENGTHS, dimensions=dimensions)
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What the manifest keeps."""
+        return {"model": "hashed 2-, 3- and 4-grams", "source": "computed", "dimensions": str(self.dimensions)}
+
+    def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
+        """Split texts into runs of 256."""
+        return [range(i, min(i + _BATCH, len(texts))) for i in range(0, len(texts), _BATCH)]
+
+    def embed(self, texts: Sequence[str], role: Role) -> Embedded:
+        """Hash every text; `tokens` are its n-grams, none is ever lost."""
+        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        tokens = np.zeros(len(texts), dtype=np.int64)
+        for row, text in enumerate(texts):
+            counts = Counter(_grams(text))
+            tokens[row] = counts.total()
+            for gram, count in counts.items():
+                number = _hash(gram)
+                weight = 1 + math.log(count)
+                vectors[row, (number >> 1) % self.dimensions] += weight if number & 1 else -weight
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors /= np.where(lengths, lengths, 1)
+        self._meter.count(tokens=int(tokens.sum()))
+        return Embedded(vectors, tokens, np.zeros(len(texts), dtype=np.int64))
+
+
+def _grams(text: str) -> Iterable[str]:
+    for run in re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()):
+        padded = f" {run} "
+        for n in _LENGTHS:
+            yield from (padded[i : i + n] for i in range(len(padded) - n + 1))
+
+
+@lru_cache(maxsize=1 << 18)
+def _hash(gram: str) -> int:
+    return int.from_bytes(hashlib.blake2b(gram.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
