@@ -1,0 +1,76 @@
+"""When two scores, or two differences of scores, are equal."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+SLACK = 1e-10
+"""Scores (and magnitudes of differences) this near, times max(1, largest |score|), are one and the same."""
+
+
+class Differences(NamedTuple):
+    """The paired differences a - b of one measure over the same queries."""
+
+    values: Floats
+    """(n,): a - b, exactly 0 where the two scores are equal."""
+    groups: Integers
+    """(n,): 0 for equal scores, else the tie group's number in order of magnitude, with the difference's sign."""
+    slack: float
+    """What is not farther apart than this is equal; in units of the measure."""
+
+    @property
+    def wins(self) -> int:
+        """Queries where a scores higher."""
+        return int(np.count_nonzero(self.groups > 0))
+
+    @property
+    def losses(self) -> int:
+        """Queries where b scores higher."""
+        return int(np.count_nonzero(self.groups < 0))
+
+    @property
+    def constant(self) -> bool:
+        """Whether all differences are equal (one query's always are): then nothing tells how far they scatter."""
+        return bool(np.ptp(self.values) <= self.slack)
+
+    def sign(self, value: float) -> int:
+        """Return -1, 0 or 1: the sign of a mean or median of the differences, float noise being none."""
+        return 0 if abs(value) <= self.slack else (1 if value > 0 else -1)
+
+
+def differences(a: Floats, b: Floats) -> Differences:
+    """Return a - b with its ties found in spite of float noise.
+
+    Sorted magnitudes whose gap is at most 1e-10 x max(1, largest |score|) form one tie group, and the group
+    that begins at 0 holds the zeros. Rounding would not do: it splits neighbours at its own borders.
+
+    Args:
+        a: (n,) finite scores of one retriever, n >= 1.
+        b: (n,) finite scores of the other on the same queries, in the same order.
+
+    Raises:
+        ValueError: the shapes differ, there is no query, or a score is not finite.
+
+    >>> differences(np.array([0.3, 0.4, 0.5]), np.array([0.2, 0.3, 0.5])).groups.tolist()
+    [1, 1, 0]
+    """
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if a.ndim != 1 or a.shape != b.shape or not a.size:
+        raise ValueError(f"scores of shape {a.shape} and {b.shape}: two equally long rows are needed")
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise ValueError("a score is not finite")
+    slack = SLACK * max(1.0, float(np.abs(a).max()), float(np.abs(b).max()))
+    values = a - b
+    sizes = np.abs(values)
+    order = np.argsort(sizes, kind="stable")
+    steps = np.diff(sizes[order], prepend=0.0) > slack
+    groups = np.empty(len(sizes), dtype=np.int64)
+    groups[order] = np.cumsum(steps)
+    groups = np.where(a > b, groups, -groups)
+    return Differences(np.where(groups == 0, 0.0, values), groups, slack)

@@ -1,0 +1,61 @@
+"""The describe() statistics of one retriever on one measure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.stats.differences import Floats
+from harness.stats.intervals import deviation, mean, mean_interval
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One row of summary.csv, without the names."""
+
+    count: int
+    mean: float
+    ci_low: float
+    ci_high: float
+    std: float | None
+    """With n - 1; None for one query."""
+    min: float
+    q25: float
+    median: float
+    q75: float
+    max: float
+    ci_method: str
+
+
+def summarize(values: Floats, level: float = 0.95) -> Summary:
+    """Describe one retriever's scores: mean by `math.fsum`, std with n - 1, quantiles linear (pandas' describe).
+
+    Args:
+        values: (n,) finite scores, n >= 1.
+        level: confidence of the interval (Wilson for 0/1 scores, else Student's t).
+
+    Raises:
+        ValueError: no score, or one that is not finite.
+
+    >>> summarize(np.array([0.0, 0.5, 1.0])).median
+    0.5
+    """
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim != 1 or not values.size or not np.isfinite(values).all():
+        raise ValueError("a row of finite scores is needed")
+    low, high, method = mean_interval(values, level)
+    q25, median, q75 = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
+    return Summary(
+        count=len(values),
+        mean=mean(values),
+        ci_low=low,
+        ci_high=high,
+        std=deviation(values) if len(values) > 1 else None,
+        min=float(values.min()),
+        q25=q25,
+        median=median,
+        q75=q75,
+        max=float(values.max()),
+        ci_method=method,
+    )

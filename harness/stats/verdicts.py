@@ -1,0 +1,60 @@
+"""From numbers to one of a few words: what a comparison of two retrievers showed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+BETTER, WORSE, EQUIVALENT, UNDECIDED = "better", "worse", "equivalent", "undecided"
+BUT_NEGLIGIBLE = " but negligible"
+
+NO_DIFFERENCE = "no query differs"
+DISAGREE = "ranks and means disagree"
+TOO_FEW = "too few queries"
+NOT_SHOWN = "no difference shown"
+
+
+class Evidence(NamedTuple):
+    """What a verdict rests on."""
+
+    p_adjusted: float
+    """Of the deciding test."""
+    p_minimum_adjusted: float | None
+    """What the deciding test could have given at best; None where it has no such bound."""
+    rank_sign: int
+    """-1, 0, 1: sign of w_plus - w_minus."""
+    mean_sign: int
+    """-1, 0, 1: sign of mean(a) - mean(b)."""
+    non_zero: int
+    """Queries that differ."""
+    within_margin: bool
+    """Whether equivalence was shown, by its own corrected tests."""
+
+
+def verdict(evidence: Evidence, alpha: float) -> str:
+    """Return the verdict on a against b: one word, and for "undecided" its reason after a colon.
+
+    "better" and "worse" want a significant test and a rank sum and a mean that point the same way; "but
+    negligible" joins them where equivalence is shown as well. Swapping a and b swaps better and worse, no more.
+
+    >>> verdict(Evidence(0.01, 0.001, 1, 1, 20, False), 0.05)
+    'better'
+    >>> verdict(Evidence(0.0625, 0.0625, 1, 1, 5, False), 0.05)
+    'undecided: too few queries'
+    """
+    significant = evidence.p_adjusted <= alpha
+    if significant and evidence.rank_sign == evidence.mean_sign != 0:
+        word = BETTER if evidence.mean_sign > 0 else WORSE
+        return word + BUT_NEGLIGIBLE if evidence.within_margin else word
+    if evidence.within_margin:
+        return EQUIVALENT
+    return f"{UNDECIDED}: {_reason(evidence, significant, alpha)}"
+
+
+def _reason(evidence: Evidence, significant: bool, alpha: float) -> str:
+    if not evidence.non_zero:
+        return NO_DIFFERENCE
+    if significant:
+        return DISAGREE
+    if evidence.p_minimum_adjusted is not None and evidence.p_minimum_adjusted > alpha:
+        return TOO_FEW
+    return NOT_SHOWN
