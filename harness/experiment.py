@@ -11,10 +11,13 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, SerializeAsAny, model_validator
 
+from harness import measures
 from harness.dataset import DatasetReference
-from harness.options import Kind, Strict, checked, kind_of
+from harness.measures import Measure
+from harness.options import Kind, Strict, checked, kind_of, options_of
 from retrievers import encoder_class, reranker_class
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.stores import StoreOptions
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -36,9 +39,9 @@ class DatasetTable(Strict):
 class Relevance(Strict):
     """How labels become grades and gains."""
 
-    grades: Literal["linear", "binary", "reciprocal", "explicit"] | tuple[int, ...] | None = None
-    """A rule, or the grades of the first, second, … document ("buckets"); left out: explicit where the data
-    has grades, else linear."""
+    grades: Literal["linear", "binary", "reciprocal", "explicit"] | tuple[tuple[int, int], ...] | None = None
+    """A rule, or buckets: pairs of the last place and the grade down to it, `[[1, 3], [3, 2], [10, 1]]`. Left out:
+    explicit where the data has grades, else linear."""
     gain: Literal["linear", "exponential"] = "linear"
     ideal: Literal["judged", "retrieved"] = "judged"
     dangling: Literal["error", "drop"] = "error"
@@ -73,7 +76,8 @@ class Dense(Block):
 
     kind: Literal["dense"] = "dense"
     encoder: Kind
-    store: str | Mapping[str, Any] | None = None
+    store: dict[str, Any] = Field(default_factory=dict)
+    """The options of the store; a string is short for { location = … }."""
 
 
 class BM25(Block):
@@ -169,6 +173,9 @@ class Loaded(NamedTuple):
     """An experiment, what was written for it, and where its data set lies."""
 
     experiment: Experiment
+    measures: tuple[Measure, ...]
+    """The experiment's measures, `[relevance]` filled in; each once."""
+    primary: Measure
     written: Mapping[str, Any]
     path: Path
     dataset: DatasetReference
@@ -192,10 +199,37 @@ def load(path: str | Path) -> Loaded:
         raise InputError(Problem(str(path), f"is not TOML: {error}")) from None
     try:
         experiment = parse(written)
+        measures = measures_of(experiment)
     except InputError as error:
         raise InputError([Problem(f"{path}: {p.where}" if p.where else f"{path}", p.what, p.remedy)
                           for p in error.problems]) from None  # fmt: skip
-    return Loaded(experiment, written, path, locate(experiment.dataset, path))
+    return Loaded(experiment, *measures, written, path, locate(experiment.dataset, path))
+
+
+def measures_of(experiment: Experiment) -> tuple[tuple[Measure, ...], Measure]:
+    """Parse the measures, and the primary one among them.
+
+    Raises:
+        InputError: one is unknown, looks deeper than `depth`, or the primary measure is not among them.
+    """
+    relevance, problems = experiment.relevance, list[Problem]()
+    named: list[Measure] = []
+    for where, text in [("primary", experiment.primary), *(("measures", text) for text in experiment.measures)]:
+        try:
+            measure = measures.parse(text, gain=relevance.gain, ideal=relevance.ideal)
+        except InputError as error:
+            problems += [Problem(where, p.what, p.remedy) for p in error.problems]
+            continue
+        named.append(measure)
+        if where == "measures" and measure.cutoff is not None and measure.cutoff > experiment.depth:
+            problems.append(Problem(where, f"{text} looks below depth {experiment.depth}", "raise depth"))
+    primary, others = (named[0], named[1:]) if named else (None, [])
+    if not problems and primary not in others:
+        known = ", ".join(experiment.measures)
+        problems.append(Problem("primary", f"{experiment.primary} is not among the measures", f"they are {known}"))
+    if problems or primary is None:
+        raise InputError(problems)
+    return tuple(dict.fromkeys(others)), primary
 
 
 def parse(written: Mapping[str, Any]) -> Experiment:
@@ -252,7 +286,14 @@ def _block(entry: object, where: str) -> Block:
         what = f"unknown kind {kind!r}" if kind else "has neither an encoder nor a kind"
         raise InputError(Problem(where, what, did_you_mean(str(kind or ""), KINDS)))
     table = {**entry, "kind": kind}
+    if isinstance(table.get("store"), str):
+        table["store"] = {"location": table["store"]}
     problems: list[Problem] = []
+    if isinstance(table.get("store"), Mapping):
+        try:
+            table["store"] = checked(options_of(StoreOptions), table["store"], f"{where}.store").model_dump()
+        except InputError as error:
+            problems.extend(error.problems)
     for key, find in (("encoder", encoder_class), ("rerank", reranker_class)):
         if key in table and key in KINDS[kind].model_fields:
             try:

@@ -71,6 +71,7 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
         path=reference.path.as_posix(),
         format=name,
         queries=asked,
+        judged=tuple(query for query in queries.values() if query.id in labels),
         labels=labels,
         count=len(documents.ids),
         digest=digest.hexdigest(),

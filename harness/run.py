@@ -1,0 +1,201 @@
+"""The one path from an experiment file to its Results."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness import dataset as datasets
+from harness import provenance, records
+from harness.dataset import Dataset
+from harness.experiment import Loaded, load
+from harness.records import Results, Run
+from harness.runner import Bench, Watch, run_all
+from retrievers.cache import Cache, default_path
+from retrievers.errors import BackendError, InputError, Problem, did_you_mean
+from retrievers.meter import Budget
+
+
+class Options(NamedTuple):
+    """What is decided on the command line, not in the experiment."""
+
+    results: Path = Path("results")
+    only: tuple[str, ...] = ()
+    """Retrievers to run; the others' rankings are taken from the existing folder."""
+    fresh: bool = False
+    """Embed this run's texts anew and replace them in the cache."""
+    max_cost: float | None = None
+    """Dollars."""
+    watch: Watch = lambda name, meter: None
+
+
+def run(path: str | Path, options: Options = Options()) -> Results:  # noqa: B008 - immutable
+    """Run an experiment: check, index, replay, score, compare, write the results folder and its report.
+
+    Args:
+        path: the experiment file.
+        options: where results go, and what to run.
+
+    Returns:
+        The results, read back from their folder.
+
+    Raises:
+        InputError: the experiment, its data or its environment is at fault; nothing was embedded.
+        BackendError: every retriever failed; earlier results are untouched.
+    """
+    loaded = load(path)
+    dataset = checked_data(loaded)
+    place = options.results / loaded.experiment.name
+    known = _known(place, loaded, dataset, options.only)
+    with _aside(place) as aside:
+        started, clock = datetime.now(UTC), time.perf_counter()
+        finished = dict(known)
+        with Cache(default_path(), fresh=options.fresh) as cache:
+            stores = cache.path.parent / "collections"
+            bench = Bench(dataset, cache, stores, loaded.experiment.depth, Budget(options.max_cost), options.watch)
+            for one in run_all(loaded.experiment, bench, known=known):
+                finished[one.retriever] = one
+                if not one.error:
+                    records.write_run(aside, one)
+        runs = [finished[block.name] for block in loaded.experiment.retrievers]
+        if all(one.error for one in runs):
+            raise BackendError("\n".join(f"{one.retriever}: {one.error}" for one in runs))
+        for one in known.values():
+            records.write_run(aside, one)
+        records.write_evidence(aside, dataset, runs)
+        records.write_costs(aside, runs)
+        times = {"started": started.isoformat(timespec="seconds"), "seconds": time.perf_counter() - clock}
+        records.write_manifest(aside, _manifest(loaded, dataset, runs, times))
+        write_judgment(aside, loaded, dataset, runs)
+        _put_in_place(aside, place)
+    return records.read(place)
+
+
+def checked_data(loaded: Loaded) -> Dataset:
+    """Load the experiment's data set and see that its labels fit the experiment's grade rule."""
+    from harness.scoring import judge
+
+    relevance = loaded.experiment.relevance
+    dataset = datasets.load(loaded.dataset, drop_dangling=relevance.dangling == "drop")
+    judge(dataset.labels, relevance)
+    return dataset
+
+
+def write_judgment(folder: Path, loaded: Loaded, dataset: Dataset, runs: Sequence[Run]) -> None:
+    """Write what follows from rankings and labels alone: qrels, scores, comparisons, the report."""
+    from harness import trec
+    from harness.report import write_report
+    from harness.scoring import evaluate, gains, judge
+
+    grades = judge(dataset.labels, loaded.experiment.relevance).grades
+    trec.write_qrels(folder / "qrels.trec", grades)
+    exponential = gains(grades)
+    if exponential is not None:
+        trec.write_qrels(folder / "qrels.gains.trec", exponential)
+    rankings = {one.retriever: one.rankings for one in runs if not one.error}
+    scored = evaluate(loaded.experiment, loaded.measures, grades, rankings)
+    records.write_table(folder, "scores", scored.scores)
+    records.write_table(folder, "summary", scored.summary)
+    records.write_table(folder, "comparisons", scored.comparisons)
+    records.write_table(folder, "tests", scored.tests)
+    write_report(records.read(folder))
+
+
+@contextmanager
+def _aside(place: Path) -> Iterator[Path]:
+    """An empty folder beside the place of the results, held by this process alone."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(place.parent / f".{place.name}.lock")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout:
+        what = "another run of this experiment is writing here"
+        raise InputError(Problem(str(place), what, "wait for it, or choose another --results")) from None
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        raise InputError(Problem(str(place.parent), what, "choose another --results")) from None
+    try:
+        aside = place.parent / f".{place.name}.unfinished"
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir()
+        yield aside
+    finally:
+        lock.release()
+
+
+def _put_in_place(aside: Path, place: Path) -> None:
+    """Replace an earlier folder of the same experiment and data; move aside one of another."""
+    old = place.with_name(f".{place.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if place.exists():
+        if _question(place) == _question(aside):
+            place.rename(old)
+        else:
+            number = next(n for n in range(1, 1_000_000) if not place.with_name(f"{place.name}.{n}").exists())
+            place.rename(place.with_name(f"{place.name}.{number}"))
+    aside.rename(place)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _question(folder: Path) -> tuple[Any, Any] | None:
+    """What a results folder answers: the experiment and the data; None where that cannot be read."""
+    try:
+        manifest = records.read_manifest(folder)
+        return manifest["experiment"], manifest["dataset"]["digest"]
+    except (InputError, KeyError, TypeError):
+        return None
+
+
+def _known(place: Path, loaded: Loaded, dataset: Dataset, only: tuple[str, ...]) -> dict[str, Run]:
+    """The runs of an existing folder that `--only` leaves as they are."""
+    names = [block.name for block in loaded.experiment.retrievers]
+    for name in only:
+        if name not in names:
+            raise InputError(Problem("--only", f"there is no retriever {name!r}", did_you_mean(name, names)))
+    if not only:
+        return {}
+    if _question(place) != (loaded.written, dataset.digest):
+        what = "holds no results of this experiment and this data"
+        raise InputError(Problem(str(place), what, "run once without --only"))
+    earlier = records.read(place)
+    kept = [name for name in names if name not in only]
+    if absent := [name for name in kept if name not in earlier.retrievers]:
+        raise InputError(Problem(str(place), f"holds no rankings of {', '.join(absent)}", "name them under --only too"))
+    return {name: earlier.run(name) for name in kept}
+
+
+def _manifest(loaded: Loaded, dataset: Dataset, runs: Sequence[Run], times: Mapping[str, Any]) -> dict[str, Any]:
+    from harness.scoring import judge
+
+    return {
+        "name": loaded.experiment.name,
+        "experiment": loaded.written,
+        "resolved": {**loaded.experiment.resolved(), "measures": [str(measure) for measure in loaded.measures],
+                     "primary": str(loaded.primary)},
+        "experiment_file": loaded.path.as_posix(),
+        "dataset": {
+            "path": loaded.experiment.dataset.path,
+            "format": dataset.format,
+            "digest": dataset.digest,
+            "corpus_digest": dataset.corpus_digest,
+            "documents": dataset.count,
+            "queries": len(dataset.queries),
+            "judged": len(dataset.labels),
+        },
+        "warnings": [warning] if (warning := judge(dataset.labels, loaded.experiment.relevance).warning) else [],
+        "ledger": {"dataset": dataset.ledger, **{one.retriever: records.ledger(one) for one in runs}},
+        "retrievers": {
+            one.retriever: {"error": one.error, "provenance": dict(one.provenance)} for one in runs
+        },
+        **times,
+        "versions": provenance.versions(),
+        "machine": provenance.machine(),
+        "git": provenance.git(Path.cwd()),
+    }  # fmt: skip
