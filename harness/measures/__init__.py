@@ -2,6 +2,6 @@
 
 from harness.measures.measure import Measure
 from harness.measures.names import parse
-from harness.measures.score import Scores, score
+from harness.measures.score import Scores, score, score_run, value
 
-__all__ = ["Measure", "Scores", "parse", "score"]
+__all__ = ["Measure", "Scores", "parse", "score", "score_run", "value"]

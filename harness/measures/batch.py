@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from retrievers.errors import InputError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -95,22 +97,56 @@ def discounted(gains: Floats) -> Floats:
     return np.cumsum(gains / np.log2(np.arange(2, gains.shape[1] + 2)), axis=1)
 
 
-def batch(judgments: Sequence[Mapping[str, int]], rankings: Sequence[Collection[str]], *, largest: int) -> Batch:
-    """Look the documents of each ranking up in the judgments of its query."""
-    looked_up = chain.from_iterable(map(j.get, r, repeat(UNJUDGED)) for j, r in zip(judgments, rankings, strict=True))
-    grades, lengths = padded(looked_up, [len(r) for r in rankings])
-    judged, _ = padded(chain.from_iterable(j.values() for j in judgments), [len(j) for j in judgments])
-    judged.sort(axis=1)
-    return Batch(grades, lengths, judged[:, ::-1], largest)
+def in_order(judgments: Sequence[Mapping[str, int]], rankings: Sequence[Collection[str]], largest: int) -> Batch:
+    """Look the documents of each ranking up in the judgments of its query; they stand best first."""
+    grades, lengths = _looked_up(judgments, rankings)
+    return Batch(grades, lengths, _judged(judgments), largest)
 
 
-def padded(values: Iterable[int], lengths: Sequence[int]) -> tuple[Ints, Ints]:
-    """Lay values out in rows of the given lengths, filled up with UNJUDGED to the longest (at least 1)."""
-    sizes = np.asarray(lengths, dtype=np.int64)
-    flat = np.fromiter(values, np.int64, int(sizes.sum()))
-    width = int(sizes.max(initial=1))
-    if flat.size == len(sizes) * width:
-        return flat.reshape(len(sizes), width), sizes
-    table = np.full((len(sizes), width), UNJUDGED, dtype=np.int64)
-    table[np.arange(width) < sizes[:, None]] = flat
-    return table, sizes
+def by_score(
+    judgments: Sequence[Mapping[str, int]], hits: Sequence[Mapping[str, float]], largest: int, *, single: bool
+) -> Batch:
+    """The same for scored documents in any order: score descending, then document id descending.
+
+    Scores are compared as 32-bit floats where `single`, as trec_eval 9.0.8 keeps them, else as doubles. Ids are
+    compared only where they can matter: between documents of equal score and unequal grade.
+    """
+    grades, lengths = _looked_up(judgments, hits)
+    flat = np.fromiter(chain.from_iterable(h.values() for h in hits), np.float64, int(lengths.sum()))
+    if not np.isfinite(flat).all():
+        raise InputError("a score is no finite number")
+    with np.errstate(over="ignore"):
+        scores = _padded(flat.astype(np.float32 if single else np.float64), lengths, -np.inf)
+    order = np.argsort(-scores, axis=1)
+    ranked = np.take_along_axis(grades, order, axis=1)
+    falling = np.take_along_axis(scores, order, axis=1)
+    undecided = (falling[:, 1:] == falling[:, :-1]) & (ranked[:, 1:] != ranked[:, :-1])
+    for row in np.flatnonzero(undecided.any(axis=1)).tolist():
+        ids = list(hits[row])
+        by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__, reverse=True))
+        settled = by_id[np.argsort(-scores[row, by_id], kind="stable")]
+        ranked[row, : len(ids)] = grades[row, settled]
+    return Batch(ranked, lengths, _judged(judgments), largest)
+
+
+def _looked_up(judgments: Sequence[Mapping[str, int]], documents: Sequence[Collection[str]]) -> tuple[Ints, Ints]:
+    lengths = np.fromiter(map(len, documents), np.int64, len(documents))
+    found = chain.from_iterable(map(j.get, d, repeat(UNJUDGED)) for j, d in zip(judgments, documents, strict=True))
+    return _padded(np.fromiter(found, np.int64, int(lengths.sum())), lengths, UNJUDGED), lengths
+
+
+def _judged(judgments: Sequence[Mapping[str, int]]) -> Ints:
+    lengths = np.fromiter(map(len, judgments), np.int64, len(judgments))
+    flat = np.fromiter(chain.from_iterable(j.values() for j in judgments), np.int64, int(lengths.sum()))
+    falling: Ints = np.sort(_padded(flat, lengths, UNJUDGED), axis=1)[:, ::-1]
+    return falling
+
+
+def _padded(flat: Array, lengths: Ints, fill: float) -> Array:
+    """Lay values out in rows of the given lengths, filled up to the longest (at least 1)."""
+    width = int(lengths.max(initial=1))
+    if flat.size == len(lengths) * width:
+        return flat.reshape(len(lengths), width)
+    table = np.full((len(lengths), width), fill, dtype=flat.dtype)
+    table[np.arange(width) < lengths[:, None]] = flat
+    return table

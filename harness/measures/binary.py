@@ -1,4 +1,7 @@
-"""Measures that only ask whether a document is relevant."""
+"""Measures that only ask whether a document is relevant: its grade is at least `rel`, 1 if left out.
+
+In all of them ties were broken before, by trec_eval's order (score, then document id, both descending).
+"""
 
 from __future__ import annotations
 
@@ -8,50 +11,178 @@ from harness.measures.batch import Array, Batch, Floats
 from harness.measures.measure import Measure
 
 
-def share(part: Array, whole: Array | int) -> Floats:
-    """Divide; 0 where the whole is 0."""
-    return np.divide(part, whole, out=np.zeros(len(part)), where=np.asarray(whole) > 0)
-
-
 def precision(batch: Batch, measure: Measure) -> Floats:
-    """P@k: hits / k, also where fewer than k documents came back."""
+    """P@k, precision: hits / k.
+
+    Range 0 to 1; 1 only where k relevant documents exist. Ties: trec_eval's order. Unjudged documents: not
+    relevant. Lists shorter than k: still divided by k. Source: van Rijsbergen (1979), as trec_eval's P.
+
+    >>> from harness.measures import value
+    >>> value("P@4", {"a": 1, "b": 2}, ["a", "x", "b"])
+    0.5
+    """
     assert measure.cutoff is not None
     return batch.hits_within(measure.rel, measure.cutoff) / measure.cutoff
 
 
 def recall(batch: Batch, measure: Measure) -> Floats:
-    """R@k: hits / R."""
+    """R@k, recall: hits / R, with R the judged relevant documents; 0 where there are none. SetR without a cutoff.
+
+    Range 0 to 1; below 1 wherever k < R. Ties: trec_eval's order. Unjudged documents: not relevant. Short
+    lists: nothing special. Source: van Rijsbergen (1979), as trec_eval's recall and set_recall. On the ids of
+    the contexts handed to a model it is RAGAS's IDContextRecall.
+
+    >>> from harness.measures import value
+    >>> value("R@2", {"a": 1, "b": 2, "c": 1, "d": 1}, ["a", "x", "b"])
+    0.25
+    """
     return share(batch.hits_within(measure.rel, measure.cutoff), batch.relevant(measure.rel))
 
 
+def capped_recall(batch: Batch, measure: Measure) -> Floats:
+    """Rcap@k, recall capped at the cutoff: hits / min(k, R); 0 where nothing is relevant.
+
+    Range 0 to 1; 1 where the first k hold as many relevant documents as they can. Ties: trec_eval's order.
+    Unjudged documents: not relevant. Lists shorter than k: no allowance. Source: Thakur et al. (2021), BEIR.
+
+    >>> from harness.measures import value
+    >>> value("Rcap@2", {"a": 1, "b": 2, "c": 1, "d": 1}, ["a", "x", "b"])
+    0.5
+    """
+    assert measure.cutoff is not None
+    return share(
+        batch.hits_within(measure.rel, measure.cutoff), np.minimum(batch.relevant(measure.rel), measure.cutoff)
+    )
+
+
 def f1(batch: Batch, measure: Measure) -> Floats:
-    """F1@k: 2 hits / (k + R)."""
+    """F1@k, the harmonic mean of this query's P@k and R@k: 2 hits / (k + R). Never a mean of means.
+
+    Range 0 to 1; 1 only where k = R. Ties: trec_eval's order. Unjudged documents: not relevant. Lists shorter
+    than k: precision is still hits / k. Source: van Rijsbergen (1979).
+
+    >>> from harness.measures import value
+    >>> value("F1@2", {"a": 1, "b": 2}, ["a", "x", "b"])
+    0.5
+    """
     assert measure.cutoff is not None
     return 2 * batch.hits_within(measure.rel, measure.cutoff) / (measure.cutoff + batch.relevant(measure.rel))
 
 
 def success(batch: Batch, measure: Measure) -> Floats:
-    """Success@k: 1 where a relevant document is within k."""
+    """Success@k, the hit rate: 1 where a relevant document stands within k, else 0.
+
+    Range 0 or 1. Ties: trec_eval's order. Unjudged documents: not relevant. Short lists: nothing special.
+    Source: trec_eval's success; "hit rate" in the RAG literature.
+
+    >>> from harness.measures import value
+    >>> value("Success@2", {"b": 2}, ["a", "x", "b"])
+    0.0
+    """
     return (batch.hits_within(measure.rel, measure.cutoff) > 0).astype(np.float64)
 
 
 def reciprocal_rank(batch: Batch, measure: Measure) -> Floats:
-    """RR@k: 1 / rank of the first relevant document within k, else 0."""
+    """RR@k, the reciprocal rank: 1 / rank of the first relevant document within k, else 0. Its mean is MRR.
+
+    Range 0 to 1; it takes only the values 1, 1/2, 1/3, so that its differences are ordinal at best (Fuhr 2017).
+    Ties: trec_eval's order. Unjudged documents: not relevant. Short lists: nothing special. Source: Voorhees
+    (1999), as trec_eval's recip_rank.
+
+    >>> from harness.measures import value
+    >>> value("RR", {"x": 1, "b": 2}, ["a", "x", "b"])
+    0.5
+    """
     first = batch.hits(measure.rel).argmax(axis=1) + 1
     return np.where(batch.hits_within(measure.rel, measure.cutoff) > 0, 1.0 / first, 0.0)
 
 
 def average_precision(batch: Batch, measure: Measure) -> Floats:
-    """AP@k: the sum over hits within k of P@rank, divided by R."""
+    """AP@k, average precision: the sum of P@i over the hits i within k, divided by R. Its mean is MAP.
+
+    Range 0 to 1; divided by all judged relevant documents, not by the hits, by k or by min(k, R), so that what
+    was not found costs. Ties: trec_eval's order. Unjudged documents: not relevant. Short lists: what is
+    missing adds nothing. Source: Buckley & Voorhees (2000), as trec_eval's map and map_cut.
+
+    >>> from harness.measures import value
+    >>> value("AP@3", {"a": 1, "b": 1}, ["x", "a", "b"])
+    0.5833333333333333
+    """
     return share(batch.at(batch.precisions_so_far(measure.rel), measure.cutoff), batch.relevant(measure.rel))
 
 
+def precision_at_r(batch: Batch, measure: Measure) -> Floats:
+    """Rprec, R-precision: the share of relevant documents among the first R; 0 where R = 0.
+
+    Range 0 to 1; precision and recall meet here. Ties: trec_eval's order. Unjudged documents: not relevant.
+    Lists shorter than R: still divided by R. Source: Buckley & Voorhees (2005), as trec_eval's Rprec.
+
+    >>> from harness.measures import value
+    >>> value("Rprec", {"a": 1, "b": 1}, ["x", "a", "b"])
+    0.5
+    """
+    wanted = batch.relevant(measure.rel)
+    running = batch.hits_so_far(measure.rel)
+    places = np.clip(wanted, 1, running.shape[1]) - 1
+    return share(np.where(wanted > 0, running[np.arange(len(batch)), places], 0), wanted)
+
+
 def set_precision(batch: Batch, measure: Measure) -> Floats:
-    """SetP: hits / returned, 0 where nothing came back."""
+    """SetP, the precision of what came back: hits / returned; 0 where nothing did.
+
+    Range 0 to 1. Ties: they do not matter, unless a cutoff splits them. Unjudged documents: not relevant. Short
+    lists: divided by their own length, which is what sets SetP@k apart from P@k. Source: trec_eval's set_P. On
+    the ids of the contexts handed to a model it is RAGAS's IDContextPrecision.
+
+    >>> from harness.measures import value
+    >>> value("SetP", {"a": 1, "b": 1}, ["x", "a"])
+    0.5
+    """
     return share(batch.hits_within(measure.rel, measure.cutoff), batch.returned(measure.cutoff))
 
 
 def set_f1(batch: Batch, measure: Measure) -> Floats:
-    """SetF: 2 hits / (returned + R)."""
+    """SetF, the harmonic mean of SetP and SetR: 2 hits / (returned + R).
+
+    Range 0 to 1. Ties: they do not matter, unless a cutoff splits them. Unjudged documents: not relevant. Short
+    lists: as in SetP. Source: van Rijsbergen (1979), as trec_eval's set_F.
+
+    >>> from harness.measures import value
+    >>> value("SetF", {"a": 1, "b": 1, "c": 1}, ["x", "a"])
+    0.4
+    """
     hits = batch.hits_within(measure.rel, measure.cutoff)
     return share(2 * hits, batch.returned(measure.cutoff) + batch.relevant(measure.rel))
+
+
+def set_average_precision(batch: Batch, measure: Measure) -> Floats:
+    """SetAP, average precision without an order: SetP times SetR.
+
+    Range 0 to 1. Ties: they do not matter, unless a cutoff splits them. Unjudged documents: not relevant. Short
+    lists: as in SetP. Source: trec_eval's set_map.
+
+    >>> from harness.measures import value
+    >>> value("SetAP", {"a": 1, "b": 1}, ["x", "a"])
+    0.25
+    """
+    return set_precision(batch, measure) * recall(batch, measure)
+
+
+def context_precision(batch: Batch, measure: Measure) -> Floats:
+    """ContextPrecision@k: the sum of P@i over the hits i within k, divided by the hits; 0 where there are none.
+
+    Range 0 to 1. It divides by what was found, not by what there is: one more hit at a late rank lowers it, and
+    a list with one hit at rank 1 scores 1 however much it missed. Ties: trec_eval's order. Unjudged documents:
+    not relevant. Short lists: nothing special. Source: RAGAS's rank-aware context precision, on document ids.
+
+    >>> from harness.measures import value
+    >>> value("ContextPrecision", {"a": 1, "b": 1}, ["a"]), value("ContextPrecision", {"a": 1, "b": 1}, ["a", "x", "b"])
+    (1.0, 0.8333333333333333)
+    """
+    summed = batch.at(batch.precisions_so_far(measure.rel), measure.cutoff)
+    return share(summed, batch.hits_within(measure.rel, measure.cutoff))
+
+
+def share(part: Array, whole: Array) -> Floats:
+    """Divide, with 0 where the whole is 0."""
+    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)

@@ -26,6 +26,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 DEFAULTS: Mapping[str, Parameter] = MappingProxyType({"dcg": "log2", "ideal": "judged", "rel": 1, "residual": False})
 """The values that are left out of a canonical name."""
+PERSISTENCE = 0.8
+"""The p of RBP; always part of the canonical name."""
 
 
 def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None) -> Measure:
@@ -51,10 +53,16 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None) ->
     name = _name(text, shape[1])
     options = MEASURES[name].options
     params = {key: _value(text, key, value) for key, value in _arguments(text, name, shape[2] or "").items()}
+    if "groups" in params:
+        if len(params) > 1:
+            raise _refusal(text, "groups goes with no other parameter", f"write {name}(groups={params['groups']!r})")
+        options = ()
     if gain is not None and "dcg" in options:
         params.setdefault("dcg", "exp-log2" if gain == "exponential" else "log2")
     if ideal is not None and "ideal" in options:
         params.setdefault("ideal", ideal)
+    if "p" in options:
+        params.setdefault("p", PERSISTENCE)
     kept = tuple(sorted((key, value) for key, value in params.items() if DEFAULTS.get(key) != value))
     return _at(text, Measure(name, None, kept), shape[3])
 

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Literal, TypeVar
 
 import numpy as np
 
-from harness.measures.batch import Floats, batch
+from harness.measures.batch import Batch, Floats, by_score, in_order
+from harness.measures.grades import STEEPEST
+from harness.measures.groups import Groups, group_value
 from harness.measures.measure import Measure
+from harness.measures.names import parse
 from harness.measures.table import MEASURES
 from retrievers.errors import InputError, Problem
 
 Judgments = Mapping[str, Mapping[str, int]]
+Precision = Literal["single", "double"]
+Answer = TypeVar("Answer", bound=Collection[str])
 
-CELLS = 2**21
-"""Ranks treated at once: enough for NumPy to be fast, small enough (16 MiB an array) to stay in bounds."""
-
-STEEPEST = 30
-"""The largest grade for exponential gain: beyond it the best document is all that counts."""
+CELLS = 2**20
+"""Ranks treated at once: enough for NumPy to be fast, few enough (8 MiB an array) to keep memory bounded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,10 +47,16 @@ class Scores:
         """The mean of each measure over all queries; NaN without queries."""
         n = len(self.query_ids)
         sums = (math.fsum(row.tolist()) for row in self.values)
-        return {m: s / n if n else math.nan for m, s in zip(self.measures, sums, strict=True)}
+        return {m: total / n if n else math.nan for m, total in zip(self.measures, sums, strict=True)}
 
 
-def score(measures: Iterable[Measure], judgments: Judgments, rankings: Mapping[str, Sequence[str]]) -> Scores:
+def score(
+    measures: Iterable[Measure],
+    judgments: Judgments,
+    rankings: Mapping[str, Sequence[str]],
+    *,
+    groups: Mapping[str, Groups] | None = None,
+) -> Scores:
     """Score rankings whose documents already stand in their order, best first.
 
     Every judged query gets a value: one that is missing from `rankings` is an empty ranking. Rankings of
@@ -56,42 +66,139 @@ def score(measures: Iterable[Measure], judgments: Judgments, rankings: Mapping[s
         measures: what to compute.
         judgments: query id -> document id -> grade.
         rankings: query id -> document ids, each at most once.
+        groups: query id -> groups of alternatives, for measures with `groups=`; in a query that has none here,
+            each relevant document is a group of its own.
 
     Raises:
-        InputError: a document stands twice in a ranking; a grade above 30 meets exponential gain.
+        InputError: a document stands twice in a ranking; exponential gain meets a grade above 30; a measure asks
+            for groups and there are none.
 
-    >>> from harness.measures import parse
     >>> score([parse("P@2"), parse("RR")], {"q": {"a": 1}}, {"q": ["b", "a"]}).values.tolist()
     [[0.5], [0.5]]
     """
-    wanted = tuple(measures)
-    largest = _largest_grade(wanted, judgments)
-    values = np.zeros((len(wanted), len(judgments)))
-    start = 0
-    for ids in _portions(judgments, rankings):
-        answers = [rankings.get(q, ()) for q in ids]
-        _refuse_duplicates(ids, answers)
-        one = batch([judgments[q] for q in ids], answers, largest=largest)
-        for row, measure in enumerate(wanted):
-            values[row, start : start + len(ids)] = MEASURES[measure.name].compute(one, measure)
-        start += len(ids)
+    everything = tuple(measures)
+    plain = tuple(m for m in everything if not m.get("groups"))
+    scores = _scored(plain, judgments, _each_once(judgments, rankings), in_order)
+    if plain == everything:
+        return scores
+    rows = dict(zip(plain, scores.values, strict=True))
+    rows |= {m: _group_row(m, judgments, rankings, groups) for m in everything if m.get("groups")}
+    return _sealed(everything, judgments, np.array([rows[m] for m in everything]), scores.largest_grade)
+
+
+def score_run(
+    measures: Iterable[Measure],
+    judgments: Judgments,
+    run: Iterable[tuple[str, Mapping[str, float]]],
+    *,
+    precision: Precision = "single",
+) -> Scores:
+    """Score a run as trec_eval does: score descending, then document id descending.
+
+    The run is read as a stream and kept in memory only in portions. Every judged query gets a value: one that
+    the run lacks is an empty ranking; queries without judgments are left aside.
+
+    Args:
+        measures: what to compute, none with `groups=`.
+        judgments: query id -> document id -> grade.
+        run: pairs of query id and document id -> score, such as `run.items()`; each query once.
+        precision: how scores are compared: "single" as trec_eval 9.0.8 (32-bit floats), "double" as 10.0.
+
+    Raises:
+        InputError: a score is not finite; exponential gain meets a grade above 30.
+
+    >>> score_run([parse("P@1")], {"q": {"a": 1}}, [("q", {"a": 0.5, "b": 0.50000000001})]).values.tolist()
+    [[0.0]]
+    """
+    make = partial(by_score, single=precision == "single")
+    return _scored(tuple(measures), judgments, _each_judged(judgments, run), make)
+
+
+def value(name: str, judged: Mapping[str, int], ranking: Sequence[str]) -> float:
+    """Score one ranking by the name of a measure.
+
+    >>> value("nDCG@2", {"a": 2, "b": 1}, ["a", "b"])
+    1.0
+    """
+    return float(score([parse(name)], {"": judged}, {"": ranking}).values[0, 0])
+
+
+def _scored(
+    measures: tuple[Measure, ...],
+    judgments: Judgments,
+    answers: Iterable[tuple[str, Answer]],
+    make: Callable[[list[Mapping[str, int]], list[Answer], int], Batch],
+) -> Scores:
+    """Compute the columns of all answers, portion by portion."""
+    largest = _largest_grade(measures, judgments)
+    column = {query_id: i for i, query_id in enumerate(judgments)}
+    values = np.zeros((len(measures), len(judgments)))
+    for ids, portion in _portions(judgments, answers):
+        batch = make([judgments[query_id] for query_id in ids], portion, largest)
+        columns = [column[query_id] for query_id in ids]
+        for row, measure in enumerate(measures):
+            values[row, columns] = MEASURES[measure.name].compute(batch, measure)
+    return _sealed(measures, judgments, values, largest)
+
+
+def _group_row(
+    measure: Measure,
+    judgments: Judgments,
+    rankings: Mapping[str, Sequence[str]],
+    groups: Mapping[str, Groups] | None,
+) -> list[float]:
+    if groups is None:
+        raise InputError(Problem(f"measure {str(measure)!r}", "there are no AND/OR groups in these judgments"))
+    singles = {q: [[d] for d, g in judged.items() if g > 0] for q, judged in judgments.items() if q not in groups}
+    wanted = {**singles, **groups}
+    return [group_value(measure, wanted[q], rankings.get(q, ())) for q in judgments]
+
+
+def _sealed(measures: tuple[Measure, ...], judgments: Judgments, values: Floats, largest: int) -> Scores:
     values.setflags(write=False)
-    return Scores(wanted, tuple(judgments), values, largest)
+    return Scores(measures, tuple(judgments), values, largest)
 
 
-def _portions(judgments: Judgments, rankings: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
-    """Cut the judged queries into portions whose padded arrays keep to CELLS."""
+def _portions(judgments: Judgments, answers: Iterable[tuple[str, Answer]]) -> Iterator[tuple[list[str], list[Answer]]]:
+    """Cut the answers into portions whose padded arrays keep to CELLS."""
     ids: list[str] = []
+    portion: list[Answer] = []
     width = 1
-    for query_id, judged in judgments.items():
-        wider = max(width, len(judged), len(rankings.get(query_id, ())))
-        if ids and wider * (len(ids) + 1) > CELLS:
-            yield ids
-            ids, wider = [], max(1, len(judged), len(rankings.get(query_id, ())))
+    for query_id, answer in answers:
+        needed = max(len(answer), len(judgments[query_id]))
+        if ids and max(width, needed) * (len(ids) + 1) > CELLS:
+            yield ids, portion
+            ids, portion, width = [], [], 1
         ids.append(query_id)
-        width = wider
+        portion.append(answer)
+        width = max(width, needed)
     if ids:
-        yield ids
+        yield ids, portion
+
+
+def _each_judged(
+    judgments: Judgments, run: Iterable[tuple[str, Mapping[str, float]]]
+) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """The judged queries of a run as they come, then those that it lacks, with no hits."""
+    waiting = dict.fromkeys(judgments)
+    for query_id, hits in run:
+        if query_id in judgments:
+            if query_id not in waiting:
+                raise ValueError(f"query {query_id!r} comes twice")
+            del waiting[query_id]
+            yield query_id, hits
+    for query_id in waiting:
+        yield query_id, {}
+
+
+def _each_once(judgments: Judgments, rankings: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Sequence[str]]]:
+    """The ranking of each judged query; refuses one that holds a document twice."""
+    for query_id in judgments:
+        ranking = rankings.get(query_id, ())
+        if len(set(ranking)) < len(ranking):
+            again = next(d for d in ranking if ranking.count(d) > 1)
+            raise InputError(Problem(f"query {query_id!r}", f"document {again!r} is ranked twice"))
+        yield query_id, ranking
 
 
 def _largest_grade(measures: Sequence[Measure], judgments: Judgments) -> int:
@@ -101,13 +208,3 @@ def _largest_grade(measures: Sequence[Measure], judgments: Judgments) -> int:
         what = f"exponential gain of grade {largest}: nothing but the best document would count"
         raise InputError(Problem(f"measure {str(steep)!r}", what, f"use linear gain, or grades up to {STEEPEST}"))
     return max(largest, 0)
-
-
-def _refuse_duplicates(query_ids: Sequence[str], rankings: Sequence[Sequence[str]]) -> None:
-    problems = [
-        Problem(f"query {q!r}", f"document {next(d for d in ranking if ranking.count(d) > 1)!r} is ranked twice")
-        for q, ranking in zip(query_ids, rankings, strict=True)
-        if len(set(ranking)) < len(ranking)
-    ]
-    if problems:
-        raise InputError(problems)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from harness.measures import binary, graded
+from harness.measures import binary, graded, incomplete
 from harness.measures.batch import Batch, Floats
 from harness.measures.measure import Measure
 
@@ -15,26 +15,40 @@ class Row(NamedTuple):
     """One measure of the table."""
 
     compute: Callable[[Batch, Measure], Floats]
-    options: tuple[str, ...] = ("rel",)
+    options: tuple[str, ...]
+    """The parameters it takes; with `groups` it is computed by `group_value` instead."""
     cutoff: Literal["may", "must", "never"] = "may"
     bare: str = ""
     """The measure that is meant where the cutoff is left out."""
 
 
+REL = ("rel",)
+EITHER = ("groups", "rel")
+
 MEASURES: Mapping[str, Row] = MappingProxyType(
     {
-        "P": Row(binary.precision, bare="SetP"),
-        "R": Row(binary.recall, bare="SetR"),
-        "F1": Row(binary.f1, bare="SetF"),
-        "Success": Row(binary.success),
-        "RR": Row(binary.reciprocal_rank),
-        "AP": Row(binary.average_precision),
-        "SetP": Row(binary.set_precision),
-        "SetR": Row(binary.recall),
-        "SetF": Row(binary.set_f1),
+        "P": Row(binary.precision, EITHER, bare="SetP"),
+        "R": Row(binary.recall, EITHER, bare="SetR"),
+        "Rcap": Row(binary.capped_recall, REL, cutoff="must"),
+        "F1": Row(binary.f1, EITHER, bare="SetF"),
+        "Success": Row(binary.success, REL),
+        "RR": Row(binary.reciprocal_rank, EITHER),
+        "AP": Row(binary.average_precision, EITHER),
+        "Rprec": Row(binary.precision_at_r, REL, cutoff="never"),
+        "SetP": Row(binary.set_precision, EITHER),
+        "SetR": Row(binary.recall, EITHER),
+        "SetF": Row(binary.set_f1, EITHER),
+        "SetAP": Row(binary.set_average_precision, REL),
         "CG": Row(graded.cumulative_gain, ("dcg",)),
         "DCG": Row(graded.discounted_gain, ("dcg",)),
-        "nDCG": Row(graded.normalised_gain, ("dcg", "ideal")),
+        "nDCG": Row(graded.normalised_gain, ("dcg", "groups", "ideal")),
+        "ERR": Row(graded.expected_reciprocal_rank, ()),
+        "RBP": Row(incomplete.rank_biased_precision, ("p", "rel", "residual")),
+        "Bpref": Row(incomplete.binary_preference, REL, cutoff="never"),
+        "Judged": Row(incomplete.judged_share, ()),
+        "ContextPrecision": Row(binary.context_precision, REL),
+        "IDContextPrecision": Row(binary.set_precision, REL),
+        "IDContextRecall": Row(binary.recall, REL),
     }
 )
 

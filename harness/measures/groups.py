@@ -1,0 +1,132 @@
+"""AND/OR relevance: groups of alternatives, of which each group wants one (AutoRAG's `retrieval_gt`).
+
+Two readings, which differ on purpose. `groups='autorag'` gives AutoRAG's own digits: a second alternative is a
+further hit, and its nDCG wants every alternative, which its recall does not. `groups='first'` is ours: one
+member satisfies a group, and further members are passed over as if they were not in the list.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from types import MappingProxyType
+
+from harness.measures.measure import Measure
+
+Groups = Sequence[Sequence[str]]
+
+
+def group_value(measure: Measure, groups: Groups, ranking: Sequence[str]) -> float:
+    """Score one ranking against groups of alternatives.
+
+    P, R, F1, RR, AP and nDCG, and the set forms SetP, SetR, SetF. Range 0 to 1. Ties: trec_eval's order. Documents
+    in no group: not relevant. An empty list or no groups: 0.
+
+    groups='autorag': P = distinct members of any group / returned (short lists by their own length); R = groups met
+    / groups; F1 of the two; RR = mean over groups of 1 / rank of the group's first member; AP = mean over groups of
+    the precisions at its members / members found; nDCG = gain 1 a member, its ideal one member a rank for every
+    alternative, down to the end of the list. Source: AutoRAG, autorag/evaluation/metric/retrieval.py.
+
+    groups='first': a member of a group not yet met is a hit with gain 1 (a document in several groups meets them
+    all); further members of met groups count neither for nor against: those behind them move up. P@k = hits / k
+    (SetP: / what is left of the list), R = groups met / groups, F1 of hits as ever, RR = 1 / rank of the first
+    hit, AP = sum of P@i over the groups met / groups, nDCG's ideal one hit a rank for every group. Where one
+    document meets several groups, nDCG stays below 1.
+
+    Args:
+        measure: one with the parameter `groups`.
+        groups: the alternatives of one query.
+        ranking: document ids, best first.
+
+    >>> from harness.measures import parse
+    >>> article = [["test-1", "test-2"], ["test-3"]], ["test-1", "pred-1", "test-2", "pred-3"]
+    >>> group_value(parse("nDCG(groups='autorag')@4"), *article)
+    0.7039180890341347
+    >>> group_value(parse("AP(groups='first')@4"), *article)
+    0.5
+    """
+    top = list(ranking[: measure.cutoff])
+    if not top or not any(groups):
+        return 0.0
+    if measure.get("groups") == "autorag":
+        return _AUTORAG[measure.name.removeprefix("Set")](groups, top)
+    return _first(measure, groups, top)
+
+
+def _first(measure: Measure, groups: Groups, top: Sequence[str]) -> float:
+    """The reading in which the first member of a group is the hit and the others are passed over."""
+    unmet = [frozenset(group) for group in groups]
+    met: list[int] = []
+    """How many groups each document met, of those that are not passed over."""
+    for document in top:
+        left = [group for group in unmet if document not in group]
+        if len(left) < len(unmet) or not any(document in group for group in groups):
+            met.append(len(unmet) - len(left))
+        unmet = left
+    hits = [new > 0 for new in met]
+    wanted = len(groups)
+    size = measure.cutoff if measure.cutoff and not measure.name.startswith("Set") else len(met)
+    match measure.name.removeprefix("Set"):
+        case "P":
+            return sum(hits) / size
+        case "R":
+            return sum(met) / wanted
+        case "F" | "F1":
+            return 2 * sum(hits) / (size + wanted)
+        case "RR":
+            return next((1 / rank for rank, hit in enumerate(hits, start=1) if hit), 0.0)
+        case "AP":
+            return math.fsum(new * sum(hits[:rank]) / rank for rank, new in enumerate(met, start=1)) / wanted
+        case _:
+            return _dcg(hits) / _dcg([True] * min(wanted, measure.cutoff or wanted))
+
+
+def _precision(groups: Groups, top: Sequence[str]) -> float:
+    return len(set(top) & set(chain.from_iterable(groups))) / len(top)
+
+
+def _recall(groups: Groups, top: Sequence[str]) -> float:
+    return sum(not set(top).isdisjoint(group) for group in groups) / len(groups)
+
+
+def _f1(groups: Groups, top: Sequence[str]) -> float:
+    p, r = _precision(groups, top), _recall(groups, top)
+    return 2 * p * r / (p + r) if p + r else 0.0
+
+
+def _reciprocal_rank(groups: Groups, top: Sequence[str]) -> float:
+    return sum(1 / ranks[0] for ranks in _ranks(groups, top) if ranks) / len(groups)
+
+
+def _average_precision(groups: Groups, top: Sequence[str]) -> float:
+    found = (ranks for ranks in _ranks(groups, top) if ranks)
+    return sum(sum(i / rank for i, rank in enumerate(r, start=1)) / len(r) for r in found) / len(groups)
+
+
+def _ndcg(groups: Groups, top: Sequence[str]) -> float:
+    members = set(chain.from_iterable(groups))
+    alternatives = sum(map(len, groups))
+    return _dcg([document in members for document in top]) / _dcg([True] * min(alternatives, len(top)))
+
+
+def _ranks(groups: Groups, top: Sequence[str]) -> list[list[int]]:
+    """The ranks of each group's members."""
+    return [[rank for rank, document in enumerate(top, start=1) if document in group] for group in groups]
+
+
+def _dcg(hits: Sequence[bool]) -> float:
+    return sum(1 / math.log2(rank + 1) for rank, hit in enumerate(hits, start=1) if hit)
+
+
+_AUTORAG: Mapping[str, Callable[[Groups, Sequence[str]], float]] = MappingProxyType(
+    {
+        "P": _precision,
+        "R": _recall,
+        "F1": _f1,
+        "F": _f1,
+        "RR": _reciprocal_rank,
+        "AP": _average_precision,
+        "nDCG": _ndcg,
+    }
+)
