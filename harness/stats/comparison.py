@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, NamedTuple
 
@@ -18,7 +18,7 @@ from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 from harness.stats.signed_rank import SignedRank, signed_rank_of
 from harness.stats.tukey import tukey_hsd
-from harness.stats.verdicts import Evidence, verdict
+from harness.stats.verdicts import BETTER, WORSE, Evidence, verdict_on
 
 Role = Literal["confirmatory", "exploratory"]
 Scores = Mapping[str, Floats]
@@ -159,6 +159,29 @@ def compare_all(
     return rows
 
 
+def swapped(row: Comparison) -> Comparison:
+    """Return the same comparison seen from the other side."""
+    verdict = row.verdict
+    if verdict.startswith(BETTER):
+        verdict = WORSE + verdict.removeprefix(BETTER)
+    elif verdict.startswith(WORSE):
+        verdict = BETTER + verdict.removeprefix(WORSE)
+    return replace(
+        row,
+        a=row.b,
+        b=row.a,
+        wins=row.losses,
+        losses=row.wins,
+        mean_difference=0.0 - row.mean_difference,
+        ci_low=0.0 - row.ci_high,
+        ci_high=0.0 - row.ci_low,
+        w_plus=row.w_minus,
+        w_minus=row.w_plus,
+        effect_size=None if row.effect_size is None else 0.0 - row.effect_size,
+        verdict=verdict,
+    )
+
+
 def flip_tests(
     scores: Mapping[str, Scores], pairs: Mapping[str, Sequence[tuple[str, str]]], seed: int
 ) -> dict[tuple[str, str, str], FlipTest]:
@@ -235,7 +258,7 @@ def _row(measure: str, group: Scores, pair: _Pair, family: _Family, settings: Se
         p_minimum=pair.p_minimum,
         method=pair.method,
         effect_size=ranks.effect_size,
-        verdict=verdict(evidence, settings.alpha),
+        verdict=verdict_on(evidence, settings.alpha),
         role=family.role,
         p_minimum_adjusted=floor,
         p_randomization=pair.flips.two_sided,

@@ -30,15 +30,15 @@ class Evidence(NamedTuple):
     """Whether equivalence was shown, by its own corrected tests."""
 
 
-def verdict(evidence: Evidence, alpha: float) -> str:
+def verdict_on(evidence: Evidence, alpha: float) -> str:
     """Return the verdict on a against b: one word, and for "undecided" its reason after a colon.
 
     "better" and "worse" want a significant test and a rank sum and a mean that point the same way; "but
     negligible" joins them where equivalence is shown as well. Swapping a and b swaps better and worse, no more.
 
-    >>> verdict(Evidence(0.01, 0.001, 1, 1, 20, False), 0.05)
+    >>> verdict_on(Evidence(0.01, 0.001, 1, 1, 20, False), 0.05)
     'better'
-    >>> verdict(Evidence(0.0625, 0.0625, 1, 1, 5, False), 0.05)
+    >>> verdict_on(Evidence(0.0625, 0.0625, 1, 1, 5, False), 0.05)
     'undecided: too few queries'
     """
     significant = evidence.p_adjusted <= alpha
