@@ -109,6 +109,10 @@ class Store(Protocol):
     Either `finished` finds the collection complete, or it is made: `create`, `upsert` as often as needed, `finish`.
     """
 
+    @property
+    def approximate(self) -> bool:
+        """Whether a search that is not told to be exact may miss some of the nearest."""
+
     def finished(self) -> Mapping[str, Sequence[str]] | None:
         """Return the notes kept with the collection if it is there and complete, else None."""
 
@@ -121,8 +125,11 @@ class Store(Protocol):
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
         """Make the collection ready for search, mark it complete, and keep the ids noted by kind with it."""
 
-    def search(self, vectors: Vectors, limit: int) -> list[Ranking]:
-        """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
+    def search(self, vectors: Vectors, limit: int, *, exact: bool = ...) -> list[Ranking]:
+        """Return one ranking per query vector: the best `limit` points, ties at the limit resolved.
+
+        `exact` compares every vector in full, also where the collection is approximate.
+        """
 
     def close(self) -> None:
         """Let go of the collection, so that another process may have it."""

@@ -1,1 +1,37 @@
 """Stores keep vectors and find the nearest: one file each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from retrievers.meter import Meter
+from retrievers.stores.options import EDGE, MEMORY, StoreOptions
+from retrievers.types import Store
+
+
+def open_store(options: StoreOptions, collection: str, *, documents: int, folder: Path, meter: Meter) -> Store:
+    """Return the store that the options name; nothing is opened or connected before its first use.
+
+    Args:
+        options: as the experiment has them, with `${NAME}` expanded.
+        collection: what is in it, `<encoder fingerprint>-<dataset digest>`; in memory any name.
+        documents: how many there are, which decides where the options leave the location open.
+        folder: where edge collections live from run to run.
+        meter: counts a server's retries.
+    """
+    location = options.resolved(documents)
+    name = collection + options.suffix
+    if options.on_server:
+        from retrievers.stores.server import ServerStore
+
+        return ServerStore(options, name, meter)
+    if location == EDGE:
+        from retrievers.stores.edge import EdgeStore
+
+        return EdgeStore(folder, name, options)
+    from retrievers.stores.qdrant import QdrantStore
+
+    return QdrantStore(location, name)
+
+
+__all__ = ["EDGE", "MEMORY", "StoreOptions", "open_store"]

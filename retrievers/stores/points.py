@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from retrievers.errors import BackendError
 from retrievers.types import RESOLUTION, Ranking, Vectors, ranked
+
+if TYPE_CHECKING:
+    from qdrant_client.models import QueryResponse
 
 ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 CROCKFORD = {character: value for value, character in enumerate("0123456789ABCDEFGHJKMNPQRSTVWXYZ")}
@@ -24,6 +28,12 @@ class Found(NamedTuple):
 
     doc_ids: list[str]
     scores: list[float]
+
+
+def found(response: QueryResponse) -> Found:
+    """Return what qdrant-client answered to one query."""
+    points = response.points
+    return Found([(point.payload or {})["id"] for point in points], [point.score for point in points])
 
 
 def point_id(document_id: str) -> str:
@@ -53,7 +63,16 @@ def point_id(document_id: str) -> str:
     return str(uuid.uuid5(DOCUMENTS, document_id))
 
 
-def past_ties(ask: Callable[[Vectors, int], Sequence[Found]], vectors: Vectors, limit: int) -> list[Ranking]:
+def count_matches(added: int, kept: int) -> None:
+    """Raise BackendError unless the collection holds as many points as were added."""
+    if added != kept:
+        raise BackendError(
+            f"the collection holds {kept} points for {added} documents: points were lost, or a ULID and a UUID among "
+            "the document ids stand for the same 128 bits"
+        )
+
+
+def past_ties(ask: Callable[[Vectors, int], Iterable[Found]], vectors: Vectors, limit: int) -> list[Ranking]:
     """Return the best `limit` hits of each query in the one total order of `ranked`.
 
     Engines leave equal scores in no order, so which of several tied points they put last is chance. This asks for

@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from retrievers.errors import InputError, Problem
-from retrievers.stores.points import Found, past_ties, point_id
+from retrievers.stores.options import MEMORY
+from retrievers.stores.points import Found, count_matches, found, past_ties, point_id
 from retrievers.types import Ranking, Vectors
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-MEMORY = ":memory:"
 BATCH = 1024
 """Points a request, and queries a request."""
 Notes = Mapping[str, Sequence[str]]
 
 
 class QdrantStore:
-    """One collection with cosine distance, searched exactly.
+    """One collection, searched exactly.
 
-    A folder holds one collection in a folder of its own, since the client locks and loads a folder as a whole.
+    Cosine is the dot product of unit vectors, and so it is kept here: under `Distance.COSINE` the client normalises
+    its vectors again at each query, in place, so that the answer to a question would depend on those asked before
+    (by one unit in the last place). A folder holds one collection in a folder of its own, since the client locks and
+    loads a folder as a whole.
     """
+
+    approximate = False
 
     def __init__(self, location: str, collection: str) -> None:
         self.location = location
         self.collection = collection
         self._client: QdrantClient | None = None
+        self._added = 0
 
     def finished(self) -> dict[str, tuple[str, ...]] | None:
         """Return the notes kept with the collection if it is there and complete, else None."""
@@ -48,33 +56,37 @@ class QdrantStore:
         from qdrant_client.models import Distance, VectorParams
 
         client = self._open()
+        self._added = 0
         if client.collection_exists(self.collection):
             client.delete_collection(self.collection)
-        client.create_collection(self.collection, VectorParams(size=dimensions, distance=Distance.COSINE))
+        client.create_collection(self.collection, VectorParams(size=dimensions, distance=Distance.DOT))
 
     def upsert(self, ids: Sequence[str], vectors: Vectors) -> None:
         """Add points, or replace those with the same document id."""
         client = self._open()
+        units = _units(vectors)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Local mode is not recommended")
             for start in range(0, len(ids), BATCH):
                 some = ids[start : start + BATCH]
                 client.upload_collection(
                     self.collection,
-                    vectors=vectors[start : start + BATCH],
+                    vectors=units[start : start + BATCH],
                     ids=list(map(point_id, some)),
                     payload=[{"id": doc_id} for doc_id in some],
                     wait=True,
                 )
+        self._added += len(ids)
 
     def finish(self, notes: Notes) -> None:
         """Mark the collection complete and keep the notes with it."""
+        count_matches(self._added, self._open().count(self.collection, exact=True).count)
         kept = {kind: list(ids) for kind, ids in notes.items()}
         self._open().update_collection(self.collection, metadata={"finished": kept})
         if self.location != MEMORY:
             self.close()  # what is read back has other float noise: search that now, as every later run will
 
-    def search(self, vectors: Vectors, limit: int) -> list[Ranking]:
+    def search(self, vectors: Vectors, limit: int, *, exact: bool = True) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         return past_ties(self._ask, vectors, limit)
 
@@ -84,19 +96,13 @@ class QdrantStore:
             self._client.close()
             self._client = None
 
-    def _ask(self, vectors: Vectors, limit: int) -> list[Found]:
+    def _ask(self, vectors: Vectors, limit: int) -> Iterator[Found]:
         from qdrant_client.models import QueryRequest
 
-        found: list[Found] = []
         for start in range(0, len(vectors), BATCH):
-            requests = [
-                QueryRequest(query=vector, limit=limit, with_payload=True)
-                for vector in vectors[start : start + BATCH].tolist()
-            ]
-            for response in self._open().query_batch_points(self.collection, requests):
-                points = response.points
-                found.append(Found([(p.payload or {})["id"] for p in points], [p.score for p in points]))
-        return found
+            some = _units(vectors[start : start + BATCH]).tolist()
+            requests = [QueryRequest(query=vector, limit=limit, with_payload=True) for vector in some]
+            yield from map(found, self._open().query_batch_points(self.collection, requests))
 
     @property
     def _folder(self) -> Path:
@@ -120,3 +126,8 @@ class QdrantStore:
                         )
                     ) from error
         return self._client
+
+
+def _units(vectors: Vectors) -> Vectors:
+    norms = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    return np.asarray(vectors / norms, dtype=np.float32)

@@ -1,0 +1,202 @@
+"""Collections kept by Qdrant Edge: the Rust engine in this process, on disk, memory-mapped."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retrievers.errors import BackendError, InputError, Problem
+from retrievers.stores.options import StoreOptions
+from retrievers.stores.points import Found, count_matches, past_ties, point_id
+from retrievers.types import Ranking, Vectors
+
+if TYPE_CHECKING:
+    import portalocker
+    import qdrant_edge
+
+SEGMENT = 8192
+"""Points after which an exact collection starts a new segment: the engine searches segments in parallel."""
+UPSERT = 1024
+SEARCH = 256
+"""Points, and queries, handed over in one call."""
+UNLIMITED = 2**40
+NOTES = "notes.json"
+
+
+class EdgeStore:
+    """One collection in a folder of its own; made aside and put in place when it is complete.
+
+    So a folder of the collection's name is a finished collection, whatever befell the process that made it. The
+    collection is locked while it is open, since the engine writes to its files even when it only reads them.
+    """
+
+    def __init__(self, folder: Path, collection: str, options: StoreOptions) -> None:
+        self.approximate = options.approximate
+        self._options = options
+        self._place = folder / collection
+        self._aside = folder / f"{collection}.unfinished"
+        self._lock: portalocker.Lock | None = None
+        self._shard: qdrant_edge.EdgeShard | None = None
+        self._dimensions = 0
+        self._added = 0
+        self._in_segment = 0
+
+    def finished(self) -> dict[str, tuple[str, ...]] | None:
+        """Return the notes kept with the collection if it is there and complete, else None."""
+        if not self._place.exists():
+            return None
+        self._hold()
+        kept = json.loads((self._place / NOTES).read_text(encoding="utf-8"))
+        return {kind: tuple(ids) for kind, ids in kept.items()}
+
+    def create(self, dimensions: int) -> None:
+        """Make the collection anew and empty, aside from any finished one."""
+        import qdrant_edge as edge
+
+        self.close()
+        self._hold()
+        shutil.rmtree(self._aside, ignore_errors=True)
+        self._aside.mkdir(parents=True)
+        self._dimensions, self._added, self._in_segment = dimensions, 0, 0
+        segment_kb = UNLIMITED if self.approximate else SEGMENT * dimensions * 4 // 1024
+        config = edge.EdgeConfig(
+            vectors=edge.EdgeVectorParams(size=dimensions, distance=edge.Distance.Cosine),
+            hnsw_config=edge.HnswIndexConfig(
+                m=self._options.m,
+                ef_construct=self._options.ef_construct,
+                full_scan_threshold=1 if self._options.m else UNLIMITED,
+            ),
+            quantization_config=_quantization(self._options.quantization),
+            optimizers=edge.EdgeOptimizersConfig(
+                default_segment_number=1, indexing_threshold=1, max_segment_size=segment_kb
+            ),
+            wal_enabled=False,  # an unfinished collection is made anew, so there is nothing to replay
+        )
+        with self._engine():
+            self._shard = edge.EdgeShard.create(str(self._aside), config)
+
+    def upsert(self, ids: Sequence[str], vectors: Vectors) -> None:
+        """Add points, or replace those with the same document id."""
+        import qdrant_edge as edge
+
+        start = 0
+        while start < len(ids):
+            stop = min(start + UPSERT, len(ids), start + SEGMENT - self._in_segment)
+            points = [
+                edge.Point(point_id(doc_id), row, {"id": doc_id})
+                for doc_id, row in zip(ids[start:stop], _rows(vectors[start:stop]), strict=True)
+            ]
+            with self._engine():
+                self._opened.update(edge.UpdateOperation.upsert_points(points))
+                self._in_segment += stop - start
+                if self._in_segment == SEGMENT:
+                    if not self.approximate:
+                        self._opened.optimize()
+                    self._in_segment = 0
+            start = stop
+        self._added += len(ids)
+
+    def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
+        """Build the index, put the collection in its place, and keep the notes with it."""
+        import qdrant_edge as edge
+
+        with self._engine():
+            self._opened.optimize()
+            self._opened.flush()
+            count_matches(self._added, self._opened.count(edge.CountRequest(exact=True)))
+            self._opened.close()
+            self._shard = None
+            kept = {kind: list(ids) for kind, ids in notes.items()}
+            (self._aside / NOTES).write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
+            shutil.rmtree(self._place, ignore_errors=True)
+            self._aside.rename(self._place)
+
+    def search(self, vectors: Vectors, limit: int, *, exact: bool = False) -> list[Ranking]:
+        """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
+        import qdrant_edge as edge
+
+        if exact or not self.approximate:
+            params = edge.SearchParams(exact=True)
+        else:
+            rescored = edge.QuantizationSearchParams(rescore=True, oversampling=self._options.oversampling)
+            params = edge.SearchParams(
+                hnsw_ef=self._options.ef, quantization=rescored if self._options.quantization else None
+            )
+
+        def ask(some: Vectors, size: int) -> Iterator[Found]:
+            for start in range(0, len(some), SEARCH):
+                requests = [
+                    edge.QueryRequest(limit=size, query=edge.Query.Nearest(row), params=params, with_payload=True)
+                    for row in _rows(some[start : start + SEARCH])
+                ]
+                with self._engine():
+                    answers = self._opened.query_batch(edge.QueryBatchRequest(requests))
+                for points in answers:
+                    yield Found([(p.payload or {})["id"] for p in points], [p.score for p in points])
+
+        return past_ties(ask, vectors, limit)
+
+    def close(self) -> None:
+        """Let go of the collection, so that another process may have it."""
+        if self._shard is not None:
+            self._shard.close()
+            self._shard = None
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def _hold(self) -> None:
+        import portalocker
+
+        if self._lock is None:
+            self._place.parent.mkdir(parents=True, exist_ok=True)
+            lock = portalocker.Lock(f"{self._place}.lock", timeout=0, fail_when_locked=True)
+            try:
+                lock.acquire()
+            except portalocker.LockException:
+                remedy = "wait until it is done, or set another folder"
+                raise InputError(Problem(str(self._place), "another run is using this collection", remedy)) from None
+            self._lock = lock
+
+    @property
+    def _opened(self) -> qdrant_edge.EdgeShard:
+        if self._shard is None:
+            import qdrant_edge as edge
+
+            self._hold()
+            self._shard = edge.EdgeShard.load(str(self._place))
+        return self._shard
+
+    @contextmanager
+    def _engine(self) -> Iterator[None]:
+        """Turn the engine's errors, all of them bare `Exception`s, into ours."""
+        try:
+            yield
+        except BackendError:
+            raise
+        except Exception as error:
+            if isinstance(error, OSError) or "space" in str(error):
+                problem = Problem(str(self._place.parent), f"cannot be written: {error}", "make room, then run again")
+                raise InputError(problem) from error
+            raise BackendError(f"store {self._place}: {error}; if it is damaged, delete it and run again") from error
+
+
+def _rows(vectors: Vectors) -> list[Any]:
+    """Return the rows as the engine takes them in fastest: views, not lists, of floats."""
+    return [memoryview(vector) for vector in vectors]
+
+
+def _quantization(kind: str | None) -> qdrant_edge.QuantizationConfigType | None:
+    import qdrant_edge as edge
+
+    if kind == "scalar":
+        return edge.ScalarQuantizationConfig(type=edge.ScalarType.Int8, quantile=0.99)
+    if kind == "product":
+        return edge.ProductQuantizationConfig(compression=edge.CompressionRatio.X16)
+    if kind == "binary":
+        return edge.BinaryQuantizationConfig()
+    return None

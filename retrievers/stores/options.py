@@ -1,0 +1,108 @@
+"""What an experiment may say about a store: where it is, and whether it searches exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from retrievers.errors import InputError, Problem
+
+MEMORY = ":memory:"
+EDGE = "edge"
+SERVER = ("http://", "https://", "grpc://", "grpcs://")
+MEMORY_LIMIT = 20_000
+"""Documents up to which the in-memory client serves well; it warns beyond."""
+
+Quantization = Literal["scalar", "product", "binary"]
+BITS = {"scalar": 8, "product": 2, "binary": 1}
+"""Bits a quantised dimension takes: one byte, one byte for four dimensions (16 times less), one bit."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """A store as an experiment names it: `store = "edge"` or `store = { location = "edge", m = 16 }`.
+
+    Search is exact unless `m` or `quantization` is given, which the edge store and servers understand.
+    """
+
+    location: str | None = None
+    """":memory:", "edge", a folder, or a server's URL (http, https, grpc, grpcs); None goes by the corpus's size."""
+    api_key: str | None = field(default=None, repr=False)
+    """A server's; in an experiment always "${NAME}"."""
+    shards: int | None = None
+    """Shards of a server's collection; None leaves it to the server."""
+    replication: int | None = None
+    """Copies of each shard; None leaves it to the server."""
+    m: int = 0
+    """Links per node of an HNSW graph; 0: no graph, every vector is compared."""
+    ef_construct: int = 100
+    """Candidates considered for each link while the graph is built."""
+    ef: int = 128
+    """Candidates considered while the graph is searched."""
+    quantization: Quantization | None = None
+    """Compare compressed vectors first: int8, 16-fold product quantisation, or one bit a dimension."""
+    oversampling: float = 2.0
+    """Times the limit of candidates, found by compressed vectors, that are compared in full."""
+
+    def __post_init__(self) -> None:
+        problems = list(self._problems())
+        if problems:
+            raise InputError(problems)
+
+    def _problems(self) -> list[Problem]:
+        found = []
+        for name, lowest in (("shards", 1), ("replication", 1), ("m", 0), ("ef_construct", 4), ("ef", 1)):
+            value = getattr(self, name)
+            if value is not None and value < lowest:
+                found.append(Problem(f"store.{name}", f"{value} is below {lowest}"))
+        if self.oversampling < 1:
+            found.append(Problem("store.oversampling", f"{self.oversampling} is below 1"))
+        if self.location == "" or (self.location and "://" in self.location and not self.on_server):
+            remedy = f"{MEMORY!r}, {EDGE!r}, a folder, or a URL that begins with {', '.join(SERVER)}"
+            found.append(Problem("store", f"{self.location!r} names no store", remedy))
+        if not self.on_server:
+            for name in ("api_key", "shards", "replication"):
+                if getattr(self, name) is not None:
+                    found.append(Problem(f"store.{name}", "is for a server", "give the server's URL as location"))
+        if self.approximate and not self.on_server and self.location not in (EDGE, None):
+            found.append(Problem("store", f"{self.location!r} knows only exact search", 'use "edge" or a server'))
+        return found
+
+    @property
+    def on_server(self) -> bool:
+        """Whether the location is a server's URL."""
+        return (self.location or "").startswith(SERVER)
+
+    @property
+    def approximate(self) -> bool:
+        """Whether a search may miss some of the nearest."""
+        return bool(self.m or self.quantization)
+
+    @property
+    def suffix(self) -> str:
+        """What tells a collection built for approximate search from the exact one of the same vectors.
+
+        >>> StoreOptions("edge", m=16, quantization="scalar").suffix
+        '-hnsw16x100-scalar'
+        """
+        graph = f"-hnsw{self.m}x{self.ef_construct}" if self.m else ""
+        return graph + (f"-{self.quantization}" if self.quantization else "")
+
+    def resolved(self, documents: int) -> str:
+        """Return the location, by the corpus's size where none is given: memory for small ones, else edge.
+
+        >>> StoreOptions().resolved(20_000), StoreOptions().resolved(20_001), StoreOptions(m=16).resolved(5)
+        (':memory:', 'edge', 'edge')
+        """
+        if self.location is not None:
+            return self.location
+        return MEMORY if documents <= MEMORY_LIMIT and not self.approximate else EDGE
+
+    def bytes_read(self, documents: int, dimensions: int) -> int:
+        """Return the bytes that a search needs at hand, which decide how much memory makes it fast.
+
+        The vectors as 32-bit floats, or the compressed ones; and the graph: about 2 m links of 4 bytes a node, as
+        its lowest layer allows twice m. Full vectors stay on disk beside compressed ones, for the comparison in full.
+        """
+        bits = BITS[self.quantization] if self.quantization else 32
+        return documents * (-(-dimensions * bits // 8) + 8 * self.m)

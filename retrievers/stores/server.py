@@ -1,0 +1,168 @@
+"""Collections on a Qdrant server or cluster, over REST or gRPC, through the public client only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from retrievers.errors import BackendError, InputError, Problem
+from retrievers.meter import Meter
+from retrievers.stores.connection import Connection
+from retrievers.stores.options import StoreOptions
+from retrievers.stores.points import Found, count_matches, found, past_ties, point_id
+from retrievers.types import Ranking, Vectors
+
+if TYPE_CHECKING:
+    from qdrant_client import models
+
+UPSERT = 256
+SEARCH = 32
+"""Points, and queries, a request: below a server's default limit of 32 MB up to 5,000 dimensions."""
+PARALLEL = 4
+GREEN_EVERY = 0.5
+
+
+class ServerStore:
+    """One collection on a server, marked complete in its own metadata; an upload cut short is taken up again.
+
+    The server is asked for its version first, and refused where the client does not support it.
+    """
+
+    def __init__(self, options: StoreOptions, collection: str, meter: Meter) -> None:
+        self.approximate = options.approximate
+        self._options = options
+        self._collection = collection
+        self._connection = Connection(options.location or "", options.api_key, meter)
+        self._resumed = False
+        self._added = 0
+
+    def finished(self) -> dict[str, tuple[str, ...]] | None:
+        """Return the notes kept with the collection if it is there and complete, else None."""
+        info = self._info()
+        kept = (info.config.metadata or {}).get("finished") if info else None
+        return None if kept is None else {kind: tuple(ids) for kind, ids in kept.items()}
+
+    def create(self, dimensions: int) -> None:
+        """Make the collection, or take up the unfinished one that is there."""
+        from qdrant_client import QdrantClient, models
+
+        self._added = 0
+        if info := self._info():
+            self._check_same(info, dimensions)
+            self._resumed = True
+            return
+        graph = models.HnswConfigDiff(m=self._options.m, ef_construct=self._options.ef_construct)
+        make = partial(
+            QdrantClient.create_collection,
+            collection_name=self._collection,
+            vectors_config=models.VectorParams(size=dimensions, distance=models.Distance.COSINE, on_disk=True),
+            hnsw_config=graph,
+            quantization_config=_quantization(self._options.quantization),
+            shard_number=self._options.shards,
+            replication_factor=self._options.replication,
+        )
+        try:
+            self._connection.call(make)
+        except BackendError:
+            if self._info() is None:  # otherwise it was made, and only the answer was lost
+                raise
+
+    def upsert(self, ids: Sequence[str], vectors: Vectors) -> None:
+        """Add points, or replace those with the same document id, several requests at a time."""
+        batches = [slice(start, start + UPSERT) for start in range(0, len(ids), UPSERT)]
+        pool = ThreadPoolExecutor(PARALLEL)
+        try:
+            for _ in pool.map(lambda batch: self._upsert(ids[batch], vectors[batch]), batches):
+                pass
+        finally:
+            pool.shutdown(cancel_futures=True)  # after a failure, try no further batch
+        self._added += len(ids)
+
+    def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
+        """Wait until the server has indexed all points, count them, and mark the collection complete."""
+        from qdrant_client.models import CollectionStatus
+
+        while (info := self._info()) and info.status == CollectionStatus.YELLOW:
+            time.sleep(GREEN_EVERY)
+        if info is None or info.status == CollectionStatus.RED:
+            raise BackendError(f"{self._where}: indexing failed: {info.optimizer_status if info else 'it is gone'}")
+        held = self._connection.call(lambda client: client.count(self._collection, exact=True))
+        count_matches(self._added, held.count)
+        kept = {kind: list(ids) for kind, ids in notes.items()}
+        self._connection.call(lambda client: client.update_collection(self._collection, metadata={"finished": kept}))
+
+    def search(self, vectors: Vectors, limit: int, *, exact: bool = False) -> list[Ranking]:
+        """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
+        from qdrant_client import QdrantClient, models
+
+        if exact or not self.approximate:
+            params = models.SearchParams(exact=True)
+        else:
+            rescored = models.QuantizationSearchParams(rescore=True, oversampling=self._options.oversampling)
+            params = models.SearchParams(
+                hnsw_ef=self._options.ef, quantization=rescored if self._options.quantization else None
+            )
+
+        def ask(some: Vectors, size: int) -> Iterator[Found]:
+            for start in range(0, len(some), SEARCH):
+                requests = [
+                    models.QueryRequest(query=vector, limit=size, params=params, with_payload=True)
+                    for vector in some[start : start + SEARCH].tolist()
+                ]
+                send = partial(QdrantClient.query_batch_points, collection_name=self._collection, requests=requests)
+                yield from map(found, self._connection.call(send))
+
+        return past_ties(ask, vectors, limit)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _upsert(self, ids: Sequence[str], vectors: Vectors) -> None:
+        from qdrant_client.models import Batch
+
+        points: list[models.ExtendedPointId] = list(map(point_id, ids))
+        if self._resumed:
+            there = self._connection.call(lambda client: client.retrieve(self._collection, points, with_payload=False))
+            if len(there) == len(points):
+                return
+        batch = Batch(ids=points, vectors=vectors.tolist(), payloads=[{"id": doc_id} for doc_id in ids])
+        self._connection.call(lambda client: client.upsert(self._collection, batch, wait=True))
+
+    def _info(self) -> models.CollectionInfo | None:
+        if not self._connection.call(lambda client: client.collection_exists(self._collection)):
+            return None
+        return self._connection.call(lambda client: client.get_collection(self._collection))
+
+    def _check_same(self, info: models.CollectionInfo, dimensions: int) -> None:
+        vectors: Any = info.config.params.vectors
+        size, distance = getattr(vectors, "size", None), getattr(vectors, "distance", None)
+        if size != dimensions or distance != "Cosine":
+            raise InputError(
+                Problem(
+                    self._where,
+                    f"the collection has {size} dimensions and distance {distance}, not {dimensions} and Cosine",
+                    "it was not made by this program: delete it, or use another server",
+                )
+            )
+
+    @property
+    def _where(self) -> str:
+        return f"{self._options.location} collection {self._collection}"
+
+
+def _quantization(kind: str | None) -> Any:
+    from qdrant_client import models
+
+    if kind == "scalar":
+        scalar = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
+        return models.ScalarQuantization(scalar=scalar)
+    if kind == "product":
+        product = models.ProductQuantizationConfig(compression=models.CompressionRatio.X16, always_ram=True)
+        return models.ProductQuantization(product=product)
+    if kind == "binary":
+        return models.BinaryQuantization(binary=models.BinaryQuantizationConfig(always_ram=True))
+    return None
