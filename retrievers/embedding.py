@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Sequence
 
 import numpy as np
 
 from retrievers.cache import Cache, keys
 from retrievers.errors import BackendError
 from retrievers.meter import Meter
+from retrievers.parallel import answers
 from retrievers.types import Embedded, Encoder, Role
 
 
@@ -39,12 +39,18 @@ class Embedder:
         missing = np.ones(len(distinct), dtype=bool)
         missing[held] = False
         self._meter.count(texts=len(distinct), cached=len(held))
+        if len(held):
+            self._expect(cached.vectors.shape[1])
 
         places, parts = [held], [cached]
         if missing.any():
             requests = self.encoder.batches(distinct, role)
             wanted = [some for request in requests if (some := [i for i in request if missing[i]])]
-            for some, embedded in self._answers(wanted, distinct, role):
+
+            def ask(some: list[int]) -> Embedded:
+                return self._ask([distinct[i] for i in some], role)
+
+            for some, embedded in answers(ask, wanted, width=self.encoder.concurrency, stopped=self._meter.stopped):
                 self._cache.store_vectors(self.encoder.fingerprint, [names[i] for i in some], embedded)
                 places.append(np.asarray(some, dtype=np.intp))
                 parts.append(embedded)
@@ -60,48 +66,18 @@ class Embedder:
         """Embed one text with the cache bypassed, as latency is measured."""
         return self._ask([text], role)
 
-    def _answers(
-        self, requests: Sequence[list[int]], texts: Sequence[str], role: Role
-    ) -> Iterator[tuple[list[int], Embedded]]:
-        """Send the requests, `concurrency` at once, and yield each answer as it comes."""
-        width = self.encoder.concurrency
-        waiting = iter(requests)
-        running: dict[Future[Embedded], list[int]] = {}
-        failure: BaseException | None = None
-        with ThreadPoolExecutor(width) as pool:
-            try:
-                while True:
-                    # Half as many again lie ready, so that no thread idles while an answer is stored.
-                    while failure is None and len(running) < width + width // 2:
-                        if (some := next(waiting, None)) is None:
-                            break
-                        running[pool.submit(self._ask, [texts[i] for i in some], role)] = some
-                    if not running:
-                        break
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
-                        some = running.pop(future)
-                        if (error := future.exception()) is None:
-                            yield some, future.result()
-                        elif failure is None:
-                            failure = error
-                            self._meter.stopped.set()
-                            running = {one: some for one, some in running.items() if not one.cancel()}
-            except BaseException:
-                self._meter.stopped.set()
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-        if failure is not None:
-            raise failure
-
     def _ask(self, texts: list[str], role: Role) -> Embedded:
         """Send one request and check the answer."""
         vectors, tokens, lost = self.encoder.embed(texts, role)
         self._meter.count(calls=1)
         if vectors.ndim != 2 or not len(vectors) == len(tokens) == len(lost) == len(texts):
             raise BackendError(f"{len(vectors)} vectors came back for {len(texts)} texts")
-        self._dimensions = self._dimensions or vectors.shape[1]
-        if vectors.shape[1] != self._dimensions:
-            raise BackendError(f"a vector of {vectors.shape[1]} dimensions came back, {self._dimensions} were expected")
+        self._expect(vectors.shape[1])
         if not np.isfinite(vectors).all():
             raise BackendError("a vector that is not finite came back")
         return Embedded(np.asarray(vectors, dtype=np.float32), tokens, lost)
+
+    def _expect(self, dimensions: int) -> None:
+        self._dimensions = self._dimensions or dimensions
+        if dimensions != self._dimensions:
+            raise BackendError(f"a vector has {dimensions} dimensions where others have {self._dimensions}")

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from retrievers.encoders.weights import Weights, loading
+from retrievers.encoders.local import Backend, Dtype, Replicas, moved, options, tokens_lost, tokens_read
+from retrievers.encoders.weights import Weights
 from retrievers.errors import InputError, Problem
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Meter
-from retrievers.types import Counts, Embedded, Role
+from retrievers.types import Embedded, Role
 
 if TYPE_CHECKING:
-    import torch
     from sentence_transformers import SentenceTransformer
-
-Dtype = Literal["float32", "float16", "bfloat16"]
-Backend = Literal["torch", "onnx"]
 
 _E5 = re.compile(r"(multilingual-)?e5-(small|base|large)(-v2|-unsupervised)?", re.IGNORECASE)
 """Models trained with "query: " and "passage: " that do not say so in their files (Wang et al. 2022, 2024)."""
@@ -78,15 +70,12 @@ class SentenceTransformerEncoder:
         self._weights = Weights(model, revision)
         self._normalize = normalize
         self._truncate_dim = truncate_dim
-        self._devices = device
         self._dtype: Dtype = dtype
         self._batch_size = batch_size
         self._backend: Backend = backend
         self._trust = trust_remote_code
         self._meter = meter
-        self._lock = Lock()
-        self._loaded: list[SentenceTransformer] = []
-        self._free: SimpleQueue[SentenceTransformer] = SimpleQueue()
+        self._replicas = Replicas(self._weights, device, self._load)
 
     @property
     def fingerprint(self) -> str:
@@ -112,7 +101,7 @@ class SentenceTransformerEncoder:
     @property
     def concurrency(self) -> int:
         """One request at a time for each device; loads the model."""
-        return len(self._models())
+        return len(self._replicas)
 
     def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
         """Split texts into runs of `batch_size`, so that texts of like length are padded together."""
@@ -123,22 +112,17 @@ class SentenceTransformerEncoder:
         """Embed the texts on the next free device."""
         import torch
 
-        self._models()
-        model = self._free.get()
-        try:
+        with self._replicas.one() as model, torch.inference_mode():
             prompt = self._prompt(model, role)
-            with torch.inference_mode():
-                features = model.preprocess(list(texts), prompt=prompt)
-                tokens = _tokens_read(features, len(texts))
-                lost = _tokens_lost(model, [(prompt or "") + text for text in texts], tokens)
-                found = model(_moved(features, model.device))["sentence_embedding"].float()
-                if self._truncate_dim is not None:
-                    found = found[:, : self._truncate_dim]
-                if self._normalize:
-                    found = torch.nn.functional.normalize(found, dim=1)
-                vectors = found.cpu().numpy()
-        finally:
-            self._free.put(model)
+            features = model.preprocess(list(texts), prompt=prompt)
+            tokens = tokens_read(features, len(texts))
+            lost = tokens_lost(model, ([(prompt or "") + text for text in texts],), tokens)
+            found = model(moved(features, model.device))["sentence_embedding"].float()
+            if self._truncate_dim is not None:
+                found = found[:, : self._truncate_dim]
+            if self._normalize:
+                found = torch.nn.functional.normalize(found, dim=1)
+            vectors = found.cpu().numpy()
         self._meter.count(tokens=int(tokens.sum()))
         return Embedded(vectors, tokens, lost)
 
@@ -148,68 +132,13 @@ class SentenceTransformerEncoder:
         names = ("query",) if role == "query" else ("document", "passage", "corpus")
         return next((model.prompts[name] for name in names if model.prompts.get(name)), None)
 
-    def _models(self) -> list[SentenceTransformer]:
-        """The loaded model, once per device."""
-        with self._lock:
-            if not self._loaded:
-                with loading(self._weights.model):
-                    self._loaded = [self._load(device) for device in _devices(self._devices)]
-                for model in self._loaded:
-                    self._free.put(model)
-        return self._loaded
-
     def _load(self, device: str) -> SentenceTransformer:
         from sentence_transformers import SentenceTransformer
 
-        if self._backend == "onnx" and importlib.util.find_spec("onnxruntime") is None:
-            raise InputError(
-                Problem("encoder.backend", "onnx is not installed", "pip install 'sentence-transformers[onnx]'")
-            )
         model = SentenceTransformer(
             self._weights.location,
-            revision=self._weights.hub_revision,
             device=device,
-            backend=self._backend,
             trust_remote_code=self._trust,
-            model_kwargs={"dtype": self._dtype} if self._backend == "torch" else None,
+            **options(self._weights, self._dtype, self._backend),
         )
         return model.eval()
-
-
-def _devices(wanted: str) -> list[str]:
-    if wanted != "auto":
-        return [name.strip() for name in wanted.split(",")]
-    import torch
-    from sentence_transformers.util import get_device_name
-
-    count = torch.cuda.device_count()
-    return [f"cuda:{i}" for i in range(count)] if count else [get_device_name()]
-
-
-def _moved(features: dict[str, Any], device: torch.device) -> dict[str, Any]:
-    return {name: value.to(device) if hasattr(value, "to") else value for name, value in features.items()}
-
-
-def _tokens_read(features: Mapping[str, Any], count: int) -> Counts:
-    """Tokens per text, as the model is given them: a mask for transformers, offsets for static models."""
-    if "attention_mask" in features:
-        return np.asarray(features["attention_mask"].sum(dim=1).tolist(), dtype=np.int64)
-    if "offsets" in features:
-        starts = features["offsets"].tolist()
-        ends = [*starts[1:], len(features["input_ids"])]
-        return np.asarray(ends, dtype=np.int64) - np.asarray(starts, dtype=np.int64)
-    return np.zeros(count, dtype=np.int64)
-
-
-def _tokens_lost(model: SentenceTransformer, texts: Sequence[str], tokens: Counts) -> Counts:
-    """Tokens beyond the model's limit; only texts that reach the limit are tokenised a second time."""
-    lost = np.zeros(len(texts), dtype=np.int64)
-    limit = model.max_seq_length
-    if limit is None or limit == float("inf"):
-        return lost
-    full = np.flatnonzero(tokens >= limit).tolist()
-    if full:
-        whole = model.tokenizer([texts[i] for i in full], truncation=False, padding=False, verbose=False)
-        lost[full] = [len(ids) for ids in whole["input_ids"]]
-        lost[full] -= tokens[full]
-    return lost

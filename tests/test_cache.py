@@ -1,0 +1,182 @@
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrievers.cache import Cache, Scored, default_path, keys
+from retrievers.errors import BackendError, InputError
+from retrievers.types import Embedded
+
+
+def embedded(n, d=4, seed=0):
+    random = np.random.default_rng(seed)
+    return Embedded(random.normal(size=(n, d)).astype(np.float32), np.arange(n) + 1, np.arange(n) % 2)
+
+
+@pytest.fixture
+def cache(tmp_path):
+    with Cache(tmp_path / "deep" / "cache.sqlite") as opened:
+        yield opened
+
+
+def same(a, b):
+    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def test_what_is_stored_comes_back_in_full(cache):
+    names = keys("model", "document", [str(i) for i in range(9000)])
+    stored = embedded(9000)
+    cache.store_vectors("model", names, stored)
+    positions, found = cache.vectors([*keys("model", "query", ["0", "1"]), *names])
+    order = np.argsort(positions)
+    assert positions[order].tolist() == list(range(2, 9002))
+    assert same([column[order] for column in found], stored)
+    assert found.vectors.dtype == np.float32
+
+
+def test_scores_come_back_in_full(cache):
+    names = keys("judge", "pair", "abc")
+    stored = Scored(np.array([0.1, -7.25, 1e-300]), np.array([3, 4, 5]), np.array([0, 1, 0]))
+    cache.store_scores("judge", names, stored)
+    positions, found = cache.scores(names)
+    assert same([column[np.argsort(positions)] for column in found], stored)
+
+
+def test_nothing_is_found_in_an_empty_cache(cache):
+    positions, found = cache.vectors(keys("model", "query", ["x"]))
+    assert positions.shape == (0,)
+    assert found.vectors.shape == (0, 0)
+    assert cache.vectors([])[1].tokens.shape == (0,)
+    assert cache.info() == ()
+
+
+@given(st.lists(st.text(), unique=True, max_size=20), st.text(), st.text())
+def test_keys_depend_on_every_part(texts, fingerprint, role):
+    whole = keys(fingerprint, role, texts)
+    assert len(set(whole)) == len(texts)
+    assert not set(whole) & set(keys(fingerprint + "x", role, texts))
+    assert not set(whole) & set(keys(fingerprint, role + "x", texts))
+
+
+def test_a_damaged_row_counts_as_absent_and_is_replaced(cache):
+    names = keys("model", "document", "abc")
+    cache.store_vectors("model", names, embedded(3))
+    outside = sqlite3.connect(cache.path)
+    outside.execute("UPDATE rows SET value = zeroblob(16) WHERE key = ?", (names[0],))
+    outside.execute("UPDATE rows SET lost = lost + 1 WHERE key = ?", (names[1],))
+    outside.commit()
+    outside.close()
+    assert cache.vectors(names)[0].tolist() == [2]
+    assert [holding.damaged for holding in cache.info(check=True)] == [2]
+    cache.store_vectors("model", names, embedded(3))
+    assert sorted(cache.vectors(names)[0]) == [0, 1, 2]
+
+
+def test_a_vector_under_another_texts_key_counts_as_damaged(cache):
+    names = keys("model", "document", "ab")
+    cache.store_vectors("model", names[:1], embedded(1))
+    outside = sqlite3.connect(cache.path)
+    outside.execute("UPDATE rows SET key = ?", (names[1],))
+    outside.commit()
+    outside.close()
+    assert cache.vectors(names)[0].tolist() == []
+
+
+def test_a_fresh_cache_sees_only_what_it_stores(cache):
+    names = keys("model", "document", "ab")
+    cache.store_vectors("model", names, embedded(2))
+    with Cache(cache.path, fresh=True) as fresh:
+        assert len(fresh.vectors(names)[0]) == 0
+        fresh.store_vectors("model", names[1:], embedded(1, seed=5))
+        assert fresh.vectors(names)[0].tolist() == [1]
+    positions, found = cache.vectors(names)
+    assert np.array_equal(found.vectors[positions.tolist().index(1)], embedded(1, seed=5).vectors[0])
+
+
+def test_info_counts_by_model_and_clear_removes_one_or_all(cache):
+    cache.store_vectors("b", keys("b", "document", "abc"), embedded(3))
+    cache.store_scores("a", keys("a", "pair", "z"), Scored(np.array([1.0]), np.array([1]), np.array([0])))
+    assert [tuple(holding) for holding in cache.info()] == [("a", 1, 8, 0), ("b", 3, 48, 0)]
+    assert cache.clear("b") == 3
+    assert [holding.fingerprint for holding in cache.info()] == ["a"]
+    assert cache.clear() == 1
+    assert cache.info() == ()
+
+
+def test_vectors_of_two_dimensions_under_one_model_are_refused(cache):
+    names = keys("model", "document", "ab")
+    cache.store_vectors("model", names[:1], embedded(1, d=4))
+    cache.store_vectors("model", names[1:], embedded(1, d=5))
+    with pytest.raises(BackendError, match="several dimensions"):
+        cache.vectors(names)
+
+
+def test_a_failed_store_leaves_nothing_behind(cache):
+    names = keys("model", "document", "ab")
+    with pytest.raises(ValueError, match="shorter"):
+        cache.store_vectors("model", names, embedded(1))
+    assert cache.info() == ()
+    cache.store_vectors("model", names, embedded(2))
+    assert len(cache.vectors(names)[0]) == 2
+
+
+def test_a_file_that_is_no_cache_is_one_message(tmp_path):
+    path = tmp_path / "cache.sqlite"
+    path.write_text("not a database, but a long enough text to be read as one " * 20)
+    with pytest.raises(InputError, match="is damaged"):
+        Cache(path)
+
+
+def test_a_cache_of_another_version_is_one_message(tmp_path):
+    Cache(tmp_path / "c").close()
+    other = sqlite3.connect(tmp_path / "c")
+    other.execute("PRAGMA user_version = 99")
+    other.close()
+    with pytest.raises(InputError, match="version 99"):
+        Cache(tmp_path / "c")
+
+
+def test_a_folder_that_cannot_be_made_is_one_message(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="HARNESS_CACHE"):
+        Cache(tmp_path / "file" / "cache.sqlite")
+
+
+def test_the_environment_says_where_the_cache_lies(monkeypatch, tmp_path):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+    assert default_path() == tmp_path / "cache.sqlite"
+    monkeypatch.delenv("HARNESS_CACHE")
+    assert default_path().name == "cache.sqlite"
+    assert "retriever-harness" in str(default_path())
+
+
+WRITER = """
+import sys
+from pathlib import Path
+import numpy as np
+from retrievers.cache import Cache, keys
+from retrievers.types import Embedded
+path, who = Path(sys.argv[1]), int(sys.argv[2])
+with Cache(path) as cache:
+    for start in range(0, 400, 8):
+        texts = [str(i) for i in range(start, start + 8)]
+        vectors = np.array([[i, i] for i in range(start, start + 8)], dtype=np.float32)
+        cache.store_vectors("model", keys("model", "document", texts), Embedded(vectors, *np.full((2, 8), who)))
+"""
+
+
+def test_two_processes_write_at_once(tmp_path):
+    path = tmp_path / "cache.sqlite"
+    root = Path(__file__).parents[1]
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(who)], cwd=root) for who in (1, 2)]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    with Cache(path) as cache:
+        positions, found = cache.vectors(keys("model", "document", map(str, range(400))))
+        assert len(positions) == 400
+        assert np.array_equal(found.vectors[:, 0], positions.astype(np.float32))
+        assert [holding.damaged for holding in cache.info(check=True)] == [0]

@@ -1,0 +1,190 @@
+import hashlib
+import math
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from retrievers.cache import Cache
+from retrievers.embedding import Embedder
+from retrievers.encoders.hashing import HashingEncoder
+from retrievers.errors import BackendError
+from retrievers.meter import Meter
+from retrievers.parallel import answers
+from retrievers.types import Embedded
+
+
+class Counting:
+    """An encoder whose vector says which text it is of, and that remembers what it was sent."""
+
+    def __init__(self, size=3, concurrency=1, spoil=None):
+        self.size, self.concurrency, self.spoil = size, concurrency, spoil
+        self.fingerprint = "counting"
+        self.sent = []
+
+    def batches(self, texts, role):
+        return [range(i, min(i + self.size, len(texts))) for i in range(0, len(texts), self.size)]
+
+    def embed(self, texts, role):
+        self.sent.append(tuple(texts))
+        vectors = np.array([[len(text), sum(map(ord, text)), hash(text) % 997] for text in texts], dtype=np.float32)
+        n = len(texts)
+        whole = Embedded(vectors, np.full(n, 7), np.zeros(n, dtype=np.int64))
+        return self.spoil(whole, texts) if self.spoil else whole
+
+    def truth(self, texts):
+        return np.array([[len(t), sum(map(ord, t)), hash(t) % 997] for t in texts], dtype=np.float32).reshape(-1, 3)
+
+
+@pytest.fixture
+def cache(tmp_path):
+    with Cache(tmp_path / "c") as opened:
+        yield opened
+
+
+@settings(max_examples=50, deadline=None)
+@given(first=st.lists(st.text(min_size=1)), second=st.lists(st.text(min_size=1)), width=st.integers(1, 4))
+def test_every_text_gets_its_own_vector_and_is_sent_once(tmp_path_factory, first, second, width):
+    encoder = Counting(concurrency=width)
+    with Cache(tmp_path_factory.mktemp("c") / "c") as cache:
+        for texts in (first, second, first + second):
+            meter = Meter()
+            found = Embedder(encoder, cache, meter=meter).embed(texts, "document")
+            assert np.array_equal(found.vectors.reshape(-1, 3), encoder.truth(texts))
+            assert len(found.tokens) == len(found.lost) == len(texts)
+    sent = [text for request in encoder.sent for text in request]
+    assert sorted(sent) == sorted({*first, *second})
+
+
+def test_counts(cache):
+    encoder, meter = Counting(), Meter()
+    embedder = Embedder(encoder, cache, meter=meter)
+    with meter.stage("cold"):
+        embedder.embed(["a", "b", "a", "c", "d"], "query")
+    with meter.stage("warm"):
+        embedder.embed(["d", "a", "e"], "query")
+    assert meter.stages()["cold"].counts == {"texts": 4, "cached": 0, "calls": 2}
+    assert meter.stages()["warm"].counts == {"texts": 3, "cached": 2, "calls": 1}
+
+
+def test_requests_are_planned_as_if_nothing_were_cached(cache):
+    texts = [f"{i:02}" for i in range(12)]
+    cold = Counting()
+    Embedder(cold, cache, meter=Meter()).embed(texts[3:6], "document")
+    warm = Counting()
+    Embedder(warm, cache, meter=Meter()).embed(texts[::-1], "document")
+    assert cold.sent == [("03", "04", "05")]
+    assert warm.sent == [("00", "01", "02"), ("06", "07", "08"), ("09", "10", "11")]
+
+
+def test_roles_are_kept_apart(cache):
+    encoder = Counting()
+    embedder = Embedder(encoder, cache, meter=Meter())
+    embedder.embed(["a"], "document")
+    embedder.embed(["a"], "query")
+    assert encoder.sent == [("a",), ("a",)]
+
+
+def test_one_text_bypasses_the_cache(cache):
+    encoder = Counting()
+    embedder = Embedder(encoder, cache, meter=Meter())
+    for _ in range(2):
+        assert np.array_equal(embedder.one("abc").vectors, encoder.truth(["abc"]))
+    assert len(encoder.sent) == 2
+    assert cache.info() == ()
+
+
+SPOILT = {
+    "2 vectors came back for 3": lambda whole, _: Embedded(whole.vectors[:2], whole.tokens, whole.lost),
+    "4 vectors came back for 3": lambda whole, _: Embedded(whole.vectors[[0, 1, 2, 2]], whole.tokens, whole.lost),
+    "not finite": lambda whole, _: Embedded(whole.vectors * [[1], [np.nan], [1]], whole.tokens, whole.lost),
+    "2 dimensions where others have 3": lambda whole, texts: (
+        whole if texts[0] == "a" else Embedded(whole.vectors[:, :2], whole.tokens, whole.lost)
+    ),
+}
+
+
+@pytest.mark.parametrize("message", SPOILT)
+def test_spoilt_vectors_fail_and_are_not_stored(cache, message):
+    encoder = Counting(spoil=SPOILT[message])
+    with pytest.raises(BackendError, match=message):
+        Embedder(encoder, cache, meter=Meter()).embed(list("abcdef"), "document")
+    stored = sum(holding.rows for holding in cache.info())
+    assert stored == (3 if "dimensions" in message else 0)
+
+
+def test_vectors_of_another_dimension_than_the_cached_fail(cache):
+    Embedder(Counting(), cache, meter=Meter()).embed(["a"], "document")
+    narrower = Counting(spoil=lambda whole, _: Embedded(whole.vectors[:, :2], whole.tokens, whole.lost))
+    with pytest.raises(BackendError, match="2 dimensions where others have 3"):
+        Embedder(narrower, cache, meter=Meter()).embed(["a", "b"], "document")
+
+
+def test_what_was_under_way_when_another_failed_is_kept(cache):
+    together = threading.Barrier(3)
+
+    def spoil(whole, texts):
+        if texts[0] in "abc":
+            together.wait(10)
+        if texts[0] == "b":
+            raise BackendError("no credit")
+        time.sleep(0.05)
+        return whole
+
+    encoder = Counting(size=1, concurrency=3, spoil=spoil)
+    meter = Meter()
+    with pytest.raises(BackendError, match="no credit"):
+        Embedder(encoder, cache, meter=meter).embed(list("abcdefghi"), "document")
+    assert meter.stopped.is_set()
+    assert len(encoder.sent) < 9
+    again = Counting(size=1)
+    Embedder(again, cache, meter=Meter()).embed(["a", "b", "c"], "document")
+    assert again.sent == [("b",)]
+
+
+def test_an_interruption_stops_the_waiting_requests():
+    stopped = threading.Event()
+    asked = []
+
+    def ask(number):
+        asked.append(number)
+        return number
+
+    stream = answers(ask, list(range(100)), width=2, stopped=stopped)
+    next(stream)
+    with pytest.raises(KeyboardInterrupt):
+        stream.throw(KeyboardInterrupt)
+    assert stopped.is_set()
+    assert len(asked) < 10
+
+
+def test_hashing_by_hand():
+    expected = np.zeros(16)
+    for gram in (" a", "ab", "b ", " ab", "ab ", " ab "):
+        number = int.from_bytes(hashlib.blake2b(gram.encode(), digest_size=8).digest(), "little")
+        expected[number // 2 % 16] += 1 + math.log(2) if number % 2 else -1 - math.log(2)  # each occurs twice
+    found = HashingEncoder(meter=Meter(), dimensions=16).embed(["Ab, ＡＢ!"], "query")
+    assert np.allclose(found.vectors[0], expected / np.linalg.norm(expected), atol=1e-7)
+    assert found.tokens.tolist() == [12]
+
+
+@settings(max_examples=100)
+@given(st.lists(st.text(min_size=1), min_size=1, max_size=5))
+def test_hashed_vectors_have_length_one_or_zero(texts):
+    found = HashingEncoder(meter=Meter()).embed(texts, "document")
+    lengths = np.linalg.norm(found.vectors, axis=1)
+    assert np.all(np.isclose(lengths, 1, atol=1e-5) | (lengths == 0))
+    assert np.array_equal(lengths == 0, found.tokens == 0)
+
+
+def test_hashing_finds_like_texts_in_japanese_and_english():
+    encoder = HashingEncoder(meter=Meter())
+    for query, near, far in (
+        ("顧客満足度の調査", "顧客満足度アンケートのひな形", "商品の在庫を管理する方法"),
+        ("employee engagement", "Survey of Employees' Engagement", "Opening hours of the shop"),
+    ):
+        a, b, c = encoder.embed([query, near, far], "query").vectors
+        assert a @ b > 3 * abs(a @ c)

@@ -1,0 +1,140 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrievers.cache import Cache
+from retrievers.errors import InputError
+from retrievers.meter import Meter
+from retrievers.rerank import CrossEncoderReranker, _above
+from retrievers.types import Document, Query, ranked
+from tests import tiny
+
+SHARED = Path(__file__).parents[2] / "shared" / "models" / "minilm-cross-encoder"
+DOCUMENTS = {
+    name: Document(name, "", text)
+    for name, text in {
+        "d1": "the cat sits",
+        "d2": "a dog runs fast",
+        "d3": "shock wave of the wing",
+        "d4": "heat flow",
+        "d5": "slow body " * 8,
+        "d6": "title of a passage",
+    }.items()
+}
+QUERIES = [Query("q1", "cat"), Query("q2", "heat of the wing"), Query("q3", "dog")]
+RANKINGS = [
+    ranked(["d1", "d2", "d3", "d4", "d5"], [0.9, 0.8, 0.7, 0.6, 0.5]),
+    ranked(["d5", "d4", "d1", "d6"], [4, 3, 2, 1]),
+    ranked([], []),
+]
+
+
+def content(ids):
+    return {name: DOCUMENTS[name] for name in ids}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tiny.cross_encoder(tmp_path_factory.mktemp("cross"))
+
+
+@pytest.fixture
+def cache(tmp_path):
+    with Cache(tmp_path / "c") as opened:
+        yield opened
+
+
+def reranker(folder, cache, **more):
+    return CrossEncoderReranker(
+        str(folder), content=content, cache=cache, **{"meter": Meter(), "device": "cpu", "depth": 3, **more}
+    )
+
+
+def logits(folder, pairs):
+    from sentence_transformers import CrossEncoder
+    from torch.nn import Identity
+
+    return CrossEncoder(str(folder), device="cpu").predict(pairs, activation_fn=Identity(), show_progress_bar=False)
+
+
+def test_the_head_is_in_the_librarys_order_and_the_rest_stays(folder, cache):
+    found = reranker(folder, cache).rerank_all(QUERIES, RANKINGS)
+    for query, before, after in zip(QUERIES[:2], RANKINGS, found, strict=False):
+        scores = logits(folder, [(query.text, DOCUMENTS[name].content) for name in before.doc_ids[:3]])
+        order = np.argsort(-scores)
+        assert after.doc_ids == (*[before.doc_ids[i] for i in order], *before.doc_ids[3:])
+        assert np.allclose(after.scores[:3], scores[order], atol=2e-5)
+        assert (np.diff(after.scores) < 0).all()
+    assert len(found[2]) == 0
+
+
+def test_a_warm_run_gives_the_same_and_loads_no_model(folder, cache, monkeypatch):
+    cold, warm = Meter(), Meter()
+    with cold.stage("rerank"):
+        first = reranker(folder, cache, meter=cold, batch_size=2).rerank_all(QUERIES, RANKINGS)
+    monkeypatch.setattr(CrossEncoderReranker, "_load", None)
+    with warm.stage("rerank"):
+        second = reranker(folder, cache, meter=warm).rerank_all(QUERIES, RANKINGS)
+    assert first == second
+    assert cold.stages()["rerank"].counts == {"texts": 6, "cached": 0, "calls": 3, "tokens": 55, "lost_tokens": 11}
+    assert warm.stages()["rerank"].counts == {"texts": 6, "cached": 6, "lost_tokens": 11}
+    assert warm.notes() == cold.notes() == {"truncated-pair": ("q2",)}
+
+
+def test_a_single_query_bypasses_the_cache(folder, cache):
+    own = reranker(folder, cache)
+    alone = own.rerank(QUERIES[0], RANKINGS[0])
+    assert cache.info() == ()
+    assert alone.doc_ids == own.rerank_all(QUERIES[:1], RANKINGS[:1])[0].doc_ids
+    assert len(own.rerank(QUERIES[2], RANKINGS[2])) == 0
+
+
+def test_scores_depend_on_the_side_on_which_a_text_stands(folder, cache):
+    own = reranker(folder, cache)
+    swapped = {"x": Document("x", "", "cat"), "y": Document("y", "", "the cat sits")}
+    own._content = lambda ids: {name: swapped[name] for name in ids}
+    there = own.rerank_all([Query("q", "the cat sits")], [ranked(["x"], [1])])
+    back = own.rerank_all([Query("q", "cat")], [ranked(["y"], [1])])
+    assert cache.info()[0].rows == 2
+    assert there[0].scores[0] != back[0].scores[0]
+
+
+@given(
+    st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=10), st.integers(0, 90), st.floats(allow_nan=False, width=16)
+)
+def test_candidates_beneath_keep_their_order(scores, more, shift):
+    before = ranked([f"d{i:03}" for i in range(len(scores) + more)], np.arange(len(scores) + more, 0, -1))
+    after = _above(before, np.asarray(scores))
+    assert set(after.doc_ids[: len(scores)]) == set(before.doc_ids[: len(scores)])
+    assert after.doc_ids[len(scores) :] == before.doc_ids[len(scores) :]
+
+
+def test_a_model_with_two_outputs_is_refused(tmp_path, cache):
+    with pytest.raises(InputError, match="has 2 outputs"):
+        reranker(tiny.cross_encoder(tmp_path, outputs=2), cache).rerank(QUERIES[0], RANKINGS[0])
+
+
+@pytest.mark.parametrize("option", [{"depth": 0}, {"batch_size": 0}])
+def test_options_out_of_range(cache, option):
+    with pytest.raises(InputError, match=next(iter(option))):
+        reranker("x", cache, **option)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared models are not on this machine")
+def test_a_real_cross_encoder_knows_who_wrote_hamlet(cache):
+    # PROVENANCE.md of the model: 0.96 on the right passage, 0.04 on a wrong one.
+    passages = {
+        "right": Document("right", "", "Hamlet is a tragedy written by William Shakespeare around 1600."),
+        "wrong": Document("wrong", "", "The Battle of Hastings was fought in 1066 in the south of England."),
+    }
+    own = CrossEncoderReranker(
+        str(SHARED), content=lambda ids: {i: passages[i] for i in ids}, cache=cache, meter=Meter(), device="cpu"
+    )
+    (found,) = own.rerank_all([Query("q", "Who wrote Hamlet?")], [ranked(["wrong", "right"], [2, 1])])
+    assert found.doc_ids == ("right", "wrong")
+    right, wrong = 1 / (1 + np.exp(-found.scores))
+    assert right > 0.85
+    assert wrong < 0.15
