@@ -17,7 +17,7 @@ from retrievers.bm25 import BM25Retriever
 from retrievers.cache import Cache
 from retrievers.dense import DenseRetriever
 from retrievers.embedding import Embedder
-from retrievers.errors import BackendError, InputError, Problem
+from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.fusion import reciprocal_rank_fusion
 from retrievers.meter import Budget, Meter
 from retrievers.stores import MEMORY, StoreOptions, open_store
@@ -145,7 +145,9 @@ def _run(block: Block, equipped: _Equipped | None, bench: Bench, done: _Done) ->
             answers = _reranked(block.rerank, answers, meter, bench)
         if equipped is not None:
             provenance = dict(getattr(equipped.encoder, "provenance", {}))
-    except BackendError as failure:
+    except HarnessError as failure:
+        # What can only be seen now (a model that the hub does not have, a store that another process holds) stops
+        # this retriever and what is made of it, not the others.
         answers, error = {}, str(failure)
     return Run(block.name, answers, meter.stages(), meter.notes(), provenance, error=error)
 

@@ -1,0 +1,61 @@
+"""What can be known of an experiment or a data set before anything is embedded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.dataset import Dataset, DatasetReference
+from harness.dataset import load as load_dataset
+from harness.experiment import load as load_experiment
+from harness.run import checked_data
+
+MEANINGS = {
+    "empty-document": "empty documents: never embedded, never retrieved",
+    "duplicate-text": "documents with the text of another",
+    "query-is-document": "queries whose text is a document's title or text",
+    "no-relevant-document": "judged queries without a relevant document: left out of every mean",
+    "unjudged-query": "queries without judgments: not asked",
+    "dangling-document": "judgments of documents that do not exist: dropped",
+    "dangling-query": "judgments of queries that do not exist: dropped",
+    "duplicate-label": "queries whose list names a document twice: its best place counts",
+}
+NAMED = 5
+"""So many ids are named in the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A data set without faults, and what is to be known of it."""
+
+    dataset: Dataset
+
+    def lines(self) -> Iterator[str]:
+        """What `harness check` prints."""
+        dataset = self.dataset
+        yield f"{dataset.path}: {dataset.format}, {dataset.count} documents, {len(dataset.queries)} queries to ask"
+        yield f"digest {dataset.digest}"
+        for kind, ids in dataset.ledger.items():
+            named = ", ".join(ids[:NAMED]) + (", …" if len(ids) > NAMED else "")
+            yield f"{len(ids)} {MEANINGS[kind]}: {named}"
+        yield "nothing is wrong"
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as data."""
+        dataset = self.dataset
+        return {"path": dataset.path, "format": dataset.format, "documents": dataset.count,
+                "queries": len(dataset.queries), "digest": dataset.digest, "ledger": dict(dataset.ledger)}  # fmt: skip
+
+
+def check(target: Path) -> Checked:
+    """Check an experiment file with its data set, or a data set alone.
+
+    Raises:
+        InputError: with every problem that was found.
+    """
+    if target.is_dir():
+        return Checked(load_dataset(DatasetReference(target)))
+    loaded = load_experiment(target)
+    return Checked(checked_data(loaded))
