@@ -42,7 +42,7 @@ def decode(id: str) -> str:
     >>> decode("a%20b%25"), decode("%41")
     ('a b%', '%41')
     """
-    return re.sub(r"(?:%[0-9A-F]{2})+", _decoded, id) if "%" in id else id
+    return re.sub(r"(?:%[0-9A-F]{2})+", _decoded, id)
 
 
 def read_qrels(path: str | Path) -> Judgments:
@@ -96,6 +96,30 @@ def read_run(path: str | Path) -> Run:
     return run
 
 
+def stream_run(path: str | Path) -> Iterator[tuple[str, dict[str, float]]]:
+    """Read a run query by query, as far as its lines stand together: pairs of query id and document id -> score.
+
+    Only one query's hits are in memory at a time. A query whose lines do not stand together comes again.
+
+    Raises:
+        InputError: as `read_run`, after the last query.
+    """
+    problems = _Problems(path)
+    current: str | None = None
+    hits: dict[str, float] = {}
+    for number, query, document, score in _hits(path, problems):
+        if query != current:
+            if current is not None:
+                yield current, hits
+            current, hits = query, {}
+        if document in hits:
+            problems.add(number, f"document {document!r} is ranked twice for query {query!r}")
+        hits[document] = score
+    problems.refuse(nothing=current is None)
+    if current is not None:
+        yield current, hits
+
+
 def write_qrels(path: str | Path, judgments: Mapping[str, Mapping[str, int]]) -> None:
     """Write judgments (or gains) as `query 0 document grade`."""
     with Path(path).open("w", encoding="utf-8", newline="\n") as file:
@@ -138,21 +162,22 @@ def falling(score: float, last: np.float32) -> tuple[float, np.float32]:
 
 def _hits(path: str | Path, problems: _Problems) -> Iterator[tuple[int, str, str, float]]:
     """The lines of a run as (line number, query id, document id, score); what is malformed goes to `problems`."""
+    raw, query = b"", ""
     for number, fields in _lines(path):
-        if len(fields) < 6:
-            problems.add(number, f"{len(fields)} fields instead of 6", "query Q0 document rank score tag")
-            continue
         try:
             score = float(fields[4])
-            if not math.isfinite(score) or b"_" in fields[4]:
+            if len(fields) < 6 or not math.isfinite(score) or b"_" in fields[4]:
                 raise ValueError
-        except ValueError:
-            problems.add(number, f"{_shown(fields[4])} is no score", "a score is a finite number")
-            continue
-        try:
-            yield number, _id(fields[0]), _id(fields[2]), score
+            if fields[0] != raw:
+                raw, query = fields[0], _id(fields[0])
+            yield number, query, _id(fields[2]), score
         except UnicodeDecodeError:
             problems.add(number, "an id is not UTF-8")
+        except (ValueError, IndexError):
+            if len(fields) < 6:
+                problems.add(number, f"{len(fields)} fields instead of 6", "query Q0 document rank score tag")
+            else:
+                problems.add(number, f"{_shown(fields[4])} is no score", "a score is a finite number")
 
 
 def _lines(path: str | Path) -> Iterator[tuple[int, list[bytes]]]:
@@ -161,15 +186,17 @@ def _lines(path: str | Path) -> Iterator[tuple[int, list[bytes]]]:
         with Path(path).open("rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
         with gzip.open(path) if packed else Path(path).open("rb") as file:
+            if file.peek(len(BOM)).startswith(BOM):
+                file.read(len(BOM))
             for number, line in enumerate(file, start=1):
-                if fields := line.removeprefix(BOM).split():
+                if fields := line.split():
                     yield number, fields
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(Problem(str(path), f"cannot be read: {error}")) from error
 
 
 def _id(field: bytes) -> str:
-    return decode(field.decode())
+    return decode(field.decode()) if b"%" in field else field.decode()
 
 
 def _decoded(found: re.Match[str]) -> str:

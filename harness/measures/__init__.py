@@ -1,7 +1,7 @@
 """Measures of retrieval: values parsed from text, and what computes them for many queries at once."""
 
 from harness.measures.measure import Measure
-from harness.measures.names import parse
+from harness.measures.names import parse, parse_all
 from harness.measures.score import Scores, score, score_run, value
 
-__all__ = ["Measure", "Scores", "parse", "score", "score_run", "value"]
+__all__ = ["Measure", "Scores", "parse", "parse_all", "score", "score_run", "value"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal
@@ -30,12 +30,12 @@ PERSISTENCE = 0.8
 """The p of RBP; always part of the canonical name."""
 
 
-def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None) -> Measure:
+def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None, rel: int | None = None) -> Measure:
     """Read a measure's name, in any case.
 
-    `gain` and `ideal` are what an experiment declares under `[relevance]`: they fill in what the name of a CG,
-    DCG or nDCG leaves open. "MAP" and "MRR" are read as AP and RR; P, R and F1 without a cutoff are their set
-    forms.
+    `gain` and `ideal` are what an experiment declares under `[relevance]`, `rel` is a relevance level for all
+    measures (trec_eval's -l): they fill in what the name leaves open, where the measure has that parameter.
+    "MAP" and "MRR" are read as AP and RR; P, R and F1 without a cutoff are their set forms.
 
     Raises:
         InputError: there is no such measure or parameter, a value is out of range, or a cutoff is missing.
@@ -61,10 +61,40 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None) ->
         params.setdefault("dcg", "exp-log2" if gain == "exponential" else "log2")
     if ideal is not None and "ideal" in options:
         params.setdefault("ideal", ideal)
+    if rel is not None and "rel" in options:
+        params.setdefault("rel", rel)
     if "p" in options:
         params.setdefault("p", PERSISTENCE)
     kept = tuple(sorted((key, value) for key, value in params.items() if DEFAULTS.get(key) != value))
     return _at(text, Measure(name, None, kept), shape[3])
+
+
+def parse_all(
+    texts: Iterable[str], *, gain: Gain | None = None, ideal: Ideal | None = None, rel: int | None = None
+) -> tuple[Measure, ...]:
+    """Read several names: each measure once, and the residual beside each RBP.
+
+    Raises:
+        InputError: as `parse`, with the problems of all names.
+
+    >>> [str(m) for m in parse_all(["AP", "map", "RBP"])]
+    ['AP', 'RBP(p=0.8)', 'RBP(p=0.8, residual=True)']
+    """
+    measures: dict[Measure, None] = {}
+    problems: list[Problem] = []
+    for text in texts:
+        try:
+            measure = parse(text, gain=gain, ideal=ideal, rel=rel)
+        except InputError as error:
+            problems.extend(error.problems)
+            continue
+        measures[measure] = None
+        if measure.name == "RBP":
+            params = {**dict(measure.params), "residual": True}
+            measures[replace(measure, params=tuple(sorted(params.items())))] = None
+    if problems:
+        raise InputError(problems)
+    return tuple(measures)
 
 
 def _name(text: str, written: str) -> str:

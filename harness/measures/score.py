@@ -22,8 +22,8 @@ Judgments = Mapping[str, Mapping[str, int]]
 Precision = Literal["single", "double"]
 Answer = TypeVar("Answer", bound=Collection[str])
 
-CELLS = 2**20
-"""Ranks treated at once: enough for NumPy to be fast, few enough (8 MiB an array) to keep memory bounded."""
+CELLS = 2**18
+"""Ranks treated at once: enough for NumPy to be fast, few enough (2 MiB an array) to keep memory bounded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +42,13 @@ class Scores:
         """(queries,): the values of one measure."""
         row: Floats = self.values[self.measures.index(measure)]
         return row
+
+    def only(self, query_ids: Collection[str]) -> Scores:
+        """The same for some of the queries, still in the order of the judgments."""
+        kept = [i for i, query_id in enumerate(self.query_ids) if query_id in query_ids]
+        values = self.values[:, kept]
+        values.setflags(write=False)
+        return Scores(self.measures, tuple(self.query_ids[i] for i in kept), values, self.largest_grade)
 
     def means(self) -> dict[Measure, float]:
         """The mean of each measure over all queries; NaN without queries."""

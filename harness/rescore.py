@@ -1,0 +1,172 @@
+"""Score TREC runs against TREC qrels, by trec_eval's conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import trec
+from harness.measures import Measure, Scores, score_run
+from harness.measures.score import Judgments, Precision
+from retrievers.errors import InputError, Problem, did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Conventions:
+    """Which queries count, and how finely scores are compared; as it stands, trec_eval -c."""
+
+    skip_no_relevant: bool = False
+    """Leave out judged queries without a relevant document; else they score 0 and count."""
+    intersection: bool = False
+    """Leave out judged queries that the run lacks; else they score 0 and count."""
+    queries: Collection[str] | None = None
+    """Only these queries."""
+    precision: Precision = "single"
+    """"single" compares scores as 32-bit floats, as trec_eval 9.0.8; "double" as 10.0."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """One line of `-q`; the columns of scores.csv."""
+
+    retriever: str
+    query_id: str
+    measure: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryRow:
+    """One line of the aggregate; the first columns of summary.csv."""
+
+    retriever: str
+    measure: str
+    count: int
+    mean: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rescored:
+    """One run's scores."""
+
+    name: str
+    scores: Scores
+    notes: tuple[str, ...]
+    """What a reader of the numbers must know: queries that are missing, unjudged or without a relevant document."""
+
+    def rows(self) -> Iterator[ScoreRow]:
+        """Every value, measure by measure, in the order of the qrels."""
+        for measure, row in zip(self.scores.measures, self.scores.values, strict=True):
+            for query_id, value in zip(self.scores.query_ids, row.tolist(), strict=True):
+                yield ScoreRow(self.name, query_id, str(measure), value)
+
+    def summary(self) -> Iterator[SummaryRow]:
+        """The mean of every measure."""
+        for measure, mean in self.scores.means().items():
+            yield SummaryRow(self.name, str(measure), len(self.scores.query_ids), mean)
+
+
+def rescore(
+    qrels: str | Path,
+    runs: Sequence[str | Path],
+    measures: Sequence[Measure],
+    *,
+    conventions: Conventions = Conventions(),
+) -> list[Rescored]:
+    """Score TREC run files, plain or gzip, against a qrels file.
+
+    A run whose lines stand together by query, as nearly all do, is read as a stream: memory holds the judgments
+    and the values, never the run.
+
+    Args:
+        qrels: a file of judgments.
+        runs: files of rankings.
+        measures: what to compute, none with `groups=`.
+        conventions: which queries count, and how scores are compared.
+
+    Raises:
+        InputError: with the problems of all files: what `trec` finds in them, a run that shares no query with the
+            qrels, a query asked for that is not judged.
+    """
+    judgments = trec.read_qrels(qrels)
+    names = _names(runs)
+    done: list[Rescored] = []
+    problems: list[Problem] = []
+    for name, run in zip(names, runs, strict=True):
+        try:
+            done.append(_rescored(name, run, judgments, measures, conventions))
+        except InputError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise InputError(list(dict.fromkeys(problems)))
+    return done
+
+
+def _rescored(
+    name: str, path: str | Path, judgments: Judgments, measures: Sequence[Measure], conventions: Conventions
+) -> Rescored:
+    met: set[str] = set()
+    strangers: set[str] = set()
+
+    def sorted_out(run: Iterator[tuple[str, dict[str, float]]]) -> Iterator[tuple[str, dict[str, float]]]:
+        for query_id, hits in run:
+            if query_id in met:
+                raise _ComesAgain
+            (met if query_id in judgments else strangers).add(query_id)
+            yield query_id, hits
+
+    def scored(run: Iterator[tuple[str, dict[str, float]]]) -> Scores:
+        return score_run(measures, judgments, sorted_out(run), precision=conventions.precision)
+
+    try:
+        scores = scored(trec.stream_run(path))
+    except _ComesAgain:
+        met.clear()
+        scores = scored(iter(trec.read_run(path).items()))
+    if not met:
+        asked, here = next(iter(judgments)), next(iter(strangers))
+        what = f"none of its {len(strangers)} queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
+        raise InputError(Problem(str(path), what, "give the qrels of the same queries"))
+    kept, notes = _counted(judgments, met, conventions)
+    if strangers:
+        notes.append(f"queries of the run without judgments: {len(strangers)} (left aside)")
+    if not kept:
+        raise InputError(Problem(str(path), "no query is left to score", "; ".join(notes)))
+    return Rescored(name, scores if len(kept) == len(judgments) else scores.only(kept), tuple(notes))
+
+
+class _ComesAgain(Exception):
+    """A query's lines do not stand together: the run cannot be read as a stream."""
+
+
+def _counted(judgments: Judgments, met: set[str], conventions: Conventions) -> tuple[set[str], list[str]]:
+    """The queries that count, and what there is to tell about the others."""
+    kept = set(judgments)
+    notes = []
+    if conventions.queries is not None:
+        unknown = [q for q in conventions.queries if q not in judgments]
+        if unknown:
+            raise InputError([Problem(f"query {q!r}", "is not judged", did_you_mean(q, judgments)) for q in unknown])
+        kept &= set(conventions.queries)
+    barren = {q for q in kept if not any(grade > 0 for grade in judgments[q].values())}
+    if barren:
+        fate = (
+            "left out" if conventions.skip_no_relevant else "they score 0 and count; --skip-no-relevant leaves them out"
+        )
+        notes.append(f"judged queries without a relevant document: {len(barren)} ({fate})")
+    if missing := kept - met:
+        fate = "left out" if conventions.intersection else "they score 0 and count; --intersection leaves them out"
+        notes.append(f"judged queries that the run lacks: {len(missing)} ({fate})")
+    if conventions.skip_no_relevant:
+        kept -= barren
+    if conventions.intersection:
+        kept -= missing
+    return kept, notes
+
+
+def _names(runs: Sequence[str | Path]) -> list[str]:
+    """What the runs are called: the files' names without .gz and suffix, or their paths where those would clash."""
+    stems = [Path(run).name.removesuffix(".gz") for run in runs]
+    stems = [Path(stem).stem for stem in stems]
+    return stems if len(set(stems)) == len(stems) else [str(run) for run in runs]
