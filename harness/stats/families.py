@@ -34,19 +34,20 @@ class TestRow:
 
     family: str
     measure: str
-    subset: str
-    """The slice's name, empty for all queries."""
     a: str
     b: str
     """Both empty where the test is of all retrievers at once."""
     n: int
-    estimate: float | None
-    """mean(a) - mean(b)."""
+    """Queries."""
     statistic: float | None
     p_value: float
     p_adjusted: float
-    """Within the family (and the measure)."""
+    """Within the family, and within one measure."""
     method: str
+    note: str
+    """Which queries, where not all of them; empty otherwise."""
+    mean_difference: float | None
+    """mean(a) - mean(b)."""
 
 
 def pairwise_families(scores: Scores, pairs: Pairs, *, measure: str, settings: Settings) -> list[TestRow]:
@@ -72,7 +73,7 @@ def pairwise_families(scores: Scores, pairs: Pairs, *, measure: str, settings: S
     def rows(name: str, statistics: Sequence[float | None], p: Sequence[float], how: str, label: str) -> list[TestRow]:
         adjusted = adjust(p, how) if how else p
         return [
-            TestRow(name, measure, "", a, b, len(table), mean(scores[a]) - mean(scores[b]), x, y, z, label)
+            TestRow(name, measure, a, b, len(table), x, y, z, label, "", mean(scores[a]) - mean(scores[b]))
             for (a, b), x, y, z in zip(pairs, statistics, p, adjusted, strict=True)
         ]
 
@@ -92,7 +93,7 @@ def friedman_row(scores: Scores, *, measure: str) -> TestRow:
     """Return Friedman's test of all retrievers as a family of one."""
     test = friedman(scores)
     n = len(next(iter(scores.values())))
-    return TestRow("friedman", measure, "", "", "", n, None, test.statistic, test.p_value, test.p_value, test.method)
+    return TestRow("friedman", measure, "", "", n, test.statistic, test.p_value, test.p_value, test.method, "", None)
 
 
 def slice_family(
@@ -123,8 +124,8 @@ def slice_family(
     method = "holm" if settings.correction == "tukey" else settings.correction
     adjusted = adjust([test.p_value for *_, test in rows], method)
     return [
-        TestRow(name, measure, kind, a, b, count, estimate, test.statistic, test.p_value, p, test.method)
-        for (kind, a, b, count, estimate, test), p in zip(rows, adjusted, strict=True)
+        TestRow(name, measure, a, b, count, test.statistic, test.p_value, p, test.method, kind, difference)
+        for (kind, a, b, count, difference, test), p in zip(rows, adjusted, strict=True)
     ]
 
 

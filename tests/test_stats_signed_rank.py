@@ -1,0 +1,241 @@
+"""The exact signed-rank test against enumeration, big integers, published examples and SciPy."""
+
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from harness.stats import differences, hodges_lehmann, signed_rank
+from harness.stats.signed_rank import EXACT_LIMIT, SMALLEST
+
+SIDES = ("two-sided", "greater", "less")
+
+
+def sample(rng, n):
+    """Scores with ties and zeros: multiples of 1/K as precision has them, or anything."""
+    steps = int(rng.choice([2, 3, 5, 10, 10**6]))
+    return rng.integers(0, steps + 1, n) / steps, rng.integers(0, steps + 1, n) / steps, steps
+
+
+def midranks(sizes):
+    order = sorted(sizes)
+    return [Fraction(2 * order.index(s) + order.count(s) + 1, 2) for s in sizes]
+
+
+def enumerated(a, b, steps, zeros, side):
+    """p by listing all sign patterns, on whole numbers and fractions: nothing of ours."""
+    d = [round(x * steps) - round(y * steps) for x, y in zip(a, b, strict=True)]
+    if zeros == "wilcox":
+        d = [x for x in d if x]
+    ranks = [r for r, x in zip(midranks([abs(x) for x in d]), d, strict=True) if x]
+    signs = [x > 0 for x in d if x]
+    doubled = np.array([int(2 * r) for r in ranks], dtype=np.int64)
+    patterns = (np.arange(1 << len(ranks))[:, None] >> np.arange(len(ranks))) & 1
+    sums = patterns @ doubled
+    plus = int(doubled @ np.array(signs, dtype=np.int64)) if len(ranks) else 0
+    low, high = np.count_nonzero(sums <= plus), np.count_nonzero(sums >= plus)
+    counts = {"two-sided": min(2 * min(low, high), len(sums)), "greater": high, "less": low}
+    return counts[side] / len(sums)
+
+
+@pytest.mark.parametrize("zeros", ["wilcox", "pratt"])
+def test_it_equals_full_enumeration(zeros):
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        a, b, steps = sample(rng, int(rng.integers(1, 17)))
+        for side in SIDES:
+            found = signed_rank(a, b, zeros=zeros, alternative=side)
+            assert found.p_value == pytest.approx(enumerated(a, b, steps, zeros, side), rel=1e-12)
+            assert found.method == "exact"
+
+
+def big_integer_p(a, b, steps, zeros):
+    """Two-sided p from one big integer whose fields count the subsets of the doubled ranks by their sum."""
+    d = [round(x * steps) - round(y * steps) for x, y in zip(a, b, strict=True)]
+    sizes = sorted(abs(x) for x in d if x or zeros == "pratt")
+    first, last = {}, {}
+    for i, size in enumerate(sizes, 1):
+        first.setdefault(size, i)
+        last[size] = i
+    doubled = [(first[abs(x)] + last[abs(x)], x > 0) for x in d if x]
+    width = len(doubled) + 1
+    counts = 1
+    for rank, _ in doubled:
+        counts += counts << (width * rank)
+    plus = sum(rank for rank, positive in doubled if positive)
+    low = min(plus, sum(rank for rank, _ in doubled) - plus)
+    # Modulo 2^width - 1 every field counts as itself: the remainder is the sum of the fields up to `low`.
+    tail = (counts & ((1 << (width * (low + 1))) - 1)) % ((1 << width) - 1)
+    return min(Fraction(1), Fraction(2 * tail, 1 << len(doubled)))
+
+
+@pytest.mark.parametrize("zeros", ["wilcox", "pratt"])
+@pytest.mark.parametrize(
+    ("n", "steps", "shift"), [(100, 10, 0.0), (100, 10**6, 0.1), (300, 20, 0.1), (300, 10**6, 0.0)]
+)
+def test_it_equals_a_big_integer_count(n, steps, shift, zeros):
+    rng = np.random.default_rng(n + steps)
+    a = np.round(np.clip(rng.random(n) + shift, 0, 1) * steps) / steps
+    b = np.round(rng.random(n) * steps) / steps
+    exact = big_integer_p(a, b, steps, zeros)
+    found = signed_rank(a, b, zeros=zeros).p_value
+    assert abs(Fraction(found) - exact) <= Fraction(1, 10**12) * exact
+
+
+def test_hollander_and_wolfe_3_1():
+    # Hollander & Wolfe, "Nonparametric Statistical Methods" (1973), example 3.1: depression before and after
+    # tranquilizer; R 4's help page of wilcox.test prints V = 40, and -0.46 with -0.786 to -0.010 for y - x.
+    x = np.array([1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30])
+    y = np.array([0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29])
+    found = signed_rank(x, y)
+    assert (found.w_plus, found.w_minus, found.p_value) == (40.0, 5.0, 0.0390625)
+    assert signed_rank(x, y, alternative="greater").p_value == 0.01953125
+    centre = hodges_lehmann(differences(y, x))
+    assert (centre.estimate, centre.low, centre.high) == pytest.approx((-0.46, -0.786, -0.010), abs=1e-12)
+
+
+def test_coin_s_exact_wilcoxon_pratt_example_with_13_zeros_and_many_ties():
+    # R package coin, wilcoxsign_test(distribution = "exact") with its default zero.method = "Pratt", as printed in
+    # the unit tests of a public wrapper of it (`r_wilcoxsign_test`): p-value = 1.474e-06; wilcox.test there: V = 636.5.
+    a = "6 4 5 5 7 6 6 6 7 6 6 5 6 6 5 5 3 6 6 5 6 5 4 6 6 6 7 4 3 4 6 6 5 6 4 6 6 5 7 6 6 5 6 7 6 6 6 5 7 7"
+    b = "5 3 5 3 5 3 6 2 3 6 2 5 5 6 4 6 4 5 5 3 7 5 6 6 4 3 4 3 2 4 5 4 4 6 2 6 7 4 4 5 5 5 5 7 4 5 3 2 6 7"
+    x, y = (np.array(row.split(), dtype=float) for row in (a, b))
+    assert f"{signed_rank(x, y, zeros='pratt').p_value:.3e}" == "1.474e-06"
+    assert signed_rank(x, y).w_plus == 636.5
+    assert signed_rank(x, y).zeros == 13
+    assert signed_rank(x, y, zeros="pratt").zeros == 0
+
+
+@pytest.mark.parametrize(
+    ("y", "p"),
+    [
+        ([*range(2, 12)], 0.0020),  # all ten differences tied
+        ([1, 2, 3, 4, 5, 1, 1, 1, 1, 1], 0.0625),  # five zeros
+        ([2, 4, 6, 8, 10, 12, 14, 16, -1, 1], 0.4316),
+    ],
+)
+def test_examples_of_hypothesistests_jl(y, p):
+    # JuliaStats/HypothesisTests.jl, test/wilcoxon.jl, ExactSignedRankTest([1:10], y), to the digits given there.
+    assert signed_rank(np.arange(1.0, 11.0), np.array(y, dtype=float)).p_value == pytest.approx(p, abs=5e-5)
+
+
+def test_darwin_s_maize():
+    # Cureton (1967), "The normal approximation to the signed-rank sampling distribution when zero differences are
+    # present"; the exact two-sided p as stdlib-js prints it in the README of @stdlib/stats/wilcoxon: 0.04125976562.
+    d = np.array([6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75], dtype=float)
+    assert signed_rank(d, np.zeros(15)).w_plus == 96
+    assert signed_rank(d, np.zeros(15)).p_value == pytest.approx(0.04125976562499978, rel=1e-12)
+
+
+def test_scipy_agrees_where_it_is_exact():
+    rng = np.random.default_rng(7)
+    for n in (3, 10, 25, 50, 200):
+        d = rng.permutation(np.arange(1, n + 1)) * rng.choice([-1.0, 1.0], n, p=[0.35, 0.65])
+        for side in SIDES:
+            theirs = scipy_stats.wilcoxon(d, method="exact", alternative=side)
+            assert signed_rank(d, np.zeros(n), alternative=side).p_value == pytest.approx(theirs.pvalue, rel=1e-9)
+
+
+@pytest.mark.parametrize("zeros", ["wilcox", "pratt"])
+def test_scipy_s_permutations_agree_with_ties_and_zeros(zeros):
+    rng = np.random.default_rng(11)
+    for _ in range(6):
+        d = rng.integers(-3, 4, int(rng.integers(6, 12))).astype(float)
+        if not d.any():
+            continue
+        theirs = scipy_stats.wilcoxon(d, zero_method=zeros, method=scipy_stats.PermutationMethod(n_resamples=np.inf))
+        # SciPy flips the zeros too, which moves no rank sum but pratt's are dropped: the same distribution.
+        assert signed_rank(d, np.zeros(len(d)), zeros=zeros).p_value == pytest.approx(theirs.pvalue, rel=1e-12)
+
+
+def test_the_article_s_case():
+    # DEFINITIONS: 7 non-zero differences with one tied pair give 40/128 or 42/128, by where the tie stands.
+    for tie, p in {(1, 2): 40, (2, 3): 42, (4, 5): 42, (5, 6): 40, (6, 7): 40}.items():
+        sizes = np.array([sum(tie) / 2 if r in tie else r for r in range(1, 8)])
+        found = {
+            signed_rank(np.where(signs, sizes, -sizes), np.zeros(7)).p_value
+            for signs in (((np.arange(128)[:, None] >> np.arange(7)) & 1) == 1)
+            if sizes[~signs].sum() == 7.5
+        }
+        assert found == {p / 128}
+
+
+def test_the_article_s_worked_instance_is_no_tie_at_rank_six():
+    a = np.array([0, 0.8, 0.2, 0.3, 0.6, 0.4, 0.9, 0, 1, 0.4, 0, 0.9, 0.9])
+    b = np.array([0, 0.7, 0.1, 0.1, 0.5, 0.4, 0.9, 0, 1, 0.1, 0.3, 0.9, 1])
+    theirs = scipy_stats.wilcoxon(a, b, method="asymptotic")
+    assert (theirs.statistic, round(theirs.pvalue, 3)) == (7.5, 0.271)
+    ours = signed_rank(a, b)
+    assert (ours.statistic, ours.p_value, ours.zeros) == (9.0, 0.46875, 6)
+    tenths = signed_rank(np.round(10 * a), np.round(10 * b))
+    assert (tenths.statistic, tenths.p_value) == (9.0, 0.46875)
+
+
+def test_float_noise_makes_no_difference_and_splits_no_tie():
+    a, b = np.array([0.3, 0.4, 0.1 + 0.2]), np.array([0.2, 0.3, 0.3])
+    assert signed_rank(a, b).w_plus == 3.0
+    assert signed_rank(a, b).zeros == 1
+    assert differences(a, b).groups.tolist() == [1, 1, 0]
+
+
+def test_large_scores_have_a_proportional_slack():
+    # Exponential DCG reaches thousands; two orders of summation part in the last bits.
+    assert differences(np.array([5000.0 + 1e-9, 2.0]), np.array([5000.0, 1.0])).groups.tolist() == [0, 1]
+
+
+def test_half_ranks_of_a_thousand_and_the_limit():
+    rng = np.random.default_rng(3)
+    a, b = rng.random(EXACT_LIMIT), rng.random(EXACT_LIMIT)
+    exact = signed_rank(a, b)
+    theirs = scipy_stats.wilcoxon(a, b, method="asymptotic", correction=True)
+    assert exact.method == "exact"
+    assert exact.p_value == pytest.approx(theirs.pvalue, rel=2e-3)
+
+
+def test_beyond_2000_the_normal_approximation_with_both_corrections():
+    rng = np.random.default_rng(4)
+    a, b = rng.integers(0, 11, 3000) / 10, rng.integers(0, 11, 3000) / 10
+    for zeros in ("wilcox", "pratt"):
+        for side in SIDES:
+            ours = signed_rank(a, b, zeros=zeros, alternative=side)
+            whole = np.round(10 * a) - np.round(10 * b)
+            theirs = scipy_stats.wilcoxon(
+                whole, zero_method=zeros, method="asymptotic", correction=True, alternative=side
+            )
+            assert ours.method == "normal"
+            # SciPy ranks in half steps, so that its correction of 1/2 is ours.
+            assert ours.p_value == pytest.approx(theirs.pvalue, rel=1e-9)
+
+
+def test_p_is_never_zero():
+    found = signed_rank(np.arange(1.0, 1501.0), np.zeros(1500))
+    assert found.p_value == found.p_minimum == SMALLEST == sys.float_info.min
+    assert signed_rank(np.arange(1.0, 901.0), np.zeros(900)).p_value == 2.0**-899
+
+
+def test_all_zero_is_p_one_and_no_effect():
+    found = signed_rank(np.full(5, 0.3), np.full(5, 0.3))
+    assert (found.p_value, found.p_minimum, found.effect_size) == (1.0, 1.0, None)
+    assert (found.w_plus, found.w_minus, found.statistic, found.ties, found.method) == (0.0, 0.0, 0.0, 5, "exact")
+
+
+def test_the_smallest_p_that_n_non_zero_differences_allow():
+    for n in (1, 6, 7):
+        assert signed_rank(np.ones(n), np.zeros(n)).p_value == 2.0 ** (1 - n)
+        assert signed_rank(np.ones(n), np.zeros(n)).p_minimum == 2.0 ** (1 - n)
+        assert signed_rank(np.ones(n), np.zeros(n), alternative="greater").p_minimum == 2.0**-n
+
+
+def test_0_1_scores_give_mcnemar_s_exact_test():
+    a, b = np.array([1.0] * 9 + [0.0] * 2 + [1.0] * 5), np.array([0.0] * 9 + [1.0] * 2 + [1.0] * 5)
+    assert signed_rank(a, b).p_value == pytest.approx(scipy_stats.binomtest(2, 11).pvalue, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [([], []), ([1.0], [1.0, 2.0]), ([float("nan")], [1.0]), ([float("inf")], [1.0]), ([[1.0]], [[1.0]])]
+)
+def test_what_is_no_pair_of_rows_is_refused(a, b):
+    with pytest.raises(ValueError, match=r"score|shape"):
+        signed_rank(np.array(a), np.array(b))
