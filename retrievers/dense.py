@@ -16,6 +16,9 @@ from retrievers.types import Document, Embedded, Query, Ranking, Role, Store, Ve
 WINDOW = 16_384
 """Documents embedded together: requests are planned within a window, so that they do not depend on the cache."""
 
+COMPARED = 100
+"""Queries for which an approximate search is compared with an exact one."""
+
 Embed = Callable[[Sequence[str], Role], Embedded]
 
 
@@ -59,10 +62,28 @@ class DenseRetriever:
                 self.meter.note("truncated", query.id)
             if not has_direction:
                 self.meter.note("zero-vector", query.id)
+        asked = embedded.vectors[directed]
         with self.meter.stage("search", total=len(queries)):
-            found = iter(self.store.search(embedded.vectors[directed], depth))
+            found = self.store.search(asked, depth)
             self.meter.count(texts=len(queries))
-        return [next(found) if has_direction else ranked([], []) for has_direction in directed]
+        if self.store.approximate:
+            self._compare_with_exact(asked[:COMPARED], found[:COMPARED], depth)
+        answers = iter(found)
+        return [next(answers) if has_direction else ranked([], []) for has_direction in directed]
+
+    def _compare_with_exact(self, vectors: Vectors, found: Sequence[Ranking], depth: int) -> None:
+        """Count how many of the exact hits an approximate search found, among the first 10 and within the depth."""
+        with self.meter.stage("search-exact", total=len(vectors)):
+            exact = self.store.search(vectors, depth, exact=True)
+            self.meter.count(texts=len(vectors))
+            for name, cutoff in (("hits_at_10", 10), ("hits", depth)):
+                pairs = [(set(a.doc_ids[:cutoff]), set(b.doc_ids[:cutoff])) for a, b in zip(found, exact, strict=True)]
+                self.meter.count(
+                    **{
+                        f"exact_{name}": sum(len(b) for _, b in pairs),
+                        f"shared_{name}": sum(len(a & b) for a, b in pairs),
+                    }
+                )
 
     def _build(self, documents: Iterable[Document]) -> dict[str, list[str]]:
         notes: dict[str, list[str]] = {"empty": [], "truncated": [], "zero-vector": []}

@@ -88,8 +88,11 @@ class Handler(BaseHTTPRequestHandler):
             return self.send(fault, {"status": {"error": "ordered"}}, {"Retry-After": "0"} if fault == 429 else {})
         if server.api_key is not None and self.headers.get("api-key") != server.api_key:
             return self.send(401, {"status": {"error": "no key"}})
-        with server.lock:
-            result = server.answer(self.command, [part for part in path.split("/") if part], body)
+        try:
+            with server.lock:
+                result = server.answer(self.command, [part for part in path.split("/") if part], body)
+        except ValueError as error:
+            return self.send(409 if "already exists" in str(error) else 400, {"status": {"error": str(error)}})
         if fault == "after":  # done, but the answer never arrives
             return self.cut()
         if path == "/":

@@ -7,6 +7,7 @@ from retrievers import dense
 from retrievers.dense import DenseRetriever
 from retrievers.errors import InputError
 from retrievers.meter import Meter
+from retrievers.stores import StoreOptions, open_store
 from retrievers.stores.qdrant import QdrantStore
 from retrievers.types import Document, Embedded, Query
 
@@ -97,3 +98,18 @@ def test_a_finished_collection_is_used_and_its_notes_are_told_again(tmp_path):
         return embed_letters(texts, role)
 
     assert retrieve(embed_letters) == retrieve(embed_only_queries)
+
+
+def test_an_approximate_search_is_compared_with_the_exact_one(tmp_path):
+    pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
+    options = StoreOptions("edge", quantization="binary", oversampling=1.0)
+    store = open_store(options, "letters", documents=1, folder=tmp_path, meter=Meter())
+    retriever = DenseRetriever(embed_letters, store, Meter())
+    words = [a * i + b * j for a in "aeiou" for b in "aeiou" for i in range(1, 5) for j in range(1, 5)]
+    retriever.index(documents(*words))
+    retriever.search([Query(str(i), word + "a") for i, word in enumerate(words[::2])], 20)
+    store.close()
+    counts = retriever.meter.stages()["search-exact"].counts
+    assert counts["texts"] == dense.COMPARED
+    assert counts["exact_hits"] == 20 * dense.COMPARED and counts["exact_hits_at_10"] == 10 * dense.COMPARED
+    assert 0 < counts["shared_hits"] < counts["exact_hits"]  # one bit a dimension cannot tell these apart

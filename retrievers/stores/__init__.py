@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
+from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.stores.options import EDGE, MEMORY, StoreOptions
 from retrievers.types import Store
@@ -26,6 +28,9 @@ def open_store(options: StoreOptions, collection: str, *, documents: int, folder
 
         return ServerStore(options, name, meter)
     if location == EDGE:
+        if importlib.util.find_spec("qdrant_edge") is None:
+            what = f"the edge store, for {documents} documents, needs the package qdrant-edge-py"
+            raise InputError(Problem("store", what, "pip install 'retriever-harness[edge]', or name another store"))
         from retrievers.stores.edge import EdgeStore
 
         return EdgeStore(folder, name, options)

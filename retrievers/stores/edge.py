@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrievers.errors import BackendError, InputError, Problem
+from retrievers.errors import InputError, Problem
 from retrievers.stores.options import StoreOptions
-from retrievers.stores.points import Found, count_matches, past_ties, point_id
+from retrievers.stores.points import Found, count_matches, engine_errors, past_ties, point_id
 from retrievers.types import Ranking, Vectors
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class EdgeStore:
             ),
             wal_enabled=False,  # an unfinished collection is made anew, so there is nothing to replay
         )
-        with self._engine():
+        with engine_errors(self._place):
             self._shard = edge.EdgeShard.create(str(self._aside), config)
 
     def upsert(self, ids: Sequence[str], vectors: Vectors) -> None:
@@ -90,7 +89,7 @@ class EdgeStore:
                 edge.Point(point_id(doc_id), row, {"id": doc_id})
                 for doc_id, row in zip(ids[start:stop], _rows(vectors[start:stop]), strict=True)
             ]
-            with self._engine():
+            with engine_errors(self._place):
                 self._opened.update(edge.UpdateOperation.upsert_points(points))
                 self._in_segment += stop - start
                 if self._in_segment == SEGMENT:
@@ -104,7 +103,7 @@ class EdgeStore:
         """Build the index, put the collection in its place, and keep the notes with it."""
         import qdrant_edge as edge
 
-        with self._engine():
+        with engine_errors(self._place):
             self._opened.optimize()
             self._opened.flush()
             count_matches(self._added, self._opened.count(edge.CountRequest(exact=True)))
@@ -133,7 +132,7 @@ class EdgeStore:
                     edge.QueryRequest(limit=size, query=edge.Query.Nearest(row), params=params, with_payload=True)
                     for row in _rows(some[start : start + SEARCH])
                 ]
-                with self._engine():
+                with engine_errors(self._place):
                     answers = self._opened.query_batch(edge.QueryBatchRequest(requests))
                 for points in answers:
                     yield Found([(p.payload or {})["id"] for p in points], [p.score for p in points])
@@ -170,19 +169,6 @@ class EdgeStore:
             self._hold()
             self._shard = edge.EdgeShard.load(str(self._place))
         return self._shard
-
-    @contextmanager
-    def _engine(self) -> Iterator[None]:
-        """Turn the engine's errors, all of them bare `Exception`s, into ours."""
-        try:
-            yield
-        except BackendError:
-            raise
-        except Exception as error:
-            if isinstance(error, OSError) or "space" in str(error):
-                problem = Problem(str(self._place.parent), f"cannot be written: {error}", "make room, then run again")
-                raise InputError(problem) from error
-            raise BackendError(f"store {self._place}: {error}; if it is damaged, delete it and run again") from error
 
 
 def _rows(vectors: Vectors) -> list[Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from retrievers.errors import BackendError
+from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.types import RESOLUTION, Ranking, Vectors, ranked
 
 if TYPE_CHECKING:
@@ -70,6 +72,26 @@ def count_matches(added: int, kept: int) -> None:
             f"the collection holds {kept} points for {added} documents: points were lost, or a ULID and a UUID among "
             "the document ids stand for the same 128 bits"
         )
+
+
+@contextmanager
+def engine_errors(place: Path | str) -> Iterator[None]:
+    """Turn the errors of an engine in this process into ours: mostly bare `Exception` or `ValueError`.
+
+    Raises:
+        InputError: the disk is full or may not be written.
+        BackendError: anything else.
+    """
+    try:
+        yield
+    except HarnessError:
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) or re.search(r"\bspace\b|disk is full|readonly|ermission denied", str(error)):
+            raise InputError(
+                Problem(f"store {place}", f"cannot be written: {error}", "make room, then run again")
+            ) from error
+        raise BackendError(f"store {place}: {error}; if it is damaged, delete it and run again") from error
 
 
 def past_ties(ask: Callable[[Vectors, int], Iterable[Found]], vectors: Vectors, limit: int) -> list[Ranking]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from retrievers.errors import InputError, Problem
 from retrievers.stores.options import MEMORY
-from retrievers.stores.points import Found, count_matches, found, past_ties, point_id
+from retrievers.stores.points import Found, count_matches, engine_errors, found, past_ties, point_id
 from retrievers.types import Ranking, Vectors
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class QdrantStore:
         """Add points, or replace those with the same document id."""
         client = self._open()
         units = _units(vectors)
-        with warnings.catch_warnings():
+        with engine_errors(self.location), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Local mode is not recommended")
             for start in range(0, len(ids), BATCH):
                 some = ids[start : start + BATCH]
@@ -102,7 +102,9 @@ class QdrantStore:
         for start in range(0, len(vectors), BATCH):
             some = _units(vectors[start : start + BATCH]).tolist()
             requests = [QueryRequest(query=vector, limit=limit, with_payload=True) for vector in some]
-            yield from map(found, self._open().query_batch_points(self.collection, requests))
+            with engine_errors(self.location):
+                responses = self._open().query_batch_points(self.collection, requests)
+            yield from map(found, responses)
 
     @property
     def _folder(self) -> Path:
