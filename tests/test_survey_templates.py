@@ -40,7 +40,7 @@ FUNCTION_WORDS = set(
     re.findall(
         "[a-z]+",
         "a about after and are as at be by did do does for have how if in is it its of on or our so that the their "
-        "they to up us was we were what when where whether who whom why with would",
+        "they to up us we were what when where whether who whom why with would",
     )
 )
 
