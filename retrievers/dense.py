@@ -33,16 +33,18 @@ class DenseRetriever:
         embed: texts, none of them blank, to vectors in the same order; normally through the cache.
         store: where the vectors go.
         meter: where counts and times go.
+        fresh: make the collection anew even where a finished one is there.
     """
 
-    def __init__(self, embed: Embed, store: Store, meter: Meter) -> None:
+    def __init__(self, embed: Embed, store: Store, meter: Meter, *, fresh: bool = False) -> None:
         self.embed = embed
+        self.fresh = fresh
         self.store = store
         self.meter = meter
 
     def index(self, documents: Iterable[Document]) -> None:
         """Embed the corpus window by window into the store, or use the finished collection that is there."""
-        notes = self.store.finished()
+        notes = None if self.fresh else self.store.finished()
         if notes is None:
             notes = self._build(documents)
         for kind, ids in notes.items():

@@ -54,6 +54,8 @@ class FakeQdrant(ThreadingHTTPServer):
             case "PUT", ["collections", name]:
                 self.created = body
                 return engine.create_collection(name, models.VectorParams(**body["vectors"]))
+            case "DELETE", ["collections", name]:
+                return engine.delete_collection(name)
             case "PATCH", ["collections", name]:
                 return engine.update_collection(name, metadata=body["metadata"])
             case "PUT", ["collections", name, "points"]:
@@ -99,7 +101,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.send(200, {"title": "qdrant", "version": server.version})
         return self.send(200, {"result": result, "status": "ok", "time": 0.0})
 
-    do_GET = do_PUT = do_POST = do_PATCH = handle_any  # noqa: N815  (the standard library's names)
+    do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = handle_any  # noqa: N815  (the standard library's names)
 
     def cut(self):
         self.close_connection = True

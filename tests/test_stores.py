@@ -161,16 +161,36 @@ def test_a_half_built_collection_is_never_taken_for_a_finished_one(opened, locat
     assert ranking.doc_ids == ("50",)
 
 
+@pytest.mark.parametrize("location", KEEPING)
+def test_a_finished_collection_can_be_made_anew(opened, location):
+    first = opened(location)
+    fill(first, ["a", "b"], np.eye(2, dtype=np.float32))
+    first.close()
+    second = opened(location)
+    fill(second, ["c", "d", "e"], np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0]], np.float32))
+    [ranking] = second.search(np.array([[1, 0, 0]], np.float32), 5)
+    assert ranking.doc_ids == ("c", "e", "d")
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the refused client leaves a file open
 @pytest.mark.parametrize("location", ["folder", "edge"])
 def test_a_collection_in_use_is_the_users_mistake(opened, location):
     first, second = opened(location), opened(location)
     fill(first, ["a"], random_vectors(1, 4))
     first.search(random_vectors(1, 4), 1)
-    with pytest.raises(InputError, match=r"another (process|run)"):
+    with pytest.raises(InputError, match="another process uses it"):
         second.finished()
     first.close()
     assert second.finished() == {}
+
+
+@pytest.mark.parametrize("location", ["folder", "edge"])
+def test_a_file_in_the_place_of_the_folder_is_the_users_mistake(tmp_path, location):
+    (tmp_path / "taken").write_text("")
+    place = {"folder": str(tmp_path / "taken")}.get(location, location)
+    store = open_store(StoreOptions(place), "c", documents=1, folder=tmp_path / "taken", meter=Meter())
+    with pytest.raises(InputError, match="cannot be written"):
+        fill(store, ["a"], random_vectors(1, 4))
 
 
 @pytest.mark.parametrize("location", ["folder", "edge"])

@@ -49,7 +49,8 @@ class EdgeStore:
         if not self._place.exists():
             return None
         self._hold()
-        kept = json.loads((self._place / NOTES).read_text(encoding="utf-8"))
+        with engine_errors(self._place):
+            kept = json.loads((self._place / NOTES).read_text(encoding="utf-8"))
         return {kind: tuple(ids) for kind, ids in kept.items()}
 
     def create(self, dimensions: int) -> None:
@@ -58,8 +59,9 @@ class EdgeStore:
 
         self.close()
         self._hold()
-        shutil.rmtree(self._aside, ignore_errors=True)
-        self._aside.mkdir(parents=True)
+        with engine_errors(self._place):
+            shutil.rmtree(self._aside, ignore_errors=True)
+            self._aside.mkdir()
         self._dimensions, self._added, self._in_segment = dimensions, 0, 0
         segment_kb = UNLIMITED if self.approximate else SEGMENT * dimensions * 4 // 1024
         config = edge.EdgeConfig(
@@ -152,13 +154,15 @@ class EdgeStore:
         import portalocker
 
         if self._lock is None:
-            self._place.parent.mkdir(parents=True, exist_ok=True)
             lock = portalocker.Lock(f"{self._place}.lock", timeout=0, fail_when_locked=True)
-            try:
-                lock.acquire()
-            except portalocker.LockException:
-                remedy = "wait until it is done, or set another folder"
-                raise InputError(Problem(str(self._place), "another run is using this collection", remedy)) from None
+            with engine_errors(self._place):
+                self._place.parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    lock.acquire()
+                except portalocker.LockException:
+                    remedy = "wait until it is done, or set another folder"
+                    problem = Problem(f"store {self._place}", "another process uses it", remedy)
+                    raise InputError(problem) from None
             self._lock = lock
 
     @property

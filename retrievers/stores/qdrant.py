@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,8 +66,7 @@ class QdrantStore:
         """Add points, or replace those with the same document id."""
         client = self._open()
         units = _units(vectors)
-        with engine_errors(self.location), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Local mode is not recommended")
+        with engine_errors(self.location), _quiet():
             for start in range(0, len(ids), BATCH):
                 some = ids[start : start + BATCH]
                 client.upload_collection(
@@ -108,26 +108,29 @@ class QdrantStore:
 
     @property
     def _folder(self) -> Path:
-        return Path(self.location) / self.collection
+        return Path(self.location).expanduser() / self.collection
 
     def _open(self) -> QdrantClient:
         if self._client is None:
             from qdrant_client import QdrantClient
 
-            if self.location == MEMORY:
-                self._client = QdrantClient(MEMORY)
-            else:
+            with engine_errors(self.location), _quiet():
                 try:
-                    self._client = QdrantClient(path=str(self._folder))
-                except RuntimeError as error:
-                    raise InputError(
-                        Problem(
-                            f"store {self.location}",
-                            "another process holds it",
-                            "wait for it to end, or name another path",
-                        )
-                    ) from error
+                    self._client = (
+                        QdrantClient(MEMORY) if self.location == MEMORY else QdrantClient(path=str(self._folder))
+                    )
+                except RuntimeError as error:  # all that the client says where the folder is locked
+                    remedy = "wait until it is done, or name another folder"
+                    raise InputError(Problem(f"store {self._folder}", "another process uses it", remedy)) from error
         return self._client
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the client's advice against more than 20,000 points: `StoreOptions.resolved` heeds it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Local mode is not recommended")
+        yield
 
 
 def _units(vectors: Vectors) -> Vectors:

@@ -42,18 +42,20 @@ class ServerStore:
     def finished(self) -> dict[str, tuple[str, ...]] | None:
         """Return the notes kept with the collection if it is there and complete, else None."""
         info = self._info()
-        kept = (info.config.metadata or {}).get("finished") if info else None
-        return None if kept is None else {kind: tuple(ids) for kind, ids in kept.items()}
+        return _notes(info) if info else None
 
     def create(self, dimensions: int) -> None:
-        """Make the collection, or take up the unfinished one that is there."""
+        """Make the collection anew, or take up the unfinished one that is there."""
         from qdrant_client import QdrantClient, models
 
         self._added = 0
-        if info := self._info():
+        info = self._info()
+        self._resumed = info is not None and _notes(info) is None
+        if info and self._resumed:
             self._check_same(info, dimensions)
-            self._resumed = True
             return
+        if info:
+            self._connection.call(lambda client: client.delete_collection(self._collection))
         graph = models.HnswConfigDiff(m=self._options.m, ef_construct=self._options.ef_construct)
         make = partial(
             QdrantClient.create_collection,
@@ -152,6 +154,11 @@ class ServerStore:
     @property
     def _where(self) -> str:
         return f"{self._options.location} collection {self._collection}"
+
+
+def _notes(info: models.CollectionInfo) -> dict[str, tuple[str, ...]] | None:
+    kept = (info.config.metadata or {}).get("finished")
+    return None if kept is None else {kind: tuple(ids) for kind, ids in kept.items()}
 
 
 def _quantization(kind: str | None) -> Any:
