@@ -9,8 +9,9 @@ from typing import Any
 
 from harness.dataset import Dataset, DatasetReference
 from harness.dataset import load as load_dataset
+from harness.experiment import Loaded
 from harness.experiment import load as load_experiment
-from harness.run import checked_data
+from harness.scoring import judge
 
 MEANINGS = {
     "empty-document": "empty documents: never embedded, never retrieved",
@@ -59,3 +60,11 @@ def check(target: Path) -> Checked:
         return Checked(load_dataset(DatasetReference(target)))
     loaded = load_experiment(target)
     return Checked(checked_data(loaded))
+
+
+def checked_data(loaded: Loaded) -> Dataset:
+    """Load an experiment's data set and see that its labels fit the experiment's grade rule."""
+    relevance = loaded.experiment.relevance
+    dataset = load_dataset(loaded.dataset, drop_dangling=relevance.dangling == "drop")
+    judge(dataset.labels, relevance)
+    return dataset

@@ -78,6 +78,8 @@ def _problems(error: ValidationError, model: type[BaseModel], where: str) -> Ite
             yield Problem(place, f"unknown key {key!r}", did_you_mean(str(key), _keys(model, outer)))
         elif fault["type"] == "missing":
             yield Problem(place, "is missing")
+        elif fault["type"] == "too_short":
+            yield Problem(place, f"needs at least {fault['ctx']['min_length']}")
         elif isinstance(fault.get("ctx", {}).get("error"), ValueError):
             yield Problem(place, str(fault["ctx"]["error"]))
         else:

@@ -235,5 +235,4 @@ def _table(path: Path) -> pd.DataFrame:
 
     header = pd.read_csv(path, nrows=0).columns
     texts = {column: str for column in TEXT_COLUMNS if column in header}
-    return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values={c: [""] for c in header if c not in texts},
-                       float_precision="round_trip")  # fmt: skip
+    return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values={c: [""] for c in header if c not in texts})

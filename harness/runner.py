@@ -97,10 +97,12 @@ def in_order(blocks: tuple[Block, ...]) -> list[Block]:
 
 @dataclass(frozen=True, slots=True)
 class _Equipped:
-    """An encoder, and the meter that it writes to."""
+    """An encoder, and the meter that it writes to: that of the first retriever which uses it."""
 
     encoder: Encoder
+    fingerprint: str
     meter: Meter
+    owner: str
 
 
 def _encoders(experiment: Experiment, bench: Bench) -> dict[str, _Equipped]:
@@ -116,7 +118,9 @@ def _encoders(experiment: Experiment, bench: Bench) -> dict[str, _Equipped]:
             meter = _meter(block.name, bench)
             try:
                 cls: Any = encoder_class(block.encoder.kind)
-                built[key] = _Equipped(cls(**expanded(block.encoder.options), meter=meter), meter)
+                encoder: Encoder = cls(**expanded(block.encoder.options), meter=meter)
+                # Asked for now, since it finds out whether a model's folder is there.
+                built[key] = _Equipped(encoder, encoder.fingerprint, meter, block.name)
             except InputError as error:
                 problems += [Problem(f"retriever {block.name!r}: {p.where}", p.what, p.remedy) for p in error.problems]
                 continue
@@ -132,7 +136,7 @@ def _meter(name: str, bench: Bench) -> Meter:
 
 def _run(block: Block, equipped: _Equipped | None, bench: Bench, done: _Done) -> Run:
     """Answer with one retriever."""
-    meter = equipped.meter if equipped is not None else _meter(block.name, bench)
+    meter = equipped.meter if equipped and equipped.owner == block.name else _meter(block.name, bench)
     provenance: Mapping[str, str] = {}
     answers: Answers = {}
     error = ""
@@ -180,7 +184,7 @@ def _retriever(block: Block, equipped: _Equipped | None, meter: Meter, bench: Be
         case Dense() if equipped is not None:
             embedder = Embedder(equipped.encoder, bench.cache, meter=meter)
             options = StoreOptions(**expanded(block.store))
-            inside = f"{equipped.encoder.fingerprint}-{bench.dataset.corpus_digest}"
+            inside = f"{equipped.fingerprint}-{bench.dataset.corpus_digest}"
             collection = block.name if options.resolved(bench.dataset.count) == MEMORY else inside
             store = open_store(options, collection, documents=bench.dataset.count, folder=bench.stores, meter=meter)
             return DenseRetriever(embedder.embed, store, meter)

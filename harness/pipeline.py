@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness import dataset as datasets
 from harness import provenance, records
+from harness.check import checked_data
 from harness.dataset import Dataset
 from harness.experiment import Loaded, load
 from harness.records import Results, Run
@@ -55,6 +55,7 @@ def run(path: str | Path, options: Options = Options()) -> Results:  # noqa: B00
     with _aside(place) as aside:
         started, clock = datetime.now(UTC), time.perf_counter()
         finished = dict(known)
+        write_qrels(aside, loaded, dataset)
         with Cache(default_path(), fresh=options.fresh) as cache:
             stores = cache.path.parent / "collections"
             bench = Bench(dataset, cache, stores, loaded.experiment.depth, Budget(options.max_cost), options.watch)
@@ -64,6 +65,7 @@ def run(path: str | Path, options: Options = Options()) -> Results:  # noqa: B00
                     records.write_run(aside, one)
         runs = [finished[block.name] for block in loaded.experiment.retrievers]
         if all(one.error for one in runs):
+            shutil.rmtree(aside)
             raise BackendError("\n".join(f"{one.retriever}: {one.error}" for one in runs))
         for one in known.values():
             records.write_run(aside, one)
@@ -76,27 +78,24 @@ def run(path: str | Path, options: Options = Options()) -> Results:  # noqa: B00
     return records.read(place)
 
 
-def checked_data(loaded: Loaded) -> Dataset:
-    """Load the experiment's data set and see that its labels fit the experiment's grade rule."""
-    from harness.scoring import judge
-
-    relevance = loaded.experiment.relevance
-    dataset = datasets.load(loaded.dataset, drop_dangling=relevance.dangling == "drop")
-    judge(dataset.labels, relevance)
-    return dataset
-
-
-def write_judgment(folder: Path, loaded: Loaded, dataset: Dataset, runs: Sequence[Run]) -> None:
-    """Write what follows from rankings and labels alone: qrels, scores, comparisons, the report."""
+def write_qrels(folder: Path, loaded: Loaded, dataset: Dataset) -> None:
+    """Write the judgments after the grade rule: first of all, so that a stopped run's rankings can be judged."""
     from harness import trec
-    from harness.report import write_report
-    from harness.scoring import evaluate, gains, judge
+    from harness.scoring import gains, judge
 
     grades = judge(dataset.labels, loaded.experiment.relevance).grades
     trec.write_qrels(folder / "qrels.trec", grades)
     exponential = gains(grades)
     if exponential is not None:
         trec.write_qrels(folder / "qrels.gains.trec", exponential)
+
+
+def write_judgment(folder: Path, loaded: Loaded, dataset: Dataset, runs: Sequence[Run]) -> None:
+    """Write what follows from rankings and labels alone: scores, summary, comparisons, the report."""
+    from harness.report import write_report
+    from harness.scoring import evaluate, judge
+
+    grades = judge(dataset.labels, loaded.experiment.relevance).grades
     rankings = {one.retriever: one.rankings for one in runs if not one.error}
     scored = evaluate(loaded.experiment, loaded.measures, grades, rankings)
     records.write_table(folder, "scores", scored.scores)
@@ -104,6 +103,11 @@ def write_judgment(folder: Path, loaded: Loaded, dataset: Dataset, runs: Sequenc
     records.write_table(folder, "comparisons", scored.comparisons)
     records.write_table(folder, "tests", scored.tests)
     write_report(records.read(folder))
+
+
+def unfinished(place: Path) -> Path:
+    """Where a run writes until it is whole; a stopped run leaves its finished rankings there, with their qrels."""
+    return place.with_name(f"{place.name}.unfinished")
 
 
 @contextmanager
@@ -122,7 +126,7 @@ def _aside(place: Path) -> Iterator[Path]:
         what = f"cannot be written: {error.strerror}"
         raise InputError(Problem(str(place.parent), what, "choose another --results")) from None
     try:
-        aside = place.parent / f".{place.name}.unfinished"
+        aside = unfinished(place)
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()
         yield aside

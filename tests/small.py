@@ -1,0 +1,61 @@
+"""A data set and an experiment small enough to run in every test."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+TEXTS = {
+    "apple": "apples grow on trees and are red or green",
+    "pear": "pears grow on trees and are green",
+    "car": "cars drive on roads and have four wheels",
+    "train": "trains drive on rails and have many wheels",
+    "boat": "boats swim on water and have no wheels",
+    "fish": "fish swim in water and have fins",
+}
+QUERIES = [
+    ("q-fruit", "fruit that grows on trees", ["apple", "pear"]),
+    ("q-wheels", "things with wheels", ["train", "car", "boat"]),
+    ("q-swim", "what can swim in water", ["fish", "boat"]),
+    ("q-rails", "rails", ["train"]),
+    ("q-green", "green trees", ["pear", "apple"]),
+    ("q-drive", "drive on the roads", ["car", "train"]),
+]
+RETRIEVERS = """
+[[retrievers]]
+name = "bm25"
+kind = "bm25"
+
+[[retrievers]]
+name = "hashing"
+encoder = { kind = "hashing", dimensions = 64 }
+
+[[retrievers]]
+name = "hybrid"
+kind = "fusion"
+of = ["bm25", "hashing"]
+"""
+
+
+def dataset(folder: Path) -> Path:
+    """A folder of Markdown with ranked labels."""
+    folder.mkdir(parents=True)
+    for name, text in TEXTS.items():
+        (folder / f"{name}.md").write_text(f"# {name}\n\n{text}\n", encoding="utf-8")
+    said = [{"id": id_, "query": text, "relevant_documents": docs} for id_, text, docs in QUERIES]
+    (folder / "queries.json").write_text(json.dumps(said), encoding="utf-8")
+    return folder
+
+
+def experiment(folder: Path, *, retrievers: str = RETRIEVERS, more: str = "", name: str = "small") -> Path:
+    """An experiment file beside its data set, in an empty folder or one that has them."""
+    if not (folder / "data").exists():
+        dataset(folder / "data")
+    path = folder / f"{name}.toml"
+    path.write_text(
+        f'name = "{name}"\ndataset = "{(folder / "data").as_posix()}"\nprimary = "nDCG@3"\n'
+        f'measures = ["nDCG@3", "P@2", "R@2", "F1@2", "RR", "AP", "Success@1", "DCG@3"]\ndepth = 5\n'
+        f"{more}\n{retrievers}",
+        encoding="utf-8",
+    )
+    return path

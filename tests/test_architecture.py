@@ -1,0 +1,123 @@
+"""The rules of the house, read off the syntax trees."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+LEVELS = [
+    {"harness.trec", "harness.measures", "harness.stats", "harness.options", "harness.provenance"},
+    {"harness.dataset"},
+    {"harness.experiment"},
+    {"harness.records"},
+    {"harness.runner", "harness.scoring", "harness.report", "harness.rescore"},
+    {"harness.check", "harness.plan", "harness.latency", "harness.schema"},
+    {"harness.pipeline", "harness.init"},
+    {"harness.reproduce"},
+    {"harness.terminal"},
+    {"harness.cli"},
+]
+"""From what is imported to what imports: a file uses its own room and the levels before it."""
+LEAVES = {"retrievers.types", "retrievers.errors", "retrievers.meter"}
+BUILDERS = {"harness.runner", "harness.pipeline", "harness.plan", "harness.latency", "harness.cli"}
+"""Who may reach into retrievers beyond the leaves: what builds them, and what opens the cache for them."""
+TABLE_USERS = {"harness.experiment"}
+"""Who may look up kinds and options, without building anything."""
+NUMBERS_ONLY = {"harness.measures", "harness.stats"}
+
+
+def modules(project: Path) -> Iterator[tuple[str, ast.Module]]:
+    for top in ("harness", "retrievers"):
+        for file in sorted((project / top).rglob("*.py")):
+            name = file.relative_to(project).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
+            yield name, ast.parse(file.read_text(encoding="utf-8"))
+
+
+def imports(name: str, tree: ast.Module, known: set[str]) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name}: relative import"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in known else str(node.module)
+
+
+def room(name: str) -> str:
+    return ".".join(name.split(".")[:2])
+
+
+@pytest.fixture(scope="module")
+def graph(project: Path) -> dict[str, set[str]]:
+    found = dict(modules(project))
+    return {name: set(imports(name, tree, set(found))) for name, tree in found.items()}
+
+
+def test_imports_point_one_way(graph: dict[str, set[str]]) -> None:
+    level = {module: number for number, row in enumerate(LEVELS) for module in row}
+    for name, used in graph.items():
+        if not name.startswith("harness."):
+            continue
+        assert room(name) in level, f"{name} has no level: give it one"
+        for other in used:
+            if other.startswith("harness.") and room(other) != room(name):
+                assert level[room(other)] < level[room(name)], f"{name} imports {other}"
+
+
+def test_retrievers_know_nothing_of_the_harness(graph: dict[str, set[str]]) -> None:
+    for name, used in graph.items():
+        if name.startswith("retrievers"):
+            assert not [other for other in used if other.split(".")[0] == "harness"], name
+
+
+def test_only_builders_reach_into_retrievers(graph: dict[str, set[str]]) -> None:
+    for name, used in graph.items():
+        if name.startswith("harness.") and room(name) not in BUILDERS | TABLE_USERS:
+            assert {other for other in used if other.startswith("retrievers")} <= LEAVES, name
+
+
+def test_measures_and_statistics_use_numbers_alone(graph: dict[str, set[str]]) -> None:
+    allowed = {"numpy", "scipy", *LEAVES}
+    for name, used in graph.items():
+        if room(name) in NUMBERS_ONLY:
+            foreign = {
+                other
+                for other in used
+                if room(other) != room(name)
+                and other.split(".")[0] not in sys.stdlib_module_names | {"numpy", "scipy"}
+                and other not in allowed
+            }
+            assert not foreign, f"{name}: {foreign}"
+
+
+@pytest.mark.parametrize("module", ["harness.scoring", "harness.report", "harness.rescore", "harness.records"])
+def test_judging_loads_no_backend(module: str) -> None:
+    heavy = "torch sentence_transformers qdrant_client openai boto3 bm25s"
+    code = f"import {module}, sys; print([name for name in '{heavy}'.split() if name in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"
+
+
+def test_help_loads_nothing_heavy() -> None:
+    heavy = "torch numpy pandas scipy pydantic qdrant_client openai boto3"
+    code = f"import harness.cli, sys; print([name for name in '{heavy}'.split() if name in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"
+
+
+def test_datasets_hold_no_python(project: Path) -> None:
+    assert not list((project / "datasets").rglob("*.py"))
+
+
+def test_every_exported_name_exists_once(graph: dict[str, set[str]]) -> None:
+    import importlib
+
+    for name in graph:
+        exported = getattr(importlib.import_module(name), "__all__", None)
+        if exported is not None:
+            assert len(set(exported)) == len(exported), name
+            assert all(hasattr(importlib.import_module(name), one) for one in exported), name

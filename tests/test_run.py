@@ -1,0 +1,199 @@
+import csv
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness import records
+from harness.pipeline import Options, run, unfinished
+from retrievers.errors import BackendError, InputError
+from tests import small
+
+
+def verified(shared: Path, folder: Path) -> None:
+    """The independent script that recomputes everything from the TREC files finds nothing."""
+    told = subprocess.run([sys.executable, str(shared / "tools" / "verify_results.py"), str(folder)],
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    assert told.returncode == 0, told.stdout
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """The bytes of all that must be the same again."""
+    files = [*folder.glob("rankings/*"), *folder.glob("runs/*"), *folder.glob("*.trec"), *folder.glob("*.jsonl")]
+    files += [folder / f"{name}.csv" for name in ("scores", "summary", "comparisons", "tests")]
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def test_everything_is_in_the_folder_and_stands_up_to_recomputation(tmp_path: Path, shared: Path) -> None:
+    results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
+    folder = tmp_path / "out" / "small"
+    assert {file.name for file in folder.iterdir()} >= {
+        "manifest.json", "labels.jsonl", "documents.jsonl", "rankings", "runs", "qrels.trec", "qrels.gains.trec",
+        "scores.csv", "summary.csv", "comparisons.csv", "tests.csv", "costs.csv", "report.html", "report.md",
+    }  # fmt: skip
+    assert results.retrievers == ("bm25", "hashing", "hybrid")
+    assert len(results.scores) == 3 * 8 * 6
+    assert len(results.comparisons) == 3 * 8
+    assert not unfinished(folder).exists()
+    verified(shared, folder)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        'baseline = "bm25"',
+        '[relevance]\ngain = "exponential"\nideal = "retrieved"',
+        '[relevance]\ngrades = "binary"\n[statistics]\nzeros = "pratt"',
+        '[relevance]\ngrades = "reciprocal"\n[statistics]\ncorrection = "hommel"',
+        "[relevance]\ngrades = [[1, 3], [2, 1]]",
+        '[statistics]\ntest = "randomization"',
+        "[statistics]\nmargin = 0.2",
+    ],
+)
+def test_other_rules_stand_up_to_recomputation(tmp_path: Path, shared: Path, more: str) -> None:
+    run(small.experiment(tmp_path, more=more), Options(tmp_path / "out"))
+    verified(shared, tmp_path / "out" / "small")
+
+
+def test_the_same_again_is_the_same_to_the_byte(tmp_path: Path) -> None:
+    path = small.experiment(tmp_path)
+    run(path, Options(tmp_path / "one"))
+    run(path, Options(tmp_path / "two", fresh=True))
+    assert digests(tmp_path / "one" / "small") == digests(tmp_path / "two" / "small")
+
+
+def test_a_warm_run_embeds_nothing_and_loads_no_model(tmp_path: Path) -> None:
+    path = small.experiment(tmp_path)
+    run(path, Options(tmp_path / "out"))
+    costs = run(path, Options(tmp_path / "out")).costs
+    embedding = costs[costs["stage"].str.startswith("embed-")]
+    assert (embedding["cached"] == embedding["texts"]).all()
+    assert (embedding["calls"] == 0).all()
+
+
+def test_columns_are_those_that_others_read(tmp_path: Path) -> None:
+    run(small.experiment(tmp_path), Options(tmp_path / "out"))
+    heads = {
+        "scores": "retriever,query_id,measure,value",
+        "summary": "retriever,measure,count,mean,ci_low,ci_high,std,min,q25,median,q75,max,ci_method",
+        "comparisons": "measure,a,b,n,zeros,wins,ties,losses,mean_difference,ci_low,ci_high,w_plus,w_minus,statistic,"
+        "p_value,p_adjusted,p_minimum,method,effect_size,verdict,role,p_minimum_adjusted,p_randomization,ci_method",
+        "costs": "retriever,stage,calls,texts,cached,tokens,usd,seconds,p50_ms,p95_ms,p99_ms,measured_at",
+    }
+    for name, head in heads.items():
+        with (tmp_path / "out" / "small" / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+            assert next(csv.reader(file))[: head.count(",") + 1] == head.split(",")
+
+
+def test_labels_and_documents_are_kept_as_they_are(tmp_path: Path) -> None:
+    results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
+    assert results.queries["q-wheels"].labels.ranked == ("train", "car", "boat")
+    assert results.documents["train"].title == "train"
+    assert results.rankings("bm25")["q-rails"].doc_ids == ("train",)
+    assert (results.folder / "qrels.trec").read_text().splitlines()[:2] == ["q-fruit 0 apple 2", "q-fruit 0 pear 1"]
+    assert "q-wheels 0 train 7" in (results.folder / "qrels.gains.trec").read_text()
+
+
+def test_only_runs_some_and_takes_the_others(tmp_path: Path) -> None:
+    path = small.experiment(tmp_path)
+    before = digests(run(path, Options(tmp_path / "out")).folder)
+    results = run(path, Options(tmp_path / "out", only=("hashing",)))
+    assert digests(results.folder) == before
+    assert set(results.costs["retriever"]) == {"bm25", "hashing", "hybrid"}
+    with pytest.raises(InputError, match="did you mean 'bm25'"):
+        run(path, Options(tmp_path / "out", only=("bm52",)))
+    with pytest.raises(InputError, match="holds no results of this experiment"):
+        run(path, Options(tmp_path / "elsewhere", only=("bm25",)))
+
+
+def test_results_of_another_question_are_moved_aside(tmp_path: Path) -> None:
+    path = small.experiment(tmp_path)
+    run(path, Options(tmp_path / "out"))
+    run(path, Options(tmp_path / "out"))
+    assert [folder.name for folder in sorted((tmp_path / "out").iterdir()) if folder.is_dir()] == ["small"]
+    run(small.experiment(tmp_path, more="seed = 1"), Options(tmp_path / "out"))
+    assert (tmp_path / "out" / "small.1" / "manifest.json").exists()
+    assert records.read_manifest(tmp_path / "out" / "small")["resolved"]["seed"] == 1
+
+
+def test_a_second_run_at_the_same_time_is_refused(tmp_path: Path) -> None:
+    from filelock import FileLock
+
+    (tmp_path / "out").mkdir()
+    with FileLock(tmp_path / "out" / ".small.lock"), pytest.raises(InputError, match="another run"):
+        run(small.experiment(tmp_path), Options(tmp_path / "out"))
+
+
+def test_a_failed_retriever_leaves_the_others_whole(tmp_path: Path, shared: Path) -> None:
+    failing = (
+        small.RETRIEVERS
+        + '[[retrievers]]\nname = "far"\nencoder = { kind = "hashing" }\nstore = "http://127.0.0.1:9"\n'
+    )
+    failing += '[[retrievers]]\nname = "made"\nkind = "fusion"\nof = ["bm25", "far"]\n'
+    results = run(small.experiment(tmp_path, retrievers=failing), Options(tmp_path / "out"))
+    assert results.retrievers == ("bm25", "hashing", "hybrid")
+    assert "127.0.0.1:9" in results.manifest["retrievers"]["far"]["error"]
+    assert results.manifest["retrievers"]["made"]["error"] == "it is made of far, which failed"
+    verified(shared, results.folder)
+
+
+def test_where_every_retriever_fails_earlier_results_stay(tmp_path: Path) -> None:
+    run(small.experiment(tmp_path), Options(tmp_path / "out"))
+    before = digests(tmp_path / "out" / "small")
+    far = '[[retrievers]]\nname = "far"\nencoder = { kind = "hashing" }\nstore = "http://127.0.0.1:9"\n'
+    with pytest.raises(BackendError, match="far: "):
+        run(small.experiment(tmp_path, retrievers=far), Options(tmp_path / "out"))
+    assert digests(tmp_path / "out" / "small") == before
+
+
+def test_wrong_input_leaves_earlier_results_untouched(tmp_path: Path) -> None:
+    run(small.experiment(tmp_path), Options(tmp_path / "out"))
+    before = digests(tmp_path / "out" / "small")
+    absent = '[[retrievers]]\nname = "m"\nencoder = { kind = "sentence-transformers", model = "./no/such/folder" }\n'
+    with pytest.raises(InputError, match="retriever 'm'"):
+        run(small.experiment(tmp_path, retrievers=absent), Options(tmp_path / "out"))
+    (tmp_path / "data" / "queries.json").write_text("[", encoding="utf-8")
+    with pytest.raises(InputError, match=r"queries\.json:1: is not JSON"):
+        run(small.experiment(tmp_path), Options(tmp_path / "out"))
+    assert digests(tmp_path / "out" / "small") == before
+
+
+def test_equal_first_stages_are_computed_once(tmp_path: Path) -> None:
+    twice = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "hashing", dimensions = 32 }}\n'
+    results = run(
+        small.experiment(tmp_path, retrievers=twice.format("a") + twice.format("b")), Options(tmp_path / "out")
+    )
+    assert results.rankings("a") == results.rankings("b")
+    assert (results.costs["stage"] == "embed-documents").sum() == 1
+    assert set(results.comparisons["verdict"]) == {"undecided: no query differs"}
+
+
+def test_the_manifest_says_what_ran(tmp_path: Path) -> None:
+    results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
+    manifest = results.manifest
+    assert manifest["experiment"]["name"] == "small"
+    assert manifest["resolved"]["statistics"]["correction"] == "holm"
+    assert manifest["dataset"]["documents"] == 6
+    assert len(manifest["dataset"]["digest"]) == 64
+    assert manifest["versions"]["numpy"]
+    assert "digest" in json.dumps(manifest)
+
+
+def test_a_fusion_is_the_sum_of_reciprocal_ranks(tmp_path: Path) -> None:
+    results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
+    places = [results.rankings(name)["q-swim"].doc_ids for name in ("bm25", "hashing")]
+    fused = results.rankings("hybrid")["q-swim"]
+    for hit in fused:
+        expected = sum(1 / (61 + place.index(hit.doc_id)) for place in places if hit.doc_id in place)
+        assert hit.score == pytest.approx(expected, abs=1e-6 * fused.scores[0])
+
+
+def test_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    results = harness.run(small.experiment(tmp_path))
+    assert list(results.summary["retriever"].unique()) == ["bm25", "hashing", "hybrid"]
+    assert (tmp_path / "results" / "small" / "report.html").exists()
