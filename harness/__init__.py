@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.records import Results
     from harness.pipeline import Options, run
+    from harness.records import Results
 
 __all__ = ["Options", "Results", "run"]
 
