@@ -11,7 +11,7 @@ from harness.dataset import Dataset, DatasetReference
 from harness.dataset import load as load_dataset
 from harness.experiment import Loaded
 from harness.experiment import load as load_experiment
-from harness.scoring import judge
+from harness.judging import judge
 
 MEANINGS = {
     "empty-document": "empty documents: never embedded, never retrieved",

@@ -169,16 +169,28 @@ def inputs(block: Block) -> tuple[str, ...]:
     return ()
 
 
-class Loaded(NamedTuple):
-    """An experiment, what was written for it, and where its data set lies."""
+class Question(NamedTuple):
+    """An experiment with its measures parsed."""
 
     experiment: Experiment
     measures: tuple[Measure, ...]
-    """The experiment's measures, `[relevance]` filled in; each once."""
+    """What is measured, `[relevance]` filled in; each once."""
     primary: Measure
+    """The measure that decides, one of them."""
+
+
+class Loaded(NamedTuple):
+    """An experiment, what was written for it, and where its data set lies."""
+
+    question: Question
     written: Mapping[str, Any]
     path: Path
     dataset: DatasetReference
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment itself."""
+        return self.question.experiment
 
 
 def load(path: str | Path) -> Loaded:
@@ -198,15 +210,14 @@ def load(path: str | Path) -> Loaded:
     except tomllib.TOMLDecodeError as error:
         raise InputError(Problem(str(path), f"is not TOML: {error}")) from None
     try:
-        experiment = parse(written)
-        measures = measures_of(experiment)
+        question = question_of(parse(written))
     except InputError as error:
         raise InputError([Problem(f"{path}: {p.where}" if p.where else f"{path}", p.what, p.remedy)
                           for p in error.problems]) from None  # fmt: skip
-    return Loaded(experiment, *measures, written, path, locate(experiment.dataset, path))
+    return Loaded(question, written, path, locate(question.experiment.dataset, path))
 
 
-def measures_of(experiment: Experiment) -> tuple[tuple[Measure, ...], Measure]:
+def question_of(experiment: Experiment) -> Question:
     """Parse the measures, and the primary one among them.
 
     Raises:
@@ -229,7 +240,7 @@ def measures_of(experiment: Experiment) -> tuple[tuple[Measure, ...], Measure]:
         problems.append(Problem("primary", f"{experiment.primary} is not among the measures", f"they are {known}"))
     if problems or primary is None:
         raise InputError(problems)
-    return tuple(dict.fromkeys(others)), primary
+    return Question(experiment, tuple(dict.fromkeys(others)), primary)
 
 
 def parse(written: Mapping[str, Any]) -> Experiment:

@@ -81,7 +81,7 @@ def run(path: str | Path, options: Options = Options()) -> Results:  # noqa: B00
 def write_qrels(folder: Path, loaded: Loaded, dataset: Dataset) -> None:
     """Write the judgments after the grade rule: first of all, so that a stopped run's rankings can be judged."""
     from harness import trec
-    from harness.scoring import gains, judge
+    from harness.judging import gains, judge
 
     grades = judge(dataset.labels, loaded.experiment.relevance).grades
     trec.write_qrels(folder / "qrels.trec", grades)
@@ -92,12 +92,14 @@ def write_qrels(folder: Path, loaded: Loaded, dataset: Dataset) -> None:
 
 def write_judgment(folder: Path, loaded: Loaded, dataset: Dataset, runs: Sequence[Run]) -> None:
     """Write what follows from rankings and labels alone: scores, summary, comparisons, the report."""
+    from harness.judging import judge
     from harness.report import write_report
-    from harness.scoring import evaluate, judge
+    from harness.scoring import evaluate
 
     grades = judge(dataset.labels, loaded.experiment.relevance).grades
     rankings = {one.retriever: one.rankings for one in runs if not one.error}
-    scored = evaluate(loaded.experiment, loaded.measures, grades, rankings)
+    queries = {query.id: query for query in dataset.judged}
+    scored = evaluate(loaded.question, queries, grades, rankings)
     records.write_table(folder, "scores", scored.scores)
     records.write_table(folder, "summary", scored.summary)
     records.write_table(folder, "comparisons", scored.comparisons)
@@ -176,13 +178,13 @@ def _known(place: Path, loaded: Loaded, dataset: Dataset, only: tuple[str, ...])
 
 
 def _manifest(loaded: Loaded, dataset: Dataset, runs: Sequence[Run], times: Mapping[str, Any]) -> dict[str, Any]:
-    from harness.scoring import judge
+    from harness.judging import judge
 
     return {
         "name": loaded.experiment.name,
         "experiment": loaded.written,
-        "resolved": {**loaded.experiment.resolved(), "measures": [str(measure) for measure in loaded.measures],
-                     "primary": str(loaded.primary)},
+        "resolved": {**loaded.experiment.resolved(), "measures": [str(measure) for measure in loaded.question.measures],
+                     "primary": str(loaded.question.primary)},
         "experiment_file": loaded.path.as_posix(),
         "dataset": {
             "path": loaded.experiment.dataset.path,

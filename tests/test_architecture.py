@@ -12,12 +12,12 @@ LEVELS = [
     {"harness.trec", "harness.measures", "harness.stats", "harness.options", "harness.provenance"},
     {"harness.dataset"},
     {"harness.experiment"},
-    {"harness.records"},
+    {"harness.records", "harness.judging"},
     {"harness.runner", "harness.scoring", "harness.report", "harness.rescore"},
     {"harness.check", "harness.plan", "harness.latency", "harness.schema"},
     {"harness.pipeline", "harness.init"},
     {"harness.reproduce"},
-    {"harness.terminal"},
+    {"harness.terminal", "harness.progress"},
     {"harness.cli"},
 ]
 """From what is imported to what imports: a file uses its own room and the levels before it."""

@@ -46,15 +46,15 @@ def test_defaults_are_filled_in(folder: Path) -> None:
     }  # fmt: skip
     assert resolved["retrievers"][1]["encoder"]["kind"] == "hashing"
     assert "dimensions" in resolved["retrievers"][1]["encoder"]
-    assert [str(measure) for measure in loaded.measures] == ["nDCG@10", "P@5"]
+    assert [str(measure) for measure in loaded.question.measures] == ["nDCG@10", "P@5"]
 
 
 def test_relevance_fills_in_what_a_measure_leaves_open(folder: Path) -> None:
     head = HEAD.replace('"P@5"', '"nDCG(dcg=\'log2\')@5", "P@5"')
     (folder / "e.toml").write_text(head + '[relevance]\ngain = "exponential"\nideal = "retrieved"\n' + BM25)
     loaded = load(folder / "e.toml")
-    assert str(loaded.primary) == "nDCG(dcg='exp-log2', ideal='retrieved')@10"
-    assert str(loaded.measures[1]) == "nDCG(ideal='retrieved')@5"
+    assert str(loaded.question.primary) == "nDCG(dcg='exp-log2', ideal='retrieved')@10"
+    assert str(loaded.question.measures[1]) == "nDCG(ideal='retrieved')@5"
 
 
 def test_the_data_set_is_found_from_a_parent_of_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,62 @@
+"""From labels, kept as they were given, to grades and gains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from harness.dataset import Labels
+from harness.experiment import Relevance
+from harness.measures.grades import STEEPEST, Buckets, gain_of, gain_warning, grade
+from retrievers.errors import InputError, Problem
+
+Judgments = Mapping[str, Mapping[str, int]]
+"""Query id -> document id -> grade."""
+
+
+class Judged(NamedTuple):
+    """Labels after the grade rule."""
+
+    grades: dict[str, dict[str, int]]
+    """Query id -> document id -> grade, for every query with a relevant document."""
+    warning: str
+    """What to know about the grades under the experiment's gain; "" where nothing."""
+
+
+def judge(labels: Mapping[str, Labels], relevance: Relevance) -> Judged:
+    """Apply the grade rule to the labels.
+
+    Queries without a relevant document are left out, for all retrievers alike. Groups of alternatives are graded 1.
+
+    Raises:
+        InputError: the rule does not fit the labels, or the grades do not fit the gain.
+    """
+    grades = {query: _grades(query, said, relevance) for query, said in labels.items() if said.relevant}
+    rule = relevance.grades or ("explicit" if any(said.grades is not None for said in labels.values()) else "linear")
+    named = rule if isinstance(rule, str) else "buckets"
+    largest = max((max(judged.values()) for judged in grades.values()), default=0)
+    return Judged(grades, gain_warning(named, largest, relevance.gain))
+
+
+def gains(grades: Judgments) -> dict[str, dict[str, int]] | None:
+    """The exponential gains 2^grade - 1; None where a grade is too high for them to mean anything."""
+    if any(g > STEEPEST for judged in grades.values() for g in judged.values()):
+        return None
+    return {q: {doc: gain_of(g, "exponential") for doc, g in judged.items()} for q, judged in grades.items()}
+
+
+def _grades(query: str, said: Labels, relevance: Relevance) -> dict[str, int]:
+    rule = relevance.grades
+    remedy = "leave grades out to take the labels as they are"
+    if said.grades is not None:
+        if rule in (None, "explicit"):
+            return dict(said.grades)
+        if rule == "binary":
+            return {doc: min(g, 1) for doc, g in said.grades.items()}
+        what = f"query {query!r} has grades, no order: {rule!r} cannot be applied"
+        raise InputError(Problem("relevance.grades", what, remedy))
+    if rule == "explicit":
+        raise InputError(Problem("relevance.grades", f"query {query!r} has a list of documents, no grades", remedy))
+    if said.groups is not None:
+        return dict.fromkeys(said.documents, 1)
+    return grade(said.documents, Buckets(rule) if isinstance(rule, tuple) else rule or "linear").grades
