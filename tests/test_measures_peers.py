@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from harness.measures import parse, score_run
 
 QUERIES = ("q1", "q2", "q3", "q4")
-DOCUMENTS = tuple(f"d{i}" for i in range(12)) + ("ä", "z", "\U0001f600")
+DOCUMENTS = (*(f"d{i}" for i in range(12)), "ä", "z", "\U0001f600")
 TIED = st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.0 + 1e-9, -1.0, 1e300])
 GRADES = st.integers(-1, 4)
 # pytrec_eval-terrier 0.5.11 corrupts its memory where all grades of a query are negative
@@ -103,7 +103,10 @@ def test_err_and_exponential_ndcg_of_gdeval() -> None:
     """gdeval (through ir-measures) takes 4 as the largest grade and prints 5 decimals."""
     random = np.random.default_rng(7)
     qrels = {q: {str(d): int(g) for d, g in enumerate(random.integers(0, 5, 30))} for q in ("1", "2", "3", "4")}
-    run = {q: {str(d): float(s) for d, s in zip(random.permutation(60)[:40], random.random(40))} for q in qrels}
+    run = {
+        q: {str(d): float(s) for d, s in zip(random.permutation(60)[:40], random.random(40), strict=True)}
+        for q in qrels
+    }
     assert max(max(judged.values()) for judged in qrels.values()) == 4
     names = ["ERR@5", "ERR@20", "nDCG(dcg='exp-log2')@5", "nDCG(dcg='exp-log2')@20"]
     measures = [ir_measures.parse_measure(name) for name in names]

@@ -60,29 +60,34 @@ def printed(result: Rescored) -> dict[tuple[str, Measure], str]:
     return cells | {("all", measure): f"{mean:.4f}" for measure, mean in scores.means().items()}
 
 
+MET = Conventions(intersection=True)
+ALL = Conventions()
+DOUBLE = Conventions(precision="double")
+
+
 @pytest.mark.parametrize(
-    ("golden", "qrels", "run", "conventions", "rel", "size"),
+    ("folder", "golden", "qrels", "run", "conventions", "rel", "size"),
     [
-        ("official/out.test", "official/qrels.test", "official/results.test", Conventions(intersection=True), 1, 13),
-        ("official/out.test.a", "official/qrels.test", "official/results.test", Conventions(intersection=True), 1, 48),
-        ("official/out.test.aq", "official/qrels.test", "official/results.test", Conventions(intersection=True), 1, 192),
-        ("official/out.test.aqc", "official/qrels.test", "official/results.trunc", Conventions(), 1, 144),
-        ("official/out.test.aql", "official/qrels.rel_level", "official/results.test", Conventions(intersection=True), 2, 192),
-        ("official/out.test.meas_params", "official/qrels.test", "official/results.test", Conventions(intersection=True), 1, 44),
-        ("cranfield_bm25/expected_9.0.8.test.txt", "cranfield_bm25/test.qrel", "cranfield_bm25/run.bm25.top100.txt", Conventions(intersection=True), 1, 4294),
-        ("quirks/expected_9.0.8_q.txt", "quirks/quirks.qrels", "quirks/quirks.run", Conventions(intersection=True), 1, 65),
-        ("quirks/expected_9.0.8_qc.txt", "quirks/quirks.qrels", "quirks/quirks.run", Conventions(), 1, 65),
-        ("quirks/expected_10.0_q.txt", "quirks/quirks.qrels", "quirks/quirks.run", Conventions(precision="double"), 1, 39),
-        ("quirks/expected_10.0_qc.txt", "quirks/quirks.qrels", "quirks/quirks.run", Conventions(precision="double"), 1, 78),
+        ("official", "out.test", "qrels.test", "results.test", MET, 1, 13),
+        ("official", "out.test.a", "qrels.test", "results.test", MET, 1, 48),
+        ("official", "out.test.aq", "qrels.test", "results.test", MET, 1, 192),
+        ("official", "out.test.aqc", "qrels.test", "results.trunc", ALL, 1, 144),
+        ("official", "out.test.aql", "qrels.rel_level", "results.test", MET, 2, 192),
+        ("official", "out.test.meas_params", "qrels.test", "results.test", MET, 1, 44),
+        ("cranfield_bm25", "expected_9.0.8.test.txt", "test.qrel", "run.bm25.top100.txt", MET, 1, 4294),
+        ("quirks", "expected_9.0.8_q.txt", "quirks.qrels", "quirks.run", MET, 1, 65),
+        ("quirks", "expected_9.0.8_qc.txt", "quirks.qrels", "quirks.run", ALL, 1, 65),
+        ("quirks", "expected_10.0_q.txt", "quirks.qrels", "quirks.run", DOUBLE, 1, 39),
+        ("quirks", "expected_10.0_qc.txt", "quirks.qrels", "quirks.run", DOUBLE, 1, 78),
     ],
-)  # fmt: skip
+)
 def test_every_value_of_trec_eval(
-    golden: str, qrels: str, run: str, conventions: Conventions, rel: int, size: int
+    folder: str, golden: str, qrels: str, run: str, conventions: Conventions, rel: int, size: int
 ) -> None:
-    want = expected(DATA / golden, rel)
+    want = expected(DATA / folder / golden, rel)
     assert len(want) == size
     measures = tuple(dict.fromkeys(measure for _, measure in want))
-    (result,) = rescore(DATA / qrels, [DATA / run], measures, conventions=conventions)
+    (result,) = rescore(DATA / folder / qrels, [DATA / folder / run], measures, conventions=conventions)
     got = printed(result)
     assert {cell: got[cell] for cell in want} == want
 
