@@ -26,8 +26,8 @@ class Embedder:
         """Return the vectors of texts, in their order; none of them may be blank.
 
         Requests are planned from the distinct texts, sorted by length, then text, as if nothing were cached, so
-        that an interrupted run sends the same requests as an undisturbed one. Counts `texts` (distinct), `cached` and
-        `calls`; the encoder itself counts tokens and dollars.
+        that an interrupted run sends the same requests as an undisturbed one. Counts `texts` (distinct) and
+        `cached`; the encoder itself counts calls, tokens and dollars.
 
         Raises:
             BackendError: a request failed for good (what the others brought is stored), or its vectors are
@@ -69,7 +69,6 @@ class Embedder:
     def _ask(self, texts: list[str], role: Role) -> Embedded:
         """Send one request and check the answer."""
         vectors, tokens, lost = self.encoder.embed(texts, role)
-        self._meter.count(calls=1)
         if vectors.ndim != 2 or not len(vectors) == len(tokens) == len(lost) == len(texts):
             raise BackendError(f"{len(vectors)} vectors came back for {len(texts)} texts")
         self._expect(vectors.shape[1])

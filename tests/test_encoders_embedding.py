@@ -20,7 +20,8 @@ from retrievers.types import Embedded
 class Counting:
     """An encoder whose vector says which text it is of, and that remembers what it was sent."""
 
-    def __init__(self, size=3, concurrency=1, spoil=None):
+    def __init__(self, size=3, concurrency=1, spoil=None, meter=None):
+        self.meter = meter or Meter()
         self.size, self.concurrency, self.spoil = size, concurrency, spoil
         self.fingerprint = "counting"
         self.sent = []
@@ -32,6 +33,7 @@ class Counting:
         self.sent.append(tuple(texts))
         vectors = np.array([[len(text), sum(map(ord, text)), hash(text) % 997] for text in texts], dtype=np.float32)
         n = len(texts)
+        self.meter.count(calls=1)
         whole = Embedded(vectors, np.full(n, 7), np.zeros(n, dtype=np.int64))
         return self.spoil(whole, texts) if self.spoil else whole
 
@@ -60,7 +62,8 @@ def test_every_text_gets_its_own_vector_and_is_sent_once(tmp_path_factory, first
 
 
 def test_counts(cache):
-    encoder, meter = Counting(), Meter()
+    meter = Meter()
+    encoder = Counting(meter=meter)
     embedder = Embedder(encoder, cache, meter=meter)
     with meter.stage("cold"):
         embedder.embed(["a", "b", "a", "c", "d"], "query")

@@ -62,7 +62,7 @@ class HashingEncoder:
                 vectors[row, (number >> 1) % self.dimensions] += weight if number & 1 else -weight
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors /= np.where(lengths, lengths, 1)
-        self._meter.count(tokens=int(tokens.sum()))
+        self._meter.count(calls=1, tokens=int(tokens.sum()))
         return Embedded(vectors, tokens, np.zeros(len(texts), dtype=np.int64))
 
 

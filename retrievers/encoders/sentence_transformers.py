@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from retrievers.encoders.weights import Weights
 from retrievers.errors import InputError, Problem
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Meter
+from retrievers.tokens import Tokens, estimate, folder_tokens
 from retrievers.types import Embedded, Role
 
 if TYPE_CHECKING:
@@ -98,6 +100,21 @@ class SentenceTransformerEncoder:
         dimensions = {} if self._truncate_dim is None else {"dimensions": str(self._truncate_dim)}
         return {**self._weights.provenance, "dtype": self._dtype, "backend": self._backend, **said, **dimensions}
 
+    def count(self, texts: Sequence[str], role: Role) -> Tokens:
+        """Count the tokens that the model would read, without loading it.
+
+        Exact where the model's files are on this machine, else an upper estimate.
+        """
+        folder = self._weights.snapshot
+        prompt = self._prompts[role]
+        if folder is None:
+            return Tokens(estimate([(prompt or "") + text for text in texts]), exact=False)
+        if prompt is None:
+            file = folder / "config_sentence_transformers.json"
+            said = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+            prompt = _of(said.get("prompts") or {}, role)
+        return folder_tokens(folder, [(prompt or "") + text for text in texts])
+
     @property
     def concurrency(self) -> int:
         """One request at a time for each device; loads the model."""
@@ -113,7 +130,7 @@ class SentenceTransformerEncoder:
         import torch
 
         with self._replicas.one() as model, torch.inference_mode():
-            prompt = self._prompt(model, role)
+            prompt = _of(model.prompts, role) if self._prompts[role] is None else self._prompts[role]
             features = model.preprocess(list(texts), prompt=prompt)
             tokens = tokens_read(features, len(texts))
             lost = tokens_lost(model, ([(prompt or "") + text for text in texts],), tokens)
@@ -123,14 +140,8 @@ class SentenceTransformerEncoder:
             if self._normalize:
                 found = torch.nn.functional.normalize(found, dim=1)
             vectors = found.cpu().numpy()
-        self._meter.count(tokens=int(tokens.sum()))
+        self._meter.count(calls=1, tokens=int(tokens.sum()))
         return Embedded(vectors, tokens, lost)
-
-    def _prompt(self, model: SentenceTransformer, role: Role) -> str | None:
-        if self._prompts[role] is not None:
-            return self._prompts[role]
-        names = ("query",) if role == "query" else ("document", "passage", "corpus")
-        return next((model.prompts[name] for name in names if model.prompts.get(name)), None)
 
     def _load(self, device: str) -> SentenceTransformer:
         from sentence_transformers import SentenceTransformer
@@ -142,3 +153,9 @@ class SentenceTransformerEncoder:
             **options(self._weights, self._dtype, self._backend),
         )
         return model.eval()
+
+
+def _of(prompts: Mapping[str, str], role: Role) -> str | None:
+    """The prompt of a role among those that a model's files name."""
+    names = ("query",) if role == "query" else ("document", "passage", "corpus")
+    return next((prompts[name] for name in names if prompts.get(name)), None)

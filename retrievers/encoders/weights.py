@@ -52,7 +52,12 @@ class Weights:
     @property
     def at_hand(self) -> bool:
         """Whether the weights lie on this machine, so that `revision` needs no network."""
-        return self.folder is not None or self._hub_snapshot() is not None
+        return self.snapshot is not None
+
+    @property
+    def snapshot(self) -> Path | None:
+        """The folder with the model's files, the hub's cache included; None where nothing is on this machine."""
+        return self.folder or self._hub_snapshot()
 
     @cached_property
     def revision(self) -> str:
@@ -74,7 +79,8 @@ class Weights:
             return f"sha256:{digest}"
         if self.folder is not None:
             return f"sha256:{folder_digest(self.folder)}"
-        return self._hub_snapshot() or self._ask_hub()
+        kept = self._hub_snapshot()
+        return kept.name if kept is not None else self._ask_hub()
 
     @property
     def hub_revision(self) -> str | None:
@@ -88,13 +94,14 @@ class Weights:
         kind, _, digest = self.revision.rpartition(":")
         return {"model": self.model, "source": source, kind or "revision": digest}
 
-    def _hub_snapshot(self) -> str | None:
-        """The commit that the hub's cache on this machine holds for the wanted revision."""
+    def _hub_snapshot(self) -> Path | None:
+        """What the hub's cache on this machine holds for the wanted revision: a folder named after the commit."""
         wanted = self._asked or "main"
         repository = _hub_cache() / f"models--{self.model.replace('/', '--')}"
         reference = repository / "refs" / wanted
         commit = reference.read_text().strip() if reference.is_file() else wanted
-        return commit if (repository / "snapshots" / commit).is_dir() else None
+        snapshot = repository / "snapshots" / commit
+        return snapshot if snapshot.is_dir() else None
 
     def _ask_hub(self) -> str:
         if re.fullmatch(r"[0-9a-f]{40}", self._asked):
