@@ -46,7 +46,7 @@ def _bonferroni(p: Floats) -> Floats:
 
 def _bh(p: Floats) -> Floats:
     m = len(p)
-    stepped: Floats = np.minimum.accumulate((p * m / np.arange(1, m + 1))[::-1])[::-1]
+    stepped: Floats = np.minimum.accumulate((p * (m / np.arange(1, m + 1)))[::-1])[::-1]
     return stepped
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, NamedTuple
@@ -54,7 +56,8 @@ class Comparison:
     p_minimum: float | None
     """The smallest p that the deciding test could have given; None for the t-test, which has no such bound."""
     method: str
-    """"exact" or "normal" (signed-rank), "enumerated" or "draws" (randomization), "t", "sign"."""
+    """"exact" or "normal" (signed-rank), "enumerated" or "draws" (randomization), "t", "sign"; "undefined"
+    (p = 1) for a t-test of equal differences."""
     effect_size: float | None
     """Matched-pairs rank-biserial correlation; None where no query differs."""
     verdict: str
@@ -146,10 +149,14 @@ def compare_all(
     pairs = {measure: family(list(group), baseline) for measure, group in scores.items()}
     flips = flip_tests(scores, pairs, settings.seed)
     rows: list[Comparison] = []
+    # NumPy lets go of the interpreter while it counts: two cores count two pairs at once.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        tested = {
+            measure: [pool.submit(_test, a, b, group, flips[measure, a, b], settings) for a, b in pairs[measure]]
+            for measure, group in scores.items()
+        }
     for measure, group in scores.items():
-        members = [
-            _test(a, b, differences(group[a], group[b]), flips[measure, a, b], settings) for a, b in pairs[measure]
-        ]
+        members = [future.result() for future in tested[measure]]
         role: Role = "confirmatory" if measure == primary else "exploratory"
         within = equivalent_pairs(group, pairs[measure], settings) if measure == primary else frozenset()
         rows += [
@@ -195,7 +202,8 @@ def flip_tests(
     return dict(zip(keys, tests, strict=True))
 
 
-def _test(a: str, b: str, pairs: Differences, flips: FlipTest, settings: Settings) -> _Pair:
+def _test(a: str, b: str, group: Scores, flips: FlipTest, settings: Settings) -> _Pair:
+    pairs = differences(group[a], group[b])
     ranks = signed_rank_of(pairs, zeros=settings.zeros)
     floor: float | None
     match settings.test:
@@ -203,9 +211,12 @@ def _test(a: str, b: str, pairs: Differences, flips: FlipTest, settings: Setting
             p, floor, method = ranks.p_value, ranks.p_minimum, ranks.method
         case "randomization":
             p, floor, method = flips.two_sided, flips.p_minimum(pairs.wins + pairs.losses), flips.method
-        case "t" | "sign":
-            p, floor = (paired_t if settings.test == "t" else sign_test)(pairs)[1:]
-            method = settings.test
+        case "t":
+            statistic, p, floor = paired_t(pairs)
+            method = "undefined" if statistic is None else "t"
+        case "sign":
+            _, p, floor = sign_test(pairs)
+            method = "sign"
     return _Pair(a, b, pairs, ranks, flips, p, floor, method)
 
 
@@ -236,6 +247,7 @@ def _row(measure: str, group: Scores, pair: _Pair, family: _Family, settings: Se
         rank_sign=int(np.sign(ranks.w_plus - ranks.w_minus)),
         mean_sign=d.sign(difference),
         non_zero=d.wins + d.losses,
+        defined=pair.method != "undefined",
         within_margin=family.within_margin,
     )
     return Comparison(

@@ -150,7 +150,12 @@ def subset_sums(ranks: Integers, low: int) -> Floats:
     >>> subset_sums(np.array([1, 2, 3]), 4).tolist()
     [1.0, 1.0, 1.0, 2.0, 1.0]
     """
-    last = min(int(ranks.sum()), low)
+    total = int(ranks.sum())
+    last = min(total, low)
+    if 2 * last > total:
+        # A subset and its complement: the counts are symmetric, so that half of the columns will do.
+        lower = subset_sums(ranks, total // 2)
+        return np.concatenate([lower, lower[total - last : total - total // 2][::-1]])
     counts, other = np.zeros(last + 1), np.zeros(last + 1)
     counts[0] = 1.0
     reach = 0

@@ -9,6 +9,7 @@ BUT_NEGLIGIBLE = " but negligible"
 
 NO_DIFFERENCE = "no query differs"
 DISAGREE = "ranks and means disagree"
+UNDEFINED = "undefined, all differences are equal"
 TOO_FEW = "too few queries"
 NOT_SHOWN = "no difference shown"
 
@@ -26,6 +27,8 @@ class Evidence(NamedTuple):
     """-1, 0, 1: sign of mean(a) - mean(b)."""
     non_zero: int
     """Queries that differ."""
+    defined: bool
+    """False where the deciding test is the t-test and all differences are equal."""
     within_margin: bool
     """Whether equivalence was shown, by its own corrected tests."""
 
@@ -36,9 +39,9 @@ def verdict_on(evidence: Evidence, alpha: float) -> str:
     "better" and "worse" want a significant test and a rank sum and a mean that point the same way; "but
     negligible" joins them where equivalence is shown as well. Swapping a and b swaps better and worse, no more.
 
-    >>> verdict_on(Evidence(0.01, 0.001, 1, 1, 20, False), 0.05)
+    >>> verdict_on(Evidence(0.01, 0.001, 1, 1, 20, True, False), 0.05)
     'better'
-    >>> verdict_on(Evidence(0.0625, 0.0625, 1, 1, 5, False), 0.05)
+    >>> verdict_on(Evidence(0.0625, 0.0625, 1, 1, 5, True, False), 0.05)
     'undecided: too few queries'
     """
     significant = evidence.p_adjusted <= alpha
@@ -53,6 +56,8 @@ def verdict_on(evidence: Evidence, alpha: float) -> str:
 def _reason(evidence: Evidence, significant: bool, alpha: float) -> str:
     if not evidence.non_zero:
         return NO_DIFFERENCE
+    if not evidence.defined:
+        return UNDEFINED
     if significant:
         return DISAGREE
     if evidence.p_minimum_adjusted is not None and evidence.p_minimum_adjusted > alpha:

@@ -6,9 +6,18 @@ from collections.abc import Sequence
 
 from harness.stats.comparison import Comparison
 from harness.stats.leaderboard import Optimism
-from harness.stats.power import MOST, Needed
+from harness.stats.power import FEWEST, MOST, Needed
 from harness.stats.settings import Settings
-from harness.stats.verdicts import BETTER, BUT_NEGLIGIBLE, DISAGREE, EQUIVALENT, NO_DIFFERENCE, TOO_FEW, WORSE
+from harness.stats.verdicts import (
+    BETTER,
+    BUT_NEGLIGIBLE,
+    DISAGREE,
+    EQUIVALENT,
+    NO_DIFFERENCE,
+    TOO_FEW,
+    UNDEFINED,
+    WORSE,
+)
 from harness.stats.whole import Whole
 
 JUDGED_GAP = 0.1
@@ -37,7 +46,8 @@ def pair_sentence(row: Comparison, settings: Settings) -> str:
     """
     interval = f"{row.mean_difference:+.4f}"
     if row.ci_method != "not estimable":
-        interval += f" ({settings.level:.0%} interval {row.ci_low:+.4f} to {row.ci_high:+.4f})"
+        short = f", likely too short as only {row.wins + row.losses} queries differ" if _few(row) else ""
+        interval += f" ({settings.level:.0%} interval {row.ci_low:+.4f} to {row.ci_high:+.4f}{short})"
     numbers = f"mean difference in {row.measure} {interval}, adjusted p = {format_p(row.p_adjusted)}"
     if row.word.startswith((BETTER, WORSE)):
         word = row.word.removesuffix(BUT_NEGLIGIBLE)
@@ -46,6 +56,10 @@ def pair_sentence(row: Comparison, settings: Settings) -> str:
     if row.word == EQUIVALENT:
         return f"{row.a} and {row.b} are equivalent within {settings.margin:g}: {numbers}."
     return f"{row.a} and {row.b}: undecided, {_why(row, settings)}; {numbers}."
+
+
+def _few(row: Comparison) -> bool:
+    return row.wins + row.losses < FEWEST
 
 
 def _why(row: Comparison, settings: Settings) -> str:
@@ -61,6 +75,8 @@ def _why(row: Comparison, settings: Settings) -> str:
             f"too few queries ({row.wins + row.losses} of {row.n} differ; the smallest adjusted p they could give is "
             f"{format_p(row.p_minimum_adjusted)}, above {settings.alpha:g})"
         )
+    if row.reason == UNDEFINED:
+        return "the t-test is undefined where all differences are equal"
     return f"{row.wins} queries favour {row.a}, {row.losses} favour {row.b}, {row.ties} neither"
 
 
@@ -71,8 +87,8 @@ def whole_sentences(result: Whole, settings: Settings) -> list[str]:
         result: the three sets.
         settings: those that it was made with.
     """
-    leader, unit = result.leader, "query" if result.n == 1 else "queries"
-    found = [f"On {result.measure} over {result.n} {unit}, {leader} has the highest mean, {result.means[leader]:.4f}."]
+    leader, queries = result.leader, count(result.n)
+    found = [f"On {result.measure} over {queries}, {leader} has the highest mean, {result.means[leader]:.4f}."]
     if len(result.means) == 1:
         return [*found, "It ran alone: there is nothing to compare it with."]
     if result.shown_worse:
@@ -87,7 +103,7 @@ def whole_sentences(result: Whole, settings: Settings) -> list[str]:
             found.append(f"{leader} is the best of the {len(result.means)} on this measure.")
         return found
     names = join((leader, *result.unresolved))
-    found.append(f"These {result.n} {unit} cannot tell {names} apart; {_outlook(result)}.")
+    found.append(f"These {queries} cannot tell {names} apart; {_outlook(result)}.")
     found += _limits(result, settings)
     found.append("That no difference was shown does not mean that there is none.")
     return found
@@ -133,6 +149,7 @@ def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str
     if not rows:
         return "There is no pair to compare."
     level = f"{settings.alpha:.3g}"
+    queries = count(rows[0].n)
     shown = [row for row in rows if row.p_adjusted <= settings.alpha]
     if shown:
         return (
@@ -142,10 +159,10 @@ def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str
     floors = [row.p_minimum_adjusted for row in rows if row.p_minimum_adjusted is not None]
     if floors and min(floors) > settings.alpha:
         return (
-            f"{head}: {rows[0].n} queries could not have shown any (the smallest adjusted p that the differing ones "
+            f"{head}: {queries} could not have shown any (the smallest adjusted p that the differing ones "
             f"allow is {format_p(min(floors))})."
         )
-    return f"{head} on {rows[0].n} queries; the smallest adjusted p is {format_p(min(r.p_adjusted for r in rows))}."
+    return f"{head} on {queries}; the smallest adjusted p is {format_p(min(r.p_adjusted for r in rows))}."
 
 
 def optimism_sentence(result: Optimism, tried: int) -> str:
@@ -170,6 +187,15 @@ def judged_note(a: str, b: str, judged_a: float, judged_b: float) -> str:
         f"{high:.0%} of what {more} returned was judged, but {low:.0%} of {less}'s: unjudged documents count as "
         f"irrelevant, which favours {more}."
     )
+
+
+def count(queries: int) -> str:
+    """Return a number of queries in words.
+
+    >>> count(1), count(1300)
+    ('1 query', '1,300 queries')
+    """
+    return "1 query" if queries == 1 else f"{queries:,} queries"
 
 
 def join(names: Sequence[str]) -> str:

@@ -1,0 +1,314 @@
+"""Corrections, intervals, summaries and the other tests against independent programs and known answers."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
+
+from harness.stats import (
+    Contrast,
+    adjust,
+    differences,
+    friedman,
+    hodges_lehmann,
+    mean_interval,
+    paired_t,
+    sign_flip,
+    sign_test,
+    summarize,
+    tukey_hsd,
+)
+from harness.stats.hodges_lehmann import depth
+from harness.stats.intervals import bca, resample_counts, student, wilson
+from harness.stats.sign_flip import DRAWS, sign_patterns
+from retrievers.errors import InputError
+
+NAMES = {"holm": "holm", "hommel": "hommel", "bonferroni": "bonferroni", "bh": "fdr_bh"}
+probabilities = st.lists(st.floats(1e-12, 1.0), min_size=1, max_size=12)
+
+
+# Corrections
+
+
+@pytest.mark.parametrize("method", NAMES)
+@given(p=probabilities)
+def test_corrections_equal_statsmodels(method, p):
+    assert adjust(p, method) == pytest.approx(multipletests(p, method=NAMES[method])[1].tolist(), rel=1e-12)
+
+
+@given(p=st.lists(st.floats(0.001, 1.0), min_size=1, max_size=6))
+def test_hommel_is_the_closed_test_with_simes(p):
+    def simes(chosen):
+        ordered = sorted(chosen)
+        return min(len(ordered) * x / (i + 1) for i, x in enumerate(ordered))
+
+    subsets = [s for size in range(1, len(p) + 1) for s in itertools.combinations(range(len(p)), size)]
+    closed = [max(simes([p[j] for j in s]) for s in subsets if i in s) for i in range(len(p))]
+    assert adjust(p, "hommel") == pytest.approx([min(1.0, x) for x in closed], rel=1e-9)
+
+
+@pytest.mark.parametrize("method", NAMES)
+@given(p=probabilities, data=st.data())
+def test_corrections_follow_their_p_values(method, p, data):
+    order = data.draw(st.permutations(range(len(p))))
+    straight, shuffled = adjust(p, method), adjust([p[i] for i in order], method)
+    assert shuffled == pytest.approx([straight[i] for i in order], rel=1e-12)
+    assert all(a >= x for a, x in zip(straight, p, strict=True))
+
+
+def test_an_unknown_correction_is_the_user_s_mistake():
+    with pytest.raises(InputError, match="did you mean 'holm'"):
+        adjust([0.1], "hoIm")
+    assert adjust([]) == ()
+
+
+# Intervals and summaries
+
+
+def test_student_s_interval_is_scipy_s():
+    values = np.random.default_rng(0).random(13)
+    theirs = scipy_stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    ours = student(values)
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=1e-12)
+    assert ours.method == "t"
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 13), (1, 13), (7, 13), (13, 13), (0, 1)])
+def test_wilson_is_statsmodels(successes, n):
+    theirs = proportion_confint(successes, n, method="wilson")
+    assert wilson(successes, n)[:2] == pytest.approx(theirs, abs=1e-12)
+
+
+def test_0_1_measures_get_wilson_and_equal_scores_no_interval():
+    assert mean_interval(np.array([0.0, 1.0, 1.0])).method == "wilson"
+    assert mean_interval(np.array([0.0, 1.0, 0.5])).method == "t"
+    assert mean_interval(np.array([0.5, 0.5])) == (0.5, 0.5, "not estimable")
+    assert student(np.array([0.1 + 0.2, 0.3])).method == "not estimable"
+
+
+def test_bca_is_scipy_s_on_the_same_resamples():
+    values = np.random.default_rng(1).random(30) ** 3
+    counts = resample_counts(30, 0)
+    means = counts @ values / 30
+    theirs = scipy_stats.bootstrap(
+        (values,), np.mean, n_resamples=0, bootstrap_result=_Distribution(means), method="BCa"
+    ).confidence_interval
+    ours = bca(values, counts)
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=1e-6)
+    assert bca(np.full(5, 0.2), resample_counts(5, 0)).method == "not estimable"
+
+
+class _Distribution:
+    """What SciPy's bootstrap takes from an earlier result."""
+
+    def __init__(self, means):
+        self.bootstrap_distribution = means
+
+
+def test_resamples_are_queries_drawn_with_replacement():
+    counts = resample_counts(7, 0)
+    assert counts.shape == (10_000, 7)
+    assert set(counts.sum(axis=1)) == {7.0}
+    assert counts.mean() == pytest.approx(1.0)
+    assert not np.array_equal(counts, resample_counts(7, 1))
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=40))
+def test_summaries_are_pandas_describe(values):
+    ours = summarize(np.array(values))
+    theirs = pd.Series(values).describe()
+    for name, column in {"std": "std", "q25": "25%", "median": "50%", "q75": "75%", "min": "min", "max": "max"}.items():
+        assert getattr(ours, name) == pytest.approx(theirs[column], rel=1e-9, abs=1e-12)
+    assert (ours.count, ours.mean) == (len(values), math.fsum(values) / len(values))
+    assert ours.ci_low - 1e-12 <= ours.mean <= ours.ci_high + 1e-12
+
+
+def test_one_query_has_no_spread():
+    one = summarize(np.array([0.4]))
+    assert (one.std, one.ci_low, one.ci_high, one.ci_method) == (None, 0.4, 0.4, "not estimable")
+    with pytest.raises(ValueError, match="finite"):
+        summarize(np.array([]))
+
+
+# The sign-flip test
+
+
+@pytest.mark.parametrize("n", [1, 5, 12])
+def test_enumerated_flips_are_scipy_s_permutation_test(n):
+    rng = np.random.default_rng(n)
+    a, b = rng.integers(0, 6, n) / 5, rng.integers(0, 6, n) / 5
+    ours = sign_flip(np.column_stack([a, b]), [Contrast(0, 1)])[0]
+    d = np.round(5 * (a - b))
+    sums = np.array([np.dot(signs, d) for signs in itertools.product([-1, 1], repeat=n)])
+    assert ours.two_sided == np.mean(np.abs(sums) >= abs(d.sum()))
+    assert ours.greater == np.mean(sums >= d.sum())
+    assert ours.method == "enumerated"
+    if n > 1:
+        theirs = scipy_stats.permutation_test((d,), np.mean, permutation_type="samples", n_resamples=np.inf)
+        # SciPy doubles the smaller tail: the same where the distribution is symmetric, as here.
+        assert ours.two_sided == pytest.approx(theirs.pvalue, rel=1e-12)
+
+
+def test_drawn_flips_come_near_the_exact_answer_and_are_never_zero():
+    rng = np.random.default_rng(2)
+    d = rng.integers(-2, 4, 21).astype(float)
+    # Exact by counting: the number of sign patterns with each sum.
+    counts = {0: 1}
+    for x in d.astype(int).tolist():
+        counts = {s: counts.get(s - x, 0) + counts.get(s + x, 0) for s in {t + e for t in counts for e in (x, -x)}}
+    exact = sum(c for s, c in counts.items() if abs(s) >= abs(d.sum())) / 2**21
+    ours = sign_flip(np.column_stack([d, np.zeros(21)]), [Contrast(0, 1)])[0]
+    assert ours.method == "draws"
+    assert ours.two_sided == pytest.approx(exact, abs=4 * math.sqrt(exact / DRAWS))
+    certain = sign_flip(np.column_stack([np.ones(60), np.zeros(60)]), [Contrast(0, 1)])[0]
+    assert certain.two_sided == 1 / (DRAWS + 1)
+    assert certain.p_minimum(60) == 1 / (DRAWS + 1)
+
+
+def test_another_retriever_moves_no_draw():
+    rng = np.random.default_rng(3)
+    table = rng.random((30, 4))
+    few = sign_flip(table[:, :2], [Contrast(0, 1), Contrast(0, 1, 0.02)])
+    assert sign_flip(table, [Contrast(0, 1), Contrast(0, 1, 0.02), Contrast(2, 3)])[:2] == few
+
+
+def test_the_blocks_of_draws_move_no_sign():
+    whole = np.concatenate(list(sign_patterns(70, 0, rows=1 << 20)))
+    pieces = np.concatenate(list(sign_patterns(70, 0, rows=777)))
+    assert whole.shape == (DRAWS, 70)
+    assert np.array_equal(whole, pieces)
+    assert abs(whole.mean()) < 0.002
+    assert len(np.unique(np.concatenate(list(sign_patterns(5, 0, rows=7))), axis=0)) == 32
+
+
+# Student's t, the sign test, Hodges-Lehmann
+
+
+def test_paired_t_is_scipy_s():
+    rng = np.random.default_rng(4)
+    a, b = rng.random(13), rng.random(13)
+    theirs = scipy_stats.ttest_rel(a, b)
+    ours = paired_t(differences(a, b))
+    assert (ours.statistic, ours.p_value) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-10)
+    assert paired_t(differences(np.array([0.5, 0.6]), np.array([0.4, 0.5]))) == (None, 1.0, None)
+
+
+@pytest.mark.parametrize(("wins", "losses"), [(0, 0), (3, 0), (5, 2), (200, 150), (1200, 0)])
+def test_sign_test_is_scipy_s_binomial_test(wins, losses):
+    d = np.array([1.0] * wins + [-1.0] * losses + [0.0] * 3)
+    ours = sign_test(differences(d, np.zeros(len(d))))
+    if wins + losses:
+        expected = max(scipy_stats.binomtest(wins, wins + losses).pvalue, 2.3e-308)
+        assert ours.p_value == pytest.approx(expected, rel=1e-9, abs=1e-307)
+    else:
+        assert ours == (0.0, 1.0, 1.0)
+
+
+def test_hodges_lehmann_s_depth_is_from_the_null_distribution():
+    for n in range(1, 15):
+        sums = [sum(s) for size in range(n + 1) for s in itertools.combinations(range(1, n + 1), size)]
+        allowed = [c for c in range(1, n * (n + 1) // 4 + 1) if 2 * sum(x < c for x in sums) / 2**n <= 0.05]
+        assert depth(n, 0.95) == max(allowed, default=0)
+    # The large-sample rule of Hollander & Wolfe 3.3, n(n+1)/4 - 1.96 sqrt(n(n+1)(2n+1)/24), is near.
+    assert depth(200, 0.95) == pytest.approx(10050 - 1.96 * math.sqrt(200 * 201 * 401 / 24), abs=2)
+
+
+def test_no_interval_has_the_confidence_for_five_queries():
+    five = hodges_lehmann(differences(np.array([0.1, 0.2, 0.3, 0.4, 0.5]), np.zeros(5)))
+    assert (five.low, five.high, five.method) == (None, None, "not estimable")
+    assert five.estimate == pytest.approx(0.3)
+    six = hodges_lehmann(differences(np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), np.zeros(6)))
+    assert (six.low, six.high) == pytest.approx((0.1, 0.6))
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=30))
+def test_hodges_lehmann_is_the_median_of_the_walsh_averages(values):
+    d = np.array(values, dtype=float)
+    walsh = [(d[i] + d[j]) / 2 for i in range(len(d)) for j in range(i, len(d))]
+    assert hodges_lehmann(differences(d, np.zeros(len(d)))).estimate == np.median(walsh)
+
+
+# Friedman and Tukey
+
+
+def test_friedman_s_statistic_is_scipy_s_ties_included():
+    rng = np.random.default_rng(5)
+    for k in (3, 4, 6):
+        table = rng.integers(0, 4, (15, k)) / 3
+        ours = friedman({str(j): table[:, j] for j in range(k)})
+        assert ours.statistic == pytest.approx(scipy_stats.friedmanchisquare(*table.T).statistic, rel=1e-10)
+        ranks = scipy_stats.rankdata(-table, axis=1).mean(axis=0)
+        assert list(ours.average_ranks.values()) == pytest.approx(ranks.tolist())
+
+
+@pytest.mark.parametrize("steps", [2, 100])
+def test_friedman_is_exact_for_three_retrievers(steps):
+    rng = np.random.default_rng(steps)
+    for _ in range(5):
+        table = rng.integers(0, steps, (5, 3)) / steps
+        ours = friedman({"x": table[:, 0], "y": table[:, 1], "z": table[:, 2]})
+        ranks = scipy_stats.rankdata(-table, axis=1)
+
+        def spread(rows):
+            return float(((np.sum(rows, axis=0) - 10) ** 2).sum())
+
+        orders = [[*itertools.permutations(row)] for row in ranks.tolist()]
+        reached = [spread(rows) >= spread(ranks) - 1e-9 for rows in itertools.product(*orders)]
+        if ours.method == "exact":
+            assert ours.p_value == pytest.approx(np.mean(reached), rel=1e-12)
+
+
+def test_friedman_s_published_table():
+    # Friedman (1937), reprinted in Siegel (1956), table N: 3 columns, P of chi-squared at least the value.
+    for n, chi, p in ((3, 6.0, 0.028), (4, 6.5, 0.042), (8, 6.25, 0.047), (9, 6.222, 0.048)):
+        sums = {round(chi * n * 4 / 12 * 3)}
+        table = next(t for t in _orders(n) if round(((t.sum(axis=0) - 2 * n) ** 2).sum()) in sums)
+        ours = friedman({str(j): -table[:, j].astype(float) for j in range(3)})
+        assert (round(ours.statistic, 3), round(ours.p_value, 3)) == (chi, p)
+
+
+def _orders(n):
+    rng = np.random.default_rng(n)
+    while True:
+        yield np.array([rng.permutation([1, 2, 3]) if rng.random() < 0.5 else [1, 2, 3] for _ in range(n)])
+
+
+def test_iman_davenport_by_the_f_distribution_and_its_limits():
+    rng = np.random.default_rng(6)
+    table = rng.random((20, 4)) + np.arange(4) / 10
+    ours = friedman({str(j): table[:, j] for j in range(4)})
+    chi = scipy_stats.friedmanchisquare(*table.T).statistic
+    f = 19 * chi / (20 * 3 - chi)
+    assert ours.p_value == pytest.approx(scipy_stats.f.sf(f, 3, 57), rel=1e-9)
+    agreed = friedman({str(j): np.full(20, float(j)) for j in range(4)})
+    assert agreed.p_value == pytest.approx(24.0**-19, rel=1e-9)
+    level = friedman({"x": np.ones(4), "y": np.ones(4)})
+    assert (level.statistic, level.p_value, level.method) == (None, 1.0, "undefined")
+    assert friedman({"x": np.ones(1), "y": np.zeros(1)}).method == "undefined"
+    with pytest.raises(ValueError, match="two"):
+        friedman({"x": np.ones(3)})
+
+
+def test_tukey_of_two_retrievers_is_the_sign_flip_test():
+    rng = np.random.default_rng(7)
+    a, b = rng.random(15), rng.random(15) + 0.15
+    exact = sign_flip(np.column_stack([a, b]), [Contrast(0, 1)])[0].two_sided
+    found = tukey_hsd({"a": a, "b": b})
+    assert found["a", "b"] == found["b", "a"] == pytest.approx(exact, abs=4 * math.sqrt(exact / 10_000))
+
+
+def test_tukey_corrects_for_the_range_of_all_retrievers():
+    rng = np.random.default_rng(8)
+    scores = {name: rng.random(12) for name in "wxyz"}
+    pair = tukey_hsd({name: scores[name] for name in "wx"})["w", "x"]
+    assert tukey_hsd(scores)["w", "x"] > pair
+    assert tukey_hsd({"w": scores["w"]}) == {}
+    assert tukey_hsd({"w": np.ones(4), "x": np.ones(4)})["w", "x"] == 1.0
