@@ -37,7 +37,7 @@ def opened(request, tmp_path, fake):
             pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
         place = {"folder": str(tmp_path / "qdrant"), "server": fake.url}.get(location, location)
         given = StoreOptions(place, **options)
-        stores.append(open_store(given, collection, documents=1, folder=tmp_path, meter=Meter()))
+        stores.append(open_store(given, collection, documents=16_384, folder=tmp_path, meter=Meter()))
         return stores[-1]
 
     yield open_one
@@ -188,7 +188,7 @@ def test_a_collection_in_use_is_the_users_mistake(opened, location):
 def test_a_file_in_the_place_of_the_folder_is_the_users_mistake(tmp_path, location):
     (tmp_path / "taken").write_text("")
     place = {"folder": str(tmp_path / "taken")}.get(location, location)
-    store = open_store(StoreOptions(place), "c", documents=1, folder=tmp_path / "taken", meter=Meter())
+    store = open_store(StoreOptions(place), "c", documents=16_384, folder=tmp_path / "taken", meter=Meter())
     with pytest.raises(InputError, match="cannot be written"):
         fill(store, ["a"], random_vectors(1, 4))
 

@@ -17,7 +17,7 @@ def open_store(options: StoreOptions, collection: str, *, documents: int, folder
     Args:
         options: as the experiment has them, with `${NAME}` expanded.
         collection: what is in it, `<encoder fingerprint>-<dataset digest>`; in memory any name.
-        documents: how many there are, which decides where the options leave the location open.
+        documents: how many there are, about: it decides where the options leave the location open.
         folder: where edge collections live from run to run.
         meter: counts a server's retries.
     """
@@ -33,7 +33,7 @@ def open_store(options: StoreOptions, collection: str, *, documents: int, folder
             raise InputError(Problem("store", what, "pip install 'retriever-harness[edge]', or name another store"))
         from retrievers.stores.edge import EdgeStore
 
-        return EdgeStore(folder, name, options)
+        return EdgeStore(folder, name, options, documents=documents)
     from retrievers.stores.qdrant import QdrantStore
 
     return QdrantStore(location, name)

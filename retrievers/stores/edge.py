@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,9 +19,9 @@ if TYPE_CHECKING:
     import portalocker
     import qdrant_edge
 
-SEGMENT = 8192
-"""Points after which an exact collection starts a new segment: the engine searches segments in parallel."""
-UPSERT = 1024
+LEAST = 4096
+"""Points of a segment, at least."""
+UPSERT = 256
 SEARCH = 256
 """Points, and queries, handed over in one call."""
 UNLIMITED = 2**40
@@ -29,12 +31,17 @@ NOTES = "notes.json"
 class EdgeStore:
     """One collection in a folder of its own; made aside and put in place when it is complete.
 
-    So a folder of the collection's name is a finished collection, whatever befell the process that made it. The
+    The engine searches the segments of a collection in parallel, but leaves all points in one until told to optimise.
+    So an exact collection gets as many segments as there are processors; the last needs no optimising. An
+    approximate one is indexed as a whole, since a graph of all points is searched faster than several.
+
+    A folder of the collection's name is a finished collection, whatever befell the process that made it. The
     collection is locked while it is open, since the engine writes to its files even when it only reads them.
     """
 
-    def __init__(self, folder: Path, collection: str, options: StoreOptions) -> None:
+    def __init__(self, folder: Path, collection: str, options: StoreOptions, *, documents: int) -> None:
         self.approximate = options.approximate
+        self._segment = UNLIMITED if self.approximate else max(LEAST, math.ceil(documents / (os.cpu_count() or 1)))
         self._options = options
         self._place = folder / collection
         self._aside = folder / f"{collection}.unfinished"
@@ -63,7 +70,6 @@ class EdgeStore:
             shutil.rmtree(self._aside, ignore_errors=True)
             self._aside.mkdir()
         self._dimensions, self._added, self._in_segment = dimensions, 0, 0
-        segment_kb = UNLIMITED if self.approximate else SEGMENT * dimensions * 4 // 1024
         config = edge.EdgeConfig(
             vectors=edge.EdgeVectorParams(size=dimensions, distance=edge.Distance.Cosine),
             hnsw_config=edge.HnswIndexConfig(
@@ -73,7 +79,9 @@ class EdgeStore:
             ),
             quantization_config=_quantization(self._options.quantization),
             optimizers=edge.EdgeOptimizersConfig(
-                default_segment_number=1, indexing_threshold=1, max_segment_size=segment_kb
+                default_segment_number=1,
+                indexing_threshold=1,
+                max_segment_size=min(self._segment * dimensions * 4 // 1024, UNLIMITED),
             ),
             wal_enabled=False,  # an unfinished collection is made anew, so there is nothing to replay
         )
@@ -86,18 +94,18 @@ class EdgeStore:
 
         start = 0
         while start < len(ids):
-            stop = min(start + UPSERT, len(ids), start + SEGMENT - self._in_segment)
+            if self._in_segment == self._segment:
+                with engine_errors(self._place):
+                    self._opened.optimize()
+                self._in_segment = 0
+            stop = min(start + UPSERT, len(ids), start + self._segment - self._in_segment)
             points = [
                 edge.Point(point_id(doc_id), row, {"id": doc_id})
                 for doc_id, row in zip(ids[start:stop], _rows(vectors[start:stop]), strict=True)
             ]
             with engine_errors(self._place):
                 self._opened.update(edge.UpdateOperation.upsert_points(points))
-                self._in_segment += stop - start
-                if self._in_segment == SEGMENT:
-                    if not self.approximate:
-                        self._opened.optimize()
-                    self._in_segment = 0
+            self._in_segment += stop - start
             start = stop
         self._added += len(ids)
 
@@ -106,7 +114,8 @@ class EdgeStore:
         import qdrant_edge as edge
 
         with engine_errors(self._place):
-            self._opened.optimize()
+            if self.approximate:
+                self._opened.optimize()
             self._opened.flush()
             count_matches(self._added, self._opened.count(edge.CountRequest(exact=True)))
             self._opened.close()

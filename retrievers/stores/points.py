@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from qdrant_client.models import QueryResponse
 
 ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 CROCKFORD = {character: value for value, character in enumerate("0123456789ABCDEFGHJKMNPQRSTVWXYZ")}
 DOCUMENTS = uuid.UUID("6f1f2a3e-6a0e-5d0c-9d6b-1f6d7b1f5c11")
 """Namespace of the point ids of documents whose own ids are neither ULID nor UUID."""
@@ -57,11 +58,8 @@ def point_id(document_id: str) -> str:
         for character in document_id:
             number = number * 32 + CROCKFORD[character]
         return str(uuid.UUID(int=number))
-    try:
-        if str(uuid.UUID(document_id)) == document_id:
-            return document_id
-    except ValueError:
-        pass
+    if UUID.fullmatch(document_id):
+        return document_id
     return str(uuid.uuid5(DOCUMENTS, document_id))
 
 
