@@ -3,5 +3,6 @@
 from harness.measures.measure import Measure
 from harness.measures.names import parse, parse_all
 from harness.measures.score import Scores, score, score_run, value
+from harness.measures.ties import TieRange, tie_ranges
 
-__all__ = ["Measure", "Scores", "parse", "parse_all", "score", "score_run", "value"]
+__all__ = ["Measure", "Scores", "TieRange", "parse", "parse_all", "score", "score_run", "tie_ranges", "value"]

@@ -89,7 +89,10 @@ def score(
     if plain == everything:
         return scores
     rows = dict(zip(plain, scores.values, strict=True))
-    rows |= {m: _group_row(m, judgments, rankings, groups) for m in everything if m.get("groups")}
+    for measure in everything:
+        if measure.get("groups"):
+            wanted = groups_for(measure, judgments, groups)
+            rows[measure] = np.array([group_value(measure, wanted[q], rankings.get(q, ())) for q in judgments])
     return _sealed(everything, judgments, np.array([rows[m] for m in everything]), scores.largest_grade)
 
 
@@ -137,7 +140,7 @@ def _scored(
     make: Callable[[list[Mapping[str, int]], list[Answer], int], Batch],
 ) -> Scores:
     """Compute the columns of all answers, portion by portion."""
-    largest = _largest_grade(measures, judgments)
+    largest = largest_grade(measures, judgments)
     column = {query_id: i for i, query_id in enumerate(judgments)}
     values = np.zeros((len(measures), len(judgments)))
     for ids, portion in _portions(judgments, answers):
@@ -148,17 +151,15 @@ def _scored(
     return _sealed(measures, judgments, values, largest)
 
 
-def _group_row(
-    measure: Measure,
-    judgments: Judgments,
-    rankings: Mapping[str, Sequence[str]],
-    groups: Mapping[str, Groups] | None,
-) -> list[float]:
+def groups_for(measure: Measure, judgments: Judgments, groups: Mapping[str, Groups] | None) -> dict[str, Groups]:
+    """The groups of each judged query; each relevant document is one of its own where a query has none.
+
+    Raises:
+        InputError: there are no groups at all.
+    """
     if groups is None:
         raise InputError(Problem(f"measure {str(measure)!r}", "there are no AND/OR groups in these judgments"))
-    singles = {q: [[d] for d, g in judged.items() if g > 0] for q, judged in judgments.items() if q not in groups}
-    wanted = {**singles, **groups}
-    return [group_value(measure, wanted[q], rankings.get(q, ())) for q in judgments]
+    return {q: groups.get(q) or [[d] for d, g in judged.items() if g > 0] for q, judged in judgments.items()}
 
 
 def _sealed(measures: tuple[Measure, ...], judgments: Judgments, values: Floats, largest: int) -> Scores:
@@ -208,7 +209,12 @@ def _each_once(judgments: Judgments, rankings: Mapping[str, Sequence[str]]) -> I
         yield query_id, ranking
 
 
-def _largest_grade(measures: Sequence[Measure], judgments: Judgments) -> int:
+def largest_grade(measures: Sequence[Measure], judgments: Judgments) -> int:
+    """The largest grade of all judgments, at least 0.
+
+    Raises:
+        InputError: it is above 30 and one of the measures has exponential gain.
+    """
     largest = max((max(judged.values(), default=0) for judged in judgments.values()), default=0)
     steep = next((m for m in measures if m.get("dcg") == "exp-log2"), None)
     if steep and largest > STEEPEST:
