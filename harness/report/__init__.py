@@ -1,4 +1,4 @@
-"""Results -> pages that people read."""
+"""Results -> what people read: one page, Markdown, LaTeX, figures; from the results folder alone."""
 
 from __future__ import annotations
 
@@ -7,4 +7,6 @@ from harness.records import Results
 
 def write_report(results: Results) -> None:
     """Write report.html, report.md, tables and figures into the results folder."""
-    (results.folder / "report.html").write_text("<!doctype html><title>report</title>\n", encoding="utf-8")
+    from harness.report.write import write
+
+    write(results)

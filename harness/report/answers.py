@@ -1,0 +1,75 @@
+"""What the retrievers answered, in one pass over the rankings: only what a page can show is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness import measures, trec
+from harness.measures import Measure
+from harness.records import SHOWN, Results, read_rankings
+from retrievers.types import Floats, Ranking
+
+TIE = 1e-9
+"""Scores this near, relative to the larger, are one: rankings carry rounded scores."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """What one retriever answered."""
+
+    top: Mapping[str, tuple[str, ...]]
+    """Query id -> its first hits, for the queries that a page shows."""
+    places: Mapping[str, Mapping[str, int]]
+    """Query id -> relevant document -> rank, for the same queries; absent where it was not retrieved."""
+    extra: Mapping[Measure, Floats]
+    """Measures that the experiment did not ask for, (n,)."""
+    tied: int
+    """Queries whose last hit within the primary cutoff has the score of the next: the order of ids decided."""
+    short: int
+    """Queries with fewer hits than the primary cutoff."""
+
+
+def read_answers(
+    results: Results, grades: trec.Judgments, extra: Sequence[Measure], *, shown: Collection[str], cutoff: int
+) -> dict[str, Answers]:
+    """Read every retriever's rankings.
+
+    Args:
+        results: where they lie.
+        grades: query id -> document id -> grade; only these queries count.
+        extra: measures to compute on the side.
+        shown: the queries whose hits are kept.
+        cutoff: of the primary measure.
+    """
+    ids = sorted(grades)
+    judged = {id: grades[id] for id in ids}
+    found = {}
+    for name in results.retrievers:
+        rankings = {
+            id: ranking
+            for id, ranking in read_rankings(results.folder / "rankings" / f"{name}.jsonl")
+            if id in judged
+        }
+        scored = measures.score(extra, judged, {id: ranking.doc_ids for id, ranking in rankings.items()})
+        found[name] = Answers(
+            top={id: rankings[id].doc_ids[:SHOWN] for id in shown if id in rankings},
+            places={id: _places(rankings[id], judged[id]) for id in shown if id in rankings},
+            extra={measure: scored.of(measure) for measure in extra},
+            tied=sum(_tied(ranking.scores, cutoff) for ranking in rankings.values()),
+            short=sum(len(ranking) < cutoff for ranking in rankings.values()),
+        )
+    return found
+
+
+def _places(ranking: Ranking, judged: Mapping[str, int]) -> dict[str, int]:
+    return {doc: rank for rank, doc in enumerate(ranking.doc_ids, 1) if judged.get(doc, 0) > 0}
+
+
+def _tied(scores: Floats, cutoff: int) -> bool:
+    if len(scores) <= cutoff:
+        return False
+    last, after = scores[cutoff - 1], scores[cutoff]
+    return bool(last - after <= TIE * max(abs(last), abs(after), np.finfo(float).tiny))

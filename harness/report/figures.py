@@ -1,0 +1,58 @@
+"""Charts as SVG: one specification serves the page, the files under figures/ and the Markdown."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import Any, NamedTuple
+
+from harness.report.theme import config
+
+BACKGROUND = re.compile(r'<rect width="[\d.]+" height="[\d.]+" fill="white"\s*/?>(</rect>)?')
+ROLES = re.compile(r' (?:role|aria-[a-z]+|pointer-events)="[^"]*"')
+
+
+class Figure(NamedTuple):
+    """One chart."""
+
+    name: str
+    """Of its file."""
+    title: str
+    """What it shows, in a few words."""
+    description: str
+    """What is to be seen, for those who do not see it."""
+    spec: dict[str, Any]
+    """Vega-Lite, data included."""
+
+
+def figure(name: str, title: str, description: str, chart: Any) -> Figure:
+    """Put a chart into the common look.
+
+    Args:
+        name: of its file; what a file name cannot hold becomes a dash.
+        title: what it shows.
+        description: what is to be seen.
+        chart: an altair chart.
+    """
+    spec: dict[str, Any] = chart.to_dict(validate=False)
+    spec["config"] = config()
+    spec["background"] = "white"
+    return Figure(re.sub(r"[^A-Za-z0-9.@_-]+", "-", name).strip("-"), title, description, spec)
+
+
+def svg(figure: Figure) -> str:
+    """Draw a figure as an SVG file that stands alone, described for screen readers."""
+    import vl_convert
+
+    drawn = ROLES.sub("", vl_convert.vegalite_to_svg(figure.spec))
+    start, body = drawn.split(">", 1)
+    told = f"<title>{escape(figure.title)}</title><desc>{escape(figure.description)}</desc>"
+    return f'{start} role="img">{told}{body}\n'
+
+
+def inline(drawn: str, name: str) -> str:
+    """The same for a page: transparent, its inner ids its own, named by the figure that holds it."""
+    body = BACKGROUND.sub("", drawn, count=1).replace(' role="img">', ' aria-hidden="true" focusable="false">', 1)
+    body = re.sub(r"<title>.*?</title><desc>.*?</desc>", "", body, count=1, flags=re.DOTALL)
+    body = re.sub(r'id="(\w+)"', rf'id="{name}-\1"', body)
+    return re.sub(r"url\(#(\w+)\)", rf"url(#{name}-\1)", body)

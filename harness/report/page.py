@@ -1,0 +1,165 @@
+"""The page: one file that needs no network, and no trust in what it shows."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from harness.report import figures, text, theme
+from harness.report.section import Section
+from harness.report.view import View
+from harness.stats import Needed
+from harness.stats.power import MOST
+
+FILTERS = {
+    "score": text.score,
+    "signed": text.signed,
+    "p_value": text.p_value,
+    "plain": text.plain,
+    "dollars": text.dollars,
+    "milliseconds": text.milliseconds,
+    "seconds": text.seconds,
+    "size": text.size,
+    "count": text.count,
+    "shortened": text.shortened,
+}
+Drawn = Mapping[str, str]
+"""Figure -> its SVG."""
+
+
+def page(view: View, sections: Sequence[Section], drawn: Drawn) -> str:
+    """Return the report as one HTML file."""
+    env = environment()
+    style = env.get_template("style.css").render(
+        paper=theme.PAPER, ink=theme.INK, muted=theme.MUTED, rule=theme.RULE, shades=theme.SHADES, font=Markup(theme.FONT)
+    )
+    script = source("report.js")
+    charts = {
+        figure.name: {"inline": Markup(figures.inline(drawn[figure.name], f"f{number}")), "spec": as_json(_live(figure))}
+        for number, figure in enumerate(figure for section in sections for figure in section.figures)
+    }  # fmt: skip
+    scripts = [bundle(), script]
+    return env.get_template("page.html").render(
+        view=view,
+        sections=sections,
+        drawn=charts,
+        style=Markup(style),
+        bundle=Markup(bundle()),
+        script=Markup(script),
+        policy=policy(scripts, style),
+        interactive=True,
+    )
+
+
+def policy(scripts: Sequence[str], style: str) -> str:
+    """The Content-Security-Policy: no network, no eval, only these scripts and this style."""
+    allowed = " ".join(map(_hashed, scripts))
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src {_hashed(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def environment() -> jinja2.Environment:
+    """The templates, autoescaped; strings are made visible as they are written."""
+    env = _environment(autoescape=True, finalize=_visible)
+    env.filters |= FILTERS | {"json": as_json}
+    env.globals |= {"interval": interval, "needed": needed, "grade_chip": grade_chip}
+    return env
+
+
+def plain_environment(escape: Any) -> jinja2.Environment:
+    """The same for a text format: every string is escaped unless it is a number of ours."""
+    env = _environment(autoescape=False, finalize=escape)
+    env.filters |= {name: partial(_trusted, function) for name, function in FILTERS.items() if name != "shortened"}
+    env.filters["shortened"] = text.shortened
+    return env
+
+
+def as_json(value: Any) -> Markup:
+    """Return JSON for a script element: nothing in it can end the element or begin a comment."""
+    told = text.visible(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    for letter in "<>&\u2028\u2029":
+        told = told.replace(letter, f"\\u{ord(letter):04x}")
+    return Markup(told)  # noqa: S704 - escaped above
+
+
+@cache
+def bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script."""
+    import vl_convert
+
+    code: str = vl_convert.javascript_bundle()
+    # A browser reads CR LF as LF, and ends the element at the first end tag: the hash is of what it reads.
+    return code.replace("\r\n", "\n").replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+@cache
+def source(name: str) -> str:
+    """The text of a template, as it is."""
+    loader = jinja2.PackageLoader("harness.report")
+    return loader.get_source(jinja2.Environment(), name)[0]  # noqa: S701 - nothing is rendered
+
+
+def interval(low: float, mean: float, high: float, axis: tuple[float, float], mark: theme.Mark) -> Markup:
+    """An interval of a table's row, drawn on the axis that the rows share."""
+    start, end = axis
+    x = [f"{100 * (value - start) / (end - start):.2f}%" for value in (low, mean, high)]
+    return Markup(
+        '<svg class="interval" aria-hidden="true" focusable="false">'
+        '<line x1="{}" x2="{}" y1="50%" y2="50%" stroke="{}" stroke-width="2"/>'
+        '<svg x="{}" y="50%" overflow="visible"><path d="{}" fill="{}" transform="scale(6)"/></svg></svg>'
+    ).format(x[0], x[2], mark.color, x[1], mark.outline, mark.color)
+
+
+def needed(found: Needed | None) -> str:
+    """How many queries in all would tell two retrievers apart.
+
+    >>> needed(Needed(19, None, 56)), needed(None)
+    ('19 to > 10,000', 'too few differ')
+    """
+    if found is None:
+        return "too few differ"
+    low, high = (f"> {MOST:,}" if value is None else f"{value:,}" for value in (found.low, found.high))
+    return low if low == high else f"{low} to {high}"
+
+
+def grade_chip(grade: int | None) -> Markup:
+    """A grade as the lists show it; a dash for a document that nobody judged."""
+    kind = " hit" if grade and grade > 0 else ""
+    return Markup('<span class="grade{}">{}</span>').format(kind, "–" if grade is None else grade)
+
+
+def _environment(autoescape: bool, finalize: Any) -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("harness.report"),
+        autoescape=autoescape,  # noqa: S701 - off only where `finalize` escapes for a text format
+        finalize=finalize,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def _visible(value: Any) -> Any:
+    return text.visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _trusted(function: Any, *given: Any) -> Markup:
+    return Markup(function(*given).replace("<", "&lt;"))  # noqa: S704 - numbers
+
+
+def _live(figure: figures.Figure) -> dict[str, Any]:
+    return {**figure.spec, "background": None}
+
+
+def _hashed(code: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(code.encode('utf-8')).digest()).decode()}'"

@@ -1,0 +1,115 @@
+"""What was counted, what the data is, what ran, and the line that runs it again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.report import text, toml
+from harness.report.section import Section
+from harness.report.view import View
+
+KINDS = {
+    "truncated": "truncated documents",
+    "empty": "empty documents",
+    "zero-vector": "zero vectors",
+    "lost_tokens": "tokens lost by truncation",
+    "retries": "retries",
+    "duplicate": "duplicate texts",
+}
+"""What a ledger's kinds are called; any other kind is shown under its own name."""
+IDS = 20
+"""Ids that are listed of one kind."""
+
+
+def integrity(view: View) -> Section:
+    """The ledger: what was left out, cut, empty, tied or tried again, for the data and for each retriever."""
+    ledger = view.manifest["ledger"]
+    counts: dict[str, dict[str, float]] = {}
+    ids: dict[str, dict[str, Sequence[str]]] = {}
+    for name in view.retrievers:
+        for kind, noted in ledger[name]["notes"].items():
+            counts.setdefault(_called(kind), {})[name] = len(noted)
+            ids.setdefault(_called(kind), {})[name] = noted[:IDS]
+        for told in ledger[name]["counts"].values():
+            for kind, number in told.items():
+                found = counts.setdefault(_called(kind), {})
+                found[name] = found.get(name, 0) + number
+    for name, answers in view.answers.items():
+        counts.setdefault(f"queries tied at rank {view.cutoff}", {})[name] = answers.tied
+        counts.setdefault(f"queries with fewer than {view.cutoff} hits", {})[name] = answers.short
+    return Section(
+        "integrity",
+        "Integrity",
+        {
+            "dataset": [(_called(kind), len(noted), noted[:IDS]) for kind, noted in ledger["dataset"].items()],
+            "counts": {kind: told for kind, told in counts.items() if any(told.values())},
+            "clean": [kind for kind, told in counts.items() if not any(told.values())],
+            "ids": ids,
+        },
+    )
+
+
+def data(view: View) -> Section:
+    """What the data set holds."""
+    told = view.manifest["dataset"]
+    labels = [len([g for g in view.grades[id].values() if g > 0]) for id in view.ids]
+    grades = Counter(grade for judged in view.grades.values() for grade in judged.values())
+    lengths = [len(view.results.queries[id].query.text) for id in view.ids if id in view.results.queries]
+    fields: dict[str, Counter[str]] = {}
+    for id in view.ids:
+        for key, value in view.results.queries[id].query.fields.items():
+            fields.setdefault(key, Counter()).update(part.strip() for part in str(value).split(","))
+    return Section(
+        "data",
+        "Data",
+        {
+            "told": told,
+            "labels": _five(labels),
+            "lengths": _five(lengths),
+            "grades": sorted(grades.items(), reverse=True)[:30],
+            "fields": [(key, values.most_common(IDS), len(values)) for key, values in fields.items()],
+            "relevance": view.resolved["relevance"],
+        },
+    )
+
+
+def provenance(view: View) -> Section:
+    """The experiment, the versions, the machine, and how to run it again."""
+    manifest = view.manifest
+    return Section(
+        "provenance",
+        "Provenance",
+        {
+            "experiment": text.visible(toml.dumps(manifest["experiment"])),
+            "file": manifest["experiment_file"],
+            "models": {name: told["provenance"] for name, told in manifest["retrievers"].items()},
+            "versions": manifest["versions"],
+            "machine": _flat(manifest["machine"]),
+            "git": manifest["git"],
+            "started": manifest["started"],
+            "seconds": manifest["seconds"],
+            "digest": manifest["dataset"]["digest"],
+            "folder": f"results/{manifest['name']}",
+        },
+    )
+
+
+def _called(kind: str) -> str:
+    return KINDS.get(kind, kind.replace("_", " ").replace("-", " "))
+
+
+def _five(values: Sequence[int]) -> list[float]:
+    """Minimum, median, maximum."""
+    return np.quantile(values, [0, 0.5, 1]).tolist() if values else []
+
+
+def _flat(table: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        key: ", ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, Mapping) else str(value)
+        for key, value in table.items()
+        if value not in ({}, None, "")
+    }

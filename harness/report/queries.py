@@ -1,0 +1,134 @@
+"""Every query: its scores on every measure, and the plots over the queries."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.report import charts, text
+from harness.report.figures import Figure, figure
+from harness.report.section import Section
+from harness.report.view import View
+from harness.stats import Comparison, differences
+
+CELLS = 60_000
+"""Scores that the page's tables hold; beyond, it keeps the primary measure's."""
+DRAWN = 120
+"""Queries that are drawn one by one; of more, the curve of the sorted scores."""
+PAIRS = 9
+"""Pairs whose differences are drawn."""
+POINTS = 200
+"""Points of a curve."""
+
+
+def per_query(view: View) -> Section:
+    """The table of every measure, a row a query, the best value marked."""
+    cells = len(view.shown) * len(view.retrievers)
+    kept = [m for i, m in enumerate(view.measures) if not i or cells * (i + 1) <= CELLS]
+    tables = []
+    for measure in kept:
+        values = np.column_stack([view.scores[measure][name] for name in view.retrievers])[list(view.shown)]
+        best = values.max(axis=1, keepdims=True)
+        # A query on which all are equal has no best.
+        marked = (values >= best - 1e-10) & (values.min(axis=1, keepdims=True) < best - 1e-10)
+        tables.append((view.names[measure], list(zip(view.shown, values.tolist(), marked.tolist(), strict=True))))
+    return Section(
+        "per_query",
+        "Every query",
+        {
+            "tables": tables,
+            "left_out": [view.names[m].short for m in view.measures if m not in kept],
+            "thinned": len(view.order) - len(view.shown),
+        },
+    )
+
+
+def over_queries(view: View) -> Section:
+    """Each measure over the queries, and the paired differences."""
+    drawn = [
+        (_curve if view.n > DRAWN else _lines)(view, measure, charts.NARROW if i else charts.WIDE)
+        for i, measure in enumerate(view.measures)
+    ]
+    pairs, left = drawn_pairs(view)
+    limit = max((abs(float(d)) for row in pairs for d in _differences(view, row)), default=1.0) or 1.0
+    apart = [_apart(view, row, limit) for row in pairs]
+    context = {"lines": drawn, "pairs": apart, "pairs_left": left, "curves": view.n > DRAWN}
+    return Section("over_queries", "Over the queries", context, (*drawn, *apart))
+
+
+def drawn_pairs(view: View) -> tuple[list[Comparison], int]:
+    """The pairs whose differences are drawn, and how many are not: with more than nine, those of the leader."""
+    declared = list(view.comparisons[view.primary])
+    if len(declared) <= PAIRS:
+        return declared, 0
+    against = list(view.whole.against.values())[:PAIRS]
+    return against, len(declared) - len(against)
+
+
+def _lines(view: View, measure: str, width: int) -> Figure:
+    name = view.names[measure]
+    rows = [
+        {
+            "place": place,
+            "query": text.shortened(view.ids[i], 40),
+            "text": text.shortened(view.query(i).query.text, 80),
+            "retriever": retriever,
+            "value": float(view.scores[measure][retriever][i]),
+        }
+        for retriever in view.retrievers
+        for place, i in enumerate(view.order, 1)
+    ]
+    ids = [text.shortened(view.ids[i], 40) for i in view.order]
+    return figure(
+        f"queries-{name.full}",
+        f"{name.short} of each query",
+        f"One line a retriever, one point a query in the order of the file; {name.short} from 0 to 1 upwards. "
+        "The same numbers stand in the table of every query.",
+        charts.over_queries(rows, view.marks, name.short, ids, width),
+    )
+
+
+def _curve(view: View, measure: str, width: int) -> Figure:
+    name = view.names[measure]
+    shares = np.linspace(0, 1, min(POINTS, view.n))
+    rows = [
+        {"share": round(float(100 * share), 2), "retriever": retriever, "value": float(value)}
+        for retriever in view.retrievers
+        for share, value in zip(shares, np.quantile(view.scores[measure][retriever], 1 - shares), strict=True)
+    ]
+    return figure(
+        f"queries-{name.full}",
+        f"{name.short} over the share of queries",
+        f"For each retriever the share of queries that reach at least a given {name.short}; a higher curve is better.",
+        charts.curves(rows, view.marks, name.short, width),
+    )
+
+
+def _differences(view: View, row: Comparison) -> list[float]:
+    scores = view.scores[view.primary]
+    values: list[float] = differences(scores[row.a], scores[row.b]).values.tolist()
+    return values
+
+
+def _apart(view: View, row: Comparison, limit: float) -> Figure:
+    name = view.names[view.primary]
+    found = _differences(view, row)
+    order = sorted(range(view.n), key=lambda i: (-found[i], view.ids[i]))
+    if view.n > 2 * POINTS:
+        order = [order[i] for i in np.linspace(0, view.n - 1, 2 * POINTS).round().astype(int).tolist()]
+    rows = [
+        {
+            "place": place,
+            "query": text.shortened(view.ids[i], 40),
+            "text": text.shortened(view.query(i).query.text, 80),
+            "difference": found[i],
+            "better": row.a if found[i] > 0 else row.b if found[i] < 0 else "neither",
+        }
+        for place, i in enumerate(order)
+    ]
+    return figure(
+        f"differences-{row.a}-{row.b}",
+        f"{row.a} − {row.b}: {name.short}, query by query",
+        f"{row.a} scores higher on {row.wins} queries, {row.b} on {row.losses}, equal on {row.ties}; "
+        f"mean difference {text.signed(row.mean_difference)}.",
+        charts.differences(rows, view.marks, (row.a, row.b), name.short, limit),
+    )

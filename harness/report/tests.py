@@ -1,0 +1,97 @@
+"""All pairwise tests: as a matrix, as a table, and what other tests say."""
+
+from __future__ import annotations
+
+from harness.report import charts, text
+from harness.report.figures import Figure, figure
+from harness.report.section import Section
+from harness.report.view import View
+from harness.stats import Comparison, rank_diagram, significance_sentence, swapped
+from harness.stats.verdicts import BETTER, EQUIVALENT, WORSE
+
+SIGNS = {BETTER: "▲", WORSE: "▼", EQUIVALENT: "≈"}
+NUMERIC = frozenset({"n", "estimate", "statistic", "p_value", "p_adjusted"})
+ROWS = 2_000
+"""Rows of other tests that the page shows."""
+
+
+def tests(view: View) -> Section | None:
+    """The matrix of the primary measure, the rows of every family, the rank diagram, the other tests."""
+    if len(view.retrievers) < 2:
+        return None
+    told = view.results.tests.to_dict("records")
+    families: dict[str, list[dict[str, object]]] = {}
+    for row in told[:ROWS]:
+        families.setdefault(str(row["family"]), []).append({str(key): value for key, value in row.items()})
+    return Section(
+        "tests",
+        "Tests",
+        {
+            "settings": describe_settings(view),
+            "columns": (view.baseline,) if view.baseline else view.ranked,
+            "matrix": matrix(view),
+            "families": [
+                (view.names[measure], rows, significance_sentence(rows, view.settings))
+                for measure, rows in view.comparisons.items()
+            ],
+            "other": families,
+            "other_left": max(0, len(told) - ROWS),
+            "diagram": (diagram := _diagram(view) if view.all_pairs else None),
+            "numeric": NUMERIC,
+            "sign": sign,
+        },
+        (diagram,) if diagram else (),
+    )
+
+
+def matrix(view: View) -> list[tuple[str, list[Comparison | None]]]:
+    """Rows and columns by their mean: how the row's retriever stands against the column's; None on the diagonal."""
+    found = {}
+    for row in view.comparisons[view.primary]:
+        found[row.a, row.b], found[row.b, row.a] = row, swapped(row)
+    columns = (view.baseline,) if view.baseline else view.ranked
+    rows = [name for name in view.ranked if name != view.baseline]
+    return [(a, [found.get((a, b)) for b in columns]) for a in rows]
+
+
+def sign(row: Comparison) -> str:
+    """The sign of a verdict: better, worse, equivalent, undecided."""
+    word = row.word.split(" ")[0]
+    return SIGNS.get(word, "·")
+
+
+def _diagram(view: View) -> Figure:
+    found = rank_diagram(view.scores[view.primary], view.comparisons[view.primary])
+    rows = [{"retriever": name, "rank": rank, "place": i} for i, (name, rank) in enumerate(found.ranks.items(), 1)]
+    bars = [
+        {
+            "low": min(found.ranks[name] for name in bar),
+            "high": max(found.ranks[name] for name in bar),
+            "place": len(rows) + i,
+        }
+        for i, bar in enumerate(found.bars, 1)
+    ]
+    said = "; ".join(f"{name} {rank:.2f}" for name, rank in found.ranks.items())
+    joined = "; ".join(", ".join(bar) for bar in found.bars) or "none"
+    return figure(
+        "ranks",
+        f"Average rank on {view.names[view.primary].short}; bars join what the tests do not separate",
+        f"Average ranks, best first: {said}. Joined by a bar: {joined}.",
+        charts.ranks(rows, bars, view.marks, len(rows)),
+    )
+
+
+def describe_settings(view: View) -> str:
+    """Which tests stand behind the numbers, in one sentence."""
+    settings = view.settings
+    names = {
+        "wilcoxon": "the exact signed-rank test",
+        "randomization": "the sign-flip test of the mean",
+        "t": "Student's paired t-test",
+        "sign": "the exact sign test",
+    }
+    zeros = {"wilcox": "zero differences dropped", "pratt": "zero differences ranked (Pratt)"}[settings.zeros]
+    how = f"{names[settings.test]}{f', {zeros}' if settings.test == 'wilcoxon' else ''}"
+    corrections = {"bh": "Benjamini-Hochberg", "tukey": "Tukey's randomised HSD"}
+    correction = corrections.get(settings.correction, settings.correction.capitalize())
+    return text.visible(f"Decided by {how}; p adjusted within each measure by {correction}; level {settings.alpha:g}.")

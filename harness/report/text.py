@@ -1,0 +1,188 @@
+"""Numbers and strangers' words, made fit for a page."""
+
+from __future__ import annotations
+
+import math
+import re
+
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+UNPRINTABLE = re.compile("[\x80-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+FORMULA = re.compile(r"[\s\0]*[=+\-@|%]|[\t\r\n]")
+MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
+LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "'": r"\textquotesingle{}",
+}  # fmt: skip
+MINUS = "\u2212"
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def visible(text: str) -> str:
+    r"""Return a text without what no page, SVG or JSON may hold: control characters become their pictures.
+
+    >>> visible("a\0b\r\nc")
+    'a␀b\nc'
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = CONTROLS.sub(lambda found: chr(0x2421 if found[0] == "\x7f" else 0x2400 + ord(found[0])), text)
+    return UNPRINTABLE.sub("\ufffd", text)
+
+
+def shortened(text: str, length: int) -> str:
+    """Return the beginning of a text on one line, with an ellipsis where it goes on.
+
+    >>> shortened("one  two three", 8)
+    'one two…'
+    """
+    line = " ".join(visible(text).split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def score(value: float | None) -> str:
+    """Return a score with three decimals, a dash where there is none.
+
+    >>> score(0.46154), score(None)
+    ('0.462', '–')
+    """
+    return "–" if _missing(value) else _minus(f"{value:.3f}")
+
+
+def signed(value: float | None) -> str:
+    """Return a difference with its sign.
+
+    >>> signed(-0.0307), signed(0.2), signed(0.0)
+    ('−0.031', '+0.200', '0.000')
+    """
+    if _missing(value):
+        return "–"
+    text = f"{value:+.3f}"
+    return text[1:] if float(text) == 0 else _minus(text)
+
+
+def p_value(p: float | None) -> str:
+    """Return a p-value with three digits, never as 0.
+
+    >>> p_value(0.046875), p_value(1.5575e-9), p_value(0.0), p_value(1.0)
+    ('0.0469', '1.56×10⁻⁹', '< 10⁻³⁰⁰', '1')
+    """
+    if p is None or math.isnan(p):
+        return "–"
+    if p < 1e-300:
+        return "< 10⁻³⁰⁰"
+    if p >= 0.0001:
+        return f"{p:.3g}"
+    digits, _, power = f"{p:.2e}".partition("e")
+    return f"{digits}×10{str(int(power)).translate(SUPERSCRIPTS)}"
+
+
+def plain(value: float | None) -> str:
+    """Return a number in as few digits as it needs, six at most.
+
+    >>> plain(51.5), plain(20.0), plain(None)
+    ('51.5', '20', '–')
+    """
+    return "–" if _missing(value) else _minus(f"{value:,.6g}" if abs(value or 0) < 1e6 else f"{value:,.0f}")
+
+
+def dollars(value: float | None) -> str:
+    """Return an amount of money.
+
+    >>> dollars(0.0), dollars(0.00004), dollars(12.3), dollars(None)
+    ('$0', '$0.00004', '$12.30', '–')
+    """
+    if _missing(value) or value is None:
+        return "–"
+    if value == 0 or value >= 0.01:
+        return f"${value:,.2f}" if value else "$0"
+    return "$" + f"{value:.{1 - math.floor(math.log10(value))}f}".rstrip("0")
+
+
+def milliseconds(value: float | None) -> str:
+    """Return a duration given in milliseconds.
+
+    >>> milliseconds(0.5), milliseconds(12.34), milliseconds(1500)
+    ('0.50 ms', '12.3 ms', '1.50 s')
+    """
+    if _missing(value) or value is None:
+        return "–"
+    return f"{value:.3g} ms" if 1 <= value < 1000 else f"{value:.2f} ms" if value < 1 else seconds(value / 1000)
+
+
+def seconds(value: float | None) -> str:
+    """Return a duration given in seconds.
+
+    >>> seconds(0.0514), seconds(75.0), seconds(7300)
+    ('51.4 ms', '1 min 15 s', '2 h 1 min')
+    """
+    if _missing(value) or value is None:
+        return "–"
+    if value < 1:
+        return milliseconds(value * 1000) if value else "0 s"
+    if value < 60:
+        return f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def size(value: float | None) -> str:
+    """Return a number of bytes.
+
+    >>> size(279_552), size(None)
+    ('280 kB', '–')
+    """
+    if _missing(value) or value is None:
+        return "–"
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.3g} {unit}"
+        value /= 1000
+    return f"{value:,.3g} TB"
+
+
+def count(value: float) -> str:
+    """Return a whole number with commas.
+
+    >>> count(18971.0)
+    '18,971'
+    """
+    return f"{value:,.0f}"
+
+
+def markdown(text: str) -> str:
+    """Return a text that GitHub shows as it is, on one line, in a table too.
+
+    >>> markdown("a|b <i>*x*")
+    'a\\\\|b &lt;i&gt;\\\\*x\\\\*'
+    """
+    line = " ".join(visible(text).split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    # A full stop or a dash may begin a list, "@" and "://" a mention or a link: entities begin nothing.
+    line = re.sub(r"^(\d+)\.", r"\1&#46;", line)
+    line = re.sub(r"^-", "&#45;", line).replace("@", "&#64;").replace("://", "&#58;//").replace("www.", "www&#46;")
+    return MARKDOWN.sub(r"\\\1", line.replace("&#", "\ue000")).replace("\ue000", "&#")
+
+
+def latex(text: str) -> str:
+    r"""Return a text for LaTeX.
+
+    >>> latex("50_%")
+    '50\\_\\%'
+    """
+    return "".join(LATEX.get(letter, letter) for letter in visible(text))
+
+
+def cell(text: str) -> str:
+    """Return a text that no spreadsheet runs as a formula.
+
+    >>> cell("=1+1"), cell("plain")
+    ("'=1+1", 'plain')
+    """
+    text = visible(text)
+    return "'" + text if FORMULA.match(text) else text
+
+
+def _missing(value: float | None) -> bool:
+    return value is None or math.isnan(value)
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", MINUS)

@@ -1,0 +1,92 @@
+"""Quality against time, money and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from harness.report import charts, text
+from harness.report.costs import Cost, costs_of, frontier
+from harness.report.figures import Figure, figure
+from harness.report.section import Section
+from harness.report.view import View
+
+Price = Callable[[Cost], float | None]
+
+PRICES: Mapping[str, tuple[str, str, Price]] = {
+    "latency": ("latency", "median latency of a query (ms)", lambda cost: cost.p50),
+    "dollars": ("dollars", "dollars for a million queries", lambda cost: cost.usd_per_million),
+    "bytes": ("vector bytes", "bytes of vectors", lambda cost: cost.vector_bytes),
+}
+
+
+def tradeoffs(view: View) -> Section:
+    """What each retriever costs, the frontiers, and the latency stage by stage."""
+    costs = costs_of(view.results)
+    drawn = [found for key in PRICES if (found := _plot(view, key, costs)) is not None]
+    edges = {key: _on_frontier(view, costs, price) for key, (_, _, price) in PRICES.items()}
+    timed = _stages(view, costs)
+    return Section(
+        "tradeoffs",
+        "Trade-offs",
+        {
+            "costs": [(name, costs[name]) for name in view.ranked],
+            "plots": drawn,
+            "frontiers": [(PRICES[key][0], names) for key, names in edges.items() if names],
+            "stages": timed,
+            "measured_at": max((cost.measured_at for cost in costs.values()), default=""),
+            "rows": view.results.costs.to_dict("records"),
+        },
+        (*drawn, *((timed,) if timed else ())),
+    )
+
+
+def _priced(view: View, costs: Mapping[str, Cost], price: Price) -> dict[str, float]:
+    told = {name: price(costs[name]) for name in view.ranked}
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _on_frontier(view: View, costs: Mapping[str, Cost], price: Price) -> list[str]:
+    """The retrievers that none other beats on both; nothing where all cost the same or fewer than two are priced."""
+    priced = _priced(view, costs, price)
+    if len(set(priced.values())) < 2:
+        return []
+    edge = set(frontier((value, view.whole.means[name]) for name, value in priced.items()))
+    return [name for name, value in priced.items() if (value, view.whole.means[name]) in edge]
+
+
+def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
+    short, axis, price = PRICES[key]
+    priced = _priced(view, costs, price)
+    if len(set(priced.values())) < 2:
+        return None
+    means, name = view.whole.means, view.names[view.primary]
+    summary = view.results.summary
+    intervals = {
+        row["retriever"]: row for row in summary[summary["measure"] == view.primary].to_dict("records")
+    }
+    rows = [
+        {"retriever": r, "price": value, "mean": means[r], "low": intervals[r]["ci_low"],
+         "high": intervals[r]["ci_high"]}
+        for r, value in priced.items()
+    ]  # fmt: skip
+    edge = frontier((value, means[r]) for r, value in priced.items())
+    said = "; ".join(f"{r}: {text.plain(value)}, {text.score(means[r])}" for r, value in priced.items())
+    return figure(
+        f"tradeoff-{key}",
+        f"{name.short} against {short}",
+        f"{axis} and mean {name.short}: {said}. On the frontier: {', '.join(_on_frontier(view, costs, price))}.",
+        charts.trade_off(rows, [{"price": p, "mean": q} for p, q in edge], view.marks, axis, name.short),
+    )
+
+
+def _stages(view: View, costs: Mapping[str, Cost]) -> Figure | None:
+    rows = [
+        {"retriever": name, "stage": stage.stage, "place": i, "p50": stage.p50, "p95": stage.p95, "p99": stage.p99}
+        for name in view.ranked
+        for i, stage in enumerate(costs[name].stages)
+    ]
+    if not rows:
+        return None
+    said = "; ".join(f"{name} {text.milliseconds(costs[name].p50)}" for name in view.ranked)
+    return figure("latency", "Median latency of a query, stage by stage", f"Sums of the medians: {said}.",
+                  charts.stages(rows, view.ranked))  # fmt: skip

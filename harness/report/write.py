@@ -1,0 +1,41 @@
+"""Everything that a report consists of, written into the results folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.records import Results
+from harness.report.decision import decision
+from harness.report.distribution import distribution
+from harness.report.figures import svg
+from harness.report.forensics import forensics
+from harness.report.page import page
+from harness.report.provenance import data, integrity, provenance
+from harness.report.queries import over_queries, per_query
+from harness.report.reading import reading
+from harness.report.section import Section
+from harness.report.tests import tests
+from harness.report.tradeoffs import tradeoffs
+from harness.report.view import View, view_of
+
+SECTIONS: tuple[Callable[[View], Section | None], ...] = (
+    decision, per_query, over_queries, distribution, tests, tradeoffs, forensics, data, integrity, provenance, reading,
+)  # fmt: skip
+"""In the order of the page: the decision, the article's four views, then what they rest on."""
+
+
+def write(results: Results) -> None:
+    """Write report.html, report.md, tables and figures."""
+    view = view_of(results)
+    sections = [section for function in SECTIONS if (section := function(view)) is not None]
+    drawn = {figure.name: svg(figure) for section in sections for figure in section.figures}
+    folder = results.folder
+    for name, image in drawn.items():
+        _write(folder / "figures" / f"{name}.svg", image)
+    _write(folder / "report.html", page(view, sections, drawn))
+
+
+def _write(path: Path, content: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8", newline="\n")
