@@ -25,8 +25,9 @@ class Buckets(tuple[tuple[int, int], ...]):
     __slots__ = ()
 
 
-Rule = Literal["linear", "binary", "reciprocal"] | Buckets
-RULES = ("linear", "binary", "reciprocal")
+Named = Literal["linear", "binary", "reciprocal"]
+Rule = Named | Buckets
+RULES: tuple[Named, ...] = ("linear", "binary", "reciprocal")
 
 
 class Graded(NamedTuple):

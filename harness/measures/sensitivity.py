@@ -1,0 +1,85 @@
+"""Does the winner change under another grade rule or gain?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from harness.measures.grades import RULES, STEEPEST, Named, grade
+from harness.measures.measure import Measure
+from harness.measures.score import Judgments, score
+from harness.measures.table import MEASURES
+
+EQUAL = 1e-10
+"""Means nearer than this share one place."""
+
+
+class Sensitivity(NamedTuple):
+    """The outcome under one grade rule and gain."""
+
+    rule: str
+    measure: Measure
+    """With the gain of this row."""
+    means: dict[str, float]
+    """Retriever -> mean over the queries."""
+    winners: tuple[str, ...]
+    """The retrievers with the highest mean."""
+    changed: bool
+    """Whether they are others than in the first row."""
+
+
+def sensitivity(
+    measure: Measure,
+    rules: Mapping[str, Judgments],
+    rankings: Mapping[str, Mapping[str, Sequence[str]]],
+) -> list[Sensitivity]:
+    """Score every retriever under every grade rule, and under both gains where the measure has a gain.
+
+    The first row is the first rule with the measure's own gain. Exponential gain is left out where it is not
+    allowed: under `reciprocal`, and with a grade above 30.
+
+    Args:
+        measure: whose winner is in question.
+        rules: the name of a rule -> judgments under it, the experiment's own rule first; `by_rule` makes them.
+        rankings: retriever -> query id -> document ids, best first.
+
+    >>> rows = sensitivity(
+    ...     Measure("nDCG", 2),
+    ...     by_rule({"q": ["a", "b", "c", "d"]}),
+    ...     {"x": {"q": ["a", "z"]}, "y": {"q": ["b", "c"]}},
+    ... )
+    >>> [(row.rule, str(row.measure), row.winners) for row in rows[:2]]
+    [('linear', 'nDCG@2', ('y',)), ('linear', "nDCG(dcg='exp-log2')@2", ('x',))]
+    """
+    rows: list[Sensitivity] = []
+    for rule, judgments in rules.items():
+        largest = max((g for judged in judgments.values() for g in judged.values()), default=0)
+        for variant in _variants(measure):
+            if variant.get("dcg") == "exp-log2" and (rule == "reciprocal" or largest > STEEPEST):
+                continue
+            means = {name: score([variant], judgments, run).means()[variant] for name, run in rankings.items()}
+            top = max(means.values(), default=0.0)
+            winners = tuple(name for name, mean in means.items() if top - mean <= EQUAL)
+            rows.append(Sensitivity(rule, variant, means, winners, bool(rows) and winners != rows[0].winners))
+    return rows
+
+
+def by_rule(lists: Mapping[str, Sequence[str]], first: Named = "linear") -> dict[str, dict[str, dict[str, int]]]:
+    """Grade the ordered lists of all queries under `first` and the other rules.
+
+    >>> by_rule({"q": ["a", "b"]}, first="binary")["binary"]
+    {'q': {'a': 1, 'b': 1}}
+    """
+    ordered = sorted(RULES, key=lambda rule: rule != first)
+    return {rule: {q: grade(documents, rule).grades for q, documents in lists.items()} for rule in ordered}
+
+
+def _variants(measure: Measure) -> list[Measure]:
+    """The measure with its own gain, then with the other one."""
+    if "dcg" not in MEASURES[measure.name].options or measure.get("groups"):
+        return [measure]
+    params = dict(measure.params)
+    if params.pop("dcg", None) is None:
+        params["dcg"] = "exp-log2"
+    return [measure, replace(measure, params=tuple(sorted(params.items())))]
