@@ -2,62 +2,87 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer.exceptions import TyperException
 
-from retrievers.errors import BackendError, HarnessError
+from harness import terminal
+from retrievers.errors import BackendError, HarnessError, InputError, NotShown, Problem, did_you_mean
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from rich.console import Console
+    from rich.console import Console, RenderableType
+
+    from harness.records import Results
 
 app = typer.Typer(
     help="Which retriever should I use on my own documents, and is the difference real?",
-    no_args_is_help=True,
+    epilog="Start with: harness init FOLDER, or harness run experiments/quickstart.toml",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+caches = typer.Typer(help="What was embedded once and is never embedded again.", rich_markup_mode=None)
+app.add_typer(caches, name="cache")
+
+
+def _names(incomplete: str) -> list[str]:
+    """Measures, for the shell's completion."""
+    from harness.measures.table import MEASURES
+
+    return [name for name in MEASURES if name.lower().startswith(incomplete.lower())]
+
+
 ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (TOML).")]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
+Qrels = Annotated[Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or a results folder alone.")]
+Runs = Annotated[list[Path] | None, typer.Argument(metavar="[RUN]...", help="TREC runs, plain or gzip.")]
+MEASURE = typer.Option("--measure", "-m", help="A measure; may be given again.", autocompletion=_names)
+Measures = Annotated[list[str] | None, MEASURE]
+Grades = Annotated[str | None, typer.Option(help="Another grade rule for a results folder: linear, binary, …")]
+Queries = Annotated[Path | None, typer.Option(help="Only these queries: a file with one id a line.")]
+BARREN = typer.Option("--skip-no-relevant", help="Leave out queries without a relevant document; else they score 0.")
+NoRelevant = Annotated[bool, BARREN]
+INTERSECTION = typer.Option("--intersection", help="Leave out queries that a run lacks; else they score 0.")
+DOUBLE = typer.Option("--double", help="Tell scores apart as trec_eval 10.0, in 64 bits; else as 9.0.8, in 32.")
+ONLY = typer.Option(help="Run this retriever, take the others' rankings; may be given again.")
+Fresh = Annotated[bool, typer.Option("--fresh", help="Embed anew what the cache holds.")]
+MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Dollars that may be spent.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no tables.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
+
+
+class Interrupted(Exception):
+    """Ctrl-C, with what is kept and how to go on."""
 
 
 @app.command()
 def run(
     experiment: ExperimentFile,
     results: Annotated[Path, typer.Option(help="Where results go: RESULTS/<name>/.")] = Path("results"),
-    only: Annotated[list[str] | None, typer.Option(help="Run this retriever, take the others' rankings.")] = None,
-    fresh: Annotated[bool, typer.Option(help="Embed anew what the cache holds.")] = False,
-    max_cost: Annotated[float | None, typer.Option(min=0, help="Dollars that may be spent.")] = None,
+    only: Annotated[list[str] | None, ONLY] = None,
+    fresh: Fresh = False,
+    max_cost: MaxCost = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Run an experiment: index, replay, score, compare, report."""
-    from harness import run as runs
-    from harness import terminal
+    from harness import pipeline
+    from harness.progress import Progress
 
-    with terminal.Progress(_stderr(), quiet=quiet or as_json) as progress:
-        options = runs.Options(results, tuple(only or ()), fresh, max_cost, progress.watch)
-        found = runs.run(experiment, options)
-    if as_json:
-        _print_json(scores=found.scores, summary=found.summary, comparisons=found.comparisons)
-    elif not quiet:
-        resolved = found.manifest["resolved"]
-        out = _stdout()
-        out.print(terminal.leaderboard(found.summary, resolved["measures"], resolved["primary"]))
-        out.print(terminal.comparisons(found.comparisons, resolved["primary"]))
-        for warning in found.manifest["warnings"]:
-            _stderr().print(f"warning: {warning}", style="yellow", highlight=False, markup=False)
+    try:
+        with Progress(_console(stderr=True), quiet=quiet) as progress:
+            options = pipeline.Options(results, tuple(only or ()), fresh, max_cost, progress.watch)
+            found = pipeline.run(experiment, options)
+    except KeyboardInterrupt:
+        raise Interrupted(_kept(experiment, results)) from None
+    _print_results(found, quiet=quiet, as_json=as_json)
     failed = {name: told["error"] for name, told in found.manifest["retrievers"].items() if told["error"]}
-    if not as_json:
-        typer.echo(f"report: {found.folder / 'report.html'}")
     if failed:
         raise BackendError("\n".join(f"{name}: {error}" for name, error in failed.items()))
 
@@ -70,68 +95,286 @@ def check(
     """Tell all that is wrong, and what will be counted, before anything is embedded."""
     from harness.check import check as look
 
-    report = look(target)
+    try:
+        report = look(target)
+    except InputError as error:
+        if not as_json:
+            raise
+        problems = error.problems or (Problem(str(target), str(error)),)
+        _print_json(problems=[problem._asdict() for problem in problems])
+        raise typer.Exit(error.exit_code) from None
     if as_json:
-        typer.echo(json.dumps(report.as_json(), ensure_ascii=False))
-        return
-    for line in report.lines():
-        typer.echo(line)
+        _print_json(problems=[], **report.as_json())
+    else:
+        _say(*report.lines())
 
 
 @app.command()
-def report(results: Folder) -> None:
-    """Write the report of a results folder anew."""
+def score(
+    qrels: Qrels,
+    runs: Runs = None,
+    measure: Measures = None,
+    by_query: Annotated[bool, typer.Option("--by-query", "-q", help="Print every query's score.")] = False,
+    grades: Grades = None,
+    queries: Queries = None,
+    skip_no_relevant: NoRelevant = False,
+    intersection: Annotated[bool, INTERSECTION] = False,
+    double: Annotated[bool, DOUBLE] = False,
+    form: Annotated[Literal["table", "csv"], typer.Option("--format", help="How rows are printed.")] = "table",
+    as_json: Json = False,
+) -> None:
+    """Score rankings: anyone's TREC files, or a results folder by other measures. Nothing is embedded."""
+    from harness import rejudge
+    from harness.rescore import Conventions
+
+    only = rejudge.read_ids(queries) if queries else None
+    conventions = Conventions(skip_no_relevant, intersection, only, "double" if double else "single")
+    found = rejudge.rescored(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
+    _warn(*(f"{one.name}: {note}" for one in found for note in one.notes))
+    summary = list(rejudge.summary_rows(found))
+    rows = [asdict(row) for one in found for row in one.rows()] if by_query else []
+    if as_json:
+        _print_json(**({"scores": rows} if by_query else {}), summary=summary)
+    elif form == "csv":
+        _print_csv(rows if by_query else summary)
+    elif by_query:
+        for one in found:
+            _show(terminal.by_query, [row for row in rows if row["retriever"] == one.name], one.name)
+    else:
+        _show(terminal.scoreboard, summary)
+
+
+@app.command()
+def compare(
+    qrels: Qrels,
+    runs: Runs = None,
+    measure: Measures = None,
+    baseline: Annotated[str | None, typer.Option(help="Compare each other run with this one; else all pairs.")] = None,
+    margin: Annotated[float | None, typer.Option(help="A difference of means that does not matter.")] = None,
+    test: Annotated[str, typer.Option(help="What decides: wilcoxon, randomization, t, sign.")] = "wilcoxon",
+    correction: Annotated[str, typer.Option(help="holm, hommel, bonferroni, bh, tukey.")] = "holm",
+    grades: Grades = None,
+    queries: Queries = None,
+    skip_no_relevant: NoRelevant = False,
+    as_json: Json = False,
+) -> None:
+    """Compare runs query by query: differences, exact tests, a verdict. The first measure decides."""
+    from harness import rejudge
+    from harness.rescore import Conventions
+    from harness.stats import Settings
+
+    settings = Settings(test=test, correction=correction, margin=margin)  # type: ignore[arg-type]  # it checks them
+    conventions = Conventions(skip_no_relevant, queries=rejudge.read_ids(queries) if queries else None)
+    found = rejudge.rescored(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
+    if len(found) < 2:
+        raise InputError(Problem(str(qrels), "there is only one run", "give two or more"))
+    _warn(*(f"{one.name}: {note}" for one in found for note in one.notes))
+    compared = rejudge.compare_runs(found, baseline=baseline, settings=settings)
+    rows = [asdict(row) for row in compared.rows]
+    summary = list(rejudge.summary_rows(found))
+    if as_json:
+        _print_json(summary=summary, comparisons=rows)
+    else:
+        _show(terminal.verdict, summary, rows, compared.whole, settings)
+
+
+@app.command()
+def report(results: Folder, quiet: Quiet = False, as_json: Json = False) -> None:
+    """Write the report of a results folder anew, and show what it says."""
     from harness import records
     from harness.report import write_report
 
     found = records.read(results)
     write_report(found)
-    typer.echo(f"report: {found.folder / 'report.html'}")
+    _print_results(found, quiet=quiet, as_json=as_json)
 
 
-def main() -> None:
+@app.command()
+def gate(
+    results: Folder,
+    baseline: Annotated[str, typer.Option(help="The retriever in use.")],
+    challenger: Annotated[str, typer.Option(help="The retriever that would replace it.")],
+    margin: Annotated[float, typer.Option(help="The loss of the primary measure's mean that is still acceptable.")],
+    as_json: Json = False,
+) -> None:
+    """Exit with 0 where a challenger is shown not to be worse by the margin, with 1 where it is not."""
+    from harness import records, rejudge, stats
+
+    found = records.read(results)
+    new, old = rejudge.primary_scores(found, [challenger, baseline])
+    statistics, seed = (found.manifest["resolved"][key] for key in ("statistics", "seed"))
+    verdict = stats.gate(new, old, margin=margin, alpha=statistics["alpha"], seed=seed)
+    if as_json:
+        _print_json(**asdict(verdict))
+    if not verdict.passed:
+        raise NotShown(f"gate failed: {verdict.reason}")
+    if not as_json:
+        _say(f"gate passed: {verdict.reason}")
+
+
+@app.command()
+def reproduce(
+    results: Folder, fresh: Fresh = False, max_cost: MaxCost = None, quiet: Quiet = False, as_json: Json = False
+) -> None:
+    """Run the experiment of a results folder again: exit with 0 where the same comes out, with 1 where not."""
+    from harness.pipeline import Options
+    from harness.progress import Progress
+    from harness.reproduce import reproduce as again
+
+    with Progress(_console(stderr=True), quiet=quiet) as progress:
+        found = again(results, Options(fresh=fresh, max_cost=max_cost, watch=progress.watch))
+    if as_json:
+        _print_json(**found._asdict())
+    elif not quiet:
+        _say(found.sentence())
+
+
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Documents and labelled queries.")],
+    output: Annotated[Path | None, typer.Option(help="The file to write; else experiments/<folder>.toml.")] = None,
+) -> None:
+    """Look at a folder of documents and labels, and write an experiment that runs."""
+    from harness.init import write_experiment
+
+    found = write_experiment(folder, output)
+    _say(*found.lines())
+
+
+@caches.command()
+def info(as_json: Json = False) -> None:
+    """Tell what the cache holds, by model."""
+    from retrievers.cache import Cache, default_path
+
+    with Cache(default_path()) as cache:
+        held = cache.info()
+    if as_json:
+        models = [{"fingerprint": one.fingerprint, "rows": one.rows, "bytes": one.bytes} for one in held]
+        _print_json(path=str(cache.path), models=models)
+    else:
+        _say(f"{cache.path}: {sum(one.rows for one in held):,} rows")
+        _say(*(f"{one.rows:>10,} rows {one.bytes / 1e6:>9,.1f} MB  {one.fingerprint}" for one in held))
+
+
+@caches.command()
+def verify(as_json: Json = False) -> None:
+    """Compute every row's checksum again: exit with 1 where rows are damaged."""
+    from retrievers.cache import Cache, default_path
+
+    with Cache(default_path()) as cache:
+        held = cache.info(check=True)
+    rows, damaged = sum(one.rows for one in held), sum(one.damaged for one in held)
+    if as_json:
+        _print_json(path=str(cache.path), rows=rows, damaged=damaged)
+    if damaged:
+        raise NotShown(f"{cache.path}: {damaged:,} of {rows:,} rows are damaged; runs that need them embed them anew")
+    if not as_json:
+        _say(f"{cache.path}: {rows:,} rows, none is damaged")
+
+
+@caches.command()
+def clear(
+    fingerprint: Annotated[str | None, typer.Argument(help="One model, as `harness cache info` names it.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every model.")] = False,
+) -> None:
+    """Remove one model's rows, or all: they will be embedded, and paid for, again."""
+    from retrievers.cache import Cache, default_path
+
+    if (fingerprint is None) != everything:
+        raise InputError(Problem("FINGERPRINT", "is missing", "`harness cache info` lists them; or --all"))
+    with Cache(default_path()) as cache:
+        known = [one.fingerprint for one in cache.info()]
+        if fingerprint is not None and fingerprint not in known:
+            raise InputError(Problem(fingerprint, "is not in the cache", did_you_mean(fingerprint, known)))
+        _say(f"{cache.path}: {cache.clear(fingerprint):,} rows removed")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; a user's mistake ends in one message and an exit code, never in a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    with _told():
-        app()
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """Turn the error family into a message and an exit code."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        yield
+        # Typer tells of an interrupt by its exit code alone.
+        code = app(words or ["--help"], prog_name="harness", standalone_mode=False)
+        if code == 130:
+            raise Interrupted("stopped")
     except HarnessError as error:
-        typer.echo(f"error: {error}", err=True)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        typer.echo("stopped: what was embedded is cached; the same command goes on from there", err=True)
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+        _warn(terminal.message(error))
+        code = error.exit_code
+    except TyperException as error:
+        _warn(terminal.usage(error))
+        code = InputError.exit_code
+    except SystemExit as gone:
+        # Typer and rich exit with 1 where the reader of a pipe went away: that is no failed gate.
+        code = 0 if gone.code == 1 else gone.code
+    except (Interrupted, KeyboardInterrupt) as stop:
+        _warn(str(stop) or "stopped")
+        code = 130
+    sys.exit(code or 0)
 
 
-def _print_json(**tables: pd.DataFrame) -> None:
-    """One object with a list of rows for each table, undefined values as null."""
-    rows: dict[str, list[dict[str, Any]]] = {
-        name: json.loads(table.to_json(orient="records", double_precision=15)) for name, table in tables.items()
-    }
-    typer.echo(json.dumps(rows, ensure_ascii=False))
+def _kept(experiment: Path, results: Path) -> str:
+    """What a stopped run leaves behind, and how to go on."""
+    from harness.experiment import load
+    from harness.pipeline import unfinished
+
+    said = "stopped: what was embedded is cached, the same command goes on from there"
+    try:
+        aside = unfinished(results / load(experiment).experiment.name)
+    except InputError:
+        return said
+    if not any(aside.glob("runs/*.trec")):
+        return said
+    finished = f"harness score {aside / 'qrels.trec'} {aside / 'runs' / '*.trec'}"
+    return f"{said}; finished rankings lie in {aside} ({finished})"
 
 
-def _stdout() -> Console:
+def _warn(*lines: str) -> None:
+    for line in lines:
+        typer.echo(line, err=True)
+
+
+def _print_results(found: Results, *, quiet: bool, as_json: bool) -> None:
+    """The leaderboard, the comparisons, the verdict in words, what to be wary of, and where the report is."""
+    if as_json:
+        tables = ("scores", "summary", "comparisons")
+        _print_json(**{name: terminal.rows_of(getattr(found, name)) for name in tables})
+    elif not quiet:
+        _show(terminal.results, found)
+        _warn(*(f"warning: {warning}" for warning in found.manifest["warnings"]))
+        _say("", f"report: {found.folder / 'report.html'}")
+
+
+def _print_json(**said: Any) -> None:
+    """One object, numbers in full precision."""
+    typer.echo(json.dumps(said, ensure_ascii=False))
+
+
+def _print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows as in the CSV files of a results folder."""
+    writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def _say(*lines: str) -> None:
+    for line in lines:
+        typer.echo(line)
+
+
+def _show(build: Callable[..., Iterable[RenderableType]], *args: object) -> None:
+    """Print what fits the terminal."""
+    console = _console()
+    for part in build(*args, width=console.width):
+        console.print(part)
+
+
+def _console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
-    return Console()
-
-
-def _stderr() -> Console:
-    from rich.console import Console
-
-    return Console(stderr=True)
+    return Console(stderr=stderr)
 
 
 if __name__ == "__main__":

@@ -1,141 +1,313 @@
-"""What the command line shows: tables that fit 80 columns, and progress. It builds; cli.py prints."""
+"""What the command line shows: tables that fit the terminal, and the verdict in words. It builds; cli.py prints."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+import os.path
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from retrievers.meter import Meter
+from retrievers.errors import HarnessError, InputError, NotShown
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Console
+    from rich.console import RenderableType
     from rich.table import Table
+    from rich.text import Text
+    from typer.exceptions import TyperException
 
-REFRESH = 0.1
-"""Seconds between two redraws of the progress."""
+    from harness.records import Results
+    from harness.stats import Settings, Whole
+
+Row = Mapping[str, Any]
+"""A row of summary.csv or comparisons.csv."""
+
+GAP = 2
+"""Cells between two columns."""
+NARROWEST = 6
+"""Cells of a name that are left in the narrowest terminal."""
+MOST = 20
+"""Comparisons shown; the rest is in the report."""
 
 
-def probability(p: float | None) -> str:
-    """A p-value for people: three significant digits, never 0.
+class Column(NamedTuple):
+    """One column of a table."""
 
-    >>> probability(0.0625), probability(1.5575e-9), probability(0.0), probability(None)
-    ('0.0625', '1.56e-09', '< 1e-300', '')
+    head: str
+    cells: Sequence[str]
+    left: bool = False
+    """Words stand at the left, numbers at the right."""
+    bold: frozenset[int] = frozenset()
+    """Rows that stand out."""
+    rank: int = 0
+    """Where the room is short, the highest rank is left out first; 0 stays."""
+    name: bool = False
+    """Where the room is short, the middle of the cells is left out."""
+
+    @property
+    def width(self) -> int:
+        """Cells that the widest line takes; Chinese, Japanese and Korean letters take two."""
+        return max(map(_cells, [*self.head.split("\n"), *self.cells]), default=0)
+
+
+def message(error: HarnessError) -> str:
+    """What is wrong; where it is more than one thing, a line each under a head that counts them."""
+    problems = error.problems if isinstance(error, InputError) else ()
+    if isinstance(error, NotShown):
+        return str(error)
+    if len(problems) < 2:
+        return f"error: {error}"
+    return "\n".join([f"error: {len(problems)} problems", *(f"  {problem}" for problem in problems)])
+
+
+def usage(error: TyperException) -> str:
+    """A misspelt command line: what is wrong, and where help is."""
+    said = error.format_message()
+    known = getattr(error, "possibilities", None) or ()
+    if known:
+        near = get_close_matches(getattr(error, "option_name", ""), known, n=1) or sorted(known)[:1]
+        said = f"{said.partition(' (')[0]} (did you mean {near[0]!r}?)"
+    context = getattr(error, "ctx", None)
+    return f"error: {said.rstrip('.')}; see {context.command_path if context else 'harness'} --help"
+
+
+def results(found: Results, *, width: int) -> Iterator[RenderableType]:
+    """All that a run has to say: means, comparisons, the verdict in words."""
+    from harness.report.view import view_of
+
+    view = view_of(found)
+    yield from verdict(rows_of(found.summary), rows_of(found.comparisons), view.whole, view.settings, width=width)
+
+
+def verdict(
+    summary: Sequence[Row], rows: Sequence[Row], whole: Whole, settings: Settings, *, width: int
+) -> Iterator[RenderableType]:
+    """Means, comparisons, and what they came to in words.
+
+    Args:
+        summary: rows of summary.csv.
+        rows: rows of comparisons.csv.
+        whole: the three sets, on the primary measure.
+        settings: those of the comparisons.
+        width: cells of the terminal.
     """
-    if p is None or p != p:
-        return ""
-    return "< 1e-300" if p < 1e-300 else f"{p:.3g}"
+    from harness.stats import whole_sentences
+
+    yield from leaderboard(summary, whole.measure, width=width, level=settings.level)
+    yield ""
+    if rows:
+        yield from comparisons(rows, whole.measure, width=width, level=settings.level)
+        yield ""
+    yield from (_text(sentence) for sentence in whole_sentences(whole, settings))
 
 
-def leaderboard(summary: pd.DataFrame, measures: Sequence[str], primary: str) -> Table:
-    """Means by retriever, best first by the primary measure, which has its interval."""
-    means = summary.pivot(index="retriever", columns="measure", values="mean")
-    table = _table("", "retriever", *(m for m in (primary, *measures) if m == primary), "95 % interval")
-    others = [measure for measure in measures if measure != primary]
-    for measure in others:
-        table.add_column(measure, justify="right", overflow="fold")
-    rows = summary[summary["measure"] == primary].set_index("retriever")
-    for retriever in means.sort_values(primary, ascending=False).index:
-        row = rows.loc[retriever]
-        interval = f"{row['ci_low']:.3f} … {row['ci_high']:.3f}"
-        table.add_row(str(retriever), f"{row['mean']:.4f}", interval,
-                      *(f"{means.loc[retriever, measure]:.3f}" for measure in others))  # fmt: skip
-    return table
+def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table, undefined values as None."""
+    return [
+        {str(name): None if value != value else value for name, value in row.items()}
+        for row in table.to_dict("records")
+    ]
 
 
-def comparisons(rows: pd.DataFrame, measure: str) -> Table:
-    """The tests of one measure."""
-    table = _table(f"{measure}: every pair", "a", "b", "a - b", "wins/ties/losses", "p", "adjusted", "verdict")
-    for _, row in rows[rows["measure"] == measure].iterrows():
-        table.add_row(
-            row["a"], row["b"], f"{row['mean_difference']:+.4f}", f"{row['wins']}/{row['ties']}/{row['losses']}",
-            probability(row["p_value"]), probability(row["p_adjusted"]), row["verdict"],
-        )  # fmt: skip
-    return table
+def leaderboard(summary: Sequence[Row], primary: str, *, width: int, level: float = 0.95) -> Iterator[RenderableType]:
+    """Means by retriever, best first by the primary measure, which has its interval.
+
+    Args:
+        summary: rows of summary.csv; the measures are shown in their order, as many as fit.
+        primary: the measure that decides.
+        width: cells of the terminal.
+        level: confidence of the intervals.
+    """
+    from harness.stats.words import join
+
+    told = {(row["retriever"], row["measure"]): row for row in summary}
+    order = sorted(dict.fromkeys(row["retriever"] for row in summary), key=lambda name: -told[name, primary]["mean"])
+    others = [measure for measure in dict.fromkeys(row["measure"] for row in summary) if measure != primary]
+
+    def means(measure: str, digits: int, rank: int) -> Column:
+        values = [told[name, measure]["mean"] for name in order]
+        best = frozenset(i for i, value in enumerate(values) if value == max(values) and len(values) > 1)
+        return Column(_head(measure), [f"{value:.{digits}f}" for value in values], bold=best, rank=rank)
+
+    intervals = _intervals([told[name, primary] for name in order], "{:.3f}", level, rank=1)
+    measured = {measure: means(measure, 3, rank) for rank, measure in enumerate(others, 2)}
+    columns = [Column("", order, left=True, name=True), means(primary, 4, 0), intervals, *measured.values()]
+    kept = _fitting(columns, width)
+    n = told[order[0], primary]["count"]
+    yield _text(f"{primary} over {n:,} {'query' if n == 1 else 'queries'}", "bold")
+    yield _table(kept)
+    if missing := [measure for measure, column in measured.items() if column not in kept]:
+        yield _text(f"No room here for {join(missing)}.", "dim")
 
 
-def rows_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """Any rows: numbers to the right, four decimals."""
-    table = _table("", *columns)
-    for row in rows:
-        table.add_row(*(f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row))
-    return table
+def comparisons(rows: Sequence[Row], measure: str, *, width: int, level: float = 0.95) -> Iterator[RenderableType]:
+    """The tests of one measure's family: the difference and its interval before p.
+
+    Args:
+        rows: rows of comparisons.csv.
+        measure: whose family is shown.
+        width: cells of the terminal.
+        level: confidence of the intervals.
+    """
+    from harness.stats import format_p
+
+    family = [row for row in rows if row["measure"] == measure]
+    if not family:
+        return
+    shown = family[:MOST]
+    baselines = {row["b"] for row in family}
+    names = [Column("a", [row["a"] for row in shown], left=True, name=True)]
+    if len(baselines) > 1 or len(family) == 1:
+        names.append(Column("b", [row["b"] for row in shown], left=True, name=True))
+    columns = [
+        *names,
+        Column("a - b", [f"{row['mean_difference']:+.4f}" for row in shown]),
+        _intervals(shown, "{:+.3f}", level, rank=2),
+        Column("wins/ties/\nlosses", [f"{row['wins']}/{row['ties']}/{row['losses']}" for row in shown], rank=3),
+        Column("adjusted\np", [format_p(row["p_adjusted"]) for row in shown], rank=1),
+    ]
+    words = [row["verdict"] for row in shown]
+    bold = frozenset(i for i, word in enumerate(words) if word.startswith(("better", "worse")))
+    whole = [*columns, Column("verdict", words, left=True, bold=bold)]
+    short = [*columns, Column("verdict", [word.partition(":")[0] for word in words], left=True, bold=bold)]
+    kept = _fitting(whole, width)
+    yield _text(f"{measure}: a and b" if len(names) > 1 else f"{measure}: a against b = {family[0]['b']}", "bold")
+    yield _table(kept if len(kept) == len(whole) else _fitting(short, width))
+    if len(family) > len(shown):
+        yield _text(f"No room here for {len(family) - len(shown)} more comparisons.", "dim")
 
 
-class Progress:
-    """Bars while retrievers work: on a terminal redrawn in place, elsewhere one line per finished stage."""
+def scoreboard(summary: Sequence[Row], *, width: int) -> Iterator[RenderableType]:
+    """Means, a line a measure and a column a run; what has no room beside stands beneath.
 
-    def __init__(self, console: Console, *, quiet: bool = False) -> None:
-        from rich import progress
-
-        self._console, self._quiet = console, quiet
-        self._bars = progress.Progress(
-            progress.TextColumn("{task.description}"),
-            progress.BarColumn(bar_width=20),
-            progress.MofNCompleteColumn(),
-            progress.TextColumn("{task.fields[told]}"),
-            progress.TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=quiet or not console.is_terminal,
-        )
-        self._tasks: dict[tuple[str, str], Any] = {}
-        self._open: dict[str, str] = {}
-        self._drawn = 0.0
-
-    def __enter__(self) -> Self:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self._bars.stop()
-
-    def watch(self, name: str, meter: Meter) -> None:
-        """Redraw after something was counted."""
-        stage = meter.current
-        before = self._open.get(name, "")
-        if stage != before:
-            self._open[name] = stage
-            if before:
-                self._finished(name, before, meter)
-        elif time.monotonic() - self._drawn < REFRESH:
-            return
-        self._drawn = time.monotonic()
-        if stage and not self._bars.disable:
-            self._draw(name, stage, meter)
-
-    def _draw(self, name: str, stage: str, meter: Meter) -> None:
-        counts = meter.counts(stage)
-        task = self._tasks.get((name, stage))
-        if task is None:
-            task = self._bars.add_task(f"{name}: {stage}", total=meter.expected(stage), told="")
-            self._tasks[name, stage] = task
-        self._bars.update(task, completed=counts.get("texts", 0), total=meter.expected(stage), told=_told(counts))
-
-    def _finished(self, name: str, stage: str, meter: Meter) -> None:
-        task = self._tasks.pop((name, stage), None)
-        if task is not None:
-            self._bars.remove_task(task)
-        if not self._quiet:
-            totals = meter.stages()[stage]
-            told = f"{int(totals.counts.get('texts', 0))} texts, {totals.seconds:.1f} s {_told(totals.counts)}"
-            self._console.print(f"{name}: {stage}: {told.strip()}", highlight=False, markup=False, style="dim")
+    Args:
+        summary: rows with retriever, measure and mean.
+        width: cells of the terminal.
+    """
+    told = {(row["retriever"], row["measure"]): row["mean"] for row in summary}
+    measures = Column("", list(dict.fromkeys(row["measure"] for row in summary)), left=True)
+    room = max(NARROWEST, width - measures.width - GAP)
+    names = list(dict.fromkeys(row["retriever"] for row in summary))
+    yield from _beside(measures, [
+        Column(short, [f"{told[name, measure]:.4f}" for measure in measures.cells])
+        for name, short in zip(names, shortened(names, room), strict=True)
+    ], width)  # fmt: skip
 
 
-def _told(counts: dict[str, float]) -> str:
-    cached = f"({int(counts['cached'])} cached)" if counts.get("cached") else ""
-    spent = f"${counts['usd']:.4f}" if counts.get("usd") else ""
-    return " ".join(filter(None, (cached, spent)))
+def by_query(scores: Sequence[Row], run: str, *, width: int) -> Iterator[RenderableType]:
+    """The scores of one run, a line a query and a column a measure; what has no room beside stands beneath.
+
+    Args:
+        scores: rows with query_id, measure and value.
+        run: its name.
+        width: cells of the terminal.
+    """
+    told = {(row["query_id"], row["measure"]): row["value"] for row in scores}
+    ids = list(dict.fromkeys(row["query_id"] for row in scores))
+    queries = Column("query", shortened(ids, max(NARROWEST, width // 2)), left=True)
+    yield _text(run, "bold")
+    yield from _beside(queries, [
+        Column(_head(measure), [f"{told[query, measure]:.4f}" for query in ids])
+        for measure in dict.fromkeys(row["measure"] for row in scores)
+    ], width)  # fmt: skip
 
 
-def _table(title: str, *columns: str) -> Table:
+def shortened(names: Sequence[str], width: int) -> list[str]:
+    """Return names of at most `width` cells; the middle goes, or what else leaves them different.
+
+    >>> shortened(["titan-v1", "text-embedding-3-small-reranked", "text-embedding-3-large-reranked"], 16)
+    ['titan-v1', '…-small-reranked', '…-large-reranked']
+    """
+    for tail in (width // 2, width - 1, 0):
+        short = [_cropped(name, width, tail) for name in names]
+        if len(set(short)) == len(set(names)):
+            return short
+    start = len(os.path.commonprefix([name for name in names if _cells(name) > width]))  # noqa: RUF071 - letters
+    return [name if _cells(name) <= width else _cropped("…" + name[start:], width, 0) for name in names]
+
+
+def _cropped(name: str, width: int, tail: int) -> str:
+    from rich.cells import set_cell_size
+
+    if _cells(name) <= width:
+        return name
+    end = name[len(name) - tail :]
+    while _cells(end) > tail:
+        end = end[1:]
+    return set_cell_size(name, width - 1 - _cells(end)).rstrip() + "…" + end
+
+
+def _cells(text: str) -> int:
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _head(measure: str) -> str:
+    r"""A measure's name in short lines: broken before the cutoff, and in parameters.
+
+    >>> _head("nDCG(dcg='exp-log2')@10").split("\n")
+    ['nDCG(', 'dcg=', "'exp-log2')", '@10']
+    """
+    return "\n".join(re.split(r"(?=@)|(?<=[(=,])\s*", measure))
+
+
+def _intervals(rows: Iterable[Row], form: str, level: float, *, rank: int) -> Column:
+    cells = [f"{form.format(row['ci_low'])} … {form.format(row['ci_high'])}" for row in rows]
+    return Column(f"{100 * level:.3g} %\ninterval", cells, rank=rank)
+
+
+def _fitting(columns: Sequence[Column], width: int) -> list[Column]:
+    """The columns for which there is room: names get at least half of it, and the highest ranks go first."""
+    kept = list(columns)
+    names = [column for column in columns if column.name]
+    longest = max((column.width for column in names), default=0)
+    limit = min(longest, max(NARROWEST, width // 2 // max(1, len(names))))
+
+    def room() -> int:
+        taken = sum(min(column.width, limit) if column.name else column.width for column in kept)
+        return width - taken - GAP * (len(kept) - 1)
+
+    while room() < 0 and (ranked := [column for column in kept if column.rank]):
+        kept.remove(max(ranked, key=lambda column: column.rank))
+    while room() < 0 and limit > NARROWEST:
+        limit -= 1
+    while room() >= len(names) and limit < longest:
+        limit += 1
+    cells = list(dict.fromkeys(cell for column in names for cell in column.cells))
+    short = dict(zip(cells, shortened(cells, limit), strict=True))
+    return [c._replace(cells=[short[cell] for cell in c.cells]) if c.name else c for c in kept]
+
+
+def _beside(first: Column, others: Sequence[Column], width: int) -> Iterator[Table]:
+    """Tables that begin with the same column, each with as many of the others as there is room for."""
+    row = [first]
+    for column in others:
+        if len(row) > 1 and sum(c.width + GAP for c in row) + column.width > width:
+            yield _table(row)
+            row = [first]
+        row.append(column)
+    yield _table(row)
+
+
+def _text(text: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(text, style)
+
+
+def _table(columns: Sequence[Column]) -> Table:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
-    for number, column in enumerate(columns):
-        named = column in {"retriever", "a", "b", "verdict", "measure", "query_id", "where", "what", "run"}
-        table.add_column(column, justify="left" if named or not number else "right", overflow="fold")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, GAP - 1, 0, 0), pad_edge=False)
+    for column in columns:
+        side: Literal["left", "right"] = "left" if column.left else "right"
+        table.add_column(
+            Text(column.head), justify=side, overflow="fold", vertical="bottom", header_style="not bold dim"
+        )
+    for number in range(len(columns[0].cells)):
+        table.add_row(*(Text(column.cells[number], "bold" if number in column.bold else "") for column in columns))
     return table

@@ -1,0 +1,154 @@
+"""Progress while retrievers work: bars on a terminal; elsewhere a line a finished stage, and one now and then."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from retrievers.meter import Meter
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+REFRESH = 0.1
+"""Seconds between two redraws of the bars."""
+SILENCE = 30.0
+"""Seconds without a line after which a log is told how far a stage is."""
+FED_BY = {"index": "embed-documents"}
+"""Stages that take turns with another, window by window: neither is finished before both are."""
+
+Key = tuple[str, str]
+"""Retriever and stage."""
+
+
+class Reading(NamedTuple):
+    """How far a stage is."""
+
+    texts: int
+    expected: int | None
+    cached: int
+    seconds: float
+    spent: float
+    """Dollars of the whole run so far."""
+
+    def share(self) -> str:
+        """Texts done, of those expected."""
+        return f"{self.texts:,}" + (f" of {self.expected:,}" if self.expected else "")
+
+    def details(self, *, ahead: bool) -> list[str]:
+        """Rate, remaining time where it is asked for, cached share, dollars.
+
+        >>> Reading(500, 1000, 100, 40.0, 0.0123).details(ahead=True)
+        ['10/s', '0:50 left', '20 % cached', '$0.0123']
+        """
+        made = self.texts - self.cached
+        rate = made / self.seconds if self.seconds > 0 else 0.0
+        told = []
+        if made and rate:
+            told.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
+            if ahead and self.expected and self.expected > self.texts:
+                told.append(f"{_clock((self.expected - self.texts) / rate)} left")
+        if self.cached:
+            told.append("all cached" if not made else f"{100 * self.cached / self.texts:.0f} % cached")
+        if self.spent:
+            told.append(f"${self.spent:.4f}" if self.spent < 1 else f"${self.spent:,.2f}")
+        return told
+
+
+class Progress:
+    """Watches meters and shows what they say; safe for the threads that count."""
+
+    def __init__(self, console: Console, *, quiet: bool = False) -> None:
+        from rich import progress
+        from rich.table import Column
+
+        self._console, self._quiet = console, quiet
+        self._bars = progress.Progress(
+            progress.TextColumn("{task.description}", table_column=Column(no_wrap=True)),
+            progress.BarColumn(bar_width=12),
+            progress.TextColumn("{task.fields[told]}", table_column=Column(no_wrap=True, overflow="ellipsis")),
+            console=console,
+            transient=True,
+            disable=quiet or not console.is_terminal,
+        )
+        self._lock = threading.Lock()
+        self._started: dict[Key, float] = {}
+        self._untold: dict[Key, Meter] = {}
+        self._tasks: dict[Key, Any] = {}
+        self._drawn = self._spoken = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        with self._lock:
+            self._tell(but="")
+        self._bars.stop()
+
+    def watch(self, name: str, meter: Meter) -> None:
+        """Show what a retriever's meter has counted by now."""
+        stage, now = meter.current, time.monotonic()
+        if self._quiet or not stage:
+            return
+        with self._lock:
+            key = (name, stage)
+            if key not in self._started:
+                self._tell(but=FED_BY.get(stage, ""))
+                self._started[key], self._untold[key] = now, meter
+            elif now - self._drawn < REFRESH:
+                return
+            self._drawn = now
+            if not self._bars.disable:
+                self._draw(key, meter, now)
+            elif now - self._spoken >= SILENCE:
+                reading = _reading(meter, stage, now - self._started[key])
+                self._say(key, ", ".join([reading.share(), *reading.details(ahead=True)]))
+
+    def _draw(self, key: Key, meter: Meter, now: float) -> None:
+        name, stage = key
+        reading = _reading(meter, stage, now - self._started[key])
+        if key not in self._tasks:
+            self._tasks[key] = self._bars.add_task(f"{name}: {stage}", told="")
+        told = ", ".join([reading.share(), *reading.details(ahead=True)]) if reading.texts else ""
+        self._bars.update(self._tasks[key], completed=reading.texts, total=reading.expected, told=told)
+
+    def _tell(self, *, but: str) -> None:
+        """Say a line for every stage that is finished, but for one that may go on."""
+        for key, meter in list(self._untold.items()):
+            totals = meter.stages().get(key[1])
+            if key[1] == but or totals is None or not totals.seconds:
+                continue
+            del self._untold[key]
+            if key in self._tasks:
+                self._bars.remove_task(self._tasks.pop(key))
+            reading = _reading(meter, key[1], totals.seconds)._replace(expected=None)
+            told = [
+                f"{reading.share()} texts in {totals.seconds:.1f} s" if reading.texts else f"{totals.seconds:.1f} s"
+            ]
+            self._say(key, ", ".join(told + reading.details(ahead=False)))
+
+    def _say(self, key: Key, text: str) -> None:
+        self._spoken = time.monotonic()
+        if not self._quiet:
+            self._console.print(
+                f"{key[0]}: {key[1]}: {text}", highlight=False, markup=False, style="dim", soft_wrap=True
+            )
+
+
+def _reading(meter: Meter, stage: str, seconds: float) -> Reading:
+    counts = meter.counts(stage)
+    texts, cached = int(counts.get("texts", 0)), int(counts.get("cached", 0))
+    return Reading(texts, meter.expected(stage), cached, seconds, meter.budget.spent)
+
+
+def _clock(seconds: float) -> str:
+    """Hours, minutes and seconds.
+
+    >>> _clock(50), _clock(3725)
+    ('0:50', '1:02:05')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
