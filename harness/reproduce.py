@@ -1,0 +1,106 @@
+"""Run an experiment again from its manifest, and see whether the same comes out."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from harness import records
+from harness.check import checked_data
+from harness.experiment import DatasetTable, load, locate
+from harness.pipeline import Options, run
+from harness.records import Results
+from harness.report import toml
+from retrievers.errors import InputError, NotShown, Problem
+
+TOLERANCE = 1e-4
+"""Largest difference of a mean that still counts as the same: other machines and library versions round otherwise."""
+
+
+class Reproduction(NamedTuple):
+    """How an experiment came out again."""
+
+    differing: tuple[str, ...]
+    """Files of rankings, scores and comparisons that are not the same to the byte."""
+    largest: float
+    """Largest difference of a mean."""
+    versions: Mapping[str, str]
+    """Package -> "old, now new", for those that have changed since."""
+
+    def sentence(self) -> str:
+        """What was found, in words."""
+        if not self.differing:
+            return "reproduced: rankings, scores and comparisons are the same to the byte"
+        said = f"reproduced: means within {TOLERANCE:g} (largest difference {self.largest:.2g}); "
+        return f"{said}not the same to the byte: {', '.join(self.differing)}{self.changes()}"
+
+    def changes(self) -> str:
+        """What has changed since, as the end of a sentence; empty where nothing has."""
+        return f"; since then: {'; '.join(self.versions.values())}" if self.versions else ""
+
+
+def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:  # noqa: B008 - immutable
+    """Run the experiment of a results folder again, into a temporary folder, and compare.
+
+    Args:
+        folder: a results folder.
+        options: as for a run; where results go is decided here.
+
+    Raises:
+        NotShown: a retriever is missing now, or a mean differs by more than 1e-4.
+        InputError: the folder, the data set as it is now, or the environment is at fault.
+    """
+    earlier = records.read(folder)
+    with tempfile.TemporaryDirectory(prefix="reproduce-") as place:
+        path = Path(place) / "experiment.toml"
+        path.write_text(_written(earlier), encoding="utf-8")
+        digest = checked_data(load(path)).digest
+        if digest != earlier.manifest["dataset"]["digest"]:
+            what = "is not the data of these results: a document, query or label has changed"
+            raise InputError(
+                Problem(earlier.manifest["dataset"]["path"], what, "restore it, or run the experiment anew")
+            )
+        again = run(path, options._replace(results=Path(place), only=()))
+        return _compared(earlier, again)
+
+
+def _compared(earlier: Results, again: Results) -> Reproduction:
+    if lost := set(earlier.retrievers) - set(again.retrievers):
+        told = "; ".join(f"{name}: {again.manifest['retrievers'][name]['error']}" for name in sorted(lost))
+        raise NotShown(f"not reproduced: {told}")
+    files = [f"rankings/{name}.jsonl" for name in earlier.retrievers] + ["scores.csv", "comparisons.csv"]
+    differing = tuple(f for f in files if (earlier.folder / f).read_bytes() != (again.folder / f).read_bytes())
+    before, now = _means(earlier), _means(again)
+    apart = (before - now.reindex(before.index)).abs().fillna(float("inf"))
+    found = Reproduction(differing, float(apart.max()), _changed(earlier, again))
+    if found.largest > TOLERANCE:
+        row: Any = apart.idxmax()
+        raise NotShown(
+            f"not reproduced: {row[1]} of {row[0]} was {before[row]:.6f} and is now {now.get(row, float('nan')):.6f}"
+            f"{found.changes()}"
+        )
+    return found
+
+
+def _means(results: Results) -> pd.Series[float]:
+    return results.summary.set_index(["retriever", "measure"])["mean"]
+
+
+def _changed(earlier: Results, again: Results) -> dict[str, str]:
+    before, now = earlier.manifest["versions"], again.manifest["versions"]
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    return {name: f"{name} {before.get(name, 'absent')}, now {now.get(name, 'absent')}" for name in names}
+
+
+def _written(earlier: Results) -> str:
+    """The experiment of a manifest as TOML, the data set found from where it was found then."""
+    experiment: dict[str, Any] = dict(earlier.manifest["experiment"])
+    said = experiment["dataset"]
+    table = {"path": said} if isinstance(said, str) else dict(said)
+    found = locate(DatasetTable(path=table["path"]), Path(earlier.manifest["experiment_file"]))
+    experiment["dataset"] = {**table, "path": found.path.resolve().as_posix()}
+    return toml.dumps(experiment)
