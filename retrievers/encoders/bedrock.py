@@ -161,6 +161,7 @@ class BedrockEncoder:
     def embed(self, texts: Sequence[str], role: Role) -> Embedded:
         """Send one request; `tokens` are what the service says, shared out where it answers for several texts."""
         send = self._cohere if "cohere." in self.model else self._titan
+        self._bedrock()  # before the clock of the rate runs: loading the SDK takes a while
         return self._channel.embed(texts, lambda some: send(some, role))
 
     def check(self) -> None:

@@ -22,7 +22,6 @@ from retrievers.types import Embedded, Role
 
 if TYPE_CHECKING:
     import openai
-    from openai.types import CreateEmbeddingResponse
 
 _URL = "https://api.openai.com/v1"
 _INPUTS = 2048
@@ -126,7 +125,10 @@ class OpenAIEncoder:
 
     def embed(self, texts: Sequence[str], role: Role) -> Embedded:
         """Send one request; `tokens` are shared out from what the provider billed."""
-        return self._channel.embed([self._prompts[role] + text for text in texts], self._send)
+        client = self._connected()  # before the clock of the rate runs: loading the SDK takes a second
+        return self._channel.embed(
+            [self._prompts[role] + text for text in texts], lambda some: self._send(client, some)
+        )
 
     def check(self) -> None:
         """Look for what a run needs, before it starts: the key.
@@ -148,7 +150,7 @@ class OpenAIEncoder:
             )
         return os.environ["OPENAI_API_KEY"]
 
-    def _ask(self, texts: list[str]) -> CreateEmbeddingResponse:
+    def _connected(self) -> openai.OpenAI:
         import openai
 
         with self._lock:
@@ -156,12 +158,12 @@ class OpenAIEncoder:
                 self._client = openai.OpenAI(
                     api_key=self._secret, base_url=self._base_url, max_retries=0, timeout=self._timeout
                 )
-        fewer: dict[str, Any] = {} if self._dimensions is None else {"dimensions": self._dimensions}
-        return self._client.embeddings.create(input=texts, model=self.model, **fewer)
+            return self._client
 
-    def _send(self, texts: list[str]) -> Replied:
+    def _send(self, client: openai.OpenAI, texts: list[str]) -> Replied:
+        fewer: dict[str, Any] = {} if self._dimensions is None else {"dimensions": self._dimensions}
         try:
-            answer = self._ask(texts)
+            answer = client.embeddings.create(input=texts, model=self.model, **fewer)
         except Exception as failure:
             raise self._understood(failure, len(texts)) from None
         rows = sorted(answer.data, key=lambda one: one.index)

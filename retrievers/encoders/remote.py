@@ -78,8 +78,8 @@ class Channel:
             else:
                 parts = [self._part(some, send) for some in self._split(sent, refusal)]
         found = Embedded(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-        beyond = np.asarray([len(text) / len(kept) - 1 for text, kept in zip(texts, sent, strict=True)])
-        return found._replace(lost=found.lost + np.ceil(beyond * found.tokens).astype(np.int64))
+        beyond = [_beyond(*pair) for pair in zip(texts, sent, found.tokens.tolist(), strict=True)]
+        return found._replace(lost=found.lost + np.asarray(beyond, dtype=np.int64))
 
     def _split(self, texts: list[str], refusal: TooLong) -> list[list[str]]:
         """Split a refused request once: texts that may be too long each alone, else into halves."""
@@ -121,8 +121,9 @@ class Channel:
             except TooLong as again:
                 refusal = again
             else:
-                lost = whole - found.tokens if whole else np.ceil(found.tokens * (len(text) / len(kept) - 1))
-                return found._replace(lost=np.maximum(lost, 1).astype(np.int64))
+                tokens = int(found.tokens[0])
+                lost = whole - tokens if whole else _beyond(text, kept, tokens)
+                return found._replace(lost=np.asarray([max(lost, 1)], dtype=np.int64))
         raise BackendError(f"a text of {len(text)} characters cannot be cut to fit: {refusal}")
 
     def _whole(self, texts: list[str], send: Send) -> Embedded:
@@ -173,6 +174,11 @@ def _pause(state: tenacity.RetryCallState) -> float:
     if asked is not None:
         return asked + tenacity.wait_random(0, 0.25)(state)
     return tenacity.wait_random_exponential(multiplier=0.5, max=30)(state)
+
+
+def _beyond(text: str, kept: str, tokens: int) -> int:
+    """The tokens that were cut off, as many to a character as in what was kept."""
+    return -(-(len(text) - len(kept)) * tokens // len(kept))
 
 
 def _shared_out(total: int, weights: Counts) -> Counts:

@@ -1,0 +1,324 @@
+"""Servers on the loopback that speak the providers' protocols, with switches for every fault."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from contextlib import contextmanager
+from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+
+from retrievers.encoders.hashing import HashingEncoder
+from retrievers.meter import Meter
+
+POTION = Path(__file__).parents[2] / "shared" / "models" / "potion-base-4M"
+
+
+def real_vectors(texts):
+    """Vectors of a real model without torch: rows of potion-base-4M averaged; hashed n-grams where it is absent."""
+    if not POTION.is_dir():
+        return HashingEncoder(meter=Meter(), dimensions=128).embed(texts, "document").vectors
+    tokenizer, rows = _potion()
+    found = np.zeros((len(texts), rows.shape[1]), dtype=np.float32)
+    for i, encoding in enumerate(tokenizer.encode_batch(list(texts), add_special_tokens=False)):
+        if encoding.ids:
+            found[i] = rows[encoding.ids].mean(axis=0)
+    return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+
+
+@cache
+def _potion():
+    from safetensors.numpy import load_file
+    from tokenizers import Tokenizer
+
+    (rows,) = load_file(POTION / "model.safetensors").values()
+    return Tokenizer.from_file(str(POTION / "tokenizer.json")), rows
+
+
+def tokens_of(text):
+    """The servers' own tokens: words and single marks."""
+    return len(re.findall(r"\w+|[^\w\s]", text))
+
+
+class Refusal(Exception):
+    def __init__(self, status, kind, message, headers: Mapping[str, str] | None = None):
+        super().__init__(message)
+        self.status, self.kind, self.message, self.headers = status, kind, message, dict(headers or {})
+
+
+class Provider:
+    """What a fake provider is told and what it remembers.
+
+    `script` holds the faults of the next requests, one each; `always` is a fault of every request after them.
+    """
+
+    def __init__(self, script: Iterable[str] = (), *, always="", latency=0.0, rpm=0, max_tokens=8192, dimensions=128):
+        self.script = deque(script)
+        self.always = always
+        self.latency = latency
+        self.rpm = rpm
+        self.max_tokens = max_tokens
+        self.dimensions = dimensions
+        self.requests: list[dict] = []
+        self.refused = 0
+        self.embedded: list[str] = []
+        self.at_once = self.most_at_once = 0
+        self.lock = threading.Lock()
+        self.times: deque[float] = deque()
+        self.url = ""
+        self.defects: list = []
+
+    def admit(self, body, headers):
+        """Note a request and return its fault."""
+        with self.lock:
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+            self.requests.append(
+                {
+                    "body": body,
+                    "headers": {name.lower(): value for name, value in headers.items()},
+                    "at": time.monotonic(),
+                }
+            )
+            if self.rpm:
+                now = time.monotonic()
+                while self.times and self.times[0] <= now - 60 / 60:  # a window of one second
+                    self.times.popleft()
+                if len(self.times) >= max(1, self.rpm // 60):
+                    self.refused += 1
+                    return "429"
+                self.times.append(now)
+            return self.script.popleft() if self.script else self.always
+
+    def leave(self):
+        with self.lock:
+            self.at_once -= 1
+
+    def vectors(self, texts, fault):
+        for text in texts:
+            if tokens_of(text) > self.max_tokens:
+                raise self.too_long(tokens_of(text))
+        with self.lock:
+            self.embedded.extend(texts)
+        found = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        real = real_vectors(texts)[:, : self.dimensions]
+        found[:, : real.shape[1]] = real
+        match fault:
+            case "few":
+                found = found[:-1]
+            case "many":
+                found = np.concatenate([found, found[:1]])
+            case "narrow":
+                found = found[:, :-1]
+            case "nan":
+                found[0, 0] = np.nan
+            case "zero":
+                found[0] = 0
+        return found
+
+
+class OpenAIProvider(Provider):
+    """POST /v1/embeddings."""
+
+    def too_long(self, tokens):
+        return Refusal(
+            400,
+            "invalid_request_error",
+            f"This model's maximum context length is {self.max_tokens} tokens, however you requested {tokens} tokens "
+            f"({tokens} in your prompt; 0 for the completion). Please reduce your prompt; or completion length.",
+        )
+
+    def refusal(self, fault, headers):
+        key = headers.get("Authorization", "")
+        match fault:
+            case "429":
+                return Refusal(429, "rate_limit_exceeded", "Rate limit reached for requests")
+            case "429-after":
+                return Refusal(429, "rate_limit_exceeded", "Rate limit reached", {"Retry-After": "1"})
+            case "500":
+                return Refusal(500, "server_error", "The server had an error")
+            case "503":
+                return Refusal(503, "server_error", "Overloaded")
+            case "quota":
+                return Refusal(429, "insufficient_quota", "You exceeded your current quota")
+            case "expired":
+                return Refusal(401, "invalid_api_key", f"Incorrect API key provided: {key.removeprefix('Bearer ')}.")
+            case "missing":
+                return Refusal(404, "model_not_found", "The model does not exist")
+            case "batch":
+                return Refusal(
+                    400,
+                    "max_tokens_per_request",
+                    "Requested 319487 tokens, max 300000 tokens per request",
+                )
+        return None
+
+    def error(self, refusal):
+        return {"error": {"message": refusal.message, "type": refusal.kind, "param": None, "code": refusal.kind}}
+
+    def answer(self, path, body, headers, fault):
+        texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+        vectors = self.vectors(texts, fault)
+        if "dimensions" in body:
+            vectors = vectors[:, : body["dimensions"]]
+        data = [
+            {"object": "embedding", "index": i, "embedding": self._written(row, body.get("encoding_format"))}
+            for i, row in enumerate(vectors)
+        ]
+        if fault == "shuffled":
+            data.reverse()
+        if fault == "twice":
+            data[0]["index"] = data[-1]["index"]
+        if fault == "empty":
+            data = []
+        total = sum(map(tokens_of, texts))
+        usage = {"prompt_tokens": total, "total_tokens": total}
+        return {"object": "list", "data": data, "model": body["model"], "usage": usage}, {}
+
+    def _written(self, row, form):
+        return base64.b64encode(row.astype("<f4").tobytes()).decode() if form == "base64" else row.tolist()
+
+
+class BedrockProvider(Provider):
+    """POST /model/<id>/invoke, for Titan and Cohere."""
+
+    def too_long(self, tokens):
+        return Refusal(
+            400,
+            "ValidationException",
+            f"400 Bad Request: Too many input tokens. Max input tokens: {self.max_tokens}, "
+            f"request input token count: {tokens} ",
+        )
+
+    def refusal(self, fault, headers):
+        token = headers.get("X-Amz-Security-Token", "")
+        if not headers.get("Authorization", "").startswith("AWS4-HMAC-SHA256 Credential="):
+            return Refusal(403, "MissingAuthenticationTokenException", "Missing Authentication Token")
+        match fault:
+            case "429":
+                return Refusal(429, "ThrottlingException", "Too many requests, please wait before trying again.")
+            case "429-after":
+                return Refusal(429, "ThrottlingException", "Too many requests", {"Retry-After": "1"})
+            case "500":
+                return Refusal(500, "InternalServerException", "The system encountered an unexpected error")
+            case "503":
+                return Refusal(503, "ServiceUnavailableException", "Bedrock is unable to process your request.")
+            case "model-timeout":
+                return Refusal(408, "ModelTimeoutException", "Model has timed out in processing the request.")
+            case "expired":
+                message = f"The security token included in the request is expired: {token}"
+                return Refusal(403, "ExpiredTokenException", message)
+            case "denied":
+                return Refusal(403, "AccessDeniedException", "You don't have access to the model")
+        return None
+
+    def error(self, refusal):
+        refusal.headers["x-amzn-ErrorType"] = refusal.kind
+        return {"message": refusal.message}
+
+    def answer(self, path, body, headers, fault):
+        if "titan" in path:
+            text = body["inputText"]
+            if len(text) > 50_000:
+                raise Refusal(
+                    400, "ValidationException", f"expected maxLength: 50000, actual: {len(text)}, please reformat"
+                )
+            vectors = self.vectors([text], fault)[:, : body.get("dimensions", self.dimensions)]
+            embedding = vectors[0].tolist() if len(vectors) else []
+            return {"embedding": embedding, "inputTextTokenCount": tokens_of(text)}, {}
+        texts = body["texts"]
+        assert len(texts) <= 96
+        for i, text in enumerate(texts):
+            if len(text) > 2048:
+                message = f"#/texts/{i}: expected maxLength: 2048, actual: {len(text)}, please reformat your input"
+                raise Refusal(400, "ValidationException", message)
+        said = {
+            "id": "0",
+            "response_type": "embeddings_floats",
+            "embeddings": self.vectors(texts, fault).tolist(),
+            "texts": texts,
+        }
+        return said, {"x-amzn-bedrock-input-token-count": str(sum(map(tokens_of, texts)))}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    provider: Provider
+
+    def do_POST(self):
+        provider = self.provider
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        fault = provider.admit(body, self.headers)
+        try:
+            self._answer(provider, body, fault)
+        finally:
+            provider.leave()
+
+    def _answer(self, provider, body, fault):
+        if provider.latency:
+            time.sleep(provider.latency)
+        if fault == "slow":
+            time.sleep(1.0)
+        if fault == "drop":
+            self.close_connection = True
+            return
+        refusal = provider.refusal(fault, self.headers)
+        status, more = 200, {}
+        try:
+            if refusal is not None:
+                raise refusal
+            said, more = provider.answer(self.path, body, self.headers, fault)
+        except Refusal as refused:
+            said = provider.error(refused)
+            status, more = refused.status, refused.headers
+        whole = json.dumps(said).encode()
+        if fault == "garbage":
+            whole = whole[: len(whole) // 2]
+        self.send_response(status)
+        for name, value in {"Content-Type": "application/json", "Content-Length": str(len(whole)), **more}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if fault == "half":
+            whole = whole[: len(whole) // 2]
+            self.close_connection = True
+        self.wfile.write(whole)
+
+    def log_message(self, *_):
+        pass
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exception(), ConnectionError):  # a client that hung up
+            self.RequestHandlerClass.provider.defects.append(sys.exception())
+
+
+@contextmanager
+def serving(provider):
+    """Serve a provider on a free port of the loopback; its `url` says where."""
+    real_vectors(["loaded before the first request"])
+    handler = type("Handler", (_Handler,), {"provider": provider})
+    server = _Server(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    path = "/v1" if isinstance(provider, OpenAIProvider) else ""
+    provider.url = f"http://127.0.0.1:{server.server_address[1]}{path}"
+    try:
+        yield provider
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert provider.defects == []

@@ -1,0 +1,238 @@
+import time
+
+import numpy as np
+import pytest
+
+from retrievers.cache import Cache
+from retrievers.embedding import Embedder
+from retrievers.encoders.bedrock import BedrockEncoder
+from retrievers.errors import BackendError, InputError, OverBudget
+from retrievers.meter import Budget, Meter
+from tests.servers import BedrockProvider, real_vectors, serving, tokens_of
+
+TEXTS = [f"text number {i} about " + ["wing", "flow", "heat", "shock", "wave"][i % 5] for i in range(10)]
+V1, V2, COHERE = "amazon.titan-embed-text-v1", "amazon.titan-embed-text-v2:0", "cohere.embed-multilingual-v3"
+TOKEN = "canary/session+token==0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def dummy_credentials(monkeypatch, tmp_path):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIACANARY0123456789")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary0123456789abcdefghijklmnopqrstuvwx")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", TOKEN)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_BEARER_TOKEN_BEDROCK"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def serve():
+    opened = []
+
+    def start(*script, **more):
+        context = serving(BedrockProvider(script, **more))
+        opened.append(context)
+        return context.__enter__()
+
+    yield start
+    for context in opened:
+        context.__exit__(None, None, None)
+
+
+def encoder(provider, meter=None, model=V1, **more):
+    options = {"region": "us-east-1", "concurrency": 2, "timeout": 0.5, "patience": 20, **more}
+    return BedrockEncoder(model, meter=meter or Meter(), endpoint_url=provider.url, **options)
+
+
+def embed(provider, tmp_path, texts=TEXTS, meter=None, **more):
+    meter = meter or Meter()
+    with Cache(tmp_path / "c") as cache, meter.stage("embed-documents"):
+        return Embedder(encoder(provider, meter, **more), cache, meter=meter).embed(texts, "document")
+
+
+def padded(texts, dimensions):
+    found = np.zeros((len(texts), dimensions), dtype=np.float32)
+    found[:, :128] = real_vectors(texts)
+    return found
+
+
+def stored(tmp_path):
+    with Cache(tmp_path / "c") as cache:
+        return sum(holding.rows for holding in cache.info())
+
+
+def test_titan_takes_one_text_a_call(serve, tmp_path):
+    provider = serve(dimensions=1536)
+    meter = Meter()
+    found = embed(provider, tmp_path, meter=meter)
+    assert np.array_equal(found.vectors, padded(TEXTS, 1536))
+    assert found.tokens.tolist() == [tokens_of(text) for text in TEXTS]
+    counts = meter.stages()["embed-documents"].counts
+    assert (counts["calls"], counts["tokens"]) == (10, sum(map(tokens_of, TEXTS)))
+    assert counts["usd"] == pytest.approx(counts["tokens"] * 0.1e-6)
+    assert all(set(request["body"]) == {"inputText"} for request in provider.requests)
+
+
+def test_requests_are_signed(serve):
+    provider = serve()
+    encoder(provider).embed(["wing"], "query")
+    signed = provider.requests[0]["headers"]["authorization"]
+    assert signed.startswith("AWS4-HMAC-SHA256 Credential=AKIACANARY0123456789/")
+    assert "/us-east-1/bedrock/aws4_request" in signed
+
+
+def test_titan_v2_has_dimensions_and_normalisation(serve):
+    provider = serve(dimensions=1024)
+    found = encoder(provider, model=V2, dimensions=256, normalize=False).embed(["wing"], "query")
+    assert found.vectors.shape == (1, 256)
+    assert provider.requests[0]["body"] == {"inputText": "wing", "dimensions": 256, "normalize": False}
+    encoder(provider, model=V2).embed(["wing"], "query")
+    assert provider.requests[1]["body"] == {"inputText": "wing", "normalize": True}
+
+
+def test_cohere_is_told_the_role_and_takes_96_texts(serve, tmp_path):
+    provider = serve(dimensions=1024)
+    texts = [f"text {i}" for i in range(100)]
+    found = embed(provider, tmp_path, texts, model=COHERE)
+    assert np.array_equal(found.vectors, padded(texts, 1024))
+    assert found.tokens.sum() == sum(map(tokens_of, texts))
+    assert sorted(len(request["body"]["texts"]) for request in provider.requests) == [4, 96]
+    encoder(provider, model=COHERE).embed(["wing"], "query")
+    assert {request["body"]["input_type"] for request in provider.requests[:2]} == {"search_document"}
+    assert provider.requests[2]["body"]["input_type"] == "search_query"
+
+
+@pytest.mark.parametrize(
+    "fault", ["429", "429-after", "500", "503", "model-timeout", "slow", "drop", "half", "garbage"]
+)
+def test_a_passing_fault_is_tried_again(serve, tmp_path, fault):
+    provider = serve(fault)
+    meter = Meter()
+    started = time.monotonic()
+    found = embed(provider, tmp_path, meter=meter)
+    assert np.array_equal(found.vectors, real_vectors(TEXTS))
+    assert meter.stages()["embed-documents"].counts["retries"] == 1
+    assert len(provider.requests) == 11
+    if fault == "429-after":
+        assert time.monotonic() - started >= 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("few", "0 dimensions where others have 128"),
+        ("narrow", "127 dimensions where others have 128"),
+        ("nan", "not finite"),
+        ("expired", "renew the credentials and run again"),
+        ("denied", "ask for access to the model"),
+    ],
+)
+def test_a_lasting_fault_stops_with_one_message_and_keeps_what_was_paid_for(serve, tmp_path, fault, message):
+    provider = serve("", "", "", fault)
+    with pytest.raises(BackendError, match=message):
+        embed(provider, tmp_path, concurrency=1)
+    assert len(provider.requests) == 4
+    assert stored(tmp_path) == 3
+    embed(provider, tmp_path, concurrency=1)
+    assert len(provider.requests) == 11
+
+
+@pytest.mark.parametrize("fault", ["few", "many"])
+def test_cohere_with_too_few_or_too_many_vectors(serve, tmp_path, fault):
+    with pytest.raises(BackendError, match="came back for 10 texts"):
+        embed(serve(fault), tmp_path, model=COHERE)
+    assert stored(tmp_path) == 0
+
+
+def test_texts_longer_than_titan_reads_are_cut_by_its_own_words(serve, tmp_path):
+    long = "a long text of many words " * 40  # 240 of the server's tokens
+    provider = serve(max_tokens=50)
+    found = embed(provider, tmp_path, [TEXTS[0], long], concurrency=1)
+    cut = provider.embedded[-1]
+    assert long.startswith(cut)
+    assert 40 <= tokens_of(cut) <= 50
+    assert found.tokens.tolist() == [5, tokens_of(cut)]
+    assert found.lost.tolist() == [0, 240 - tokens_of(cut)]
+
+
+def test_the_limits_of_characters_are_kept_without_asking(serve, tmp_path):
+    provider = serve(max_tokens=10**6)
+    found = embed(provider, tmp_path, ["x y " * 20_000], model=V1)
+    assert [len(request["body"]["inputText"]) for request in provider.requests] == [50_000]
+    assert found.tokens.tolist() == [25_000]
+    assert found.lost.tolist() == [15_000]
+    provider = serve()
+    found = embed(provider, tmp_path, [*TEXTS, "ab " * 1000], model=COHERE)
+    assert max(len(text) for request in provider.requests for text in request["body"]["texts"]) == 2048
+    assert found.lost.tolist() == [0] * 10 + [pytest.approx(317, abs=1)]
+
+
+def test_a_text_that_cannot_be_cut_to_fit_stops(serve, tmp_path):
+    provider = serve(max_tokens=0)
+    with pytest.raises(BackendError, match="cannot be cut to fit"):
+        embed(provider, tmp_path, ["wing flow"], concurrency=1)
+    assert len(provider.requests) < 12
+
+
+def test_fewer_at_once_while_bedrock_throttles(serve, tmp_path):
+    provider = serve(*["429"] * 6, latency=0.05)
+    embed(provider, tmp_path, [f"{i}" for i in range(40)], concurrency=8)
+    assert provider.most_at_once <= 8
+    assert sorted(provider.embedded) == sorted(f"{i}" for i in range(40))
+
+
+def test_the_budget(serve, tmp_path):
+    provider = serve()
+    meter = Meter(budget=Budget(25))
+    with pytest.raises(OverBudget):  # 5 tokens each are billed, 7 promised
+        embed(provider, tmp_path, meter=meter, price=1e6, concurrency=1)
+    assert len(provider.requests) == 4
+    assert meter.budget.spent == pytest.approx(20)
+
+
+def test_no_secret_reaches_a_message_or_the_cache(serve, tmp_path):
+    with pytest.raises(BackendError) as caught:
+        embed(serve("", always="expired"), tmp_path, concurrency=1)
+    own = encoder(serve())
+    said = f"{caught.value} {caught.value.__cause__} {own.fingerprint} {dict(own.provenance)}"
+    written = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+    for canary in ("canary", "CANARY", TOKEN):
+        assert canary not in said
+        assert canary.encode() not in written
+
+
+def test_what_is_missing_is_seen_before_the_first_request(monkeypatch):
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    with pytest.raises(InputError, match="credentials: were not found"):
+        BedrockEncoder(V1, meter=Meter(), region="us-east-1").check()
+    monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", "x")
+    with pytest.raises(InputError, match=r"encoder\.region"):
+        BedrockEncoder(V1, meter=Meter()).check()
+    BedrockEncoder(V1, meter=Meter(), region="us-east-1").check()
+    with pytest.raises(InputError, match="profile"):
+        BedrockEncoder(V1, meter=Meter(), profile="nobody").check()
+
+
+@pytest.mark.parametrize(
+    ("model", "option", "message"),
+    [
+        ("amazon.titan-text-express-v1", {}, "is no embedding model"),
+        (V1, {"dimensions": 256}, "only its own"),
+        (V2, {"dimensions": 300}, "256, 512, 1024"),
+        (V2, {"concurrency": 0}, "concurrency"),
+    ],
+)
+def test_options_that_cannot_be(model, option, message):
+    with pytest.raises(InputError, match=message):
+        BedrockEncoder(model, meter=Meter(), **option)
+
+
+def test_fingerprints():
+    def made(model=V2, **more):
+        return BedrockEncoder(model, meter=Meter(), **more).fingerprint
+
+    assert len({made(), made(V1), made(dimensions=256), made(normalize=False)}) == 4
+    assert made(region="eu-west-1", profile="x", concurrency=2, rpm=9) == made()

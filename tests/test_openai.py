@@ -1,0 +1,281 @@
+import logging
+import time
+
+import numpy as np
+import pytest
+
+from retrievers.cache import Cache
+from retrievers.embedding import Embedder
+from retrievers.encoders.openai import OpenAIEncoder
+from retrievers.errors import BackendError, InputError, OverBudget
+from retrievers.meter import Budget, Meter
+from tests.servers import OpenAIProvider, real_vectors, serving, tokens_of
+
+TEXTS = [f"text number {i} about " + ["wing", "flow", "heat", "shock", "wave"][i % 5] for i in range(10)]
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def serve():
+    opened = []
+
+    def start(*script, **more):
+        context = serving(OpenAIProvider(script, **more))
+        opened.append(context)
+        return context.__enter__()
+
+    yield start
+    for context in opened:
+        context.__exit__(None, None, None)
+
+
+def encoder(provider, meter=None, **more):
+    options = {"batch_size": 4, "concurrency": 2, "timeout": 0.5, "patience": 20, **more}
+    return OpenAIEncoder("text-embedding-3-small", meter=meter or Meter(), base_url=provider.url, **options)
+
+
+def embed(provider, tmp_path, texts=TEXTS, meter=None, **more):
+    meter = meter or Meter()
+    with Cache(tmp_path / "c") as cache, meter.stage("embed-documents"):
+        return Embedder(encoder(provider, meter, **more), cache, meter=meter).embed(texts, "document")
+
+
+def stored(tmp_path):
+    with Cache(tmp_path / "c") as cache:
+        return sum(holding.rows for holding in cache.info())
+
+
+def test_vectors_come_back_in_their_texts_places(serve, tmp_path):
+    provider = serve()
+    meter = Meter()
+    found = embed(provider, tmp_path, meter=meter)
+    assert np.array_equal(found.vectors, real_vectors(TEXTS).astype(np.float32))
+    assert found.tokens.sum() == sum(map(tokens_of, TEXTS))
+    assert found.lost.tolist() == [0] * 10
+    counts = meter.stages()["embed-documents"].counts
+    assert counts == {"texts": 10, "cached": 0, "calls": 3, "tokens": sum(map(tokens_of, TEXTS)), "usd": 0}
+    assert sorted(provider.embedded) == sorted(TEXTS)
+
+
+def test_a_second_run_sends_nothing(serve, tmp_path):
+    provider = serve()
+    first = embed(provider, tmp_path)
+    sent = len(provider.requests)
+    second = embed(provider, tmp_path)
+    assert len(provider.requests) == sent
+    assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("fault", ["429", "429-after", "500", "503", "slow", "drop", "half", "garbage"])
+def test_a_passing_fault_is_tried_again(serve, tmp_path, fault):
+    provider = serve(fault)
+    meter = Meter()
+    started = time.monotonic()
+    found = embed(provider, tmp_path, meter=meter)
+    assert np.array_equal(found.vectors, real_vectors(TEXTS).astype(np.float32))
+    assert meter.stages()["embed-documents"].counts["retries"] == 1
+    assert meter.stages()["embed-documents"].counts["calls"] == 3
+    if fault == "429-after":
+        assert time.monotonic() - started >= 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("few", "came back for"),
+        ("many", "came back for"),
+        ("twice", "not one for each"),
+        ("empty", "no vectors came back"),
+        ("narrow", "dimensions where others have"),
+        ("nan", "not finite"),
+        ("quota", "quota"),
+        ("expired", "the key was refused"),
+        ("missing", "look at the model's name"),
+    ],
+)
+def test_a_lasting_fault_stops_with_one_message_and_keeps_what_was_paid_for(serve, tmp_path, fault, message):
+    provider = serve("", fault)
+    with pytest.raises(BackendError, match=message):
+        embed(provider, tmp_path, concurrency=1)
+    assert len(provider.requests) == 2
+    assert stored(tmp_path) == 4
+    embed(provider, tmp_path, concurrency=1)
+    assert len(provider.requests) == 4
+
+
+def test_answers_out_of_order_are_put_in_order(serve, tmp_path):
+    found = embed(serve(always="shuffled"), tmp_path)
+    assert np.array_equal(found.vectors, real_vectors(TEXTS).astype(np.float32))
+
+
+def test_a_zero_vector_is_no_failure(serve, tmp_path):
+    assert (~embed(serve("zero"), tmp_path).vectors.any(axis=1)).sum() == 1
+
+
+def test_patience_ends(serve, tmp_path):
+    provider = serve(always="500")
+    with pytest.raises(BackendError, match=r"gave up after \d+ tries .*patience = 1"):
+        embed(provider, tmp_path, patience=1)
+    assert 1 < len(provider.requests) < 20
+
+
+def test_a_wait_longer_than_patience_is_not_begun(serve, tmp_path):
+    provider = serve(always="429-after")
+    started = time.monotonic()
+    with pytest.raises(BackendError, match="gave up after 1 tries"):
+        embed(provider, tmp_path, patience=0.5)
+    assert time.monotonic() - started < 0.9
+
+
+def test_a_refusal_of_the_whole_splits_the_request_once(serve, tmp_path):
+    provider = serve("batch")
+    meter = Meter()
+    found = embed(provider, tmp_path, TEXTS[:4], meter=meter)
+    assert np.array_equal(found.vectors, real_vectors(TEXTS[:4]).astype(np.float32))
+    assert [len(request["body"]["input"]) for request in provider.requests] == [4, 2, 2]
+    assert meter.stages()["embed-documents"].counts["calls"] == 2
+    with pytest.raises(BackendError, match="half a request is still too long"):
+        embed(serve(always="batch"), tmp_path, TEXTS[4:8])
+
+
+def test_texts_longer_than_the_model_reads_are_cut_and_counted(serve, tmp_path):
+    long = "a long text of many words " * 40  # 240 of the server's tokens
+    provider = serve(max_tokens=50)
+    found = embed(provider, tmp_path, [*TEXTS[:3], long], batch_size=4)
+    cut = provider.embedded[-1]
+    assert long.startswith(cut)
+    assert 40 <= tokens_of(cut) <= 50
+    assert np.array_equal(found.vectors[3], real_vectors([cut])[0])
+    assert found.lost.tolist() == [0, 0, 0, 240 - tokens_of(cut)]
+    assert [len(request["body"]["input"]) for request in provider.requests] == [4, 3, 1, 1]
+
+
+def test_texts_that_may_be_too_long_go_alone(serve, tmp_path):
+    provider = serve(max_tokens=50)
+    embed(provider, tmp_path, [*TEXTS[:3], "many words " * 100], max_tokens=50)
+    assert sorted(len(request["body"]["input"]) for request in provider.requests) == [1, 1, 3]
+
+
+def test_the_budget_is_asked_before_each_request(serve, tmp_path):
+    provider = serve()
+    # A text has 5 tokens of the server's, and is estimated at 7: a request of four costs $20, and is promised at $28.
+    meter = Meter(budget=Budget(50))
+    with pytest.raises(OverBudget, match=r"--max-cost"):
+        embed(provider, tmp_path, meter=meter, price=1e6, concurrency=1)
+    assert len(provider.requests) == 2
+    assert meter.budget.spent == pytest.approx(40)
+    assert meter.stages()["embed-documents"].counts["usd"] == pytest.approx(40)
+    assert stored(tmp_path) == 8
+
+
+def test_what_fails_is_not_charged(serve, tmp_path):
+    meter = Meter(budget=Budget(1000))
+    with pytest.raises(BackendError):
+        embed(serve(always="expired"), tmp_path, meter=meter, price=1e6)
+    assert meter.budget.spent == 0
+
+
+def test_prompts_dimensions_and_roles_are_sent(serve):
+    provider = serve()
+    own = encoder(provider, dimensions=16, query_prompt="query: ", document_prompt="passage: ")
+    assert own.embed(["wing"], "query").vectors.shape == (1, 16)
+    own.embed(["wing"], "document")
+    assert [request["body"]["input"] for request in provider.requests] == [["query: wing"], ["passage: wing"]]
+    assert provider.requests[0]["body"]["dimensions"] == 16
+
+
+def test_requests_a_minute_are_kept(serve, tmp_path):
+    provider = serve(rpm=600)  # ten within any second
+    started = time.monotonic()
+    embed(provider, tmp_path, [f"{i}" for i in range(20)], batch_size=1, rpm=600, concurrency=8)
+    assert provider.refused == 0
+    assert time.monotonic() - started >= 1.9
+
+
+def test_tokens_a_minute_are_kept(serve, tmp_path):
+    started = time.monotonic()
+    embed(
+        serve(), tmp_path, TEXTS, tpm=60 * 7 * 5
+    )  # 70 estimated tokens at 35 a second, the first 56 of them waited for
+    assert time.monotonic() - started >= 1.5
+
+
+def test_fewer_at_once_while_the_provider_throttles(serve, tmp_path):
+    provider = serve(*["429"] * 4, latency=0.05)
+    embed(provider, tmp_path, [f"{i}" for i in range(40)], batch_size=1, concurrency=8)
+    assert provider.most_at_once == 8
+    late = [request for request in provider.requests if request["at"] > provider.requests[8]["at"]]
+    assert len(late) >= 32
+
+
+def test_fingerprints():
+    def made(model="text-embedding-3-small", **more):
+        return OpenAIEncoder(model, meter=Meter(), **more).fingerprint
+
+    different = [
+        made(),
+        made("text-embedding-3-large"),
+        made(dimensions=256),
+        made(base_url="http://localhost:1"),
+        made(query_prompt="q"),
+    ]
+    assert len(set(different)) == 5
+    assert made(batch_size=7, concurrency=1, rpm=9, api_key="x", price=3) == made()
+
+
+def test_a_key_is_needed_only_for_openai_itself(monkeypatch):
+    with pytest.raises(InputError, match="OPENAI_API_KEY"):
+        OpenAIEncoder("text-embedding-3-small", meter=Meter()).check()
+    OpenAIEncoder("bge-m3", meter=Meter(), base_url="http://localhost:11434/v1").check()
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    OpenAIEncoder("text-embedding-3-small", meter=Meter()).check()
+
+
+def test_openais_key_is_not_sent_to_other_servers(serve, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-for-openai-only")
+    provider = serve()
+    encoder(provider).embed(["wing"], "query")
+    assert provider.requests[0]["headers"]["authorization"] == "Bearer none"
+
+
+def test_no_key_reaches_a_message_the_cache_or_a_log(serve, tmp_path, monkeypatch, caplog):
+    caplog.set_level(logging.INFO)
+    canaries = ["sk-canary-1a2b3c4d5e6f7a8b", "canarycanary", "CANARY9f8e7d6c5b4a39281706f5e4d3c2b1a0"]
+    monkeypatch.setenv("SOME_SERVICE_TOKEN", canaries[1])
+    provider = serve("", always="expired")
+    meter = Meter()
+    own = encoder(provider, meter, api_key=canaries[0], concurrency=1)
+    provider.refusal = lambda fault, headers: (
+        OpenAIProvider.refusal(provider, fault, headers)
+        if fault != "expired"
+        else type(provider.too_long(1))(401, "no", f"{headers['Authorization']} {' '.join(canaries)}")
+    )
+    with Cache(tmp_path / "c") as cache, pytest.raises(BackendError) as caught:
+        Embedder(own, cache, meter=meter).embed(TEXTS, "document")
+    written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    said = f"{caught.value} {caught.value.__cause__} {own.fingerprint} {dict(own.provenance)} {caplog.text}"
+    for canary in canaries:
+        assert canary not in said
+        assert canary.encode() not in written
+    assert "the key was refused" in str(caught.value)
+
+
+@pytest.mark.parametrize("option", [{"batch_size": 0}, {"batch_size": 4096}, {"concurrency": 0}, {"timeout": 0}])
+def test_options_out_of_range(option):
+    with pytest.raises(InputError, match=next(iter(option))):
+        OpenAIEncoder("m", meter=Meter(), **option)
+
+
+def test_list_prices_are_used_for_openai_itself():
+    meter = Meter()
+    OpenAIEncoder("text-embedding-3-small", meter=meter)
+    assert meter.price == pytest.approx(0.02e-6)
+    OpenAIEncoder("text-embedding-3-small", meter=meter, base_url="http://localhost:1")
+    assert meter.price == 0
+    OpenAIEncoder("text-embedding-3-small", meter=meter, price=5)
+    assert meter.price == pytest.approx(5e-6)
