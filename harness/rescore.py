@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness import trec
 from harness.measures import Measure, Scores, score_run
-from harness.measures.score import Judgments, Precision
+from harness.measures.scores import Judgments, Precision
 from retrievers.errors import InputError, Problem, did_you_mean
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
+from math import log2
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,13 @@ class Batch:
 
 def discounted(gains: Floats) -> Floats:
     """(n, width): the running sums of gain / log2(rank + 1)."""
-    return np.cumsum(gains / np.log2(np.arange(2, gains.shape[1] + 2)), axis=1)
+    return np.cumsum(gains / [log2(rank + 1) for rank in range(1, gains.shape[1] + 1)], axis=1)
+
+
+def total(terms: Floats) -> Floats:
+    """(n,): each row's sum, added up from the left, so that padding leaves no trace (`sum` adds in pairs)."""
+    ends: Floats = np.cumsum(terms, axis=1)[:, -1]
+    return ends
 
 
 def in_order(judgments: Sequence[Mapping[str, int]], rankings: Sequence[Collection[str]], largest: int) -> Batch:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from harness.measures.batch import Batch, Floats, Ints, discounted
+from harness.measures.batch import Batch, Floats, Ints, discounted, total
 from harness.measures.binary import share
 from harness.measures.measure import Measure
 
@@ -92,7 +92,8 @@ def expected_reciprocal_rank(batch: Batch, measure: Measure) -> Floats:
 
     At a document of grade g the reader stops with probability (2^g - 1) / 2^G, G the largest grade of the whole
     qrels (it is printed beside the values; another G is another measure). Range 0 to 1, but never 1, not even
-    for the ideal ranking. Ties: trec_eval's order. Unjudged documents and negative grades: nobody stops.
+    for the ideal ranking. Ties: trec_eval's order. Unjudged documents: nobody stops there, nor at
+    negative grades.
     Short lists: what is missing adds nothing. Source: Chapelle et al. (2009).
 
     >>> from harness.measures import value
@@ -103,8 +104,7 @@ def expected_reciprocal_rank(batch: Batch, measure: Measure) -> Floats:
     stops = np.ldexp(1.0, up - batch.largest) - np.ldexp(1.0, -batch.largest)
     still_reading = np.cumprod(1.0 - stops, axis=1)
     still_reading = np.concatenate([np.ones((len(batch), 1)), still_reading[:, :-1]], axis=1)
-    result: Floats = (still_reading * stops / batch.ranks[: up.shape[1]]).sum(axis=1)
-    return result
+    return total(still_reading * stops / batch.ranks[: up.shape[1]])
 
 
 def _best_order(gains: Floats) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.measures.batch import UNJUDGED, Batch, Floats
+from harness.measures.batch import UNJUDGED, Batch, Floats, total
 from harness.measures.binary import share
 from harness.measures.measure import Measure
 
@@ -27,7 +27,7 @@ def binary_preference(batch: Batch, measure: Measure) -> Floats:
     before = np.cumsum((batch.grades >= 0) & (batch.grades < rel), axis=1)
     most = np.minimum(relevant, others)[:, None]
     lost = np.minimum(before, relevant[:, None]) / np.maximum(most, 1)
-    return share(np.where(batch.hits(rel), 1.0 - lost, 0.0).sum(axis=1), relevant)
+    return share(total(np.where(batch.hits(rel), 1.0 - lost, 0.0)), relevant)
 
 
 def rank_biased_precision(batch: Batch, measure: Measure) -> Floats:
@@ -35,8 +35,9 @@ def rank_biased_precision(batch: Batch, measure: Measure) -> Floats:
 
     Binary. Range 0 to 1, but short of 1 by p^depth for the best of lists. With residual=True, what the
     unjudged documents, and all that was not returned, could still add: their weights and p^depth; RBP and its
-    residual never pass 1 together. Ties: trec_eval's order. Unjudged documents (negative grades among them): not
-    relevant, and in the residual. Short lists: not relevant, and in the residual. Source: Moffat & Zobel (2008).
+    residual never pass 1 together. Ties: trec_eval's order. Unjudged documents: not
+    relevant, and in the residual, as are negative grades. Short lists: what is missing is in the residual. Source:
+    Moffat & Zobel (2008).
 
     >>> from harness.measures import value
     >>> value("RBP(p=0.5)", {"a": 1}, ["a", "unknown"]), value("RBP(p=0.5, residual=True)", {"a": 1}, ["a", "unknown"])
@@ -46,10 +47,8 @@ def rank_biased_precision(batch: Batch, measure: Measure) -> Floats:
     read = batch.returned(measure.cutoff)
     weights = np.where(batch.ranks <= read[:, None], (1.0 - p) * p ** (batch.ranks - 1.0), 0.0)
     if measure.get("residual"):
-        unknown: Floats = np.where(batch.grades < 0, weights, 0.0).sum(axis=1) + p**read
-        return unknown
-    seen: Floats = np.where(batch.hits(measure.rel), weights, 0.0).sum(axis=1)
-    return seen
+        return total(np.where(batch.grades < 0, weights, 0.0)) + p**read
+    return total(np.where(batch.hits(measure.rel), weights, 0.0))
 
 
 def judged_share(batch: Batch, measure: Measure) -> Floats:

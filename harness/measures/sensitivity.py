@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from harness.measures.grades import RULES, STEEPEST, Named, grade
 from harness.measures.measure import Measure
-from harness.measures.score import Judgments, score
+from harness.measures.scores import Judgments, score
 from harness.measures.table import MEASURES
 
 EQUAL = 1e-10

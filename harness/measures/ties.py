@@ -17,7 +17,7 @@ from harness.measures.batch import UNJUDGED, Floats, Ints
 from harness.measures.expected import Block, Case, expected
 from harness.measures.groups import Groups
 from harness.measures.measure import Measure
-from harness.measures.score import Judgments, Precision, groups_for, largest_grade
+from harness.measures.scores import Judgments, Precision, groups_for, largest_grade
 
 ENUMERABLE = 7
 """Up to so many tied documents, every order is tried where there is no closed form."""

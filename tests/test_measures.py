@@ -1,0 +1,274 @@
+"""Names of measures, and what must hold for every measure."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.measures import Measure, parse, parse_all, score, score_run, value
+from harness.measures.sensitivity import by_rule, sensitivity
+from harness.measures.table import MEASURES
+from retrievers.errors import InputError
+
+DOCUMENTS = tuple("abcdefghij")
+NAMES = [
+    "P@3", "R@3", "Rcap@3", "F1@3", "Success@3", "RR", "RR@3", "AP", "AP@3", "Rprec", "SetP", "SetR@4", "SetF", "SetAP",
+    "CG@3", "CG(dcg='exp-log2')", "DCG@3", "DCG(dcg='exp-log2')", "nDCG", "nDCG@3", "nDCG(dcg='exp-log2')@3",
+    "nDCG(ideal='retrieved')@3", "nDCG(dcg='exp-log2', ideal='retrieved-all')@3", "ERR", "ERR@3", "RBP(p=0.8)",
+    "RBP(p=0.8, residual=True)", "RBP(p=0.5, rel=2)@3", "Bpref", "Judged@3", "ContextPrecision@3", "IDContextPrecision",
+    "IDContextRecall@3", "P(rel=2)@5", "AP(rel=3)",
+]  # fmt: skip
+UNBOUNDED = ("CG", "DCG")
+IDEAL_IS_ONE = [
+    "Rcap@3", "Success@3", "RR", "AP", "Rprec", "nDCG", "nDCG@3", "nDCG(dcg='exp-log2')@3", "nDCG(ideal='retrieved')@3",
+    "nDCG(ideal='retrieved-all')@3", "ContextPrecision@3", "Bpref", "IDContextRecall", "SetR",
+]  # fmt: skip
+
+judged = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(-1, 4))
+ranking = st.lists(st.sampled_from(DOCUMENTS), unique=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("ndcg@10", "nDCG@10"),
+        (" NDCG @ 10 ", "nDCG@10"),
+        ("nDCG(dcg='log2', ideal='judged')@10", "nDCG@10"),
+        ("nDCG(ideal='retrieved',dcg='exp-log2')@10", "nDCG(dcg='exp-log2', ideal='retrieved')@10"),
+        ("ndcg(IDEAL='Retrieved-All')", "nDCG(ideal='retrieved-all')"),
+        ("map", "AP"),
+        ("MRR@5", "RR@5"),
+        ("p(rel=2)@5", "P(rel=2)@5"),
+        ("P(rel=1)@5", "P@5"),
+        ("P", "SetP"),
+        ("r(rel=2)", "SetR(rel=2)"),
+        ("f1", "SetF"),
+        ("rbp", "RBP(p=0.8)"),
+        ("RBP(p=0.95)@10", "RBP(p=0.95)@10"),
+        ("RBP(residual=True)", "RBP(p=0.8, residual=True)"),
+        ("bpref", "Bpref"),
+        ("judged@10", "Judged@10"),
+        ("contextprecision@5", "ContextPrecision@5"),
+        ("idcontextrecall", "IDContextRecall"),
+        ("P(groups='AutoRAG')@4", "P(groups='autorag')@4"),
+        ("nDCG@00010", "nDCG@10"),
+    ],
+)
+def test_any_case_is_read_and_one_name_is_written(text: str, canonical: str) -> None:
+    measure = parse(text)
+    assert str(measure) == canonical
+    assert parse(str(measure)) == measure
+    assert hash(parse(str(measure))) == hash(measure)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ndgc@10", "there is no measure 'ndgc' (did you mean 'nDCG'?)"),
+        ("recall@5", "there is no measure 'recall' (here it is 'R')"),
+        ("ndcg_cut_10", "there is no measure 'ndcg_cut_10' (here it is 'nDCG')"),
+        ("hit_rate@5", "there is no measure 'hit_rate' (here it is 'Success')"),
+        ("P(rle=2)@5", "P has no parameter 'rle' (did you mean 'rel'?)"),
+        ("Judged(rel=2)@5", "Judged has no parameter 'rel' (it takes none)"),
+        ("nDCG(dcg='exp-log')@5", "dcg cannot be 'exp-log' (did you mean 'exp-log2'?)"),
+        ("nDCG(ideal=1)@5", "ideal cannot be 1"),
+        ("P(rel=0)@5", "rel cannot be 0 (it is a whole number from 1)"),
+        ("P(rel=True)@5", "rel cannot be True"),
+        ("RBP(p=1.5)", "p cannot be 1.5 (it is a number between 0 and 1)"),
+        ("RBP(residual='yes')", "residual cannot be 'yes' (it is True or False)"),
+        ("P@0", "a cutoff is at least 1"),
+        ("Rcap", "Rcap needs a cutoff (for example Rcap@10)"),
+        ("Bpref(rel=2)@10", "Bpref takes no cutoff (write Bpref(rel=2))"),
+        ("P(groups='first', rel=2)@5", "groups goes with no other parameter"),
+        ("P(2)@5", "cannot read (2)"),
+        ("P(rel=2, rel=3)@5", "cannot read (rel=2, rel=3)"),
+        ("P(**{'rel': 2})@5", "has no parameter 'none'"),
+        ("P(rel=__import__('os').getpid())@5", "cannot read"),
+        ("P)(rel=2)@5", "this is no measure"),
+        ("", "this is no measure"),
+        ("nDCG@-1", "this is no measure"),
+    ],
+)
+def test_a_wrong_name_says_what_is_wrong_and_what_to_do(text: str, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        parse(text)
+    assert str(error.value).startswith(f"measure {text!r}: ")
+    assert message in str(error.value)
+
+
+@given(st.text(max_size=40))
+def test_no_text_breaks_the_parser(text: str) -> None:
+    try:
+        measure = parse(text)
+    except InputError:
+        return
+    assert parse(str(measure)) == measure
+
+
+def test_an_experiment_fills_in_only_what_the_name_leaves_open() -> None:
+    article = {"gain": "exponential", "ideal": "retrieved"}
+    assert str(parse("nDCG@10", **article)) == "nDCG(dcg='exp-log2', ideal='retrieved')@10"
+    assert str(parse("nDCG(dcg='log2')@10", **article)) == "nDCG(ideal='retrieved')@10"
+    assert str(parse("nDCG(dcg='log2', ideal='judged')@10", **article)) == "nDCG@10"
+    assert str(parse("DCG@10", **article)) == "DCG(dcg='exp-log2')@10"
+    assert str(parse("CG@10", gain="linear")) == "CG@10"
+    assert str(parse("P@10", **article)) == "P@10"
+    assert str(parse("nDCG(groups='first')@10", **article)) == "nDCG(groups='first')@10"
+    assert str(parse("AP", rel=2)) == "AP(rel=2)"
+    assert str(parse("AP(rel=1)", rel=2)) == "AP"
+
+
+def test_several_names_once_each_with_all_their_problems() -> None:
+    assert parse_all(["AP", "rbp(p=0.9)@5", "MAP"]) == (
+        parse("AP"),
+        parse("RBP(p=0.9)@5"),
+        parse("RBP(p=0.9, residual=True)@5"),
+    )
+    with pytest.raises(InputError) as error:
+        parse_all(["APP", "nDCG@10", "P@0"])
+    assert [problem.where for problem in error.value.problems] == ["measure 'APP'", "measure 'P@0'"]
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_every_docstring_says_what_a_reader_needs(name: str) -> None:
+    text = " ".join((MEASURES[name].compute.__doc__ or "").split())
+    for word in ("Range", "Ties:", "Unjudged documents:", "ists", "Source:", ">>> value("):
+        assert word in text
+
+
+def values(names: list[str], judged: dict[str, int], ranking: list[str]) -> dict[str, float]:
+    scores = score([parse(name) for name in names], {"q": judged}, {"q": ranking})
+    return dict(zip(names, scores.values[:, 0].tolist(), strict=True))
+
+
+@settings(max_examples=300, deadline=None)
+@given(judged, ranking)
+def test_every_value_is_within_its_range(judged: dict[str, int], ranking: list[str]) -> None:
+    nothing_relevant = not any(grade > 0 for grade in judged.values())
+    for name, found in values(NAMES, judged, ranking).items():
+        assert found >= 0, name
+        assert found <= 1 + 1e-12 or parse(name).name in UNBOUNDED, name
+        if nothing_relevant and not name.startswith(("Judged", "RBP(p=0.8, residual")):
+            assert found == 0, name
+
+
+@settings(deadline=None)
+@given(judged.filter(lambda j: any(grade > 0 for grade in j.values())))
+def test_the_ideal_ranking_scores_one(judged: dict[str, int]) -> None:
+    best_first = sorted(judged, key=lambda d: -judged[d])
+    for name, found in values(IDEAL_IS_ONE, judged, best_first).items():
+        assert found == pytest.approx(1, abs=1e-12), name
+
+
+@settings(deadline=None)
+@given(judged, ranking)
+def test_renaming_documents_changes_nothing(judged: dict[str, int], ranking: list[str]) -> None:
+    renamed = {d: f"{9 - i} {d} 文書" for i, d in enumerate(DOCUMENTS)}
+    again = values(NAMES, {renamed[d]: g for d, g in judged.items()}, [renamed[d] for d in ranking])
+    assert again == values(NAMES, judged, ranking)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(judged, ranking), max_size=8))
+def test_a_query_scores_the_same_alone_and_among_others(pairs: list[tuple[dict[str, int], list[str]]]) -> None:
+    """Padding, portions and neighbours leave no trace, but for the G of ERR, which all queries share."""
+    measures = [parse(name) for name in NAMES if not name.startswith("ERR")]
+    judgments = {str(i): judged for i, (judged, _) in enumerate(pairs)}
+    rankings = {str(i): ranking for i, (_, ranking) in enumerate(pairs)}
+    together = score(measures, judgments, rankings)
+    for i, query_id in enumerate(together.query_ids):
+        alone = score(measures, {query_id: judgments[query_id]}, {query_id: rankings[query_id]})
+        assert np.array_equal(together.values[:, i], alone.values[:, 0])
+
+
+def test_portions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(3)
+    judgments = {str(q): {f"d{d}": int(d) % 4 for d in random.permutation(40)[:q]} for q in range(30)}
+    run = {str(q): {f"d{d}": float(d % 7) for d in random.permutation(60)[: 2 * q]} for q in range(25)}
+    measures = [parse(name) for name in NAMES]
+    whole = score_run(measures, judgments, run.items())
+    monkeypatch.setattr("harness.measures.scores.CELLS", 50)
+    assert np.array_equal(score_run(measures, judgments, run.items()).values, whole.values)
+
+
+def test_a_run_in_any_order_is_the_ranking_that_trec_eval_makes_of_it() -> None:
+    judgments = {"q": {"a": 1, "b": 2, "c": 3}, "missing": {"a": 1}}
+    run = {"q": {"a": 0.5, "c": 0.5, "b": 0.5, "z": 0.7}, "stranger": {"a": 1.0}}
+    measures = [parse(name) for name in NAMES]
+    ordered = score(measures, judgments, {"q": ["z", "c", "b", "a"]})
+    assert np.array_equal(score_run(measures, judgments, run.items()).values, ordered.values)
+
+
+def test_missing_and_empty_rankings_score_as_empty_lists_and_count() -> None:
+    judgments = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {}}
+    scores = score(parse_all(["P@5", "nDCG", "RBP"]), judgments, {"q1": ["a"], "q2": []})
+    assert scores.query_ids == ("q1", "q2", "q3")
+    assert scores.of(parse("P@5")).tolist() == [0.2, 0, 0]
+    assert scores.of(parse("RBP(residual=True)")).tolist() == [0.8, 1, 1]
+    assert scores.means()[parse("nDCG")] == 1 / 3
+    assert not scores.values.flags.writeable
+    assert scores.only({"q3", "q1"}).query_ids == ("q1", "q3")
+
+
+def test_no_queries_have_no_mean() -> None:
+    assert math.isnan(score([parse("AP")], {}, {}).means()[parse("AP")])
+
+
+def test_what_cannot_be_scored_is_refused() -> None:
+    with pytest.raises(InputError, match="query 'q': document 'a' is ranked twice"):
+        score([parse("AP")], {"q": {"a": 1}}, {"q": ["a", "b", "a"]})
+    with pytest.raises(InputError, match="exponential gain of grade 31"):
+        score([parse("nDCG(dcg='exp-log2')")], {"q": {"a": 31}}, {})
+    with pytest.raises(InputError, match="no finite number"):
+        score_run([parse("AP")], {"q": {"a": 1}}, [("q", {"a": math.nan})])
+    with pytest.raises(InputError, match="no AND/OR groups"):
+        score([parse("AP(groups='first')")], {"q": {"a": 1}}, {})
+    with pytest.raises(ValueError, match="comes twice"):
+        score_run([parse("AP")], {"q": {"a": 1}}, [("q", {"a": 1.0}), ("q", {"b": 1.0})])
+
+
+def test_err_takes_the_largest_grade_of_the_whole_qrels() -> None:
+    judgments = {"q1": {"a": 1}, "q2": {"b": 3}}
+    scores = score([parse("ERR@1")], judgments, {"q1": ["a"], "q2": ["b"]})
+    assert scores.largest_grade == 3
+    assert scores.values.tolist() == [[1 / 8, 7 / 8]]
+
+
+def test_large_grades_stay_finite() -> None:
+    judged = {"a": 2**31 - 1, "b": 5}
+    assert value("ERR", judged, ["a"]) == 1
+    assert value("nDCG", judged, ["a", "b"]) == 1
+
+
+def test_rbp_and_its_residual_share_one() -> None:
+    """Moffat & Zobel: with every document judged and depth d, the residual is p^d."""
+    judged = {"a": 1, "b": 0, "c": 1}
+    assert value("RBP(p=0.5)", judged, ["a", "b", "c"]) == 0.5 + 0.125
+    assert value("RBP(p=0.5, residual=True)", judged, ["a", "b", "c"]) == 0.125
+    assert value("RBP(p=0.5, residual=True)@2", judged, ["a", "?", "c"]) == 0.25 + 0.25
+
+
+def test_the_winner_that_a_gain_makes() -> None:
+    """Two good documents against the best one alone: linear gain prefers the two, exponential gain the one."""
+    rules = by_rule({"q": ["a", "b", "c", "d"]})
+    rows = sensitivity(parse("nDCG@2"), rules, {"alone": {"q": ["a", "z"]}, "both": {"q": ["b", "c"]}})
+    assert [(row.rule, str(row.measure), row.winners, row.changed) for row in rows] == [
+        ("linear", "nDCG@2", ("both",), False),
+        ("linear", "nDCG(dcg='exp-log2')@2", ("alone",), True),
+        ("binary", "nDCG@2", ("both",), False),
+        ("binary", "nDCG(dcg='exp-log2')@2", ("both",), False),
+        ("reciprocal", "nDCG@2", ("alone",), True),
+    ]
+
+
+def test_a_measure_without_gain_has_one_row_a_rule() -> None:
+    rows = sensitivity(parse("P@2"), by_rule({"q": ["a"]}, first="binary"), {"x": {"q": ["a"]}, "y": {"q": ["a"]}})
+    assert [(row.rule, row.winners) for row in rows] == [(r, ("x", "y")) for r in ("binary", "linear", "reciprocal")]
+
+
+def test_a_measure_is_a_key() -> None:
+    assert {Measure("AP"): 1}[parse("map")] == 1
