@@ -21,6 +21,7 @@ from harness.stats import (
     minimum_detectable,
     optimism,
     optimism_sentence,
+    pair_family,
     pair_sentence,
     pairwise_families,
     queries_needed,
@@ -367,7 +368,7 @@ def test_absence_of_evidence_is_never_called_as_good_as():
         text = " ".join(whole_sentences(found, chosen))
         assert "as good as" not in text
         assert "cannot tell" in text
-    assert "significant at 0.05" in significance_sentence(rows, chosen)
+    assert "significant at 5 %" in significance_sentence(rows, chosen)
 
 
 def test_a_baseline_that_does_not_lead_leaves_the_leader_s_other_pairs_to_all_pairs():
@@ -389,7 +390,7 @@ def test_a_single_retriever_and_a_single_query_are_said_in_words():
     text = " ".join(whole_sentences(whole(scores, rows, measure="P@5", settings=Settings()), Settings()))
     assert "too few of them differ to say how many would be needed" in text
     assert significance_sentence(rows, Settings()).startswith(
-        "No difference in P@5 is significant at 0.05: 1 query could"
+        "No difference in P@5 is significant at 5 %: 1 query could"
     )
 
 
@@ -397,11 +398,18 @@ def test_pair_sentences_put_the_difference_before_p():
     rows = compare(noisy(6, x=0.0, y=0.3), measure="P@5")
     words = pair_sentence(rows[0], Settings())
     assert words.startswith("x is worse than y: mean difference in P@5 -0.")
-    assert words.index("95% interval") < words.index("adjusted p")
+    assert words.index("95 % interval") < words.index("adjusted p")
     few = compare({"a": np.array([0.9, 0.8]), "b": np.zeros(2)}, measure="P@5")[0]
     assert "too few queries (2 of 2 differ; the smallest adjusted p they could give is 0.5, above 0.05)" in (
         pair_sentence(few, Settings())
     )
+
+
+def test_bca_intervals_on_request():
+    scores = noisy(22, x=0.0, y=0.1)
+    t, bca = (compare(scores, measure="m", settings=Settings(interval=kind))[0] for kind in ("t", "bca"))
+    assert (t.ci_method, bca.ci_method) == ("t", "bca")
+    assert (bca.ci_low, bca.ci_high) == pytest.approx((t.ci_low, t.ci_high), abs=0.02)
 
 
 def test_p_is_written_for_people_and_never_as_zero():
@@ -475,6 +483,8 @@ def test_slices_are_one_corrected_family_and_small_ones_are_named():
     assert [r.p_adjusted for r in rows] == list(adjust([r.p_value for r in rows]))
     assert rows[0].p_value == signed_rank(scores["a"][:20], scores["b"][:20]).p_value
     assert small_slices(labels) == {"fr": 4}
+    (whole_row,) = pair_family(scores, [("a", "b")], name="rerank uplift", measure="P@5", settings=Settings())
+    assert (whole_row.n, whole_row.note, whole_row.p_value) == (45, "", signed_rank(scores["a"], scores["b"]).p_value)
     assert slice_family(scores, [("a", "b")], ["x"] * 9 + [""] * 36, name="f", measure="m", settings=Settings()) == []
     assert sorted(set(length_slices(["a"] * 5 + ["bbb"] * 5 + ["ccccc"] * 5))) == [
         "long (4 or more)",

@@ -62,8 +62,7 @@ def pairwise_families(scores: Scores, pairs: Pairs, *, measure: str, settings: S
         measure: the name that goes into the rows.
         settings: corrections, margin and seed.
     """
-    method = "holm" if settings.correction == "tukey" else settings.correction
-    names = list(scores)
+    method, names = _method(settings), list(scores)
     table = np.column_stack([scores[name] for name in names])
     flips = sign_flip(table, [Contrast(names.index(a), names.index(b)) for a, b in pairs], settings.seed)
     observed = [differences(scores[a], scores[b]) for a, b in pairs]
@@ -96,13 +95,26 @@ def friedman_row(scores: Scores, *, measure: str) -> TestRow:
     return TestRow("friedman", measure, "", "", n, test.statistic, test.p_value, test.p_value, test.method, "", None)
 
 
+def pair_family(scores: Scores, pairs: Pairs, *, name: str, measure: str, settings: Settings) -> list[TestRow]:
+    """Return the signed-rank tests of any pairs as a family of their own, such as each reranker with its first stage.
+
+    Args:
+        scores: retriever -> (n,) scores, queries in the order of their ids.
+        pairs: whom to compare.
+        name: the family's, such as "rerank uplift".
+        measure: the name that goes into the rows.
+        settings: correction (Holm where they say "tukey") and treatment of zeros.
+    """
+    return _signed_rank_rows([("", scores)], pairs, name=name, measure=measure, settings=settings)
+
+
 def slice_family(
     scores: Scores, pairs: Pairs, labels: Sequence[str], *, name: str, measure: str, settings: Settings
 ) -> list[TestRow]:
     """Return the signed-rank tests of the pairs within each slice of the queries: one family, always exploratory.
 
-    Corrected over all slices and pairs together (Holm where the settings say "tukey"). Slices of fewer than 10
-    queries are left out: `small_slices` names them.
+    Corrected over all slices and pairs together. Slices of fewer than 10 queries are left out: `small_slices`
+    names them.
 
     Args:
         scores: retriever -> (n,) scores, queries in the order of their ids.
@@ -110,23 +122,30 @@ def slice_family(
         labels: (n,) each query's slice; "" belongs to none.
         name: the family's, such as "field language" or "query length".
         measure: the name that goes into the rows.
-        settings: correction and treatment of zeros.
+        settings: as in `pair_family`.
     """
     kinds = np.asarray(labels)
-    rows = []
-    for kind, count in sorted(Counter(labels).items()):
-        if kind and count >= FEWEST:
-            inside = kinds == kind
-            for a, b in pairs:
-                x, y = scores[a][inside], scores[b][inside]
-                test = signed_rank(x, y, zeros=settings.zeros)
-                rows.append((kind, a, b, count, mean(x) - mean(y), test))
-    method = "holm" if settings.correction == "tukey" else settings.correction
-    adjusted = adjust([test.p_value for *_, test in rows], method)
+    large = [kind for kind, count in sorted(Counter(labels).items()) if kind and count >= FEWEST]
+    parts = [(kind, {who: values[kinds == kind] for who, values in scores.items()}) for kind in large]
+    return _signed_rank_rows(parts, pairs, name=name, measure=measure, settings=settings)
+
+
+def _signed_rank_rows(
+    parts: Sequence[tuple[str, Scores]], pairs: Pairs, *, name: str, measure: str, settings: Settings
+) -> list[TestRow]:
+    """Return one row for each part of the queries (its note, its scores) and pair, corrected together."""
+    keys = [(note, part[a], part[b], a, b) for note, part in parts for a, b in pairs]
+    tests = [signed_rank(x, y, zeros=settings.zeros) for _, x, y, _, _ in keys]
+    adjusted = adjust([test.p_value for test in tests], _method(settings))
     return [
-        TestRow(name, measure, a, b, count, test.statistic, test.p_value, p, test.method, kind, difference)
-        for (kind, a, b, count, difference, test), p in zip(rows, adjusted, strict=True)
+        TestRow(name, measure, a, b, len(x), t.statistic, t.p_value, p, t.method, note, mean(x) - mean(y))
+        for (note, x, y, a, b), t, p in zip(keys, tests, adjusted, strict=True)
     ]
+
+
+def _method(settings: Settings) -> str:
+    """Return the correction for families that Tukey's test does not know."""
+    return "holm" if settings.correction == "tukey" else settings.correction
 
 
 def small_slices(labels: Sequence[str]) -> dict[str, int]:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from harness.stats.differences import SLACK, Differences, Floats
@@ -14,6 +15,10 @@ from harness.stats.draws import generator
 from harness.stats.settings import Settings
 
 RESAMPLES = 10_000
+BLOCK = 1 << 22
+"""Counts turned into floats at once; it bounds the memory and moves no result."""
+
+Counts = npt.NDArray[np.uint8]
 
 
 class Interval(NamedTuple):
@@ -82,17 +87,26 @@ def mean_difference_interval(pairs: Differences, settings: Settings) -> Interval
 
 
 @lru_cache(maxsize=1)
-def resample_counts(n: int, seed: int, resamples: int = RESAMPLES) -> Floats:
+def resample_counts(n: int, seed: int, resamples: int = RESAMPLES) -> Counts:
     """Return how often each of n queries stands in each bootstrap resample: (resamples, n), rows sum to n."""
     rng = generator(seed, "bootstrap", n)
-    counts = np.empty((resamples, n))
+    # One byte a count: twenty of one query among n are as good as impossible, 256 are.
+    counts = np.empty((resamples, n), dtype=np.uint8)
     for row in counts:
         row[:] = np.bincount(rng.integers(n, size=n), minlength=n)
     counts.setflags(write=False)
     return counts
 
 
-def bca(values: Floats, counts: Floats, level: float = 0.95) -> Interval:
+def resampled_means(values: Floats, counts: Counts) -> Floats:
+    """Return the means of (n,) or (n, k) values over each resample: (resamples,) or (resamples, k)."""
+    rows = max(1, BLOCK // len(values))
+    parts = [counts[i : i + rows].astype(np.float64) @ values for i in range(0, len(counts), rows)]
+    means: Floats = np.concatenate(parts) / len(values)
+    return means
+
+
+def bca(values: Floats, counts: Counts, level: float = 0.95) -> Interval:
     """Return the bias-corrected and accelerated bootstrap interval of a mean (Efron 1987).
 
     Percentiles are taken with linear interpolation; "not estimable" where all values are equal.
@@ -106,7 +120,7 @@ def bca(values: Floats, counts: Floats, level: float = 0.95) -> Interval:
     slack = SLACK * max(1.0, float(np.abs(values).max()))
     if np.ptp(values) <= slack:
         return Interval(centre, centre, "not estimable")
-    shifts = counts @ (values - centre) / len(values)
+    shifts = resampled_means(values - centre, counts)
     below = np.count_nonzero(shifts < -slack) + np.count_nonzero(np.abs(shifts) <= slack) / 2
     bias = float(special.ndtri(below / len(shifts)))
     spread = values - centre

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.stats.comparison import Scores
 from harness.stats.differences import SLACK, Floats
-from harness.stats.intervals import mean, resample_counts
+from harness.stats.intervals import mean, resample_counts, resampled_means
 
 
 class Standing(NamedTuple):
@@ -76,7 +76,7 @@ def optimism(scores: Scores, *, seed: int = 0) -> Optimism:
 def _means(scores: Scores, seed: int) -> tuple[Floats, Floats, float]:
     """Return the resampled means (resamples, k), the means (k,), and what counts as equal."""
     table = np.column_stack(list(scores.values()))
-    resampled: Floats = resample_counts(len(table), seed) @ table / len(table)
+    resampled = resampled_means(table, resample_counts(len(table), seed))
     means = np.array([mean(values) for values in scores.values()])
     return resampled, means, SLACK * max(1.0, float(np.abs(table).max()))
 

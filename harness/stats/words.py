@@ -47,7 +47,7 @@ def pair_sentence(row: Comparison, settings: Settings) -> str:
     interval = f"{row.mean_difference:+.4f}"
     if row.ci_method != "not estimable":
         short = f", likely too short as only {row.wins + row.losses} queries differ" if _few(row) else ""
-        interval += f" ({settings.level:.0%} interval {row.ci_low:+.4f} to {row.ci_high:+.4f}{short})"
+        interval += f" ({100 * settings.level:g} % interval {row.ci_low:+.4f} to {row.ci_high:+.4f}{short})"
     numbers = f"mean difference in {row.measure} {interval}, adjusted p = {format_p(row.p_adjusted)}"
     if row.word.startswith((BETTER, WORSE)):
         word = row.word.removesuffix(BUT_NEGLIGIBLE)
@@ -148,7 +148,7 @@ def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str
     """Return what the tests of one measure's family came to."""
     if not rows:
         return "There is no pair to compare."
-    level = f"{settings.alpha:.3g}"
+    level = f"{100 * settings.alpha:g} %"
     queries = count(rows[0].n)
     shown = [row for row in rows if row.p_adjusted <= settings.alpha]
     if shown:
