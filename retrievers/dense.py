@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
+from retrievers.chunking import Chunks, best_passages, document_of, passages
 from retrievers.errors import InputError
 from retrievers.meter import Meter
 from retrievers.types import Document, Embedded, Query, Ranking, Role, Store, Vectors, ranked
 
 WINDOW = 16_384
-"""Documents embedded together: requests are planned within a window, so that they do not depend on the cache."""
+"""Texts embedded together: requests are planned within a window, so that they do not depend on the cache."""
 
 COMPARED = 100
 """Queries for which an approximate search is compared with an exact one."""
@@ -27,18 +29,22 @@ class DenseRetriever:
 
     Blank documents are never embedded, and vectors of length zero have no cosine: neither is ever retrieved, and a
     query with such a vector retrieves nothing. All are noted: "empty", "zero-vector", and "truncated" where the
-    model did not read a text to its end.
+    model did not read a text to its end (of passages: any of a document's).
 
     Args:
         embed: texts, none of them blank, to vectors in the same order; normally through the cache.
         store: where the vectors go.
         meter: where counts and times go.
         fresh: make the collection anew even where a finished one is there.
+        chunks: cut documents into passages; a document then has its best passage's score.
     """
 
-    def __init__(self, embed: Embed, store: Store, meter: Meter, *, fresh: bool = False) -> None:
+    def __init__(
+        self, embed: Embed, store: Store, meter: Meter, *, fresh: bool = False, chunks: Chunks | None = None
+    ) -> None:
         self.embed = embed
         self.fresh = fresh
+        self.chunks = chunks
         self.store = store
         self.meter = meter
 
@@ -66,17 +72,22 @@ class DenseRetriever:
                 self.meter.note("zero-vector", query.id)
         asked = embedded.vectors[directed]
         with self.meter.stage("search", total=len(queries)):
-            found = self.store.search(asked, depth)
+            found = self.nearest(asked, depth)
             self.meter.count(texts=len(queries))
         if self.store.approximate:
             self._compare_with_exact(asked[:COMPARED], found[:COMPARED], depth)
         answers = iter(found)
         return [next(answers) if has_direction else ranked([], []) for has_direction in directed]
 
+    def nearest(self, vectors: Vectors, depth: int, *, exact: bool = False) -> list[Ranking]:
+        """Return the documents nearest to each query vector (queries, dimensions)."""
+        search = partial(self.store.search, exact=exact)
+        return best_passages(search, vectors, depth) if self.chunks else search(vectors, depth)
+
     def _compare_with_exact(self, vectors: Vectors, found: Sequence[Ranking], depth: int) -> None:
         """Count how many of the exact hits an approximate search found, among the first 10 and within the depth."""
         with self.meter.stage("search-exact", total=len(vectors)):
-            exact = self.store.search(vectors, depth, exact=True)
+            exact = self.nearest(vectors, depth, exact=True)
             self.meter.count(texts=len(vectors))
             for name, cutoff in (("hits_at_10", 10), ("hits", depth)):
                 pairs = [(set(a.doc_ids[:cutoff]), set(b.doc_ids[:cutoff])) for a, b in zip(found, exact, strict=True)]
@@ -91,28 +102,39 @@ class DenseRetriever:
         notes: dict[str, list[str]] = {"empty": [], "truncated": [], "zero-vector": []}
         expected = operator.length_hint(documents) or None
         created = False
-        for window in _windows(documents):
-            notes["empty"] += [document.id for document in window if not document.content.strip()]
-            filled = [document for document in window if document.content.strip()]
-            if not filled:
-                continue
+        for window in _windows(self._texts(documents, notes["empty"])):
             with self.meter.stage("embed-documents", total=expected):
-                embedded = self.embed([document.content for document in filled], "document")
+                embedded = self.embed([document.content for document in window], "document")
                 self.meter.count(lost_tokens=int(embedded.lost.sum()))
-            notes["truncated"] += [filled[i].id for i in np.flatnonzero(embedded.lost)]
+            notes["truncated"] += _ids(window, embedded.lost > 0)
             directed = _with_direction(embedded.vectors)
-            notes["zero-vector"] += [filled[i].id for i in np.flatnonzero(~directed)]
+            notes["zero-vector"] += _ids(window, ~directed)
             with self.meter.stage("index", total=expected):
                 if not created:
                     self.store.create(embedded.vectors.shape[1])
                     created = True
-                self.store.upsert([filled[i].id for i in np.flatnonzero(directed)], embedded.vectors[directed])
+                self.store.upsert([window[i].id for i in np.flatnonzero(directed)], embedded.vectors[directed])
                 self.meter.count(texts=int(directed.sum()))
         if not created:
             raise InputError("nothing to index: the corpus holds no document with any content")
         with self.meter.stage("index"):
             self.store.finish(notes)
         return notes
+
+    def _texts(self, documents: Iterable[Document], empty: list[str]) -> Iterator[Document]:
+        """Yield what is embedded: documents or their passages; blank ones go to the list."""
+        for document in documents:
+            if not document.content.strip():
+                empty.append(document.id)
+            elif self.chunks is None:
+                yield document
+            else:
+                yield from passages(document, self.chunks)
+
+
+def _ids(window: Sequence[Document], chosen: npt.NDArray[np.bool_]) -> list[str]:
+    """Return the ids of the chosen documents, or of those that have a chosen passage."""
+    return list(dict.fromkeys(document_of(window[i].id) for i in np.flatnonzero(chosen).tolist()))
 
 
 def _windows(documents: Iterable[Document]) -> Iterator[list[Document]]:

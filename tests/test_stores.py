@@ -1,7 +1,10 @@
 """Every store: the same questions, the same answers."""
 
 import itertools
+import subprocess
+import sys
 import uuid
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +19,7 @@ from retrievers.stores.points import Found, past_ties, point_id
 from retrievers.types import RESOLUTION, ranked
 from tests.qdrant_fake import fake_qdrant
 
+PROJECT = Path(__file__).parents[1]
 LOCATIONS = (":memory:", "folder", "edge", "server")
 KEEPING = LOCATIONS[1:]
 
@@ -174,14 +178,40 @@ def test_a_finished_collection_can_be_made_anew(opened, location):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the refused client leaves a file open
 @pytest.mark.parametrize("location", ["folder", "edge"])
-def test_a_collection_in_use_is_the_users_mistake(opened, location):
-    first, second = opened(location), opened(location)
-    fill(first, ["a"], random_vectors(1, 4))
-    first.search(random_vectors(1, 4), 1)
-    with pytest.raises(InputError, match="another process uses it"):
-        second.finished()
-    first.close()
-    assert second.finished() == {}
+def test_a_collection_held_by_another_process_is_the_users_mistake(opened, location, tmp_path):
+    store = opened(location)
+    fill(store, ["a"], random_vectors(1, 4))
+    store.close()
+    place = tmp_path / "qdrant" if location == "folder" else location
+    name = store.collection if location == "folder" else store._place.name
+    holder = f"""
+import sys, time
+from pathlib import Path
+from retrievers.meter import Meter
+from retrievers.stores import StoreOptions, open_store
+store = open_store(StoreOptions({str(place)!r}), {name!r}, documents=1, folder=Path({str(tmp_path)!r}), meter=Meter())
+print(store.finished(), flush=True)
+sys.stdin.read()
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", holder], cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout.readline() == "{}\n"
+        with pytest.raises(InputError, match="another process uses it"):
+            store.finished()
+    finally:
+        process.communicate()
+    assert store.finished() == {}
+
+
+def test_retrievers_of_one_process_may_share_a_collection(opened):
+    fill(opened("edge", m=8), ["a", "b"], random_vectors(2, 4))
+    near, far = opened("edge", m=8, ef=16), opened("edge", m=8, ef=200)
+    query = random_vectors(1, 4)
+    assert near.search(query, 2) == far.search(query, 2)
+    near.close()
+    assert len(far.search(query, 2)[0]) == 2
 
 
 @pytest.mark.parametrize("location", ["folder", "edge"])

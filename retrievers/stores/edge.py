@@ -16,8 +16,8 @@ from retrievers.stores.points import Found, count_matches, engine_errors, past_t
 from retrievers.types import Ranking, Vectors
 
 if TYPE_CHECKING:
-    import portalocker
     import qdrant_edge
+    from filelock import BaseFileLock
 
 LEAST = 4096
 """Points of a segment, at least."""
@@ -36,7 +36,8 @@ class EdgeStore:
     approximate one is indexed as a whole, since a graph of all points is searched faster than several.
 
     A folder of the collection's name is a finished collection, whatever befell the process that made it. The
-    collection is locked while it is open, since the engine writes to its files even when it only reads them.
+    collection is locked against other processes while it is open, since the engine writes to its files even when it
+    only reads.
     """
 
     def __init__(self, folder: Path, collection: str, options: StoreOptions, *, documents: int) -> None:
@@ -45,7 +46,7 @@ class EdgeStore:
         self._options = options
         self._place = folder / collection
         self._aside = folder / f"{collection}.unfinished"
-        self._lock: portalocker.Lock | None = None
+        self._lock: BaseFileLock | None = None
         self._shard: qdrant_edge.EdgeShard | None = None
         self._dimensions = 0
         self._added = 0
@@ -160,15 +161,16 @@ class EdgeStore:
             self._lock = None
 
     def _hold(self) -> None:
-        import portalocker
+        from filelock import FileLock, Timeout
 
         if self._lock is None:
-            lock = portalocker.Lock(f"{self._place}.lock", timeout=0, fail_when_locked=True)
+            # One lock a process: its retrievers may search one collection in several ways.
+            lock = FileLock(f"{self._place}.lock", timeout=0, is_singleton=True, thread_local=False)
             with engine_errors(self._place):
                 self._place.parent.mkdir(parents=True, exist_ok=True)
                 try:
                     lock.acquire()
-                except portalocker.LockException:
+                except Timeout:
                     remedy = "wait until it is done, or set another folder"
                     problem = Problem(f"store {self._place}", "another process uses it", remedy)
                     raise InputError(problem) from None

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.types import RESOLUTION, Ranking, Vectors, ranked
 
@@ -108,15 +106,18 @@ def past_ties(ask: Callable[[Vectors, int], Iterable[Found]], vectors: Vectors, 
     waiting = list(range(len(vectors)))
     size = limit + SPARE
     while waiting:
-        for position, found in zip(waiting, ask(vectors[waiting], size), strict=True):
-            if len(found.scores) < size or _clear_of(found.scores, limit):
-                answers[position] = ranked(found.doc_ids, found.scores, limit)
+        for position, (doc_ids, scores) in zip(waiting, ask(vectors[waiting], size), strict=True):
+            reach = _reach(scores, limit)
+            if len(scores) < size or reach < len(scores):
+                answers[position] = ranked(doc_ids[:reach], scores[:reach], limit)
         waiting = [position for position in waiting if position not in answers]
         size *= 4
     return [answers[position] for position in range(len(vectors))]
 
 
-def _clear_of(scores: Sequence[float], limit: int) -> bool:
-    """Whether the last score is more than one step of `ranked` below the one at the limit."""
-    step = RESOLUTION * float(np.abs(scores).max())
-    return scores[limit - 1] - scores[-1] > step
+def _reach(scores: Sequence[float], limit: int) -> int:
+    """Return how many hits come before the first that is more than a step of `ranked` below the one at the limit."""
+    if len(scores) <= limit:
+        return len(scores)
+    lowest = scores[limit - 1] - RESOLUTION * max(map(abs, scores[:limit]))
+    return next((place for place in range(limit, len(scores)) if scores[place] < lowest), len(scores))

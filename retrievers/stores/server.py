@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Meter
+from retrievers.parallel import answers
 from retrievers.stores.connection import Connection
 from retrievers.stores.options import StoreOptions
 from retrievers.stores.points import Found, count_matches, found, past_ties, point_id
@@ -75,12 +76,10 @@ class ServerStore:
     def upsert(self, ids: Sequence[str], vectors: Vectors) -> None:
         """Add points, or replace those with the same document id, several requests at a time."""
         batches = [slice(start, start + UPSERT) for start in range(0, len(ids), UPSERT)]
-        pool = ThreadPoolExecutor(PARALLEL)
-        try:
-            for _ in pool.map(lambda batch: self._upsert(ids[batch], vectors[batch]), batches):
-                pass
-        finally:
-            pool.shutdown(cancel_futures=True)  # after a failure, try no further batch
+        for _ in answers(
+            lambda batch: self._upsert(ids[batch], vectors[batch]), batches, width=PARALLEL, stopped=Event()
+        ):
+            pass
         self._added += len(ids)
 
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
