@@ -128,12 +128,14 @@ def test_after_a_failure_no_further_batch_is_tried(fake, store):
     assert tried <= 3 * server.PARALLEL * connection.ATTEMPTS  # of 100 batches
 
 
-def test_a_server_that_is_not_there_is_one_clear_error():
+@pytest.mark.parametrize(("scheme", "error"), [("http", "ConnectError"), ("grpc", "UNAVAILABLE")])
+def test_a_server_that_is_not_there_is_one_clear_error(scheme, error):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(BackendError, match=rf"^{url}: ConnectError.*run again"):
+        url = f"{scheme}://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(BackendError, match=rf"^{url}: {error}: .*run again") as refused:
             ServerStore(StoreOptions(url), "c", Meter()).finished()
+        assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -144,5 +144,8 @@ def _pause(state: tenacity.RetryCallState) -> float:
 
 
 def _told(error: Exception) -> str:
+    details = getattr(error, "details", None)  # of a grpc.RpcError, whose text is a page
+    if callable(details):
+        return f"{_status(error)}: {details()}"
     source = getattr(error, "source", error)
     return f"{type(source).__name__}: {str(source) or 'no answer'}"
