@@ -394,6 +394,14 @@ def test_a_single_retriever_and_a_single_query_are_said_in_words():
     )
 
 
+def test_equals_share_the_lead():
+    scores = {"a": np.full(6, 0.5), "b": np.full(6, 0.5)}
+    found = whole(scores, compare(scores, measure="P@5"), measure="P@5", settings=Settings())
+    words = whole_sentences(found, Settings())
+    assert words[0] == "On P@5 over 6 queries, a and b share the highest mean, 0.5000."
+    assert "a and b: no query of 6 tells them apart." in words
+
+
 def test_pair_sentences_put_the_difference_before_p():
     rows = compare(noisy(6, x=0.0, y=0.3), measure="P@5")
     words = pair_sentence(rows[0], Settings())

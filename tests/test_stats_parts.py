@@ -38,11 +38,13 @@ probabilities = st.lists(st.floats(1e-12, 1.0), min_size=1, max_size=12)
 
 
 @pytest.mark.parametrize("method", NAMES)
+@settings(deadline=None)
 @given(p=probabilities)
 def test_corrections_equal_statsmodels(method, p):
     assert adjust(p, method) == pytest.approx(multipletests(p, method=NAMES[method])[1].tolist(), rel=1e-12)
 
 
+@settings(deadline=None)
 @given(p=st.lists(st.floats(0.001, 1.0), min_size=1, max_size=6))
 def test_hommel_is_the_closed_test_with_simes(p):
     def simes(chosen):
@@ -55,6 +57,7 @@ def test_hommel_is_the_closed_test_with_simes(p):
 
 
 @pytest.mark.parametrize("method", NAMES)
+@settings(deadline=None)
 @given(p=probabilities, data=st.data())
 def test_corrections_follow_their_p_values(method, p, data):
     order = data.draw(st.permutations(range(len(p))))
@@ -120,6 +123,7 @@ def test_resamples_are_queries_drawn_with_replacement():
     assert not np.array_equal(counts, resample_counts(7, 1))
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=40))
 def test_summaries_are_pandas_describe(values):
     ours = summarize(np.array(values))
@@ -228,7 +232,7 @@ def test_no_interval_has_the_confidence_for_five_queries():
     assert (six.low, six.high) == pytest.approx((0.1, 0.6))
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=30))
 def test_hodges_lehmann_is_the_median_of_the_walsh_averages(values):
     d = np.array(values, dtype=float)

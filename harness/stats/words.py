@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.stats.comparison import Comparison
+from harness.stats.differences import SLACK
 from harness.stats.leaderboard import Optimism
 from harness.stats.power import FEWEST, MOST, Needed
 from harness.stats.settings import Settings
@@ -88,7 +89,9 @@ def whole_sentences(result: Whole, settings: Settings) -> list[str]:
         settings: those that it was made with.
     """
     leader, queries = result.leader, count(result.n)
-    found = [f"On {result.measure} over {queries}, {leader} has the highest mean, {result.means[leader]:.4f}."]
+    first = [name for name, mean in result.means.items() if result.means[leader] - mean <= SLACK]
+    has = "has" if len(first) == 1 else "share"
+    found = [f"On {result.measure} over {queries}, {join(first)} {has} the highest mean, {result.means[leader]:.4f}."]
     if len(result.means) == 1:
         return [*found, "It ran alone: there is nothing to compare it with."]
     if result.shown_worse:
