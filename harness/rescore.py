@@ -9,7 +9,7 @@ from pathlib import Path
 from harness import trec
 from harness.measures import Measure, Scores, score_run
 from harness.measures.scores import Judgments, Precision
-from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.errors import InputError, Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,8 @@ def _counted(judgments: Judgments, met: set[str], conventions: Conventions) -> t
     if conventions.queries is not None:
         unknown = [q for q in conventions.queries if q not in judgments]
         if unknown:
-            raise InputError([Problem(f"query {q!r}", "is not judged", did_you_mean(q, judgments)) for q in unknown])
+            remedy = f"the qrels judge {len(judgments)} queries, such as {next(iter(judgments))!r}"
+            raise InputError([Problem(f"query {q!r}", "is not judged", remedy) for q in unknown])
         kept &= set(conventions.queries)
     barren = {q for q in kept if not any(grade > 0 for grade in judgments[q].values())}
     if barren:

@@ -1,0 +1,252 @@
+"""The worked examples of the five articles, and what is wrong in them, with both numbers.
+
+docs/measures.md tells the same story in prose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from math import exp, log, log2, sqrt
+
+import pytest
+
+from harness.measures import parse, value
+from harness.measures.grades import grade
+from harness.measures.groups import group_value
+
+GRADES = [3, 2, 3, 0, 1]
+"""The list that the Japanese basics and the Russian article work with."""
+EXPONENTIAL, RETRIEVED = "'exp-log2'", "'retrieved-all'"
+
+
+def listed(name: str, grades: list[int]) -> float:
+    """A measure of a list whose grades are all the judgments there are."""
+    documents = [f"d{i}" for i in range(len(grades))]
+    return value(name, dict(zip(documents, grades, strict=True)), documents)
+
+
+def cut(number: float, places: int) -> float:
+    """A number cut off after some places, as some articles print it."""
+    return int(number * 10**places) / 10**places
+
+
+# AutoRAG: "1. AutoRAG속 Retrieval Metric 파해치기" (autorag-retrieval-metrics.ko)
+
+AUTORAG = [["test-1", "test-2"], ["test-3"]], ["test-1", "pred-1", "test-2", "pred-3"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("P", 0.5), ("R", 0.5), ("F1", 0.5), ("RR", 0.5), ("AP", 0.41666666666666663), ("nDCG", 0.7039180890341347)],
+)
+def test_autorag_comes_out_digit_for_digit(name: str, expected: float) -> None:
+    """The article prints nDCG to 16 digits; AP is 5/12 as its program adds it up in doubles."""
+    assert group_value(parse(f"{name}(groups='autorag')"), *AUTORAG) == expected
+    assert group_value(parse(f"{name}(groups='autorag')@4"), *AUTORAG) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("P", 1 / 4), ("R", 1 / 2), ("RR", 1), ("AP", 1 / 2), ("nDCG", 1 / (1 + 1 / log2(3)))]
+)
+def test_autorag_read_by_first(name: str, expected: float) -> None:
+    assert group_value(parse(f"{name}(groups='first')@4"), *AUTORAG) == pytest.approx(expected, abs=1e-15)
+
+
+def test_autorag_prints_mrr_where_map_is_meant() -> None:
+    """Under MAP the last line is "MRR = (1 + 0) / 2 = 1/2"; the article's own APs, 5/6 and 0, have the mean 5/12."""
+    assert group_value(parse("AP(groups='autorag')"), *AUTORAG) == pytest.approx((5 / 6 + 0) / 2, abs=1e-15)
+    assert group_value(parse("RR(groups='autorag')"), *AUTORAG) == 1 / 2
+
+
+def test_autorags_ndcg_wants_every_alternative() -> None:
+    """test-1 and test-3 satisfy both groups, yet nDCG is 0.77: its ideal holds test-2 as well."""
+    satisfied = ["test-1", "test-3", "pred-1"]
+    assert group_value(parse("R(groups='autorag')"), AUTORAG[0], satisfied) == 1
+    assert group_value(parse("nDCG(groups='autorag')"), AUTORAG[0], satisfied) == pytest.approx(0.7654, abs=5e-5)
+    assert group_value(parse("nDCG(groups='first')"), AUTORAG[0], satisfied) == 1
+
+
+# iDEAKITT: "RAGにおけるRetriverの性能評価に関して" (ideakitt-experiment.ja)
+
+
+def test_ideakitts_example_of_an_ideal_order() -> None:
+    """[2, 0, 1, 3, 0], exponential gain, against [3, 2, 1, 0, 0]: the article prints no value; it is 0.6936."""
+    found = listed("nDCG(dcg='exp-log2', ideal='retrieved')@5", [2, 0, 1, 3, 0])
+    assert found == pytest.approx((3 + 1 / 2 + 7 / log2(5)) / (7 + 3 / log2(3) + 1 / 2), abs=1e-15)
+    assert f"{found:.4f}" == "0.6936"
+
+
+def test_ideakitt_recall_of_three_in_ten() -> None:
+    """Recall@5 = 3/10: ten relevant documents, three of them among the first five."""
+    relevant = {f"r{i}": 1 for i in range(10)}
+    assert value("R@5", relevant, ["r1", "x", "r2", "y", "r3", "r4"]) == 3 / 10
+
+
+def test_ideakitts_ideal_is_not_what_can_be_attained() -> None:
+    """The best of ten found at rank 1 and nothing else: 1 by the article's ideal, 0.33 by the judged one."""
+    judged = grade([f"r{i}" for i in range(10)], "linear").grades
+    ranking = ["r0", *"abcdefghi"]
+    assert value("nDCG(dcg='exp-log2', ideal='retrieved')@10", judged, ranking) == 1
+    assert value("nDCG(ideal='retrieved')@10", judged, ranking) == 1
+    assert value("nDCG@10", judged, ranking) == pytest.approx(0.3337, abs=5e-5)
+    assert value("nDCG(dcg='exp-log2')@10", judged, ranking) == pytest.approx(0.6510, abs=5e-5)
+
+
+def test_ideakitts_ten_grades_with_exponential_gain_hang_on_one_document() -> None:
+    """The best document alone is 65 % of the ideal DCG: whoever finds the nine others in order stays below 0.50."""
+    judged = grade([f"r{i}" for i in range(10)], "linear").grades
+    without = [f"r{i}" for i in range(1, 10)]
+    assert value("nDCG(dcg='exp-log2')@10", judged, ["r0"]) == pytest.approx(0.6510, abs=5e-5)
+    assert value("nDCG(dcg='exp-log2')@10", judged, without) == pytest.approx(0.4986, abs=5e-5)
+    assert value("nDCG@10", judged, without) == pytest.approx(0.8484, abs=5e-5)
+
+
+def test_ideakitts_discount_in_words_would_divide_by_zero() -> None:
+    """The text says 1 / log2(i), which has no value at rank 1; the formula beside it has log2(i + 1)."""
+    assert log2(1) == 0
+    assert listed("DCG(dcg='exp-log2')@2", [1, 1]) == 1 / log2(2) + 1 / log2(3)
+
+
+def test_ideakitts_precision_is_one_without_false_positives_not_without_false_negatives() -> None:
+    """Nothing missed (FN = 0) and yet P = 1/2; something missed and yet P = 1."""
+    assert value("P@2", {"a": 1}, ["a", "x"]) == 1 / 2
+    assert value("P@2", {"a": 1, "b": 1, "c": 1}, ["a", "b"]) == 1
+
+
+def test_ideakitts_rounding_splits_ties() -> None:
+    """R of one, two and no document in three: 1/3 apart both times, but 0.34 and 0.33 after round(…, 2)."""
+    assert round(round(2 / 3, 2) - round(1 / 3, 2), 2) == 0.34
+    assert round(round(1 / 3, 2) - 0, 2) == 0.33
+    judged = {"a": 1, "b": 1, "c": 1}
+    two, one, none = (value("R@2", judged, ranking) for ranking in (["a", "b"], ["a", "x"], ["x", "y"]))
+    assert two - one == pytest.approx(one - none, abs=1e-15)
+
+
+# The Japanese basics: "RAG評価指標基礎" (rag-metrics-basics.ja)
+
+
+@pytest.mark.parametrize(
+    ("k", "dcg", "linear", "exponential"),
+    [
+        (1, "3.0000", "1.0000", "1.0000"),
+        (2, "4.2619", "0.8710", "0.7789"),
+        (3, "5.7619", "0.9778", "0.9595"),
+        (4, "5.7619", "0.9112", "0.9285"),
+        (5, "6.1487", "0.9724", "0.9575"),
+    ],
+)
+def test_the_worked_list(k: int, dcg: str, linear: str, exponential: str) -> None:
+    """Also the Russian article's list; its code and the Japanese code sort all that came back (retrieved-all)."""
+    assert f"{listed(f'DCG@{k}', GRADES):.4f}" == dcg
+    assert f"{listed(f'nDCG@{k}', GRADES):.4f}" == linear
+    assert f"{listed(f'nDCG(dcg={EXPONENTIAL})@{k}', GRADES):.4f}" == exponential
+    more = dict(zip("abcde", GRADES, strict=True)) | {"not retrieved": 3}
+    assert f"{value(f'nDCG(ideal={RETRIEVED})@{k}', more, list('abcde')):.4f}" == linear
+    assert f"{value(f'nDCG(dcg={EXPONENTIAL}, ideal={RETRIEVED})@{k}', more, list('abcde')):.4f}" == exponential
+
+
+def test_the_basics_mean_one_ndcg_in_words_and_print_another() -> None:
+    """By its text, DCG@3 = 5.76 and the ideal 3, 3, 2, nDCG@3 is linear: 0.9778; its code prints the exponential."""
+    assert listed("nDCG(ideal='retrieved-all')@3", GRADES) == pytest.approx(0.9778, abs=5e-5)
+    assert listed("nDCG(dcg='exp-log2', ideal='retrieved-all')@3", GRADES) == 0.9594535145926796
+
+
+def test_the_basics_cut_digits_off() -> None:
+    """DCG@2 is 4.26186, printed 4.2618; DCG@3 is 5.76186, printed 5.7618."""
+    assert listed("DCG@2", GRADES) == pytest.approx(4.26186, abs=5e-6)
+    assert (cut(listed("DCG@2", GRADES), 4), cut(listed("DCG@3", GRADES), 4)) == (4.2618, 5.7618)
+    assert f"{listed('DCG@2', GRADES):.4f} {listed('DCG@3', GRADES):.4f}" == "4.2619 5.7619"
+
+
+def test_the_basics_mrr_and_hit_rate() -> None:
+    """First hits at ranks 1, 3 and 2: MRR 0.611. Seven of ten queries with a hit: 0.7."""
+    found = [value("RR", {"r": 1}, [f"x{i}" for i in range(rank - 1)] + ["r"]) for rank in (1, 3, 2)]
+    assert f"{sum(found) / 3:.3f}" == "0.611"
+    assert sum(value("Success@1", {"r": 1}, ["r" if i < 7 else "x"]) for i in range(10)) / 10 == 0.7
+
+
+def grams(text: str, n: int) -> Counter[tuple[str, ...]]:
+    words = text.split()
+    return Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1))
+
+
+def test_the_basics_rouge_2_counts_a_pair_that_is_not_there() -> None:
+    """(the brown) is not in the reference, where it is (the quick): 2/8, printed 3/8. ROUGE-1's 6/9 is right."""
+    reference = "the quick brown fox jumps over the lazy dog"
+    summary = "the brown fox jumped over the dog"
+    shared = [grams(reference, n) & grams(summary, n) for n in (1, 2)]
+    assert (shared[0].total(), grams(reference, 1).total()) == (6, 9)
+    assert (shared[1].total(), grams(reference, 2).total()) == (2, 8)
+    assert ("the", "brown") in grams(summary, 2)
+    assert ("the", "brown") not in grams(reference, 2)
+
+
+def bleu_2(candidate: list[str], references: list[list[str]]) -> float:
+    """BLEU with weights 1/2, 1/2; a precision of 0 smoothed as by Chen & Cherry's method 4 with k = 5."""
+    precisions = []
+    for n in (1, 2):
+        have = Counter(zip(*(candidate[i:] for i in range(n)), strict=False))
+        most: Counter[tuple[str, ...]] = Counter()
+        for reference in references:
+            most |= Counter(zip(*(reference[i:] for i in range(n)), strict=False))
+        precisions.append(((have & most).total() or log(len(candidate)) / (2 * 5)) / have.total())
+    nearest = min((len(r) for r in references), key=lambda length: (abs(length - len(candidate)), length))
+    brevity = 1.0 if len(candidate) > nearest else exp(1 - nearest / len(candidate))
+    return brevity * sqrt(precisions[0] * precisions[1])
+
+
+def test_the_basics_bleu_takes_each_word_for_a_reference() -> None:
+    """The article passes one list of words where a list of references is wanted, so that letters are compared.
+
+    Its tokenizer (jieba) keeps the blanks: 0.0467 printed. With one reference of words BLEU-2 is 0.4887.
+    """
+    candidate, reference = "the cat is on the mat", "there is a cat on the mat"
+    tokens, letters = re.findall(r"\S+|\s", candidate), [list(token) for token in re.findall(r"\S+|\s", reference)]
+    assert bleu_2(tokens, letters) == pytest.approx(0.046689450558483385, abs=1e-12)
+    assert bleu_2(candidate.split(), [reference.split()]) == pytest.approx(0.4887, abs=5e-5)
+
+
+# The Russian article: "Некоторые градированные меры" (graded-measures.ru)
+
+
+def test_the_russian_code() -> None:
+    """DCG@5, IDCG@5 and NDCG@5 of its list, as its code prints them."""
+    ideal = listed("DCG@5", sorted(GRADES, reverse=True))
+    assert f"{listed('DCG@5', GRADES):.4f} {ideal:.4f} {listed('nDCG@5', GRADES):.4f}" == "6.1487 6.3235 0.9724"
+
+
+def test_the_russian_zero_is_not_disorder() -> None:
+    """ "0 is a complete lack of order": the worst order of its list still scores 0.65; 0 means nothing relevant."""
+    worst = sorted(GRADES)
+    assert listed("nDCG(ideal='retrieved-all')@5", worst) == pytest.approx(0.6458, abs=5e-5)
+    assert listed("nDCG(ideal='retrieved-all')@5", [0, 0, 0, 0, 0]) == 0
+
+
+def test_the_russian_ideal_is_no_upper_bound() -> None:
+    """ "IDCG@k is always at least any DCG@k": one list's own ideal is 1, another list's DCG is 3."""
+    judged = {"good": 3, "poor": 1}
+    assert value("nDCG(ideal='retrieved-all')@1", judged, ["poor"]) == 1
+    assert value("DCG@1", judged, ["poor"]) == 1 < value("DCG@1", judged, ["good"]) == 3
+    assert value("nDCG@1", judged, ["poor"]) == 1 / 3
+
+
+# The Korean notes: "정보 검색 평가 지표 ( + RAGAS)" (ir-metrics-and-ragas.ko)
+
+
+def test_the_korean_binary_list() -> None:
+    """[1, 0, 1, 0, 1] with no other relevant document; F1 is the harmonic mean, whose table ends at 4.8 and 5."""
+    assert listed("P@2", [1, 0, 1, 0, 1]) == 1 / 2
+    assert listed("R@2", [1, 0, 1, 0, 1]) == 1 / 3
+    assert listed("F1@2", [1, 0, 1, 0, 1]) == pytest.approx(2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3), abs=1e-15)
+    assert listed("AP", [1, 0, 1, 0, 1]) == pytest.approx((1 + 2 / 3 + 3 / 5) / 3, abs=1e-15)
+    assert [round(2 * a * b / (a + b), 1) for a, b in ((9, 1), (6, 4), (5, 5))] == [1.8, 4.8, 5.0]
+
+
+def test_the_korean_context_precision_falls_when_more_is_found() -> None:
+    """RAGAS divides by the hits: [1, 0] scores 1 and [1, 0, 1] 0.83, though it found more. AP rises."""
+    judged = {"a": 1, "b": 1}
+    less, more = ["a", "x"], ["a", "x", "b"]
+    assert value("ContextPrecision", judged, less) == 1
+    assert value("ContextPrecision", judged, more) == pytest.approx((1 + 2 / 3) / 2, abs=1e-15)
+    assert value("AP", judged, less) < value("AP", judged, more)

@@ -1,0 +1,107 @@
+"""AND/OR relevance groups in both readings."""
+
+from __future__ import annotations
+
+from math import log2
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.measures import parse, score
+from harness.measures.groups import group_value
+
+GROUPS = [["a", "b"], ["c"], ["d", "e", "f"]]
+DOCUMENTS = [*"abcdef", "x", "y", "z"]
+NAMES = ["P@3", "SetP", "R@3", "SetR", "F1@3", "SetF", "RR", "RR@2", "AP", "AP@3", "nDCG", "nDCG@3"]
+rankings = st.lists(st.sampled_from(DOCUMENTS), unique=True)
+
+
+def grouped(name: str, reading: str) -> str:
+    base, at, cutoff = name.partition("@")
+    return f"{base}(groups='{reading}'){at}{cutoff}"
+
+
+@pytest.mark.parametrize(
+    ("name", "autorag", "first"),
+    [
+        ("P@5", 4 / 5, 3 / 5),
+        ("P@10", 4 / 5, 3 / 10),
+        ("SetP", 4 / 5, 3 / 4),
+        ("R@5", 1, 1),
+        ("R@3", 1 / 3, 1 / 3),
+        ("F1@5", 2 * 4 / 5 / (4 / 5 + 1), 6 / (5 + 3)),
+        ("RR", (1 + 1 / 4 + 1 / 5) / 3, 1),
+        ("AP", ((1 + 2 / 2) / 2 + 1 / 4 + 1 / 5) / 3, (1 + 2 / 3 + 3 / 4) / 3),
+        ("AP@4", (1 + 1 / 4) / 3, (1 + 2 / 3) / 3),
+        (
+            "nDCG",
+            (1 + 1 / log2(3) + 1 / log2(5) + 1 / log2(6)) / sum(1 / log2(i + 1) for i in range(1, 6)),
+            (1 + 1 / log2(4) + 1 / log2(5)) / (1 + 1 / log2(3) + 1 / log2(4)),
+        ),
+        ("nDCG@1", 1, 1),
+    ],
+)
+def test_by_hand(name: str, autorag: float, first: float) -> None:
+    """a and b are alternatives: 'autorag' counts b as a further hit, 'first' passes it over, so that c stands third."""
+    ranking = ["a", "b", "x", "c", "d"]
+    assert group_value(parse(grouped(name, "autorag")), GROUPS, ranking) == pytest.approx(autorag, abs=1e-12)
+    assert group_value(parse(grouped(name, "first")), GROUPS, ranking) == pytest.approx(first, abs=1e-12)
+
+
+def test_a_document_in_several_groups_meets_them_all() -> None:
+    groups = [["a", "b"], ["a", "c"]]
+    assert group_value(parse("R(groups='first')"), groups, ["a"]) == 1
+    assert group_value(parse("AP(groups='first')"), groups, ["x", "a", "b", "c"]) == 1 / 2
+    assert group_value(parse("SetP(groups='first')"), groups, ["a", "b", "c"]) == 1
+    assert group_value(parse("nDCG(groups='first')"), groups, ["a"]) == pytest.approx(1 / (1 + 1 / log2(3)))
+
+
+@settings(deadline=None)
+@given(rankings, st.sampled_from(["autorag", "first"]))
+def test_values_are_within_their_range(ranking: list[str], reading: str) -> None:
+    for name in NAMES:
+        assert 0 <= group_value(parse(grouped(name, reading)), GROUPS, ranking) <= 1 + 1e-12
+
+
+@settings(deadline=None)
+@given(rankings, st.sampled_from([name for name in NAMES if name not in {"SetP", "SetF"}]))
+def test_groups_of_one_are_plain_relevance_for_first(ranking: list[str], name: str) -> None:
+    groups = [["a"], ["b"], ["c"]]
+    plain = score([parse(name)], {"q": {"a": 1, "b": 1, "c": 1}}, {"q": ranking}).values[0, 0]
+    assert group_value(parse(grouped(name, "first")), groups, ranking) == pytest.approx(plain, abs=1e-12)
+
+
+@settings(deadline=None)
+@given(rankings)
+def test_further_alternatives_count_neither_for_nor_against_first(ranking: list[str]) -> None:
+    """Taking redundant alternatives out of the list changes no value that has no cutoff."""
+    met: set[int] = set()
+    lean = []
+    for document in ranking:
+        new = {i for i, group in enumerate(GROUPS) if document in group} - met
+        if new or not any(document in group for group in GROUPS):
+            lean.append(document)
+        met |= new
+    for name in ("SetP", "SetR", "SetF", "RR", "AP", "nDCG"):
+        measure = parse(grouped(name, "first"))
+        assert group_value(measure, GROUPS, lean) == group_value(measure, GROUPS, ranking)
+
+
+def test_the_ideal_list_scores_one_for_first() -> None:
+    for name in ("R@3", "SetR", "P@3", "F1@3", "RR", "AP", "nDCG", "nDCG@3"):
+        assert group_value(parse(grouped(name, "first")), GROUPS, ["e", "c", "a"]) == 1
+
+
+def test_beside_plain_measures_in_the_order_asked_for() -> None:
+    measures = [parse("R(groups='first')@1"), parse("R@1"), parse("R(groups='autorag')@1")]
+    judgments = {"q1": {"a": 1, "b": 1, "c": 1}, "q2": {"x": 1, "y": 1, "z": 0}}
+    scores = score(measures, judgments, {"q1": ["a"], "q2": ["x"]}, groups={"q1": [["a", "b"], ["c"]]})
+    assert scores.values.tolist() == [[1 / 2, 1 / 2], [1 / 3, 1 / 2], [1 / 2, 1 / 2]]
+
+
+def test_nothing_retrieved_or_no_groups_scores_zero() -> None:
+    for name in NAMES:
+        for reading in ("autorag", "first"):
+            assert group_value(parse(grouped(name, reading)), GROUPS, []) == 0
+            assert group_value(parse(grouped(name, reading)), [], ["a"]) == 0

@@ -1,0 +1,138 @@
+"""Scoring anyone's TREC files: which queries count, what is said about the others, what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from harness.measures import parse, parse_all
+from harness.rescore import Conventions, Rescored, SummaryRow, rescore
+from retrievers.errors import InputError
+
+QRELS = "q1 0 a 1\nq1 0 b 2\nq2 0 a 0\nq3 0 c 1\nq4 0 d 1\n"
+RUN = "q1 Q0 b 1 0.9 t\nq1 Q0 x 2 0.8 t\nq2 Q0 a 1 0.7 t\nq3 Q0 x 1 0.6 t\nq9 Q0 a 1 0.5 t\n"
+"""q1: one of two; q2: nothing is relevant; q3: missed; q4: not in the run; q9: not judged."""
+
+
+@pytest.fixture
+def qrels(tmp_path: Path) -> Path:
+    (tmp_path / "qrels.txt").write_text(QRELS)
+    return tmp_path / "qrels.txt"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    (tmp_path / "bm25.trec").write_text(RUN)
+    return tmp_path / "bm25.trec"
+
+
+ALL = Conventions()
+
+
+def scored(qrels: Path, run: Path, conventions: Conventions = ALL) -> Rescored:
+    (result,) = rescore(qrels, [run], [parse("P@1")], conventions=conventions)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("conventions", "queries"),
+    [
+        (Conventions(), ["q1", "q2", "q3", "q4"]),
+        (Conventions(skip_no_relevant=True), ["q1", "q3", "q4"]),
+        (Conventions(intersection=True), ["q1", "q2", "q3"]),
+        (Conventions(skip_no_relevant=True, intersection=True), ["q1", "q3"]),
+        (Conventions(queries={"q4", "q1"}), ["q1", "q4"]),
+    ],
+)
+def test_which_queries_count(qrels: Path, run: Path, conventions: Conventions, queries: list[str]) -> None:
+    result = scored(qrels, run, conventions)
+    assert list(result.scores.query_ids) == queries
+    assert [(row.query_id, row.value) for row in result.rows()] == [(q, 1.0 if q == "q1" else 0.0) for q in queries]
+    assert list(result.summary()) == [SummaryRow("bm25", "P@1", len(queries), 1 / len(queries))]
+
+
+def test_what_a_reader_must_know_is_said(qrels: Path, run: Path) -> None:
+    assert scored(qrels, run).notes == (
+        "judged queries without a relevant document: 1 (they score 0 and count; --skip-no-relevant leaves them out)",
+        "judged queries that the run lacks: 1 (they score 0 and count; --intersection leaves them out)",
+        "queries of the run without judgments: 1 (left aside)",
+    )
+    assert scored(qrels, run, Conventions(skip_no_relevant=True, intersection=True)).notes[:2] == (
+        "judged queries without a relevant document: 1 (left out)",
+        "judged queries that the run lacks: 1 (left out)",
+    )
+
+
+def test_a_run_whose_lines_are_mixed_scores_the_same(qrels: Path, run: Path, tmp_path: Path) -> None:
+    mixed = tmp_path / "mixed.trec"
+    mixed.write_text("".join(sorted(RUN.splitlines(keepends=True), key=lambda line: line.split()[2])))
+    assert (scored(qrels, mixed).scores.values == scored(qrels, run).scores.values).all()
+    assert scored(qrels, mixed).notes == scored(qrels, run).notes
+
+
+def test_packed_files_score_the_same(qrels: Path, run: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "packed.trec.gz"
+    packed.write_bytes(gzip.compress(RUN.encode()))
+    result = scored(qrels, packed)
+    assert (result.scores.values == scored(qrels, run).scores.values).all()
+    assert result.name == "packed"
+
+
+def test_a_relevance_level_changes_hits_and_not_which_queries_count(qrels: Path, run: Path) -> None:
+    """trec_eval -l 2: q3 and q4 have relevant documents, but none of grade 2; they score 0 and stay."""
+    (result,) = rescore(qrels, [run], parse_all(["R@5"], rel=2), conventions=Conventions(skip_no_relevant=True))
+    assert [(row.query_id, row.measure, row.value) for row in result.rows()] == [
+        ("q1", "R(rel=2)@5", 1.0),
+        ("q3", "R(rel=2)@5", 0.0),
+        ("q4", "R(rel=2)@5", 0.0),
+    ]
+
+
+def test_the_g_of_err_is_that_of_the_whole_qrels_whichever_queries_count(qrels: Path, run: Path) -> None:
+    (result,) = rescore(qrels, [run], [parse("ERR")], conventions=Conventions(queries=["q3"]))
+    assert result.scores.largest_grade == 2
+
+
+def test_runs_of_one_name_are_told_apart_by_their_paths(qrels: Path, run: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    twin = tmp_path / "other" / "bm25.trec"
+    twin.write_text(RUN)
+    assert [result.name for result in rescore(qrels, [run, twin], [parse("P@1")])] == [str(run), str(twin)]
+
+
+def test_problems_of_all_files_come_together(qrels: Path, tmp_path: Path) -> None:
+    for name, text in (("a", "q1 Q0 x 1 high t\n"), ("b", "q1 Q0 x 1 1 t\nq1 Q0 x 2 1 t\n"), ("c", "7 Q0 x 1 1 t\n")):
+        (tmp_path / name).write_text(text)
+    with pytest.raises(InputError) as error:
+        rescore(qrels, [tmp_path / name for name in "abc"], [parse("P@1")])
+    places = [problem.where for problem in error.value.problems]
+    assert places == [f"{tmp_path / 'a'}:1", f"{tmp_path / 'b'}:2", str(tmp_path / "c")]
+    assert "none of its 1 queries is judged: ids look like '7' here and 'q1' in the qrels" in str(error.value)
+
+
+def test_queries_that_are_not_judged_cannot_be_asked_for(qrels: Path, run: Path) -> None:
+    with pytest.raises(InputError, match=r"query 'q5': is not judged \(the qrels judge 4 queries, such as 'q1'\)"):
+        scored(qrels, run, Conventions(queries=["q1", "q5"]))
+
+
+def test_no_query_left(qrels: Path, run: Path) -> None:
+    with pytest.raises(InputError, match="no query is left to score"):
+        scored(qrels, run, Conventions(queries=["q2"], skip_no_relevant=True))
+
+
+def test_memory_does_not_grow_with_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten times the hits, the same peak: a portion is all that is held. (The million queries are a benchmark.)"""
+    monkeypatch.setattr("harness.measures.scores.CELLS", 2_000)
+    peaks = []
+    for hits in (20, 200):
+        (tmp_path / "qrels").write_text("".join(f"{q} 0 d1 1\n" for q in range(300)))
+        with (tmp_path / "run").open("w") as file:
+            file.writelines(f"{q} Q0 d{d} 1 {-d} t\n" for q in range(300) for d in range(hits))
+        tracemalloc.start()
+        rescore(tmp_path / "qrels", [tmp_path / "run"], [parse("nDCG@10"), parse("AP")])
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0]
