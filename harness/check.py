@@ -12,6 +12,7 @@ from harness.dataset import load as load_dataset
 from harness.experiment import Loaded
 from harness.experiment import load as load_experiment
 from harness.judging import judge
+from harness.measures import score
 
 MEANINGS = {
     "empty-document": "empty documents: never embedded, never retrieved",
@@ -63,8 +64,10 @@ def check(target: Path) -> Checked:
 
 
 def checked_data(loaded: Loaded) -> Dataset:
-    """Load an experiment's data set and see that its labels fit the experiment's grade rule."""
+    """Load an experiment's data set and see that labels, grade rule and measures fit together."""
     relevance = loaded.experiment.relevance
     dataset = load_dataset(loaded.dataset, drop_dangling=relevance.dangling == "drop")
-    judge(dataset.labels, relevance)
+    judged = judge(dataset.labels, relevance)
+    # Scoring empty rankings finds out whether every measure can read these labels.
+    score(loaded.question.measures, judged.grades, {}, groups=judged.groups or None)
     return dataset

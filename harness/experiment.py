@@ -227,12 +227,12 @@ def question_of(experiment: Experiment) -> Question:
     named: list[Measure] = []
     for where, text in [("primary", experiment.primary), *(("measures", text) for text in experiment.measures)]:
         try:
-            measure = measures.parse(text, gain=relevance.gain, ideal=relevance.ideal)
+            found = measures.parse_all([text], gain=relevance.gain, ideal=relevance.ideal)
         except InputError as error:
             problems += [Problem(where, p.what, p.remedy) for p in error.problems]
             continue
-        named.append(measure)
-        if where == "measures" and measure.cutoff is not None and measure.cutoff > experiment.depth:
+        named += found[:1] if where == "primary" else found
+        if where == "measures" and (found[0].cutoff or 0) > experiment.depth:
             problems.append(Problem(where, f"{text} looks below depth {experiment.depth}", "raise depth"))
     primary, others = (named[0], named[1:]) if named else (None, [])
     if not problems and primary not in others:

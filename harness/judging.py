@@ -19,6 +19,8 @@ class Judged(NamedTuple):
 
     grades: dict[str, dict[str, int]]
     """Query id -> document id -> grade, for every query with a relevant document."""
+    groups: dict[str, tuple[tuple[str, ...], ...]]
+    """Query id -> groups of alternatives, where the labels have them."""
     warning: str
     """What to know about the grades under the experiment's gain; "" where nothing."""
 
@@ -35,7 +37,8 @@ def judge(labels: Mapping[str, Labels], relevance: Relevance) -> Judged:
     rule = relevance.grades or ("explicit" if any(said.grades is not None for said in labels.values()) else "linear")
     named = rule if isinstance(rule, str) else "buckets"
     largest = max((max(judged.values()) for judged in grades.values()), default=0)
-    return Judged(grades, gain_warning(named, largest, relevance.gain))
+    groups = {query: labels[query].groups or () for query in grades if labels[query].groups is not None}
+    return Judged(grades, groups, gain_warning(named, largest, relevance.gain))
 
 
 def gains(grades: Judgments) -> dict[str, dict[str, int]] | None:

@@ -14,7 +14,7 @@ from harness import provenance, records
 from harness.check import checked_data
 from harness.dataset import Dataset
 from harness.experiment import Loaded, load
-from harness.records import Results, Run
+from harness.records import Latency, Results, Run
 from harness.runner import Bench, Watch, run_all
 from retrievers.cache import Cache, default_path
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
@@ -58,7 +58,12 @@ def run(path: str | Path, options: Options = Options()) -> Results:  # noqa: B00
         write_qrels(aside, loaded, dataset)
         with Cache(default_path(), fresh=options.fresh) as cache:
             stores = cache.path.parent / "collections"
-            bench = Bench(dataset, cache, stores, loaded.experiment.depth, Budget(options.max_cost), options.watch)
+            latency = loaded.experiment.latency
+            bench = Bench(
+                dataset, cache, stores, loaded.experiment.depth, Budget(options.max_cost), options.watch,
+                fresh=options.fresh, sample=latency.sample if latency else 0,
+                latencies={} if options.fresh else _latencies(place, loaded, dataset),
+            )  # fmt: skip
             for one in run_all(loaded.experiment, bench, known=known):
                 finished[one.retriever] = one
                 if not one.error:
@@ -96,10 +101,10 @@ def write_judgment(folder: Path, loaded: Loaded, dataset: Dataset, runs: Sequenc
     from harness.report import write_report
     from harness.scoring import evaluate
 
-    grades = judge(dataset.labels, loaded.experiment.relevance).grades
+    judged = judge(dataset.labels, loaded.experiment.relevance)
     rankings = {one.retriever: one.rankings for one in runs if not one.error}
     queries = {query.id: query for query in dataset.judged}
-    scored = evaluate(loaded.question, queries, grades, rankings)
+    scored = evaluate(loaded.question, queries, judged, rankings)
     records.write_table(folder, "scores", scored.scores)
     records.write_table(folder, "summary", scored.summary)
     records.write_table(folder, "comparisons", scored.comparisons)
@@ -157,6 +162,14 @@ def _question(folder: Path) -> tuple[Any, Any] | None:
         return manifest["experiment"], manifest["dataset"]["digest"]
     except (InputError, KeyError, TypeError):
         return None
+
+
+def _latencies(place: Path, loaded: Loaded, dataset: Dataset) -> dict[str, dict[str, Latency]]:
+    """What an earlier run of this experiment measured, with its date: measured again only on --fresh."""
+    if not loaded.experiment.latency or _question(place) != (loaded.written, dataset.digest):
+        return {}
+    earlier = records.read(place)
+    return {name: dict(earlier.run(name).latency) for name in earlier.retrievers}
 
 
 def _known(place: Path, loaded: Loaded, dataset: Dataset, only: tuple[str, ...]) -> dict[str, Run]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -85,6 +85,11 @@ class Results:
         """The retrievers that finished, in the experiment's order."""
         return tuple(name for name, told in self.manifest["retrievers"].items() if not told["error"])
 
+    def _repr_html_(self) -> str | None:
+        """The verdict and the leaderboard, for notebooks: the report wrote it."""
+        shown = self.folder / "tables" / "leaderboard.html"
+        return shown.read_text(encoding="utf-8") if shown.exists() else None
+
     def rankings(self, retriever: str) -> dict[str, Ranking]:
         """The answers of one retriever, by query id."""
         return dict(read_rankings(self.folder / "rankings" / f"{retriever}.jsonl"))
@@ -92,13 +97,16 @@ class Results:
     def run(self, retriever: str) -> Run:
         """One retriever's run as it was: its answers, costs, notes and provenance."""
         ledger = self.manifest["ledger"][retriever]
+        rows = self.costs[self.costs["retriever"] == retriever].to_dict("records")
         return Run(
             retriever,
             self.rankings(retriever),
-            stages=_stages(self.costs[self.costs["retriever"] == retriever], ledger["counts"]),
+            stages=_stages(rows, ledger["counts"]),
             notes={kind: tuple(ids) for kind, ids in ledger["notes"].items()},
             provenance=self.manifest["retrievers"][retriever]["provenance"],
-        )
+            latency={row["stage"]: Latency(*(row[name] for name in Latency._fields))
+                     for row in rows if isinstance(row["measured_at"], str)},
+        )  # fmt: skip
 
 
 def write_run(folder: Path, run: Run) -> None:
@@ -219,15 +227,12 @@ def _judged(row: Mapping[str, Any]) -> Judged:
     return Judged(Query(row["query_id"], row["text"], row["fields"]), Labels.from_json(row))
 
 
-def _stages(costs: pd.DataFrame, counts: Mapping[str, Mapping[str, float]]) -> dict[str, StageTotals]:
-    rows = costs.to_dict("records")
+def _stages(
+    rows: Iterable[Mapping[Hashable, Any]], counts: Mapping[str, Mapping[str, float]]
+) -> dict[str, StageTotals]:
     names = ("calls", "texts", "cached", "tokens", "usd")
-    return {
-        row["stage"]: StageTotals(
-            row["seconds"], {**{n: row[n] for n in names if row[n]}, **counts.get(row["stage"], {})}
-        )
-        for row in rows
-    }
+    told = {row["stage"]: ({name: row[name] for name in names if row[name]}, row["seconds"]) for row in rows}
+    return {stage: StageTotals(seconds, {**sums, **counts.get(stage, {})}) for stage, (sums, seconds) in told.items()}
 
 
 def _table(path: Path) -> pd.DataFrame:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness.dataset import Dataset
 from harness.experiment import BM25, Block, Dense, Experiment, Fusion, Reranked, expanded, inputs
+from harness.latency import Stopwatch, Timed, measure
 from harness.options import Kind
-from harness.records import Run
+from harness.records import Latency, Run
 from retrievers import encoder_class, reranker_class
 from retrievers.bm25 import BM25Retriever
 from retrievers.cache import Cache
@@ -20,13 +21,12 @@ from retrievers.embedding import Embedder
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.fusion import reciprocal_rank_fusion
 from retrievers.meter import Budget, Meter
+from retrievers.rerank import CrossEncoderReranker
 from retrievers.stores import MEMORY, StoreOptions, open_store
-from retrievers.types import Document, Encoder, Ranking
+from retrievers.types import Document, Encoder, Query, Ranking, Retriever, Store
 
 Watch = Callable[[str, Meter], None]
 """Told the retriever's name and its meter whenever something was counted."""
-Answers = dict[str, Ranking]
-"""Query id -> ranking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,43 @@ class Bench:
     budget: Budget
     watch: Watch = lambda name, meter: None
 
+    fresh: bool = False
+    """Index anew what a store holds."""
+    sample: int = 0
+    """Queries timed one at a time; 0: none."""
+    latencies: Mapping[str, Mapping[str, Latency]] = field(default_factory=dict)
+    """Retriever -> stage -> what was measured before: kept, so that a warm run loads no model."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """The answers to all queries, and how to answer one again against the clock."""
+
+    answers: Mapping[str, Ranking]
+    timed: Timed = lambda query: {}
+
 
 @dataclass(slots=True)
 class _Done:
     """What was already computed in this run, to be computed once."""
 
     runs: dict[str, Run] = field(default_factory=dict)
-    first_stages: dict[str, Answers] = field(default_factory=dict)
-    """Canonical first stage -> its answers."""
+    first_stages: dict[str, _Answered] = field(default_factory=dict)
+    """By the canonical form of the first stage."""
+
+
+class _Contents:
+    """Documents by id, each looked up in the corpus once."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        self._held: dict[str, Document] = {}
+
+    def __call__(self, ids: Collection[str]) -> Mapping[str, Document]:
+        missing = {id_ for id_ in ids if id_ not in self._held}
+        if missing:
+            self._held.update(self._dataset.texts(missing))
+        return {id_: self._held[id_] for id_ in ids}
 
 
 class _Corpus:
@@ -77,11 +106,11 @@ def run_all(experiment: Experiment, bench: Bench, *, known: Mapping[str, Run] | 
     Raises:
         InputError: some encoder cannot be built; told before anything is embedded.
     """
-    encoders = _encoders(experiment, bench)
+    equipment = _equipment(experiment, bench)
     done = _Done(dict(known or {}))
     for block in in_order(experiment.retrievers):
         if block.name not in done.runs:
-            done.runs[block.name] = _run(block, encoders.get(block.name), bench, done)
+            done.runs[block.name] = _run(block, equipment[block.name], bench, done)
             yield done.runs[block.name]
 
 
@@ -97,107 +126,174 @@ def in_order(blocks: tuple[Block, ...]) -> list[Block]:
 
 @dataclass(frozen=True, slots=True)
 class _Equipped:
-    """An encoder, and the meter that it writes to: that of the first retriever which uses it."""
+    """What one retriever works with."""
 
-    encoder: Encoder
-    fingerprint: str
     meter: Meter
-    owner: str
+    encoder: Encoder | None = None
+    """Shared by equal blocks; it writes to the meter of the first of them."""
+    reranker: CrossEncoderReranker | None = None
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """Which models answer, as the manifest keeps it."""
+        first = getattr(self.encoder, "provenance", {})
+        second = getattr(self.reranker, "provenance", {})
+        return {**first, **{f"reranker {key}": value for key, value in second.items()}}
 
 
-def _encoders(experiment: Experiment, bench: Bench) -> dict[str, _Equipped]:
-    """Build the encoders, equal ones once, without loading a model."""
-    built: dict[str, _Equipped] = {}
-    by_block: dict[str, _Equipped] = {}
+def _equipment(experiment: Experiment, bench: Bench) -> dict[str, _Equipped]:
+    """Build encoders, equal ones once, and rerankers, without loading a model."""
+    built: dict[str, tuple[Encoder, Meter]] = {}
+    equipment: dict[str, _Equipped] = {}
     problems: list[Problem] = []
     for block in experiment.retrievers:
-        if not isinstance(block, Dense):
-            continue
-        key = _canonical(block.encoder.written())
-        if key not in built:
-            meter = _meter(block.name, bench)
-            try:
-                cls: Any = encoder_class(block.encoder.kind)
-                encoder: Encoder = cls(**expanded(block.encoder.options), meter=meter)
-                # Asked for now, since it finds out whether a model's folder is there.
-                built[key] = _Equipped(encoder, encoder.fingerprint, meter, block.name)
-            except InputError as error:
-                problems += [Problem(f"retriever {block.name!r}: {p.where}", p.what, p.remedy) for p in error.problems]
-                continue
-        by_block[block.name] = built[key]
+        meter = _meter(block.name, bench)
+        try:
+            encoder = None
+            if isinstance(block, Dense):
+                key = _canonical(block.encoder.written())
+                if key not in built:
+                    built[key] = _encoder(block.encoder, meter), meter
+                encoder = built[key][0]
+            equipment[block.name] = _Equipped(meter, encoder, _reranker(block, bench, meter))
+        except InputError as error:
+            problems += [Problem(f"retriever {block.name!r}: {p.where}", p.what, p.remedy) for p in error.problems]
     if problems:
         raise InputError(problems)
-    return by_block
+    return equipment
+
+
+def _encoder(kind: Kind, meter: Meter) -> Encoder:
+    cls: Any = encoder_class(kind.kind)
+    encoder: Encoder = cls(**expanded(kind.options), meter=meter)
+    _ = encoder.fingerprint  # asked for now, since it finds out whether a model's folder is there
+    return encoder
+
+
+def _reranker(block: Block, bench: Bench, meter: Meter) -> CrossEncoderReranker | None:
+    if block.rerank is None:
+        return None
+    cls: Any = reranker_class(block.rerank.kind)
+    reranker: CrossEncoderReranker = cls(
+        **expanded(block.rerank.options), content=_Contents(bench.dataset), cache=bench.cache, meter=meter
+    )
+    _ = reranker.fingerprint
+    return reranker
 
 
 def _meter(name: str, bench: Bench) -> Meter:
     return Meter(budget=bench.budget, watch=lambda meter: bench.watch(name, meter))
 
 
-def _run(block: Block, equipped: _Equipped | None, bench: Bench, done: _Done) -> Run:
+def _run(block: Block, equipped: _Equipped, bench: Bench, done: _Done) -> Run:
     """Answer with one retriever."""
-    meter = equipped.meter if equipped and equipped.owner == block.name else _meter(block.name, bench)
-    provenance: Mapping[str, str] = {}
-    answers: Answers = {}
-    error = ""
+    answered, error = _Answered({}), ""
+    latency = bench.latencies.get(block.name, {})
     try:
         failed = [name for name in inputs(block) if done.runs[name].error]
         if failed:
             raise BackendError(f"it is made of {', '.join(failed)}, which failed")
-        answers = _first_stage(block, equipped, meter, bench, done)
-        if block.rerank is not None:
-            answers = _reranked(block.rerank, answers, meter, bench)
-        if equipped is not None:
-            provenance = dict(getattr(equipped.encoder, "provenance", {}))
+        answered = _answered(block, equipped, bench, done)
+        if bench.sample and not latency:
+            with equipped.meter.stage("latency"):
+                latency = measure(bench.dataset.queries, bench.sample, answered.timed)
     except HarnessError as failure:
         # What can only be seen now (a model that the hub does not have, a store that another process holds) stops
         # this retriever and what is made of it, not the others.
-        answers, error = {}, str(failure)
-    return Run(block.name, answers, meter.stages(), meter.notes(), provenance, error=error)
+        answered, error = _Answered({}), str(failure)
+    meter = equipped.meter
+    return Run(block.name, answered.answers, meter.stages(), meter.notes(), equipped.provenance, latency, error)
 
 
-def _first_stage(block: Block, equipped: _Equipped | None, meter: Meter, bench: Bench, done: _Done) -> Answers:
-    queries, depth = bench.dataset.queries, bench.depth
+def _answered(block: Block, equipped: _Equipped, bench: Bench, done: _Done) -> _Answered:
+    first = _first_stage(block, equipped, bench, done)
+    if equipped.reranker is None:
+        return first
+    reranker, queries = equipped.reranker, bench.dataset.queries
+    with equipped.meter.stage("rerank", total=len(queries)):
+        better = reranker.rerank_all(queries, [first.answers[query.id] for query in queries])
+
+    def timed(query: Query) -> Mapping[str, float]:
+        before = first.timed(query)
+        watch = Stopwatch()
+        reranker.rerank(query, first.answers[query.id])
+        watch.split("rerank")
+        return {**before, **watch.seconds}
+
+    return _Answered({query.id: ranking for query, ranking in zip(queries, better, strict=True)}, timed)
+
+
+def _first_stage(block: Block, equipped: _Equipped, bench: Bench, done: _Done) -> _Answered:
+    """The answers before any reranking; equal first stages are computed once."""
     match block:
         case Fusion():
-            of = [done.runs[name].rankings for name in block.of]
-            with meter.stage("fuse"):
-                return {
-                    query.id: reciprocal_rank_fusion([run[query.id] for run in of], depth, constant=block.constant)
-                    for query in queries
-                }
+            return _fused(block, equipped.meter, bench, [done.runs[name].rankings for name in block.of])
         case Reranked():
-            return dict(done.runs[block.of].rankings)
+            return _Answered(dict(done.runs[block.of].rankings))
     key = _canonical(block.model_dump(exclude={"name", "rerank"}))
     if key not in done.first_stages:
-        retriever = _retriever(block, equipped, meter, bench)
-        retriever.index(_Corpus(bench.dataset))
-        rankings = retriever.search(queries, depth)
-        done.first_stages[key] = {query.id: ranking for query, ranking in zip(queries, rankings, strict=True)}
+        done.first_stages[key] = _searched(block, equipped, bench)
     return done.first_stages[key]
 
 
-def _retriever(block: Block, equipped: _Equipped | None, meter: Meter, bench: Bench) -> BM25Retriever | DenseRetriever:
+def _fused(block: Fusion, meter: Meter, bench: Bench, of: Sequence[Mapping[str, Ranking]]) -> _Answered:
+    def fuse(query: Query) -> Ranking:
+        return reciprocal_rank_fusion([run[query.id] for run in of], bench.depth, constant=block.constant)
+
+    def timed(query: Query) -> Mapping[str, float]:
+        watch = Stopwatch()
+        fuse(query)
+        watch.split("fuse")
+        return watch.seconds
+
+    with meter.stage("fuse"):
+        return _Answered({query.id: fuse(query) for query in bench.dataset.queries}, timed)
+
+
+def _searched(block: Block, equipped: _Equipped, bench: Bench) -> _Answered:
+    retriever, timed = _retriever(block, equipped, bench)
+    retriever.index(_Corpus(bench.dataset))
+    rankings = retriever.search(bench.dataset.queries, bench.depth)
+    answers = {query.id: ranking for query, ranking in zip(bench.dataset.queries, rankings, strict=True)}
+    return _Answered(answers, timed)
+
+
+def _retriever(block: Block, equipped: _Equipped, bench: Bench) -> tuple[Retriever, Timed]:
+    """Build what indexes and searches, and what answers one query with each stage timed."""
     match block:
         case BM25():
-            return BM25Retriever(k1=block.k1, b=block.b, stemming=block.stemming, meter=meter)
-        case Dense() if equipped is not None:
-            embedder = Embedder(equipped.encoder, bench.cache, meter=meter)
-            options = StoreOptions(**expanded(block.store))
-            inside = f"{equipped.fingerprint}-{bench.dataset.corpus_digest}"
-            collection = block.name if options.resolved(bench.dataset.count) == MEMORY else inside
-            store = open_store(options, collection, documents=bench.dataset.count, folder=bench.stores, meter=meter)
-            return DenseRetriever(embedder.embed, store, meter)
+            bm25 = BM25Retriever(k1=block.k1, b=block.b, stemming=block.stemming, meter=equipped.meter)
+
+            def timed(query: Query) -> Mapping[str, float]:
+                watch = Stopwatch()
+                bm25.answer(query, bench.depth)
+                watch.split("search")
+                return watch.seconds
+
+            return bm25, timed
+        case Dense() if equipped.encoder is not None:
+            embedder = Embedder(equipped.encoder, bench.cache, meter=equipped.meter)
+            store = _store(block, equipped, bench)
+
+            def embed_and_search(query: Query) -> Mapping[str, float]:
+                watch = Stopwatch()
+                vectors = embedder.one(query.text).vectors
+                watch.split("embed-queries")
+                store.search(vectors, bench.depth)
+                watch.split("search")
+                return watch.seconds
+
+            return DenseRetriever(embedder.embed, store, equipped.meter, fresh=bench.fresh), embed_and_search
     raise TypeError(f"{type(block).__name__} has no first stage of its own")
 
 
-def _reranked(kind: Kind, answers: Answers, meter: Meter, bench: Bench) -> Answers:
-    cls: Any = reranker_class(kind.kind)
-    reranker = cls(**expanded(kind.options), content=bench.dataset.texts, cache=bench.cache, meter=meter)
-    queries = bench.dataset.queries
-    with meter.stage("rerank", total=len(queries)):
-        better: list[Ranking] = reranker.rerank_all(queries, [answers[query.id] for query in queries])
-    return {query.id: ranking for query, ranking in zip(queries, better, strict=True)}
+def _store(block: Dense, equipped: _Equipped, bench: Bench) -> Store:
+    """The collection: in memory by the retriever's name, elsewhere by what is in it."""
+    assert equipped.encoder is not None
+    options = StoreOptions(**expanded(block.store))
+    inside = f"{equipped.encoder.fingerprint}-{bench.dataset.corpus_digest}"
+    collection = block.name if options.resolved(bench.dataset.count) == MEMORY else inside
+    return open_store(options, collection, documents=bench.dataset.count, folder=bench.stores, meter=equipped.meter)
 
 
 def _canonical(table: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 import pandas as pd
 
 from harness.experiment import Experiment, Question, Reranked
-from harness.judging import Judgments
+from harness.judging import Judged
 from harness.measures import score
 from harness.stats import (
     Comparison,
@@ -48,20 +48,21 @@ class Scored:
     tests: pd.DataFrame
 
 
-def evaluate(question: Question, queries: Mapping[str, Query], grades: Judgments, rankings: Rankings) -> Scored:
+def evaluate(question: Question, queries: Mapping[str, Query], judged: Judged, rankings: Rankings) -> Scored:
     """Score every retriever on every measure, summarize, and compare.
 
     Args:
         question: measures, primary measure, baseline and tests.
         queries: every judged query, by id; their texts and fields make the slices.
-        grades: query id -> document id -> grade; these queries are scored.
+        judged: the labels after the grade rule; these queries are scored.
         rankings: a missing answer counts as an empty one.
     """
-    ids = sorted(grades)
-    judged = {query: grades[query] for query in ids}
+    ids = sorted(judged.grades)
+    grades = {query: judged.grades[query] for query in ids}
     values: Values = {str(measure): {} for measure in question.measures}
     for retriever, answers in rankings.items():
-        found = score(question.measures, judged, {query: ranking.doc_ids for query, ranking in answers.items()})
+        documents = {query: ranking.doc_ids for query, ranking in answers.items()}
+        found = score(question.measures, grades, documents, groups=judged.groups or None)
         for measure in question.measures:
             values[str(measure)][retriever] = found.of(measure)
     settings, primary = settings_of(question.experiment), str(question.primary)
@@ -72,7 +73,7 @@ def evaluate(question: Question, queries: Mapping[str, Query], grades: Judgments
     others = [
         *(row for measure in values for row in _all_of(values[measure], pairs, measure, settings)),
         *_slices(values[primary], pairs, [queries[query] for query in ids], primary, settings),
-        *_uplifts(question, judged, rankings, values[primary], settings),
+        *_uplifts(question, judged._replace(grades=grades), rankings, values[primary], settings),
     ]
     summaries = [
         (retriever, measure, *asdict(summarize(values[measure][retriever], settings.level)).values())
@@ -115,25 +116,28 @@ def _slices(
 
 
 def _uplifts(
-    question: Question, grades: Judgments, rankings: Rankings, scores: Mapping[str, Floats], settings: Settings
+    question: Question, judged: Judged, rankings: Rankings, scores: Mapping[str, Floats], settings: Settings
 ) -> Iterator[TestRow]:
     """Each reranked retriever against its own first stage, with the ceiling that the candidates allow."""
     for block in question.experiment.retrievers:
         if isinstance(block, Reranked) and {block.name, block.of} <= rankings.keys():
             pair = {name: scores[name] for name in (block.name, block.of)}
-            depth = block.rerank.options.get("depth", question.experiment.depth)
-            best = {query: _perfect(ranking, grades[query], depth) for query, ranking in rankings[block.of].items()
-                    if query in grades}  # fmt: skip
-            ceiling = score([question.primary], grades, best).means()[question.primary]
+            ceiling = _ceiling(question, judged, rankings[block.of], block.rerank.options.get("depth"))
             row = compare(pair, measure=str(question.primary), settings=settings, role="exploratory")[0]
             yield TestRow("rerank uplift", row.measure, row.a, row.b, row.n, row.statistic, row.p_value, row.p_value,
                           row.method, f"ceiling {ceiling:.4f}", row.mean_difference)  # fmt: skip
 
 
-def _perfect(ranking: Ranking, judged: Mapping[str, int], depth: int) -> list[str]:
+def _ceiling(question: Question, judged: Judged, answers: Mapping[str, Ranking], depth: int | None) -> float:
+    """The mean that a perfect reranker would reach from the first `depth` candidates."""
+    best = {query: _perfect(answers[query], judged.grades[query], depth) for query in judged.grades if query in answers}
+    return score([question.primary], judged.grades, best, groups=judged.groups or None).means()[question.primary]
+
+
+def _perfect(ranking: Ranking, judged: Mapping[str, int], depth: int | None) -> list[str]:
     """The first `depth` candidates in the order of their grades, the others beneath as they were."""
     head = sorted(ranking.doc_ids[:depth], key=lambda doc: -judged.get(doc, 0))
-    return [*head, *ranking.doc_ids[depth:]]
+    return [*head, *ranking.doc_ids[len(head) :]]
 
 
 def _score_rows(values: Values, queries: list[str], names: list[str]) -> list[pd.DataFrame]:

@@ -60,16 +60,19 @@ class BM25Retriever:
         with self._meter.stage("search", total=len(queries)):
             return list(self._search(queries, depth))
 
+    def answer(self, query: Query, depth: int) -> Ranking:
+        """Rank the documents for one query, counting nothing, as latency is measured."""
+        terms = [self._vocabulary[t] for t in self._terms(query.text) if t in self._vocabulary]
+        if not terms:
+            return ranked((), ())
+        scores = self._engine.get_scores_from_ids(terms)
+        best = candidates(scores, depth)
+        return ranked([self._ids[i] for i in best], scores[best], depth)
+
     def _search(self, queries: Sequence[Query], depth: int) -> Iterator[Ranking]:
         for query in queries:
-            terms = [self._vocabulary[t] for t in self._terms(query.text) if t in self._vocabulary]
+            yield self.answer(query, depth)
             self._meter.count(texts=1)
-            if not terms:
-                yield ranked((), ())
-                continue
-            scores = self._engine.get_scores_from_ids(terms)
-            best = candidates(scores, depth)
-            yield ranked([self._ids[i] for i in best], scores[best], depth)
 
     def _terms(self, text: str) -> list[str]:
         return [self._stem(term) for term in tokenize(text)]
@@ -82,7 +85,8 @@ def candidates(scores: Vectors, depth: int) -> npt.NDArray[np.intp]:
         return positive
     cut = np.partition(scores[positive], len(positive) - depth)[len(positive) - depth]
     slack = 2 * RESOLUTION * float(scores[positive].max())
-    return positive[scores[positive] >= cut - slack]
+    kept: npt.NDArray[np.intp] = positive[scores[positive] >= cut - slack]
+    return kept
 
 
 def tokenize(text: str) -> list[str]:

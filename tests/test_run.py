@@ -197,3 +197,47 @@ def test_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results = harness.run(small.experiment(tmp_path))
     assert list(results.summary["retriever"].unique()) == ["bm25", "hashing", "hybrid"]
     assert (tmp_path / "results" / "small" / "report.html").exists()
+
+
+GROUPS = [
+    {"id": "q-fruit", "query": "fruit that grows on trees", "relevant_documents": [["apple", "pear"]]},
+    {"id": "q-wheels", "query": "things with wheels", "relevant_documents": [["train"], ["car", "boat"]]},
+]
+
+
+def test_groups_of_alternatives_are_measured(tmp_path: Path) -> None:
+    path = small.experiment(tmp_path)
+    (tmp_path / "data" / "queries.json").write_text(json.dumps(GROUPS), encoding="utf-8")
+    path.write_text(path.read_text().replace('"Success@1"', "\"R(groups='first')@3\""))
+    scores = run(path, Options(tmp_path / "out")).scores
+    bm25 = scores[(scores["retriever"] == "bm25") & (scores["measure"] == "R(groups='first')@3")]
+    assert dict(zip(bm25["query_id"], bm25["value"], strict=True)) == {"q-fruit": 1.0, "q-wheels": 1.0}
+
+
+def test_measures_that_the_labels_cannot_feed_are_refused_before_anything_is_embedded(tmp_path: Path) -> None:
+    path = small.experiment(tmp_path)
+    path.write_text(path.read_text().replace('"Success@1"', "\"R(groups='first')@3\""))
+    with pytest.raises(InputError, match="groups"):
+        run(path, Options(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_reranked_retriever_has_its_uplift_with_a_ceiling(tmp_path: Path, shared: Path) -> None:
+    model = (shared / "models" / "minilm-cross-encoder").as_posix()
+    reranked = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n[[retrievers]]\nname = "better"\nof = "bm25"\n'
+    reranked += f'rerank = {{ kind = "cross-encoder", model = "{model}", depth = 3 }}\n'
+    path = small.experiment(tmp_path, retrievers=reranked, more="[latency]\nsample = 2")
+    results = run(path, Options(tmp_path / "out"))
+    for query, ranking in results.rankings("bm25").items():
+        assert set(results.rankings("better")[query].doc_ids[:3]) == set(ranking.doc_ids[:3])
+        assert results.rankings("better")[query].doc_ids[3:] == ranking.doc_ids[3:]
+    uplift = results.tests[results.tests["family"] == "rerank uplift"].iloc[0]
+    assert (uplift["a"], uplift["b"]) == ("better", "bm25")
+    best = float(uplift["note"].removeprefix("ceiling "))
+    means = results.summary[results.summary["measure"] == "nDCG@3"].set_index("retriever")["mean"]
+    assert best >= max(means) - 5e-5
+    timed = results.costs[results.costs["p50_ms"].notna()]
+    assert set(zip(timed["retriever"], timed["stage"], strict=True)) == {("bm25", "search"), ("better", "rerank")}
+    again = run(path, Options(tmp_path / "out"))
+    assert list(again.costs["p50_ms"].dropna()) == list(timed["p50_ms"])
+    assert not (again.costs["stage"] == "latency").any()
