@@ -25,7 +25,7 @@ LEVELS = [
 LEAVES = {"retrievers.types", "retrievers.errors", "retrievers.meter"}
 BUILDERS = {"harness.runner", "harness.pipeline", "harness.plan", "harness.latency", "harness.cli"}
 """Who may reach into retrievers beyond the leaves: what builds them, and what opens the cache for them."""
-TABLE_USERS = {"harness.experiment"}
+TABLE_USERS = {"harness.experiment", "harness.schema"}
 """Who may look up kinds and options, without building anything."""
 NUMBERS_ONLY = {"harness.measures", "harness.stats"}
 
