@@ -45,18 +45,18 @@ def read_answers(
         cutoff: of the primary measure.
     """
     ids = sorted(grades)
-    judged = {id: grades[id] for id in ids}
+    judged = {qid: grades[qid] for qid in ids}
     found = {}
     for name in results.retrievers:
         rankings = {
-            id: ranking
-            for id, ranking in read_rankings(results.folder / "rankings" / f"{name}.jsonl")
-            if id in judged
+            qid: ranking
+            for qid, ranking in read_rankings(results.folder / "rankings" / f"{name}.jsonl")
+            if qid in judged
         }
-        scored = measures.score(extra, judged, {id: ranking.doc_ids for id, ranking in rankings.items()})
+        scored = measures.score(extra, judged, {qid: ranking.doc_ids for qid, ranking in rankings.items()})
         found[name] = Answers(
-            top={id: rankings[id].doc_ids[:SHOWN] for id in shown if id in rankings},
-            places={id: _places(rankings[id], judged[id]) for id in shown if id in rankings},
+            top={qid: rankings[qid].doc_ids[:SHOWN] for qid in shown if qid in rankings},
+            places={qid: _places(rankings[qid], judged[qid]) for qid in shown if qid in rankings},
             extra={measure: scored.of(measure) for measure in extra},
             tied=sum(_tied(ranking.scores, cutoff) for ranking in rankings.values()),
             short=sum(len(ranking) < cutoff for ranking in rankings.values()),

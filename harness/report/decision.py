@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from harness.measures import parse
@@ -34,6 +34,13 @@ SETS = {
 """A sign and a name for each of the three sets: never a colour alone."""
 
 
+PRAISES: tuple[tuple[str, str, Callable[[Cost], float | None], Callable[[float], str]], ...] = (
+    ("Cheapest", "a million queries", lambda cost: cost.usd_per_million, text.dollars),
+    ("Fastest", "a query (median)", lambda cost: cost.p50, text.milliseconds),
+    ("Smallest", "of vectors", lambda cost: cost.vector_bytes, text.size),
+)
+
+
 class Line(NamedTuple):
     """One line of the leaderboard."""
 
@@ -55,10 +62,12 @@ def decision(view: View) -> Section:
     """The verdict, the leaderboard, the three sets, and what to choose."""
     whole = view.whole
     lines = leaderboard(view)
-    sentences = whole_sentences(whole, view.settings)
+    sentences = [view.spoken(sentence) for sentence in whole_sentences(whole, view.settings)]
     # The limits of each pair stand in the cards, in figures.
     limits = [s for s in sentences if any(s.startswith(f"{whole.leader} and {other}:") for other in whole.unresolved)]
-    declared = [] if len(lines) == 1 else [significance_sentence(view.comparisons[view.primary], view.settings)]
+    declared = (
+        [] if len(lines) == 1 else [view.spoken(significance_sentence(view.comparisons[view.primary], view.settings))]
+    )
     span = (min(line.low for line in lines), max(line.high for line in lines))
     pad = (span[1] - span[0]) * 0.06 or 0.05
     return Section(
@@ -136,16 +145,11 @@ def choice(view: View, lines: Sequence[Line]) -> list[str]:
         why = "no margin was declared" if view.settings.margin is None else "none is shown to be as good as the leader"
         return [f"Cheapest and fastest are not named: {why}, and what is not resolved is not known to be as good."]
     found = []
-    for word, unit, price in (
-        ("Cheapest", "a million queries", lambda cost: cost.usd_per_million),
-        ("Fastest", "a query (median)", lambda cost: cost.p50),
-        ("Smallest", "of vectors", lambda cost: cost.vector_bytes),
-    ):
-        priced = [(price(line.cost), line.retriever) for line in good if price(line.cost) is not None]
+    for word, unit, price, shown in PRAISES:
+        priced = [(value, line.retriever) for line in good if (value := price(line.cost)) is not None]
         if len(priced) == len(good) and len({value for value, _ in priced}) > 1:
             value, name = min(priced)
-            shown = {"Cheapest": text.dollars, "Fastest": text.milliseconds, "Smallest": text.size}[word](value)
-            found.append(f"{word} of what is as good as the best: {name}, {shown} {unit}.")
+            found.append(f"{word} of what is as good as the best: {name}, {shown(value)} {unit}.")
     return found or [f"{join([line.retriever for line in good])} cost the same as far as it was measured."]
 
 
@@ -196,5 +200,6 @@ def _figure(view: View, lines: Sequence[Line]) -> Figure:
         "leaderboard",
         f"Mean {name.short} with its {view.settings.level:.0%} interval",
         f"Means of {name.short}, highest first: {said}.",
-        charts.means(rows, view.marks, name.short),
+        charts.means(view.ranked, view.marks, name.short),
+        rows=rows,
     )

@@ -10,7 +10,9 @@ from harness.report.section import Section
 from harness.report.view import View
 
 POINTS = 2_500
-"""Points that one chart draws; beyond, boxes alone."""
+"""Points that the primary measure's chart draws; beyond, boxes alone."""
+OTHERS = 600
+"""The same for each other measure."""
 
 
 def distribution(view: View) -> Section:
@@ -30,12 +32,13 @@ def distribution(view: View) -> Section:
 def _strip(view: View, measure: str, width: int) -> Figure:
     name = view.names[measure]
     boxes, points = [], []
+    pointed = view.n * len(view.retrievers) <= (POINTS if measure == view.primary else OTHERS)
     for retriever in view.retrievers:
         values = view.scores[measure][retriever]
         low, q25, median, q75, high = np.quantile(values, [0, 0.25, 0.5, 0.75, 1]).tolist()
         boxes.append({"retriever": retriever, "min": low, "q25": q25, "median": median, "q75": q75, "max": high,
                       "mean": float(values.mean())})  # fmt: skip
-        if view.n * len(view.retrievers) <= POINTS:
+        if pointed:
             points += [
                 {
                     "retriever": retriever,
@@ -52,7 +55,9 @@ def _strip(view: View, measure: str, width: int) -> Figure:
         f"Distribution of {name.short}",
         f"A box from the lower to the upper quartile for each retriever, a tick at the median, a diamond at the mean. "
         f"Medians: {medians}.",
-        charts.strips(boxes, points, view.marks, name.short, width),
+        charts.strips(view.marks, name.short, view.n if points else 0, width),
+        rows=boxes,
+        points=points,
     )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
 from harness.report.theme import config
 
+Rows = Sequence[Mapping[str, Any]]
 BACKGROUND = re.compile(r'<rect width="[\d.]+" height="[\d.]+" fill="white"\s*/?>(</rect>)?')
 ROLES = re.compile(r' (?:role|aria-[a-z]+|pointer-events)="[^"]*"')
 
@@ -25,16 +27,18 @@ class Figure(NamedTuple):
     """Vega-Lite, data included."""
 
 
-def figure(name: str, title: str, description: str, chart: Any) -> Figure:
-    """Put a chart into the common look.
+def figure(name: str, title: str, description: str, chart: Any, **data: Rows) -> Figure:
+    """Put a chart into the common look, and its data into the chart.
 
     Args:
         name: of its file; what a file name cannot hold becomes a dash.
         title: what it shows.
         description: what is to be seen.
-        chart: an altair chart.
+        chart: an altair chart of named data.
+        data: name -> rows.
     """
     spec: dict[str, Any] = chart.to_dict(validate=False)
+    spec["datasets"] = {key: list(rows) for key, rows in data.items()}
     spec["config"] = config()
     spec["background"] = "white"
     return Figure(re.sub(r"[^A-Za-z0-9.@_-]+", "-", name).strip("-"), title, description, spec)

@@ -80,22 +80,22 @@ def _evidence(view: View, places: Sequence[int], hits: int, letters: int) -> dic
     numbers: dict[str, int] = {}
     queries = []
     for i in places:
-        id, judged = view.ids[i], view.grades[view.ids[i]]
-        lists = [view.answers[name].top.get(id, ())[:hits] for name in view.retrievers]
+        qid, judged = view.ids[i], view.grades[view.ids[i]]
+        lists = [view.answers[name].top.get(qid, ())[:hits] for name in view.retrievers]
         found = {doc for docs in lists for doc in docs}
         graded = sorted(
             ((doc, grade) for doc, grade in judged.items() if grade > 0 or doc in found),
             key=lambda item: (-item[1], item[0]),
         )
         queries.append({
-            "id": text.visible(id),
-            "text": text.visible(view.results.queries[id].query.text),
-            "fields": fields_of(view, id),
+            "id": text.visible(qid),
+            "text": text.visible(view.results.queries[qid].query.text),
+            "fields": fields_of(view, qid),
             "scores": [round(float(view.scores[view.primary][name][i]), 6) for name in view.retrievers],
             "lists": [[_number(numbers, doc) for doc in docs] for docs in lists],
             "judged": [
                 [_number(numbers, doc), grade,
-                 [view.answers[name].places.get(id, {}).get(doc, 0) for name in view.retrievers]]
+                 [view.answers[name].places.get(qid, {}).get(doc, 0) for name in view.retrievers]]
                 for doc, grade in graded
             ],
         })  # fmt: skip
@@ -122,9 +122,9 @@ def _document(view: View, doc: str, letters: int) -> list[str]:
     return [text.visible(doc), text.shortened(told.title, 120), snippet]
 
 
-def fields_of(view: View, id: str) -> list[str]:
+def fields_of(view: View, qid: str) -> list[str]:
     """A query's fields as the filter names them; several tags in one field stand apart."""
-    fields = view.results.queries[id].query.fields
+    fields = view.results.queries[qid].query.fields
     return [
         text.shortened(f"{key}: {part.strip()}", 80)
         for key, value in fields.items()
@@ -140,20 +140,20 @@ def _values(view: View) -> list[str]:
 
 def _printed(view: View, place: int) -> dict[str, Any]:
     """One query for the page without scripts and for print."""
-    id = view.ids[place]
-    judged = view.grades[id]
+    qid = view.ids[place]
+    judged = view.grades[qid]
     gold = sorted(((d, g) for d, g in judged.items() if g > 0), key=lambda item: (-item[1], item[0]))
     return {
-        "id": id,
-        "text": view.results.queries[id].query.text,
+        "id": qid,
+        "text": view.results.queries[qid].query.text,
         "scores": [float(view.scores[view.primary][name][place]) for name in view.retrievers],
         "lists": [
-            [(*_document(view, doc, 0), judged.get(doc)) for doc in view.answers[name].top.get(id, ())[:PRINTED]]
+            [(*_document(view, doc, 0), judged.get(doc)) for doc in view.answers[name].top.get(qid, ())[:PRINTED]]
             for name in view.retrievers
         ],
         "gold": [
             (*_document(view, doc, 0), grade,
-             [view.answers[name].places.get(id, {}).get(doc) for name in view.retrievers])
+             [view.answers[name].places.get(qid, {}).get(doc) for name in view.retrievers])
             for doc, grade in gold[: 2 * PRINTED]
         ],
         "gold_left": max(0, len(gold) - 2 * PRINTED),

@@ -38,23 +38,27 @@ def page(view: View, sections: Sequence[Section], drawn: Drawn) -> str:
     """Return the report as one HTML file."""
     env = environment()
     style = env.get_template("style.css").render(
-        paper=theme.PAPER, ink=theme.INK, muted=theme.MUTED, rule=theme.RULE, shades=theme.SHADES, font=Markup(theme.FONT)
+        paper=theme.PAPER,
+        ink=theme.INK,
+        muted=theme.MUTED,
+        rule=theme.RULE,
+        shades=theme.SHADES,
+        font=_ours(theme.FONT),
     )
     script = source("report.js")
+    numbered = enumerate(figure for section in sections for figure in section.figures)
     charts = {
-        figure.name: {"inline": Markup(figures.inline(drawn[figure.name], f"f{number}")), "spec": as_json(_live(figure))}
-        for number, figure in enumerate(figure for section in sections for figure in section.figures)
-    }  # fmt: skip
-    scripts = [bundle(), script]
+        figure.name: {"inline": _ours(figures.inline(drawn[figure.name], f"f{number}")), "spec": as_json(_live(figure))}
+        for number, figure in numbered
+    }
     return env.get_template("page.html").render(
         view=view,
         sections=sections,
         drawn=charts,
-        style=Markup(style),
-        bundle=Markup(bundle()),
-        script=Markup(script),
-        policy=policy(scripts, style),
-        interactive=True,
+        style=_ours(style),
+        bundle=_ours(bundle()),
+        script=_ours(script),
+        policy=policy([bundle(), script], style),
     )
 
 
@@ -96,7 +100,7 @@ def bundle() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script."""
     import vl_convert
 
-    code: str = vl_convert.javascript_bundle()
+    code: str = vl_convert.javascript_bundle(None)
     # A browser reads CR LF as LF, and ends the element at the first end tag: the hash is of what it reads.
     return code.replace("\r\n", "\n").replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
@@ -153,8 +157,13 @@ def _visible(value: Any) -> Any:
     return text.visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
+def _ours(code: str) -> Markup:
+    """What we wrote, or Vega drew with its text escaped: not to be escaped again."""
+    return Markup(code)  # noqa: S704
+
+
 def _trusted(function: Any, *given: Any) -> Markup:
-    return Markup(function(*given).replace("<", "&lt;"))  # noqa: S704 - numbers
+    return _ours(function(*given).replace("<", "&lt;"))
 
 
 def _live(figure: figures.Figure) -> dict[str, Any]:

@@ -56,12 +56,12 @@ def integrity(view: View) -> Section:
 def data(view: View) -> Section:
     """What the data set holds."""
     told = view.manifest["dataset"]
-    labels = [len([g for g in view.grades[id].values() if g > 0]) for id in view.ids]
+    labels = [len([g for g in view.grades[qid].values() if g > 0]) for qid in view.ids]
     grades = Counter(grade for judged in view.grades.values() for grade in judged.values())
-    lengths = [len(view.results.queries[id].query.text) for id in view.ids if id in view.results.queries]
+    lengths = [len(view.results.queries[qid].query.text) for qid in view.ids if qid in view.results.queries]
     fields: dict[str, Counter[str]] = {}
-    for id in view.ids:
-        for key, value in view.results.queries[id].query.fields.items():
+    for qid in view.ids:
+        for key, value in view.results.queries[qid].query.fields.items():
             fields.setdefault(key, Counter()).update(part.strip() for part in str(value).split(","))
     return Section(
         "data",

@@ -83,7 +83,8 @@ def _lines(view: View, measure: str, width: int) -> Figure:
         f"{name.short} of each query",
         f"One line a retriever, one point a query in the order of the file; {name.short} from 0 to 1 upwards. "
         "The same numbers stand in the table of every query.",
-        charts.over_queries(rows, view.marks, name.short, ids, width),
+        charts.over_queries(ids, view.marks, name.short, width),
+        rows=rows,
     )
 
 
@@ -97,9 +98,10 @@ def _curve(view: View, measure: str, width: int) -> Figure:
     ]
     return figure(
         f"queries-{name.full}",
-        f"{name.short} over the share of queries",
+        f"{name.short}: share of queries that reach it",
         f"For each retriever the share of queries that reach at least a given {name.short}; a higher curve is better.",
-        charts.curves(rows, view.marks, name.short, width),
+        charts.curves(view.marks, name.short, width),
+        rows=rows,
     )
 
 
@@ -113,8 +115,8 @@ def _apart(view: View, row: Comparison, limit: float) -> Figure:
     name = view.names[view.primary]
     found = _differences(view, row)
     order = sorted(range(view.n), key=lambda i: (-found[i], view.ids[i]))
-    if view.n > 2 * POINTS:
-        order = [order[i] for i in np.linspace(0, view.n - 1, 2 * POINTS).round().astype(int).tolist()]
+    if view.n > charts.NARROW:
+        order = [order[i] for i in np.linspace(0, view.n - 1, charts.NARROW).round().astype(int).tolist()]
     rows = [
         {
             "place": place,
@@ -127,8 +129,10 @@ def _apart(view: View, row: Comparison, limit: float) -> Figure:
     ]
     return figure(
         f"differences-{row.a}-{row.b}",
-        f"{row.a} − {row.b}: {name.short}, query by query",
-        f"{row.a} scores higher on {row.wins} queries, {row.b} on {row.losses}, equal on {row.ties}; "
+        f"{row.a} − {row.b}",
+        f"{name.short}: {row.a} scores higher on {row.wins} queries, {row.b} on {row.losses}, equal on {row.ties}; "
         f"mean difference {text.signed(row.mean_difference)}.",
-        charts.differences(rows, view.marks, (row.a, row.b), name.short, limit),
+        charts.differences((row.a, row.b), view.marks, name.short, len(rows), limit),
+        rows=rows,
+        mean=[{"difference": row.mean_difference}],
     )

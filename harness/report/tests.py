@@ -31,7 +31,7 @@ def tests(view: View) -> Section | None:
             "columns": (view.baseline,) if view.baseline else view.ranked,
             "matrix": matrix(view),
             "families": [
-                (view.names[measure], rows, significance_sentence(rows, view.settings))
+                (view.names[measure], rows, view.spoken(significance_sentence(rows, view.settings)))
                 for measure, rows in view.comparisons.items()
             ],
             "other": families,
@@ -77,7 +77,9 @@ def _diagram(view: View) -> Figure:
         "ranks",
         f"Average rank on {view.names[view.primary].short}; bars join what the tests do not separate",
         f"Average ranks, best first: {said}. Joined by a bar: {joined}.",
-        charts.ranks(rows, bars, view.marks, len(rows)),
+        charts.ranks(view.marks, len(bars)),
+        rows=rows,
+        bars=bars,
     )
 
 

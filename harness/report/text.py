@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import math
 import re
 
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 UNPRINTABLE = re.compile("[\x80-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 FORMULA = re.compile(r"[\s\0]*[=+\-@|%]|[\t\r\n]")
-MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
+MARKDOWN = re.compile(r"([\\`*_\[\]#|~$])")
 LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "'": r"\textquotesingle{}",
@@ -63,14 +64,14 @@ def p_value(p: float | None) -> str:
     """Return a p-value with three digits, never as 0.
 
     >>> p_value(0.046875), p_value(1.5575e-9), p_value(0.0), p_value(1.0)
-    ('0.0469', '1.56×10⁻⁹', '< 10⁻³⁰⁰', '1')
+    ('0.0469', '1.56×10⁻⁹', '< 10⁻³⁰⁰', '1.00')
     """
     if p is None or math.isnan(p):
         return "–"
     if p < 1e-300:
         return "< 10⁻³⁰⁰"
     if p >= 0.0001:
-        return f"{p:.3g}"
+        return f"{p:#.3g}"
     digits, _, power = f"{p:.2e}".partition("e")
     return f"{digits}×10{str(int(power)).translate(SUPERSCRIPTS)}"
 
@@ -149,16 +150,15 @@ def count(value: float) -> str:
 
 
 def markdown(text: str) -> str:
-    """Return a text that GitHub shows as it is, on one line, in a table too.
+    r"""Return a text that GitHub shows as it is, on one line, in a list or a table too.
 
-    >>> markdown("a|b <i>*x*")
-    'a\\\\|b &lt;i&gt;\\\\*x\\\\*'
+    >>> print(markdown("a|b <i>*x* nDCG@10 @you"))
+    a\|b &lt;i&gt;\*x\* nDCG@10 &#64;you
     """
-    line = " ".join(visible(text).split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    # A full stop or a dash may begin a list, "@" and "://" a mention or a link: entities begin nothing.
-    line = re.sub(r"^(\d+)\.", r"\1&#46;", line)
-    line = re.sub(r"^-", "&#45;", line).replace("@", "&#64;").replace("://", "&#58;//").replace("www.", "www&#46;")
-    return MARKDOWN.sub(r"\\\1", line.replace("&#", "\ue000")).replace("\ue000", "&#")
+    line = MARKDOWN.sub(r"\\\1", html.escape(" ".join(visible(text).split()), quote=False))
+    # Entities begin no list, no mention and no link.
+    line = re.sub(r"^(\d+)([.)])", lambda found: f"{found[1]}&#{ord(found[2])};", line)
+    return re.sub(r"^[-+]|(?<!\w)@|(?<=\w):(?=//)|(?<=www)\.", lambda found: f"&#{ord(found[0])};", line)
 
 
 def latex(text: str) -> str:

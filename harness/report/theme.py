@@ -76,9 +76,9 @@ def config() -> dict[str, Any]:
         "view": {"stroke": None},
         "axis": {**text, "domain": False, "ticks": False, "gridColor": RULE.light, "labelPadding": 6,
                  "titlePadding": 8},
-        "axisX": {"grid": False},
-        "legend": {**text, "orient": "top", "title": None, "columnPadding": 16, "symbolSize": 70,
-                   "symbolStrokeWidth": 2, "offset": 4, "labelColor": INK.light},
+        "axisX": {"grid": False, "labelFlush": False},
+        "legend": {**text, "orient": "bottom", "title": None, "columnPadding": 16, "symbolSize": 70,
+                   "symbolStrokeWidth": 0, "offset": 10, "labelColor": INK.light},
         "header": {**text, "labelColor": INK.light},
         "title": {"color": INK.light, "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 8},
     }  # fmt: skip

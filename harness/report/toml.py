@@ -11,10 +11,10 @@ BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def dumps(table: Mapping[str, Any]) -> str:
-    """Write tables that `tomllib` reads back equal; what is no table or list of tables comes first.
+    r"""Write tables that `tomllib` reads back equal; what is no table or list of tables comes first.
 
     >>> dumps({"name": "x", "latency": {"sample": 5}})
-    'name = "x"\\n\\n[latency]\\nsample = 5\\n'
+    'name = "x"\n\n[latency]\nsample = 5\n'
     """
     lines = [f"{_key(key)} = {_value(value)}" for key, value in table.items() if not _is_block(value)]
     for key, value in table.items():

@@ -33,6 +33,7 @@ def tradeoffs(view: View) -> Section:
             "plots": drawn,
             "frontiers": [(PRICES[key][0], names) for key, names in edges.items() if names],
             "stages": timed,
+            "timed": any(cost.stages for cost in costs.values()),
             "measured_at": max((cost.measured_at for cost in costs.values()), default=""),
             "rows": view.results.costs.to_dict("records"),
         },
@@ -41,12 +42,14 @@ def tradeoffs(view: View) -> Section:
 
 
 def _priced(view: View, costs: Mapping[str, Cost], price: Price) -> dict[str, float]:
+    """What each retriever costs; nothing where one was not measured: it might be what the frontier rests on."""
     told = {name: price(costs[name]) for name in view.ranked}
-    return {name: value for name, value in told.items() if value is not None}
+    priced = {name: value for name, value in told.items() if value is not None}
+    return priced if len(priced) == len(told) else {}
 
 
 def _on_frontier(view: View, costs: Mapping[str, Cost], price: Price) -> list[str]:
-    """The retrievers that none other beats on both; nothing where all cost the same or fewer than two are priced."""
+    """The retrievers that none other beats on both; nothing where all cost the same."""
     priced = _priced(view, costs, price)
     if len(set(priced.values())) < 2:
         return []
@@ -61,9 +64,7 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
         return None
     means, name = view.whole.means, view.names[view.primary]
     summary = view.results.summary
-    intervals = {
-        row["retriever"]: row for row in summary[summary["measure"] == view.primary].to_dict("records")
-    }
+    intervals = {row["retriever"]: row for row in summary[summary["measure"] == view.primary].to_dict("records")}
     rows = [
         {"retriever": r, "price": value, "mean": means[r], "low": intervals[r]["ci_low"],
          "high": intervals[r]["ci_high"]}
@@ -75,7 +76,9 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
         f"tradeoff-{key}",
         f"{name.short} against {short}",
         f"{axis} and mean {name.short}: {said}. On the frontier: {', '.join(_on_frontier(view, costs, price))}.",
-        charts.trade_off(rows, [{"price": p, "mean": q} for p, q in edge], view.marks, axis, name.short),
+        charts.trade_off(list(priced.values()), view.marks, axis, name.short),
+        rows=rows,
+        edge=[{"price": p, "mean": q} for p, q in edge],
     )
 
 
@@ -89,4 +92,4 @@ def _stages(view: View, costs: Mapping[str, Cost]) -> Figure | None:
         return None
     said = "; ".join(f"{name} {text.milliseconds(costs[name].p50)}" for name in view.ranked)
     return figure("latency", "Median latency of a query, stage by stage", f"Sums of the medians: {said}.",
-                  charts.stages(rows, view.ranked))  # fmt: skip
+                  charts.stages(list(dict.fromkeys(str(row["stage"]) for row in rows)), view.ranked), rows=rows)  # fmt: skip

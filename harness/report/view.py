@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
@@ -99,6 +100,13 @@ class View:
         """How many queries were scored."""
         return len(self.ids)
 
+    def spoken(self, sentence: str) -> str:
+        """A sentence with the measures' short names."""
+        for full in sorted(self.measures, key=len, reverse=True):
+            if "(" in full and full in sentence:
+                return sentence.replace(full, self.names[full].short)
+        return sentence
+
     def query(self, place: int) -> Judged:
         """The query at a place of the arrays."""
         return self.results.queries[self.ids[place]]
@@ -112,7 +120,7 @@ def view_of(results: Results) -> View:
     table = results.scores
     # Sorted as text: the order that every statistic of the run was computed in.
     ids = tuple(sorted(table["query_id"].unique()))
-    place = {id: i for i, id in enumerate(ids)}
+    place = {qid: i for i, qid in enumerate(ids)}
     scores: dict[str, dict[str, Floats]] = {}
     for (measure, name), group in table.groupby(["measure", "retriever"], sort=False):
         values = np.zeros(len(ids))
@@ -120,7 +128,7 @@ def view_of(results: Results) -> View:
         scores.setdefault(str(measure), {})[str(name)] = values
     measures = (primary, *(measure for measure in scores if measure != primary))
     settings = Settings(**resolved["statistics"], seed=resolved["seed"])
-    order = tuple(place[id] for id in results.queries if id in place)
+    order = tuple(place[qid] for qid in results.queries if qid in place)
     shown = _shown(scores[primary], order)
     grades = trec.read_qrels(results.folder / "qrels.trec")
     cutoff = parse(primary).cutoff or resolved["depth"]
@@ -182,7 +190,8 @@ def _comparisons(results: Results) -> dict[str, tuple[Comparison, ...]]:
     columns = [field.name for field in fields(Comparison)]
     rows: dict[str, tuple[Comparison, ...]] = {}
     for told in results.comparisons[columns].to_dict("records"):
-        row = Comparison(**{str(key): None if _absent(value) else value for key, value in told.items()})
+        values: dict[str, Any] = {str(key): None if _absent(value) else value for key, value in told.items()}
+        row = Comparison(**values)
         rows[row.measure] = (*rows.get(row.measure, ()), row)
     return rows
 
@@ -192,7 +201,7 @@ def _absent(value: object) -> bool:
 
 
 def _names(measures: Sequence[str], depth: int) -> dict[str, Name]:
-    """Short names, told apart by what they leave open; the full one where two would still be the same."""
+    """Short names, and what they leave open; where two are the same, that becomes part of the name."""
     found = {}
     for full in measures:
         measure = parse(full)
@@ -208,5 +217,9 @@ def _names(measures: Sequence[str], depth: int) -> dict[str, Name]:
         if measure.cutoff is None:
             said.append(f"over the {depth} hits kept")
         found[full] = Name(full, measure.name + at, ", ".join(said))
-    shorts = [name.short for name in found.values()]
-    return {full: name if shorts.count(name.short) == 1 else name._replace(short=full) for full, name in found.items()}
+    shorts = Counter(name.short for name in found.values())
+    return {full: name if shorts[name.short] == 1 else _told_apart(name) for full, name in found.items()}
+
+
+def _told_apart(name: Name) -> Name:
+    return Name(name.full, f"{name.short} ({name.gloss})", "") if name.gloss else name

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from harness.records import Results
 from harness.report.decision import decision
 from harness.report.distribution import distribution
+from harness.report.exports import mteb, notebook, spreadsheet
 from harness.report.figures import svg
 from harness.report.forensics import forensics
+from harness.report.latex import tables
+from harness.report.markdown import markdown
 from harness.report.page import page
 from harness.report.provenance import data, integrity, provenance
 from harness.report.queries import over_queries, per_query
@@ -26,14 +30,21 @@ SECTIONS: tuple[Callable[[View], Section | None], ...] = (
 
 
 def write(results: Results) -> None:
-    """Write report.html, report.md, tables and figures."""
+    """Write report.html, report.md, tables and figures; what an earlier report left is removed."""
     view = view_of(results)
     sections = [section for function in SECTIONS if (section := function(view)) is not None]
     drawn = {figure.name: svg(figure) for section in sections for figure in section.figures}
-    folder = results.folder
-    for name, image in drawn.items():
-        _write(folder / "figures" / f"{name}.svg", image)
-    _write(folder / "report.html", page(view, sections, drawn))
+    files = {f"figures/{name}.svg": image for name, image in drawn.items()}
+    files |= {f"tables/{name}.tex": table for name, table in tables(view).items()}
+    files |= {f"tables/{name}.mteb.json": result for name, result in mteb(view).items()}
+    files["tables/queries.csv"] = spreadsheet(view)
+    files["tables/leaderboard.html"] = notebook(view, sections[0])
+    files["report.md"] = markdown(view, sections)
+    files["report.html"] = page(view, sections, drawn)
+    for part in ("figures", "tables"):
+        shutil.rmtree(results.folder / part, ignore_errors=True)
+    for name, content in files.items():
+        _write(results.folder / name, content)
 
 
 def _write(path: Path, content: str) -> None:

@@ -123,7 +123,7 @@
       return span;
     };
     const grade = (value, most) => {
-      const chip = make("span", "grade" + (value > 0 ? (value === most ? " hit top" : " hit") : ""), value === undefined ? "–" : String(value));
+      const chip = make("span", "grade" + (value > 0 ? (value === most ? " hit best" : " hit") : ""), value === undefined ? "–" : String(value));
       chip.title = value === undefined ? "not judged" : `grade ${value}`;
       return chip;
     };

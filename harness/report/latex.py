@@ -1,0 +1,114 @@
+"""Tables for a paper: booktabs, the best value bold, superscript letters for what the tests showed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from string import ascii_lowercase
+
+from harness.report import text
+from harness.report.tests import describe_settings
+from harness.report.text import latex
+from harness.report.view import View
+from harness.stats.verdicts import BETTER, WORSE
+
+
+def tables(view: View) -> dict[str, str]:
+    """Return the LaTeX tables by name: leaderboard, comparisons, describe."""
+    found = {"leaderboard": _leaderboard(view), "describe": _describe(view)}
+    return found | ({"comparisons": _comparisons(view)} if len(view.retrievers) > 1 else {})
+
+
+def superscripts(view: View, measure: str) -> dict[str, str]:
+    """Return, for each retriever, the letters of those that it was shown to be better than on a measure."""
+    letters = letters_of(view)
+    beaten: dict[str, set[str]] = {name: set() for name in view.ranked}
+    for row in view.comparisons[measure]:
+        if row.word.startswith(BETTER):
+            beaten[row.a].add(letters[row.b])
+        elif row.word.startswith(WORSE):
+            beaten[row.b].add(letters[row.a])
+    return {name: "".join(sorted(found)) for name, found in beaten.items()}
+
+
+def letters_of(view: View) -> dict[str, str]:
+    """Name each retriever by a letter, in the order of the table; numbers where there are too many."""
+    few = len(view.ranked) <= len(ascii_lowercase)
+    return {name: ascii_lowercase[i] if few else f"{i + 1} " for i, name in enumerate(view.ranked)}
+
+
+def _leaderboard(view: View) -> str:
+    letters = letters_of(view)
+    marks = {measure: superscripts(view, measure) for measure in view.measures}
+    means = {
+        measure: {name: math.fsum(values) / len(values) for name, values in view.scores[measure].items()}
+        for measure in view.measures
+    }
+    rows = []
+    for name in view.ranked:
+        cells = []
+        for measure in view.measures:
+            best = text.score(means[measure][name]) == text.score(max(means[measure].values()))
+            value = f"{means[measure][name]:.3f}"
+            raised = marks[measure][name]
+            cells.append(
+                (rf"\textbf{{{value}}}" if best else value) + (rf"\textsuperscript{{{raised}}}" if raised else "")
+            )
+        rows.append([letters[name], latex(name), *cells])
+    glosses = [f"{n.short}: {n.gloss}" for n in view.names.values() if n.gloss]
+    return _table(
+        ["", "Retriever", *(latex(view.names[measure].short) for measure in view.measures)],
+        rows,
+        "ll" + "r" * len(view.measures),
+        f"Means over {view.n:,} queries. A superscript names the retrievers shown to be worse on that measure. "
+        f"{describe_settings(view)} {'; '.join(glosses)}{'.' if glosses else ''}",
+    )
+
+
+def _comparisons(view: View) -> str:
+    rows = [
+        [latex(row.a), latex(row.b), _number(row.mean_difference, "+.3f"),
+         f"[{_number(row.ci_low, '+.3f')}, {_number(row.ci_high, '+.3f')}]",
+         f"{row.wins}/{row.ties}/{row.losses}", _p(row.p_value), _p(row.p_adjusted), latex(row.verdict)]
+        for row in view.comparisons[view.primary]
+    ]  # fmt: skip
+    head = ["$a$", "$b$", "$a-b$", "Interval", "W/T/L", "$p$", r"$p_\mathrm{adj}$", "$a$ is"]
+    return _table(head, rows, "llrrrrrl", f"{view.names[view.primary].short}. {describe_settings(view)}")
+
+
+def _describe(view: View) -> str:
+    columns = ("mean", "std", "min", "q25", "median", "q75", "max")
+    told = view.results.summary.to_dict("records")
+    rows = [
+        [latex(view.names[measure].short), latex(row["retriever"]), str(row["count"]),
+         *(_number(row[column], ".3f") for column in columns)]
+        for measure in view.measures for name in view.retrievers for row in told
+        if row["measure"] == measure and row["retriever"] == name
+    ]  # fmt: skip
+    head = ["Measure", "Retriever", "$n$", "mean", "std", "min", r"25\,\%", r"50\,\%", r"75\,\%", "max"]
+    return _table(head, rows, "ll" + "r" * 8, "Statistics of each measure over the queries.")
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], columns: str, caption: str) -> str:
+    body = "".join(f"    {' & '.join(row)} \\\\\n" for row in rows)
+    return (
+        "% Needs \\usepackage{booktabs,textcomp}\n\\begin{table}\n  \\centering\n"
+        f"  \\caption{{{latex(caption.strip())}}}\n  \\begin{{tabular}}{{{columns}}}\n    \\toprule\n"
+        f"    {' & '.join(head)} \\\\\n    \\midrule\n{body}    \\bottomrule\n  \\end{{tabular}}\n\\end{{table}}\n"
+    )
+
+
+def _number(value: float | None, form: str) -> str:
+    if value is None or math.isnan(value):
+        return "--"
+    told = f"{value:{form}}"
+    return f"${told if float(told) else told.lstrip('+-')}$"
+
+
+def _p(p: float) -> str:
+    if p < 1e-300:
+        return "$<10^{-300}$"
+    if p >= 0.0001:
+        return f"${p:#.3g}$"
+    digits, _, power = f"{p:.2e}".partition("e")
+    return rf"${digits}\times10^{{{int(power)}}}$"
