@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from retrievers.encoders.faults import Transient
 from retrievers.errors import BackendError
 
-_MARGIN = 1.02
+_MARGIN = 1.05
 """Requests are sent this much slower than the declared limit, since clocks and networks are not exact."""
 
 
