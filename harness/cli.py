@@ -72,10 +72,10 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run an experiment: index, replay, score, compare, report."""
-    from harness import pipeline
-    from harness.progress import Progress
-
     try:
+        from harness import pipeline
+        from harness.progress import Progress
+
         with Progress(_console(stderr=True), quiet=quiet) as progress:
             options = pipeline.Options(results, tuple(only or ()), fresh, max_cost, progress.watch)
             found = pipeline.run(experiment, options)

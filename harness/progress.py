@@ -111,8 +111,8 @@ class Progress:
         name, stage = key
         reading = _reading(meter, stage, now - self._started[key])
         if key not in self._tasks:
-            self._tasks[key] = self._bars.add_task(f"{name}: {stage}", told="")
-        told = ", ".join([reading.share(), *reading.details(ahead=True)]) if reading.texts else ""
+            self._tasks[key] = self._bars.add_task(f"{name}: {stage}", total=None, told="")
+        told = ", ".join([reading.share(), *reading.details(ahead=True)])
         self._bars.update(self._tasks[key], completed=reading.texts, total=reading.expected, told=told)
 
     def _tell(self, *, but: str) -> None:
