@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -110,6 +110,10 @@ class Cache:
         """Let go of the file."""
         self._db.close()
 
+    def held(self, wanted: Sequence[bytes]) -> set[bytes]:
+        """Return the keys that are held, without looking at what they hold."""
+        return {key for (key,) in self._select("SELECT key FROM rows", wanted)}
+
     def vectors(self, wanted: Sequence[bytes]) -> tuple[Positions, Embedded]:
         """Return which of the distinct keys are held, as positions, and their rows; (0, 0) vectors if none is."""
         positions, values, tokens, lost = self._read(wanted)
@@ -163,7 +167,7 @@ class Cache:
         positions: list[int] = []
         values: list[bytes] = []
         numbers: list[tuple[int, int]] = []
-        for key, tokens, lost, checksum, value in self._rows(wanted):
+        for key, tokens, lost, checksum, value in self._select(_SELECT, wanted):
             if checksum == _checksum(key, tokens, lost, value):
                 positions.append(place[key])
                 values.append(value)
@@ -171,14 +175,12 @@ class Cache:
         counts = np.asarray(numbers, dtype=np.int64).reshape(-1, 2)
         return np.asarray(positions, dtype=np.intp), values, counts[:, 0], counts[:, 1]
 
-    def _rows(self, wanted: Sequence[bytes]) -> Iterator[tuple[bytes, int, int, int, bytes]]:
+    def _select(self, select: str, wanted: Sequence[bytes]) -> Iterator[Any]:
         with self._told():
             for start in range(0, len(wanted), _AT_ONCE):
                 some = wanted[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(some))
-                yield from self._db.execute(
-                    f"{_SELECT} WHERE stored_at >= ? AND key IN ({marks})", (self._since, *some)
-                )
+                yield from self._db.execute(f"{select} WHERE stored_at >= ? AND key IN ({marks})", (self._since, *some))
 
     def _store(self, fingerprint: str, keys: Sequence[bytes], content: tuple[list[bytes], Counts, Counts]) -> None:
         now = time.time_ns()

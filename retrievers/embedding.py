@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +11,29 @@ from retrievers.cache import Cache, keys
 from retrievers.errors import BackendError
 from retrievers.meter import Meter
 from retrievers.parallel import answers
-from retrievers.types import Embedded, Encoder, Role
+from retrievers.tokens import Tokens, estimate
+from retrievers.types import Embedded, Encoder, Role, Vectors
+
+
+class Forecast(NamedTuple):
+    """What embedding some texts would take."""
+
+    texts: int
+    """Distinct texts."""
+    cached: int
+    calls: int
+    tokens: int
+    """Tokens of the texts that are not cached."""
+    exact: bool
+    """Whether the tokens are counted; else they are an upper estimate."""
+
+
+class Drift(NamedTuple):
+    """How far vectors that were embedded anew lie from those in the cache: 1 - cosine."""
+
+    compared: int
+    largest: float
+    mean: float
 
 
 class Embedder:
@@ -33,7 +56,7 @@ class Embedder:
             BackendError: a request failed for good (what the others brought is stored), or its vectors are
                 too few or too many, of another dimension, or not finite.
         """
-        distinct = sorted(set(texts), key=lambda text: (len(text), text))
+        distinct = _distinct(texts)
         names = keys(self.encoder.fingerprint, role, distinct)
         held, cached = self._cache.vectors(names)
         missing = np.ones(len(distinct), dtype=bool)
@@ -66,6 +89,40 @@ class Embedder:
         """Embed one text with the cache bypassed, as latency is measured."""
         return self._ask([text], role)
 
+    def forecast(self, texts: Iterable[str], role: Role) -> Forecast:
+        """Count what `embed` would do, with no network and no model; blank texts are left out.
+
+        A model that is not on this machine yet has nothing in the cache.
+        """
+        distinct = _distinct(text for text in texts if text.strip())
+        at_hand = getattr(self.encoder, "at_hand", True)
+        names = keys(self.encoder.fingerprint, role, distinct) if at_hand else []
+        held = self._cache.held(names)
+        missing = (
+            [text for text, name in zip(distinct, names, strict=True) if name not in held] if at_hand else distinct
+        )
+        count = getattr(self.encoder, "count", None)
+        tokens = count(missing, role) if count is not None else Tokens(estimate(missing), exact=False)
+        gone = set(missing)
+        calls = sum(any(distinct[i] in gone for i in request) for request in self.encoder.batches(distinct, role))
+        return Forecast(len(distinct), len(held), calls, int(tokens.counts.sum()), tokens.exact)
+
+    def drift(self, texts: Iterable[str], role: Role, *, sample: int = 100, seed: int = 0) -> Drift:
+        """Embed a sample of the texts that are cached anew, and compare; the cache stays as it is."""
+        distinct = _distinct(texts)
+        names = keys(self.encoder.fingerprint, role, distinct)
+        held = self._cache.held(names)
+        known = [i for i, name in enumerate(names) if name in held]
+        chosen = sorted(np.random.default_rng(seed).permutation(len(known))[:sample].tolist())
+        picked = [distinct[known[i]] for i in chosen]
+        places, cached = self._cache.vectors([names[known[i]] for i in chosen])
+        old = dict(zip(places.tolist(), cached.vectors, strict=True))
+        found: list[float] = []
+        for request in self.encoder.batches(picked, role):
+            new = self._ask([picked[i] for i in request], role).vectors
+            found += [_distance(old[i], vector) for i, vector in zip(request, new, strict=True) if i in old]
+        return Drift(len(found), max(found, default=0.0), float(np.mean(found)) if found else 0.0)
+
     def _ask(self, texts: list[str], role: Role) -> Embedded:
         """Send one request and check the answer."""
         vectors, tokens, lost = self.encoder.embed(texts, role)
@@ -80,3 +137,16 @@ class Embedder:
         self._dimensions = self._dimensions or dimensions
         if dimensions != self._dimensions:
             raise BackendError(f"a vector has {dimensions} dimensions where others have {self._dimensions}")
+
+
+def _distinct(texts: Iterable[str]) -> list[str]:
+    return sorted(set(texts), key=lambda text: (len(text), text))
+
+
+def _distance(a: Vectors, b: Vectors) -> float:
+    """1 - cosine; a zero vector is at distance 0 from another, and 1 from anything else."""
+    wide = a.astype(np.float64), b.astype(np.float64)
+    lengths = float(np.linalg.norm(wide[0]) * np.linalg.norm(wide[1]))
+    if not lengths:
+        return 0.0 if a.any() == b.any() else 1.0
+    return max(1 - float(wide[0] @ wide[1]) / lengths, 0.0)

@@ -15,6 +15,7 @@ import numpy as np
 from retrievers.errors import InputError, Problem
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Meter
+from retrievers.tokens import Tokens
 from retrievers.types import Embedded, Role
 
 _LENGTHS = (2, 3, 4)
@@ -48,6 +49,10 @@ class HashingEncoder:
     def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
         """Split texts into runs of 256."""
         return [range(i, min(i + _BATCH, len(texts))) for i in range(0, len(texts), _BATCH)]
+
+    def count(self, texts: Sequence[str], role: Role) -> Tokens:
+        """Count the n-grams."""
+        return Tokens(np.asarray([sum(1 for _ in _grams(text)) for text in texts], dtype=np.int64), exact=True)
 
     def embed(self, texts: Sequence[str], role: Role) -> Embedded:
         """Hash every text; `tokens` are its n-grams, none is ever lost."""

@@ -94,6 +94,11 @@ class SentenceTransformerEncoder:
         )
 
     @property
+    def at_hand(self) -> bool:
+        """Whether the weights are on this machine, so that the fingerprint needs no network."""
+        return self._weights.at_hand
+
+    @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps: the model, where its weights come from, which they are."""
         said = {f"{role}_prompt": prompt for role, prompt in self._prompts.items() if prompt is not None}

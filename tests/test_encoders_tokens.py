@@ -1,0 +1,156 @@
+import hashlib
+import json
+import re
+import sys
+from datetime import date
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrievers import tokens
+from retrievers.cache import Cache
+from retrievers.embedding import Embedder
+from retrievers.encoders.hashing import HashingEncoder
+from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
+from retrievers.encoders.weights import PACKAGED, Weights
+from retrievers.meter import Meter
+from retrievers.prices import PRICES, price
+from retrievers.tokens import estimate, folder_tokens, openai_tokens
+from tests import tiny
+from tests.test_encoders_embedding import Counting
+
+SHARED = Path(__file__).parents[2] / "shared"
+TEXTS = ["wing", "the cat sits", "shock wave of the wing", "a heat flow " * 5, "Unknown, words!"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tiny.bi_encoder(tmp_path_factory.mktemp("tiny"), prompts={"query": "query: "})
+
+
+@pytest.mark.parametrize("role", ["query", "document"])
+def test_counts_without_the_model_are_the_models_own(folder, role):
+    encoder = SentenceTransformerEncoder(str(folder), meter=Meter(), device="cpu", document_prompt="passage: ")
+    counted = encoder.count(TEXTS, role)
+    assert counted.exact
+    assert np.array_equal(counted.counts, encoder.embed(TEXTS, role).tokens)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared models are not on this machine")
+def test_counts_of_a_static_model():
+    model = SHARED / "models" / "potion-base-4M"
+    encoder = SentenceTransformerEncoder(str(model), meter=Meter(), device="cpu")
+    texts = ["Where is the café?", "flow " * 1000]
+    assert encoder.count(texts, "query").counts.tolist() == encoder.embed(texts, "query").tokens.tolist()
+
+
+def test_a_folder_without_a_tokenizer_is_estimated(tmp_path):
+    found = folder_tokens(tmp_path, TEXTS)
+    assert not found.exact
+    assert np.array_equal(found.counts, estimate(TEXTS))
+
+
+def test_a_model_that_is_not_on_this_machine_is_estimated(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    encoder = SentenceTransformerEncoder("intfloat/multilingual-e5-base", meter=Meter())
+    assert not encoder.at_hand
+    with Cache(tmp_path / "c") as cache:
+        found = Embedder(encoder, cache, meter=Meter()).forecast(["cat", "dog", "cat", " "], "document")
+    # "passage: cat" is estimated at 4 tokens.
+    assert found == (2, 0, 1, 8, False)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data are not on this machine")
+@pytest.mark.parametrize("name", ["scifact", "cranfield"])
+def test_the_estimate_is_nearly_always_above_a_real_tokenizer(name):
+    model = Weights(PACKAGED).folder
+    if model is None:
+        pytest.skip("the offline package is not installed")
+    from tokenizers import Tokenizer
+
+    real = Tokenizer.from_file(str(model / "tokenizer.json"))
+    real.no_truncation()
+    real.no_padding()
+    lines = (SHARED / "data" / name / "corpus.jsonl").read_text(encoding="utf-8").splitlines()[:500]
+    texts = [row["text"] for line in lines if (row := json.loads(line))["text"].strip()]
+    counted = np.array([len(encoding) for encoding in real.encode_batch(texts, add_special_tokens=False)])
+    ratio = estimate(texts) / counted
+    assert (ratio >= 1).mean() > 0.95
+    assert np.median(ratio) < 1.6
+
+
+@given(st.text())
+def test_the_estimate_of_a_text_is_between_its_words_and_its_bytes(text):
+    (found,) = estimate([text])
+    words = len(re.findall(r"[A-Za-z]+", text))
+    assert words <= found <= max(3 * len(text.encode("utf-8", "surrogatepass")), 0)
+
+
+def test_tiktoken_is_used_only_where_its_vocabulary_lies_cached(tmp_path, monkeypatch):
+    tokens._cl100k.cache_clear()
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    fake = ModuleType("tiktoken")
+    fake.__spec__ = type(sys.__spec__)("tiktoken", None)
+    fake.get_encoding = lambda name: type(
+        "E", (), {"encode_ordinary_batch": lambda self, texts: [[1] * 7] * len(texts)}
+    )()
+    monkeypatch.setitem(sys.modules, "tiktoken", fake)
+    assert not openai_tokens(["x"]).exact
+    tokens._cl100k.cache_clear()
+    url = b"https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
+    (tmp_path / hashlib.sha1(url).hexdigest()).write_bytes(b"a vocabulary")
+    assert not openai_tokens(["x"]).exact  # tiktoken would fetch it again
+    tokens._cl100k.cache_clear()
+    monkeypatch.setattr(tokens, "_CL100K_SHA256", hashlib.sha256(b"a vocabulary").hexdigest())
+    found = openai_tokens(["x", "y"])
+    assert found.exact
+    assert found.counts.tolist() == [7, 7]
+    tokens._cl100k.cache_clear()
+
+
+def test_the_forecast_is_what_the_run_then_does(tmp_path):
+    meter = Meter()
+    encoder = HashingEncoder(meter=meter)
+    with Cache(tmp_path / "c") as cache:
+        embedder = Embedder(encoder, cache, meter=meter)
+        embedder.embed(["a b c", "d"], "document")
+        texts = ["a b c", "longer", "d", "longer", " ", "e"] + [f"{i} times" for i in range(600)]
+        forecast = embedder.forecast(texts, "document")
+        with meter.stage("run"):
+            embedder.embed([text for text in texts if text.strip()], "document")
+        counts = meter.stages()["run"].counts
+        assert forecast == (counts["texts"], counts["cached"], counts["calls"], counts["tokens"], True)
+        assert embedder.forecast(texts, "document") == (604, 604, 0, 0, True)
+
+
+def test_an_encoder_that_cannot_count_is_estimated(tmp_path):
+    with Cache(tmp_path / "c") as cache:
+        found = Embedder(Counting(), cache, meter=Meter()).forecast(["abc", "efgh", "efghi"], "query")
+    assert found == (3, 0, 1, 4, False)
+
+
+def test_drift(tmp_path):
+    texts = [f"text {i}" for i in range(50)]
+    with Cache(tmp_path / "c") as cache:
+        same = Embedder(Counting(), cache, meter=Meter())
+        same.embed(texts, "document")
+        assert same.drift([*texts, "not cached"], "document") == (50, pytest.approx(0, abs=1e-12), pytest.approx(0))
+        assert same.drift(texts, "document", sample=7).compared == 7
+        assert same.drift(["nothing"], "document") == (0, 0, 0)
+        turned = Counting(spoil=lambda whole, _: whole._replace(vectors=-whole.vectors))
+        found = Embedder(turned, cache, meter=Meter()).drift(texts, "document", sample=5)
+        assert found == (5, pytest.approx(2), pytest.approx(2))
+        assert cache.info()[0].rows == 50
+
+
+def test_every_price_says_when_and_where_it_was_read():
+    for found in PRICES.values():
+        assert 0 < found.usd_per_million_tokens < 10
+        assert date.fromisoformat(found.read) <= date.today()
+        assert found.source.startswith("https://")
+    assert price("openai", "text-embedding-3-small").usd_per_million_tokens == 0.02
+    assert price("openai", "bge-m3") is None
