@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.measures.grades import RULES, Buckets, gain_of, gain_warning, grade
@@ -39,6 +39,7 @@ def test_the_articles_own_grades() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
+@settings(deadline=None)
 @given(documents=st.lists(st.sampled_from(LIST)))
 def test_repetitions_are_taken_out_first_and_keep_their_best_place(rule: str, documents: list[str]) -> None:
     graded = grade(documents, rule)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -100,6 +103,7 @@ def test_a_wrong_name_says_what_is_wrong_and_what_to_do(text: str, message: str)
     assert message in str(error.value)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40))
 def test_no_text_breaks_the_parser(text: str) -> None:
     try:
@@ -145,7 +149,7 @@ def values(names: list[str], judged: dict[str, int], ranking: list[str]) -> dict
     return dict(zip(names, scores.values[:, 0].tolist(), strict=True))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(judged, ranking)
 def test_every_value_is_within_its_range(judged: dict[str, int], ranking: list[str]) -> None:
     nothing_relevant = not any(grade > 0 for grade in judged.values())
@@ -272,3 +276,10 @@ def test_a_measure_without_gain_has_one_row_a_rule() -> None:
 
 def test_a_measure_is_a_key() -> None:
     assert {Measure("AP"): 1}[parse("map")] == 1
+
+
+def test_the_documentation_names_every_measure_and_its_examples_run() -> None:
+    page = Path(__file__).parents[1] / "docs" / "measures.md"
+    text = page.read_text(encoding="utf-8")
+    assert [name for name in MEASURES if not re.search(rf"\b{name}\b", text)] == []
+    assert doctest.testfile(str(page), module_relative=False, encoding="utf-8").failed == 0

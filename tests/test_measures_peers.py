@@ -55,7 +55,7 @@ TREC_EVAL = {
 }
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(judgments, runs(TIED), st.integers(1, 3))
 def test_pytrec_eval(qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]], rel: int) -> None:
     families: dict[str, set[str]] = {}
@@ -76,7 +76,7 @@ IR_MEASURES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(judgments, runs(TIED))
 def test_ir_measures(qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]) -> None:
     theirs = {

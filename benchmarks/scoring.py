@@ -1,0 +1,138 @@
+"""How fast are measures scored? Against pytrec_eval-terrier, ir-measures and, where it is installed, ranx.
+
+    python benchmarks/scoring.py                       27 measures, 2,000 queries x 100 hits, 30 judgments each
+    python benchmarks/scoring.py --stream 1000000      a run file of so many queries x 100 hits, read as a stream
+
+The same dictionaries go to every program, in one process; conversion is inside the clock, as is pytrec_eval's
+RelevanceEvaluator(...). The first call is reported apart from the median of the others: it shows any warm-up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import resource
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from harness.measures import parse, parse_all, score_run
+from harness.rescore import rescore
+
+QUERIES, HITS, JUDGMENTS, CORPUS = 2_000, 100, 30, 50_000
+NAMES = [
+    "P@1", "P@5", "P@10", "P@20", "P@100", "R@5", "R@10", "R@20", "R@100", "nDCG@5", "nDCG@10", "nDCG@20", "nDCG@100",
+    "nDCG", "AP@5", "AP@10", "AP@100", "AP", "Success@1", "Success@5", "Success@10", "RR", "Rprec", "Bpref", "SetP",
+    "SetR", "SetF",
+]  # fmt: skip
+"""The 27 measures: all that pytrec_eval, ir-measures and this project have in common, at the usual cutoffs."""
+TREC_EVAL = {
+    "P.1,5,10,20,100", "recall.5,10,20,100", "ndcg_cut.5,10,20,100", "ndcg", "map_cut.5,10,100", "map",
+    "success.1,5,10", "recip_rank", "Rprec", "bpref", "set_P", "set_recall", "set_F",
+}  # fmt: skip
+RANX = [
+    "precision@1", "precision@5", "precision@10", "precision@20", "precision@100", "recall@5", "recall@10", "recall@20",
+    "recall@100", "ndcg@5", "ndcg@10", "ndcg@20", "ndcg@100", "ndcg", "map@5", "map@10", "map@100", "map", "hit_rate@1",
+    "hit_rate@5", "hit_rate@10", "mrr", "r-precision", "bpref", "precision", "recall", "f1",
+]  # fmt: skip
+Qrels = dict[str, dict[str, int]]
+Run = dict[str, dict[str, float]]
+
+
+def data() -> tuple[Qrels, Run]:
+    """Random dictionaries: half of each query's judgments are on documents that were retrieved."""
+    random = np.random.default_rng(0)
+    names = [f"doc{i:06d}" for i in range(CORPUS)]
+    qrels, run = {}, {}
+    for q in range(QUERIES):
+        drawn = random.choice(CORPUS, HITS + JUDGMENTS // 2, replace=False)
+        judged = np.concatenate([random.choice(drawn[:HITS], JUDGMENTS // 2, replace=False), drawn[HITS:]])
+        scores, grades = random.random(HITS).tolist(), random.integers(0, 4, JUDGMENTS).tolist()
+        run[f"q{q}"] = {names[d]: s for d, s in zip(drawn[:HITS].tolist(), scores, strict=True)}
+        qrels[f"q{q}"] = {names[d]: g for d, g in zip(judged.tolist(), grades, strict=True)}
+    return qrels, run
+
+
+def ours(qrels: Qrels, run: Run) -> None:
+    score_run([parse(name) for name in NAMES], qrels, run.items())
+
+
+def pytrec_eval(qrels: Qrels, run: Run) -> None:
+    import pytrec_eval
+
+    pytrec_eval.RelevanceEvaluator(qrels, TREC_EVAL).evaluate(run)
+
+
+def ir_measures(qrels: Qrels, run: Run) -> None:
+    import ir_measures
+
+    for _ in ir_measures.iter_calc([ir_measures.parse_measure(name) for name in NAMES], qrels, run):
+        pass
+
+
+def ranx(qrels: Qrels, run: Run) -> None:
+    import ranx
+
+    ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), RANX, return_mean=False)
+
+
+PROGRAMS: Mapping[str, Callable[[Qrels, Run], None]] = {
+    "retriever-harness": ours,
+    "pytrec_eval": pytrec_eval,
+    "ir_measures": ir_measures,
+    "ranx": ranx,
+}
+
+
+def compare(rounds: int) -> None:
+    """Print the first call and the median of `rounds` interleaved further calls of each program."""
+    qrels, run = data()
+    present = {
+        name: call for name, call in PROGRAMS.items() if call is ours or importlib.util.find_spec(name) is not None
+    }
+    times: dict[str, list[float]] = {name: [] for name in present}
+    for _ in range(rounds + 1):
+        for name, call in present.items():
+            start = time.perf_counter()
+            call(qrels, run)
+            times[name].append(time.perf_counter() - start)
+    print(f"{len(NAMES)} measures, {QUERIES:,} queries x {HITS} hits, {JUDGMENTS} judgments each; seconds")
+    print(f"{'program':20} {'first call':>10} {'median':>8} {'best':>8}")
+    for name, (first, *others) in times.items():
+        print(f"{name:20} {first:10.3f} {statistics.median(others):8.3f} {min(others):8.3f}")
+    for name in PROGRAMS.keys() - present.keys():
+        print(f"{name:20} not installed")
+
+
+def stream(queries: int) -> None:
+    """Write a run of `queries` x 100 hits, then score it from the file and print time and peak memory."""
+    random = np.random.default_rng(0)
+    places = [f"{rank} {1 - rank / 128:.6f} bm25\n" for rank in range(1, HITS + 1)]
+    with tempfile.TemporaryDirectory() as folder:
+        qrels, run = Path(folder) / "qrels", Path(folder) / "run.trec"
+        with run.open("w") as rankings, qrels.open("w") as judgments:
+            for query in range(queries):
+                drawn = random.integers(1, 88_000, HITS).cumsum().tolist()
+                rankings.writelines(f"{query} Q0 {d} {end}" for d, end in zip(drawn, places, strict=True))
+                judgments.write(f"{query} 0 {drawn[query % HITS]} 1\n")
+        print(f"{queries:,} queries x {HITS} hits: {run.stat().st_size / 2**30:.2f} GiB")
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        start = time.perf_counter()
+        (result,) = rescore(qrels, [run], parse_all(["nDCG@10", "RR@10", "R@100", "AP"]))
+        seconds = time.perf_counter() - start
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        print(f"{seconds:.1f} s, {queries * HITS / seconds:,.0f} lines/s; peak {before >> 10} -> {peak >> 10} MiB")
+        for row in result.summary():
+            print(f"{row.measure:8} {row.mean:.6f}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--stream", type=int, metavar="QUERIES")
+    given = parser.parse_args()
+    stream(given.stream) if given.stream else compare(given.rounds)
