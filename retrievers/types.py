@@ -172,13 +172,9 @@ def ranked(doc_ids: Sequence[str], scores: npt.ArrayLike, depth: int | None = No
         raise ValueError(f"{len(doc_ids)} ids for {len(values)} scores")
     if not np.isfinite(values).all():
         raise ValueError("a score is not finite")
-    largest = float(np.abs(values).max(initial=0.0))
-    if largest:
-        unit = largest * RESOLUTION
-        steps = np.rint(values / unit) if unit else np.rint(values / largest / RESOLUTION)
-        values = steps * unit if unit else values
-    else:
-        steps = values
+    largest = float(np.abs(values).max(initial=0.0)) or 1.0
+    steps = np.rint(values / largest / RESOLUTION)
+    values = steps * RESOLUTION * largest
     by_id = sorted(range(len(doc_ids)), key=doc_ids.__getitem__, reverse=True)
     order = np.asarray(by_id, dtype=np.intp)
     order = order[np.argsort(-steps[order], kind="stable")][:depth]
