@@ -232,7 +232,7 @@ def reproduce(
 @app.command()
 def init(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Documents and labelled queries.")],
-    output: Annotated[Path | None, typer.Option(help="The file to write; else experiments/<folder>.toml.")] = None,
+    output: Annotated[Path | None, typer.Option(help="The file to write; else <folder>.toml here.")] = None,
 ) -> None:
     """Look at a folder of documents and labels, and write an experiment that runs."""
     from harness.init import write_experiment
@@ -257,19 +257,26 @@ def info(as_json: Json = False) -> None:
 
 
 @caches.command()
-def verify(as_json: Json = False) -> None:
-    """Compute every row's checksum again: exit with 1 where rows are damaged."""
+def verify(
+    experiment: Annotated[Path | None, typer.Argument(help="Whose models embed a sample again.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check every row's checksum, and how far models have drifted: exit with 1 where something is wrong."""
+    from harness.verify import DRIFTED, drifts
     from retrievers.cache import Cache, default_path
 
     with Cache(default_path()) as cache:
         held = cache.info(check=True)
     rows, damaged = sum(one.rows for one in held), sum(one.damaged for one in held)
+    found = list(drifts(experiment)) if experiment else []
     if as_json:
-        _print_json(path=str(cache.path), rows=rows, damaged=damaged)
+        _print_json(path=str(cache.path), rows=rows, damaged=damaged, drift=[one._asdict() for one in found])
+    else:
+        _say(f"{cache.path}: {rows:,} rows, {damaged:,} damaged", *(one.sentence() for one in found))
     if damaged:
-        raise NotShown(f"{cache.path}: {damaged:,} of {rows:,} rows are damaged; runs that need them embed them anew")
-    if not as_json:
-        _say(f"{cache.path}: {rows:,} rows, none is damaged")
+        raise NotShown(f"{damaged:,} rows are damaged: they count as absent, and runs embed them anew")
+    if moved := [one.retriever for one in found if one.largest > DRIFTED]:
+        raise NotShown(f"{', '.join(moved)}: no longer the model that was cached; run with --fresh")
 
 
 @caches.command()

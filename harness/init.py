@@ -55,7 +55,7 @@ def write_experiment(folder: Path, output: Path | None = None) -> Written:
 
     Args:
         folder: documents and labelled queries, in any form that `harness.dataset` reads.
-        output: the file to write, `experiments/<folder>.toml` if left out.
+        output: the file to write, `<folder>.toml` here if left out.
 
     Raises:
         InputError: the folder holds no documents or no labels (with what they look like), or its data is wrong,
@@ -64,7 +64,7 @@ def write_experiment(folder: Path, output: Path | None = None) -> Written:
     reference, repeated = _look(folder)
     dataset = load(reference)
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-._")[:64] or "experiment"
-    path = output or Path("experiments") / f"{name}.toml"
+    path = output or Path(f"{name}.toml")
     if path.exists():
         raise InputError(Problem(path.as_posix(), "is there already", "remove it, or name another with --output"))
     try:

@@ -89,7 +89,7 @@ def rescore_results(
     if unknown := [query for query in queries or () if query not in grades]:
         what = "is no query with a relevant document here"
         raise InputError([Problem(f"query {query!r}", what, did_you_mean(query, grades)) for query in unknown])
-    kept = {query: grades[query] for query in sorted(grades) if queries is None or query in queries}
+    kept = {query: judged for query, judged in grades.items() if queries is None or query in queries}
     found = []
     for name in results.retrievers:
         answers = {query: ranking.doc_ids for query, ranking in results.rankings(name).items()}

@@ -16,14 +16,14 @@ LEVELS = [
     {"harness.latency"},
     {"harness.runner", "harness.scoring", "harness.report", "harness.rescore"},
     {"harness.check", "harness.plan", "harness.schema"},
-    {"harness.pipeline", "harness.init", "harness.rejudge"},
+    {"harness.pipeline", "harness.init", "harness.rejudge", "harness.verify"},
     {"harness.reproduce"},
     {"harness.terminal", "harness.progress"},
     {"harness.cli"},
 ]
 """From what is imported to what imports: a file uses its own room and the levels before it."""
 LEAVES = {"retrievers.types", "retrievers.errors", "retrievers.meter"}
-BUILDERS = {"harness.runner", "harness.pipeline", "harness.plan", "harness.latency", "harness.cli"}
+BUILDERS = {"harness.runner", "harness.verify", "harness.pipeline", "harness.plan", "harness.latency", "harness.cli"}
 """Who may reach into retrievers beyond the leaves: what builds them, and what opens the cache for them."""
 TABLE_USERS = {"harness.experiment", "harness.schema"}
 """Who may look up kinds and options, without building anything."""
