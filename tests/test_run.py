@@ -241,3 +241,60 @@ def test_a_reranked_retriever_has_its_uplift_with_a_ceiling(tmp_path: Path, shar
     again = run(path, Options(tmp_path / "out"))
     assert list(again.costs["p50_ms"].dropna()) == list(timed["p50_ms"])
     assert not (again.costs["stage"] == "latency").any()
+
+
+ODD = ["a b", "100%", "x\u2028y", "日本語", 'say "hi"', "a,b", "=1+1", "NA", "1", "01", "1.0", "tab\there", "é", "🙂"]
+
+
+def test_odd_ids_pass_through_every_file(tmp_path: Path, shared: Path) -> None:
+    data = tmp_path / "data"
+    (data / "qrels").mkdir(parents=True)
+    corpus = [{"_id": id_, "title": "", "text": f"word{number} common"} for number, id_ in enumerate(ODD)]
+    queries = [{"_id": id_, "text": f"word{number}"} for number, id_ in enumerate(ODD)]
+    for name, rows in (("corpus", corpus), ("queries", queries)):
+        (data / f"{name}.jsonl").write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    judged = [f"{id_}\t{id_}\t1" for id_ in ODD if "\t" not in id_]
+    (data / "qrels" / "test.tsv").write_text("\n".join(judged), encoding="utf-8")
+    results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
+    right = results.scores[(results.scores["retriever"] == "bm25") & (results.scores["measure"] == "RR")]
+    assert sorted(right["query_id"]) == sorted(id_ for id_ in ODD if "\t" not in id_)
+    assert (right["value"] == 1).all()
+    assert set(results.rankings("bm25")) == set(right["query_id"])
+    verified(shared, results.folder)
+
+
+def test_one_query_is_undefined_rather_than_made_up(tmp_path: Path, shared: Path) -> None:
+    small.dataset(tmp_path / "data")
+    said = [{"query": "rails", "relevant_documents": ["train"]}]
+    (tmp_path / "data" / "queries.json").write_text(json.dumps(said), encoding="utf-8")
+    results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
+    assert (results.comparisons["p_value"] == 1).all()
+    assert results.comparisons["verdict"].str.startswith("undecided").all()
+    verified(shared, results.folder)
+
+
+def test_a_single_retriever_is_measured_and_compared_with_nobody(tmp_path: Path, shared: Path) -> None:
+    alone = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
+    results = run(small.experiment(tmp_path, retrievers=alone), Options(tmp_path / "out"))
+    assert len(results.comparisons) == 0
+    assert len(results.summary) == 8
+    verified(shared, results.folder)
+
+
+def test_empty_documents_and_queries_without_answers_score_zero_and_stay(tmp_path: Path, shared: Path) -> None:
+    small.dataset(tmp_path / "data")
+    (tmp_path / "data" / "empty.md").write_text("", encoding="utf-8")
+    said = [
+        {"query": "rails", "relevant_documents": ["empty"]},
+        {"query": "zzz", "relevant_documents": ["train"]},
+        {"query": "x", "relevant_documents": []},
+    ]
+    (tmp_path / "data" / "queries.json").write_text(json.dumps(said), encoding="utf-8")
+    results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
+    bm25 = results.scores[results.scores["retriever"] == "bm25"]
+    assert set(bm25["query_id"]) == {"q0", "q1"}
+    assert (bm25["value"] == 0).all()
+    assert results.rankings("bm25")["q1"].doc_ids == ()
+    assert results.manifest["ledger"]["dataset"]["no-relevant-document"] == ["q2"]
+    assert results.manifest["ledger"]["hashing"]["notes"]["empty"] == ["empty"]
+    verified(shared, results.folder)
