@@ -129,6 +129,8 @@ def _rescored(
         what = f"none of its {len(strangers)} queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
         raise InputError(Problem(str(path), what, "give the qrels of the same queries"))
     kept, notes = _counted(judgments, met, conventions)
+    if any(measure.name == "ERR" for measure in measures):
+        notes.append(f"ERR: the largest grade of the qrels is G = {scores.largest_grade}")
     if strangers:
         notes.append(f"queries of the run without judgments: {len(strangers)} (left aside)")
     if not kept:

@@ -21,6 +21,7 @@ from retrievers.errors import InputError, Problem
 from retrievers.types import Hit
 
 BOM = b"\xef\xbb\xbf"
+LARGEST = float(np.finfo(np.float32).max)
 SHOWN = 20
 """How many problems of one file are listed; the rest is counted."""
 Judgments = dict[str, dict[str, int]]
@@ -153,9 +154,10 @@ def falling(score: float, last: np.float32) -> tuple[float, np.float32]:
     >>> falling(0.5, np.float32(0.5))
     (0.4999999701976776, np.float32(0.49999997))
     """
-    single = np.float32(score)
+    near = min(max(float(score), -LARGEST), LARGEST)
+    single = np.float32(near)
     if single < last:
-        return float(score), single
+        return near, single
     lowered = np.nextafter(last, np.float32(-np.inf))
     return float(lowered), lowered
 

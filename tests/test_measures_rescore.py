@@ -94,6 +94,7 @@ def test_a_relevance_level_changes_hits_and_not_which_queries_count(qrels: Path,
 def test_the_g_of_err_is_that_of_the_whole_qrels_whichever_queries_count(qrels: Path, run: Path) -> None:
     (result,) = rescore(qrels, [run], [parse("ERR")], conventions=Conventions(queries=["q3"]))
     assert result.scores.largest_grade == 2
+    assert "ERR: the largest grade of the qrels is G = 2" in result.notes
 
 
 def test_runs_of_one_name_are_told_apart_by_their_paths(qrels: Path, run: Path, tmp_path: Path) -> None:

@@ -61,6 +61,14 @@ def test_scores_that_fall_are_written_in_full(tmp_path: Path) -> None:
     assert lines == ["q%201 Q0 a 1 0.1 tag", "q%201 Q0 b%25 2 0.09999999403953552 tag", "q%201 Q0 c 3 0.05 tag", ""]
 
 
+def test_scores_beyond_32_bits_still_fall(tmp_path: Path) -> None:
+    """A reader that packs them into 32 bits must not overflow."""
+    trec.write_run(tmp_path / "run", [("q", [Hit("a", 1e300), Hit("b", 1e39), Hit("c", -1e39)])], tag="t")
+    singles = np.array(list(trec.read_run(tmp_path / "run")["q"].values()), dtype=np.float32)
+    assert np.isfinite(singles).all()
+    assert (singles[1:] < singles[:-1]).all()
+
+
 def test_ids_that_only_look_encoded_stay_as_they_are(tmp_path: Path) -> None:
     path = written(tmp_path / "qrels", "q%41 0 a%E9 1\nq 0 b%20c 0\n")
     assert trec.read_qrels(path) == {"q%41": {"a%E9": 1}, "q": {"b c": 0}}
