@@ -273,6 +273,24 @@ def test_approximate_search_finds_most_and_the_exact_one_stays_at_hand(opened, o
 
 
 @pytest.mark.parametrize(
+    ("options", "files"),
+    [
+        ({"m": 16}, ("matrix.dat", "links_compressed.bin")),
+        ({"quantization": "scalar"}, ("quantized.data",)),
+        ({"quantization": "product"}, ("quantized.data",)),
+        ({"quantization": "binary"}, ("quantized.data",)),
+    ],
+)
+def test_the_bytes_a_search_needs_are_those_of_the_engines_files(opened, tmp_path, options, files):
+    vectors = random_vectors(4000, 128)  # the engine keeps bits in words of 128
+    store = opened("edge", **options)
+    fill(store, [str(i) for i in range(len(vectors))], vectors)
+    store.close()
+    on_disk = sum(path.stat().st_size for name in files for path in tmp_path.rglob(name))
+    assert StoreOptions("edge", **options).bytes_read(4000, 128) == pytest.approx(on_disk, rel=0.15)
+
+
+@pytest.mark.parametrize(
     ("options", "complaint"),
     [
         ({"location": "ftp://host"}, "'ftp://host' names no store"),

@@ -48,7 +48,6 @@ class EdgeStore:
         self._aside = folder / f"{collection}.unfinished"
         self._lock: BaseFileLock | None = None
         self._shard: qdrant_edge.EdgeShard | None = None
-        self._dimensions = 0
         self._added = 0
         self._in_segment = 0
 
@@ -70,7 +69,7 @@ class EdgeStore:
         with engine_errors(self._place):
             shutil.rmtree(self._aside, ignore_errors=True)
             self._aside.mkdir()
-        self._dimensions, self._added, self._in_segment = dimensions, 0, 0
+        self._added, self._in_segment = 0, 0
         config = edge.EdgeConfig(
             vectors=edge.EdgeVectorParams(size=dimensions, distance=edge.Distance.Cosine),
             hnsw_config=edge.HnswIndexConfig(

@@ -101,8 +101,10 @@ class StoreOptions:
     def bytes_read(self, documents: int, dimensions: int) -> int:
         """Return the bytes that a search needs at hand, which decide how much memory makes it fast.
 
-        The vectors as 32-bit floats, or the compressed ones; and the graph: about 2 m links of 4 bytes a node, as
-        its lowest layer allows twice m. Full vectors stay on disk beside compressed ones, for the comparison in full.
+        The vectors as 32-bit floats, or the compressed ones; and the graph, in whose lowest layer a node may have 2 m
+        links of as many bits as a node's number needs. Full vectors stay on disk beside compressed ones, for the
+        comparison in full.
         """
         bits = BITS[self.quantization] if self.quantization else 32
-        return documents * (-(-dimensions * bits // 8) + 8 * self.m)
+        links = 2 * self.m * documents.bit_length()
+        return documents * -(-(dimensions * bits + links) // 8)
