@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from retrievers.errors import InputError, Problem
+from retrievers.meter import Meter
+
 
 class Price(NamedTuple):
     """Dollars for a million tokens of input, on demand, before taxes and discounts."""
@@ -46,3 +49,18 @@ def price(kind: str, model: str) -> Price | None:
     for prefix in ("us.", "eu.", "apac.", "jp.", "global."):
         plain = plain.removeprefix(prefix)
     return PRICES.get((kind, plain))
+
+
+def charged(kind: str, model: str, said: float | None, *, meter: Meter) -> float:
+    """Tell the meter what a million tokens cost: what the experiment says, else the list price, else nothing.
+
+    Raises:
+        InputError: the price is unknown, and the run may not spend more than a limit.
+    """
+    listed = price(kind, model)
+    usd = said if said is not None else listed.usd_per_million_tokens if listed is not None else None
+    if usd is None and meter.budget.limit is not None:
+        unknown = f"the price of {model} is not known, so that --max-cost cannot be kept"
+        raise InputError(Problem("encoder.price", unknown, "write price = dollars for a million tokens"))
+    meter.price = (usd or 0.0) / 1e6
+    return usd or 0.0

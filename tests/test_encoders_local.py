@@ -11,7 +11,7 @@ from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.encoders.weights import PACKAGED, Weights
-from retrievers.errors import InputError
+from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
 from tests import tiny
 
@@ -190,3 +190,14 @@ print([name for name in ("torch", "sentence_transformers", "transformers", "open
     root = Path(__file__).parents[1]
     said = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert said.stdout == "[]\n"
+
+
+def test_a_model_that_fails_while_it_runs_is_one_message(folder, monkeypatch):
+    own = encoder(folder)
+    own.embed(["wing"], "query")
+    with own._replicas.one() as model:
+        monkeypatch.setattr(
+            model, "forward", lambda *_: (_ for _ in ()).throw(RuntimeError("out of memory\nat line 1"))
+        )
+    with pytest.raises(BackendError, match=r"out of memory \(a smaller batch_size may help\)"):
+        own.embed(["wing"], "query")

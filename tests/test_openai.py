@@ -279,3 +279,12 @@ def test_list_prices_are_used_for_openai_itself():
     assert meter.price == 0
     OpenAIEncoder("text-embedding-3-small", meter=meter, price=5)
     assert meter.price == pytest.approx(5e-6)
+
+
+def test_a_limit_of_costs_needs_a_price():
+    limited = Meter(budget=Budget(1))
+    with pytest.raises(InputError, match="--max-cost cannot be kept"):
+        OpenAIEncoder("text-embedding-9", meter=limited)
+    OpenAIEncoder("text-embedding-9", meter=limited, price=1)
+    OpenAIEncoder("text-embedding-9", meter=Meter())
+    OpenAIEncoder("bge-m3", meter=limited, base_url="http://localhost:1")

@@ -14,7 +14,7 @@ from retrievers.encoders.remote import Channel, Limits, Replied, check_options, 
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Meter
-from retrievers.prices import price as list_price
+from retrievers.prices import charged
 from retrievers.tokens import Tokens, estimate
 from retrievers.types import Embedded, Role
 
@@ -107,9 +107,7 @@ class BedrockEncoder:
         if dimensions is not None and dimensions not in self._family.dimensions:
             known = ", ".join(map(str, self._family.dimensions)) or "only its own"
             raise InputError(Problem("encoder.dimensions", f"{model} cannot have {dimensions}", f"it has {known}"))
-        listed = list_price("bedrock", model)
-        self.price = price if price is not None else listed.usd_per_million_tokens if listed else 0.0
-        meter.price = self.price / 1e6
+        self.price = charged("bedrock", model, price, meter=meter)
         self.model = model
         self.concurrency = concurrency
         self._region = region

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 import numpy as np
 
 from retrievers.encoders.weights import Weights, loading
-from retrievers.errors import InputError, Problem
+from retrievers.errors import BackendError, InputError, Problem
 from retrievers.types import Counts
 
 if TYPE_CHECKING:
@@ -49,10 +49,15 @@ class Replicas(Generic[Model]):
     @contextmanager
     def one(self) -> Iterator[Model]:
         """Lend the next copy that is free."""
-        assert len(self), "at least one device"
+        len(self)  # loads them
         model = self._free.get()
         try:
             yield model
+        except RuntimeError as failure:  # how torch says that memory is short, or that a kernel failed
+            said = str(failure).strip().splitlines()[:1]
+            raise BackendError(
+                f"{self._weights.name}: {' '.join(said)[:300]} (a smaller batch_size may help)"
+            ) from None
         finally:
             self._free.put(model)
 

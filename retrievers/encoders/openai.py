@@ -16,7 +16,7 @@ from retrievers.encoders.remote import Channel, Limits, Replied, check_options, 
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Meter
-from retrievers.prices import price as list_price
+from retrievers.prices import charged
 from retrievers.tokens import Tokens, openai_tokens
 from retrievers.types import Embedded, Role
 
@@ -77,9 +77,7 @@ class OpenAIEncoder:
         check_options(batch_size=batch_size, concurrency=concurrency, max_tokens=max_tokens, timeout=timeout)
         if batch_size > _INPUTS:
             raise InputError(Problem("encoder.batch_size", f"{batch_size} is above OpenAI's {_INPUTS}"))
-        listed = list_price("openai", model) if not base_url else None
-        self.price = price if price is not None else listed.usd_per_million_tokens if listed else 0.0
-        meter.price = self.price / 1e6
+        self.price = charged("openai", model, 0.0 if base_url and price is None else price, meter=meter)
         self.model = model
         self.concurrency = concurrency
         self._base_url = base_url or _URL
