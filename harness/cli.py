@@ -31,17 +31,17 @@ caches = typer.Typer(help="What was embedded once and is never embedded again.",
 app.add_typer(caches, name="cache")
 
 
-def _names(incomplete: str) -> list[str]:
+def _names() -> list[str]:
     """Measures, for the shell's completion."""
     from harness.measures.table import MEASURES
 
-    return [name for name in MEASURES if name.lower().startswith(incomplete.lower())]
+    return list(MEASURES)
 
 
 ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (TOML).")]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
 Qrels = Annotated[Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or a results folder alone.")]
-Runs = Annotated[list[Path] | None, typer.Argument(metavar="[RUN]...", help="TREC runs, plain or gzip.")]
+Runs = Annotated[list[Path] | None, typer.Argument(metavar="RUN", help="TREC runs, plain or gzip.")]
 MEASURE = typer.Option("--measure", "-m", help="A measure; may be given again.", autocompletion=_names)
 Measures = Annotated[list[str] | None, MEASURE]
 Grades = Annotated[str | None, typer.Option(help="Another grade rule for a results folder: linear, binary, …")]

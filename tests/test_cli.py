@@ -1,0 +1,529 @@
+"""The command line: what it prints, and how it ends."""
+
+import csv
+import json
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import typer
+
+from harness import cli, pipeline
+from harness.cli import app, main
+from harness.pipeline import Options, run
+from tests import small
+
+QRELS = "q1 0 d1 1\nq1 0 d2 2\nq2 0 d3 1\nq3 0 d1 0\nq3 0 d4 1\n"
+FIRST = "q1 Q0 d2 1 9.1 x\nq1 Q0 d5 2 7.4 x\nq2 Q0 d1 1 3.3 x\nq2 Q0 d3 2 3.1 x\nq3 Q0 d4 1 5.0 x\n"
+SECOND = "q1 Q0 d1 1 0.91 y\nq1 Q0 d2 2 0.88 y\nq2 Q0 d3 1 0.75 y\n"
+
+
+class Told(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Call = Callable[..., Told]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Run the command line in this process."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def called(*words: object) -> Told:
+        with pytest.raises(SystemExit) as stopped:
+            main([str(word) for word in words])
+        told = capsys.readouterr()
+        assert "Traceback" not in told.err
+        return Told(stopped.value.code, told.out, told.err)
+
+    return called
+
+
+@pytest.fixture(autouse=True)
+def no_pages(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The report has tests of its own, and takes longer than all the rest of a small run."""
+    if request.node.name != "test_run_prints_means_comparisons_and_the_verdict_in_words":
+        monkeypatch.setattr("harness.report.write_report", lambda results: None)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder that no test changes."""
+    folder = tmp_path_factory.mktemp("cli")
+    return run(small.experiment(folder), Options(folder / "out")).folder
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Judgments and two runs in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("qrels.txt", QRELS), ("first.run", FIRST), ("second.run", SECOND)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def commands(group: typer.Typer) -> Iterator[tuple[str, Any]]:
+    """Every command by its name, those of groups too."""
+    for name, command in typer.main.get_command(group).commands.items():
+        inner = getattr(command, "commands", None)
+        yield from ((f"{name} {other}", one) for other, one in inner.items()) if inner else [(name, command)]
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def told(value: Any) -> str:
+    """A JSON value as a CSV file spells it."""
+    return "" if value is None else value if isinstance(value, str) else repr(value)
+
+
+# Words that are wrong
+
+
+def test_without_words_the_help_is_shown(call: Call) -> None:
+    told = call()
+    assert told.code == 0
+    assert all(name.split()[0] in told.out for name, _ in commands(app))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["rnu"], "Did you mean 'run'?"),
+        (["cache", "inf"], "Did you mean 'info'?"),
+        (["run", "--quite", "x"], "(did you mean '--quiet'?); see harness run --help"),
+        (["run"], "Missing argument 'EXPERIMENT'; see harness run --help"),
+        (["cache"], "Missing command; see harness cache --help"),
+        (["run", "x", "--max-cost", "much"], "'--max-cost'"),
+        (["gate", "x"], "Missing option"),
+        (["run", "x", "y"], "unexpected extra argument"),
+    ],
+)
+def test_a_misspelt_command_line_gets_one_line_and_exit_code_2(call: Call, words: list[str], said: str) -> None:
+    told = call(*words)
+    assert told.code == 2
+    assert not told.out
+    assert told.err.startswith("error: ")
+    assert said in told.err
+    assert told.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words", [["run"], ["check"], ["score"], ["report"], ["reproduce"], ["init"], ["cache verify"]]
+)
+def test_a_path_that_is_not_there_is_named(call: Call, words: list[str]) -> None:
+    told = call(*words[0].split(), "nowhere")
+    assert told.code == 2
+    assert "nowhere" in told.err or "no run was named" in told.err
+
+
+# run
+
+
+def test_run_prints_means_comparisons_and_the_verdict_in_words(call: Call, tmp_path: Path) -> None:
+    told = call("run", small.experiment(tmp_path), "--results", tmp_path / "out")
+    assert told.code == 0
+    assert "nDCG@3 over 6 queries" in told.out
+    assert "nDCG@3: a and b" in told.out
+    assert "On nDCG@3 over 6 queries, bm25 has the highest mean" in " ".join(told.out.split())
+    assert told.out.endswith(f"report: {tmp_path / 'out' / 'small' / 'report.html'}\n")
+    assert max(map(len, told.out.split("\n")[:-2])) <= 80
+    stages = [line.split(",")[0].rsplit(":", 1)[0] for line in told.err.splitlines()]
+    assert stages == list(dict.fromkeys(stages)), "each stage is told once"
+    assert "hashing: embed-queries" in stages
+
+
+def test_quiet_is_quiet(call: Call, tmp_path: Path) -> None:
+    assert call("run", small.experiment(tmp_path), "--results", tmp_path / "out", "--quiet") == (0, "", "")
+
+
+@pytest.mark.parametrize("words", [["run", "EXPERIMENT", "--results", "OUT"], ["report", "RESULTS"]])
+def test_json_holds_the_rows_of_the_csv_files_in_full_precision(
+    call: Call, tmp_path: Path, results: Path, words: list[str]
+) -> None:
+    places = {"EXPERIMENT": small.experiment(tmp_path), "OUT": tmp_path / "out", "RESULTS": results}
+    said = call(*(places.get(word, word) for word in words), "--json")
+    found = json.loads(said.out)
+    assert list(found) == ["scores", "summary", "comparisons"]
+    for name, rows in found.items():
+        assert [{k: told(v) for k, v in row.items()} for row in rows] == table(results / f"{name}.csv")
+
+
+def test_a_mistake_is_told_before_anything_is_embedded(call: Call, tmp_path: Path) -> None:
+    path = small.experiment(tmp_path, more="mesures = 3\ndpeth = 4")
+    said = call("run", path, "--results", tmp_path / "out")
+    assert said.code == 2
+    assert said.err.splitlines()[0] == "error: 2 problems"
+    assert "did you mean 'measures'?" in said.err
+    assert "did you mean 'depth'?" in said.err
+    assert not (tmp_path / "out").exists()
+
+
+def closed_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def with_api(url: str) -> str:
+    options = f'model = "m", base_url = "{url}", patience = 0.1, timeout = 60'
+    return f'{small.RETRIEVERS}\n[[retrievers]]\nname = "api"\nencoder = {{ kind = "openai", {options} }}\n'
+
+
+def test_a_backend_that_fails_ends_in_3_with_the_others_done(call: Call, tmp_path: Path) -> None:
+    path = small.experiment(tmp_path, retrievers=with_api(f"http://127.0.0.1:{closed_port()}/v1"))
+    said = call("run", path, "--results", tmp_path / "out")
+    assert said.code == 3
+    assert "error: api: " in said.err
+    assert "hybrid" in said.out
+    assert (tmp_path / "out" / "small" / "scores.csv").exists()
+
+
+def test_an_interrupt_is_one_line_that_says_how_to_go_on(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pipeline, "run", interrupted)
+    said = call("run", small.experiment(tmp_path), "--results", tmp_path)
+    assert said == (130, "", "stopped: what was embedded is cached, the same command goes on from there\n")
+    (tmp_path / "small.unfinished" / "runs").mkdir(parents=True)
+    (tmp_path / "small.unfinished" / "runs" / "bm25.trec").touch()
+    said = call("run", small.experiment(tmp_path), "--results", tmp_path)
+    assert said.err.count("\n") == 1
+    assert f"finished rankings lie in {tmp_path / 'small.unfinished'} (harness score " in said.err
+    monkeypatch.setattr("harness.check.check", interrupted)
+    assert call("check", "x") == (130, "", "stopped\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
+def test_a_real_interrupt_while_a_request_waits(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        path = small.experiment(tmp_path, retrievers=with_api(f"http://127.0.0.1:{silent.getsockname()[1]}/v1"))
+        words = [sys.executable, "-m", "harness.cli", "run", str(path), "--results", str(tmp_path / "out"), "--quiet"]
+        running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])})  # fmt: skip
+        silent.settimeout(60)
+        connection, _ = silent.accept()
+        time.sleep(0.2)
+        running.send_signal(signal.SIGINT)
+        connection.close()
+        out, err = running.communicate(timeout=60)
+    assert (running.returncode, out) == (130, "")
+    assert err.startswith("stopped: ")
+    assert err.count("\n") == 1
+    assert (tmp_path / "out" / "small.unfinished" / "runs" / "hybrid.trec").exists()
+
+
+# check
+
+
+def test_check_tells_what_it_found(call: Call, tmp_path: Path) -> None:
+    path = small.experiment(tmp_path)
+    assert "nothing is wrong" in call("check", path).out
+    found = json.loads(call("check", path, "--json").out)
+    assert (found["problems"], found["documents"], found["queries"]) == ([], 6, 6)
+    assert json.loads(call("check", tmp_path / "data", "--json").out)["digest"] == found["digest"]
+
+
+def test_check_lists_every_problem(call: Call, tmp_path: Path) -> None:
+    path = small.experiment(tmp_path)
+    labels = tmp_path / "data" / "queries.json"
+    rows = json.loads(labels.read_text(encoding="utf-8"))
+    rows[0]["relevant_documents"] = ["appel"]
+    rows[1]["quary"] = "?"
+    labels.write_text(json.dumps(rows), encoding="utf-8")
+    said = call("check", path)
+    assert said.code == 2
+    assert "error: 2 problems" in said.err
+    found = call("check", path, "--json")
+    assert found.code == 2
+    assert not found.err
+    assert {problem["where"].rpartition("/")[2] for problem in json.loads(found.out)["problems"]} == {
+        "queries.json[0]", "queries.json[1]"
+    }  # fmt: skip
+
+
+# score
+
+
+def test_score_of_trec_files(call: Call, files: Path) -> None:
+    said = call("score", "qrels.txt", "first.run", "second.run", "-m", "nDCG@10", "-m", "P@1", "--json")
+    means = {(row["retriever"], row["measure"]): row["mean"] for row in json.loads(said.out)["summary"]}
+    # By hand: ideal of q1 2 + 1/log2(3); first.run finds d2 there, d3 second, d4 first.
+    assert means["first", "nDCG@10"] == pytest.approx((2 / 2.6309297535714573 + 0.6309297535714575 + 1) / 3)
+    assert means["first", "P@1"] == pytest.approx(2 / 3)
+    assert means["second", "P@1"] == pytest.approx(2 / 3)
+    assert "second: judged queries that the run lacks: 1" in said.err
+
+
+def test_score_leaves_queries_out_only_when_told(call: Call, files: Path) -> None:
+    with_all = json.loads(call("score", "qrels.txt", "second.run", "-m", "P@1", "--json").out)["summary"][0]
+    met = json.loads(call("score", "qrels.txt", "second.run", "-m", "P@1", "--intersection", "--json").out)["summary"][
+        0
+    ]
+    assert (with_all["count"], with_all["mean"], met["count"], met["mean"]) == (3, pytest.approx(2 / 3), 2, 1.0)
+
+
+def test_score_by_query_as_table_csv_and_json(call: Call, files: Path) -> None:
+    words = ["score", "qrels.txt", "first.run", "-m", "AP", "-q"]
+    assert call(*words).out.split() == [
+        "first",
+        "query",
+        "AP",
+        "─" * 13,
+        "q1",
+        "0.5000",
+        "q2",
+        "0.5000",
+        "q3",
+        "1.0000",
+    ]
+    rows = list(csv.DictReader(call(*words, "--format", "csv").out.splitlines()))
+    assert rows == [{k: told(v) for k, v in row.items()} for row in json.loads(call(*words, "--json").out)["scores"]]
+    assert [row["value"] for row in rows] == ["0.5", "0.5", "1.0"]
+
+
+def test_score_shows_every_measure_of_every_run_whatever_the_room(
+    call: Call, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(9):
+        shutil.copy("first.run", f"a-run-with-a-long-name-{number}.run")
+    said = call("score", "qrels.txt", *sorted(Path().glob("*.run")))
+    assert all(f"long-name-{number}" in said.out for number in range(9))
+    assert said.out.count("nDCG@10") > 1
+    assert max(map(len, said.out.split("\n"))) <= 80
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["qrels.txt"], "no run was named"),
+        (["qrels.txt", "first.run", "-m", "ndgc"], "did you mean 'nDCG'?"),
+        (["qrels.txt", "first.run", "--grades", "binary"], "for results folders"),
+        (["qrels.txt", "first.run", "--queries", "nowhere"], "cannot be read"),
+        (["first.run", "qrels.txt"], "6 fields instead of 4"),
+    ],
+)
+def test_score_refuses(call: Call, files: Path, words: list[str], said: str) -> None:
+    ended = call("score", *words)
+    assert ended.code == 2
+    assert said in ended.err
+
+
+def test_score_of_a_results_folder_is_what_the_run_found(call: Call, results: Path) -> None:
+    found = json.loads(call("score", results, "-q", "--json").out)
+    expected = {(r["retriever"], r["query_id"], r["measure"]): r["value"] for r in table(results / "scores.csv")}
+    assert {(r["retriever"], r["query_id"], r["measure"]): told(r["value"]) for r in found["scores"]} == expected
+    assert [{k: told(v) for k, v in row.items()} for row in found["summary"]] == table(results / "summary.csv")
+
+
+def test_score_by_another_grade_rule_is_what_a_run_with_it_finds(call: Call, tmp_path: Path, results: Path) -> None:
+    for rule, written in (("binary", '"binary"'), ("[[1, 3], [2, 1]]", "[[1, 3], [2, 1]]")):
+        path = small.experiment(tmp_path, more=f"[relevance]\ngrades = {written}")
+        other = run(path, Options(tmp_path / "out")).folder
+        found = json.loads(call("score", results, "--grades", rule, "--json").out)["summary"]
+        assert [{k: told(v) for k, v in row.items()} for row in found] == table(other / "summary.csv")
+    assert "is no grade rule" in call("score", results, "--grades", "binar").err
+    assert "is no grade rule" in call("score", results, "--grades", "[[1, 3").err
+    assert "relevance.grades" in call("score", results, "--grades", "explicit").err
+
+
+def test_score_of_some_queries(call: Call, tmp_path: Path, results: Path) -> None:
+    chosen = tmp_path / "some.txt"
+    chosen.write_text("q-swim\n\nq-rails\n", encoding="utf-8")
+    found = json.loads(call("score", results, "--queries", chosen, "-q", "-m", "RR", "--json").out)
+    assert {row["query_id"] for row in found["scores"]} == {"q-swim", "q-rails"}
+    chosen.write_text("q-swum\n", encoding="utf-8")
+    assert "did you mean 'q-swim'?" in call("score", results, "--queries", chosen).err
+    assert "which has its own runs" in call("score", results, "x.run").err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes end otherwise there")
+def test_a_reader_that_goes_away_is_no_failure(results: Path) -> None:
+    words = [sys.executable, "-m", "harness.cli", "score", str(results), "-q"]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=Path(__file__).parents[1]
+    ) as running:
+        assert running.stdout is not None and running.stderr is not None
+        running.stdout.close()
+        assert b"Traceback" not in running.stderr.read()
+        assert running.wait(60) == 0
+
+
+# compare and gate
+
+
+def test_compare_on_trec_files_is_what_the_run_found(call: Call, results: Path) -> None:
+    runs = [results / "runs" / f"{name}.trec" for name in ("bm25", "hashing", "hybrid")]
+    found = json.loads(call("compare", results / "qrels.trec", *runs, "-m", "nDCG@3", "-m", "RR", "--json").out)
+    expected = [row for row in table(results / "comparisons.csv") if row["measure"] in ("nDCG@3", "RR")]
+    assert [{k: told(v) for k, v in row.items()} for row in found["comparisons"]] == expected
+    assert (
+        found["comparisons"]
+        == json.loads(call("compare", results, "-m", "nDCG@3", "-m", "RR", "--json").out)["comparisons"]
+    )
+    assert {row["retriever"] for row in found["summary"]} == {"bm25", "hashing", "hybrid"}
+
+
+def test_compare_with_a_baseline(call: Call, results: Path) -> None:
+    said = call("compare", results, "-m", "RR", "--baseline", "bm25", "--margin", "0.5")
+    assert "RR: a against b = bm25" in said.out
+    assert "as good as bm25 within 0.5" in " ".join(said.out.split())
+    assert call("compare", results, "--baseline", "bm52").err.endswith("(did you mean 'bm25'?)\n")
+    assert "unknown 'wilcoxn'" in call("compare", results, "--test", "wilcoxn").err
+
+
+def test_compare_wants_two(call: Call, files: Path) -> None:
+    assert "only one run" in call("compare", "qrels.txt", "first.run").err
+
+
+def test_gate(call: Call, results: Path) -> None:
+    passed = call("gate", results, "--baseline", "hashing", "--challenger", "bm25", "--margin", "0.01")
+    assert (passed.code, passed.err) == (0, "")
+    assert passed.out.startswith("gate passed: not worse by 0.01: shown on 6 queries")
+    words = ["gate", results, "--baseline", "bm25", "--challenger", "hashing", "--margin", "0.01"]
+    failed = call(*words)
+    assert (failed.code, failed.out) == (1, "")
+    assert failed.err.startswith("gate failed: ")
+    assert failed.err.count("\n") == 1
+    found = call(*words, "--json")
+    assert (found.code, json.loads(found.out)["passed"], json.loads(found.out)["n"]) == (1, False, 6)
+
+
+def test_gate_refuses(call: Call, results: Path) -> None:
+    assert (
+        "did you mean 'bm25'?"
+        in call("gate", results, "--baseline", "hashing", "--challenger", "bm2", "--margin", "0").err
+    )
+    assert call("gate", results, "--baseline", "hashing", "--challenger", "bm25", "--margin", "-1").code == 2
+
+
+# reproduce
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """Results that a test may change, with their data."""
+    return run(small.experiment(tmp_path), Options(tmp_path / "out")).folder
+
+
+def test_reproduce(call: Call, copied: Path) -> None:
+    said = call("reproduce", copied)
+    assert (said.code, said.out) == (0, "reproduced: rankings, scores and comparisons are the same to the byte\n")
+    assert json.loads(call("reproduce", copied, "--fresh", "--json").out)["differing"] == []
+
+
+def test_reproduce_says_what_differs(call: Call, copied: Path) -> None:
+    summary = copied / "summary.csv"
+    whole = summary.read_text(encoding="utf-8")
+    (row, *_) = [line for line in whole.split("\n") if line.startswith("bm25,RR,")]
+    cells = row.split(",")
+
+    def moved(by: float) -> str:
+        return whole.replace(row, ",".join([*cells[:3], repr(float(cells[3]) + by), *cells[4:]]))
+
+    (copied / "rankings" / "bm25.jsonl").write_bytes(b"\n" + (copied / "rankings" / "bm25.jsonl").read_bytes())
+    (copied / "rankings" / "bm25.jsonl").write_text(
+        (copied / "rankings" / "bm25.jsonl").read_text(encoding="utf-8").lstrip("\n") + "\n", encoding="utf-8"
+    )
+    summary.write_text(moved(5e-5), encoding="utf-8")
+    said = call("reproduce", copied)
+    assert said.code == 0
+    assert "means within 0.0001 (largest difference 5e-05); not the same to the byte: rankings/bm25.jsonl" in said.out
+    summary.write_text(moved(0.01), encoding="utf-8")
+    said = call("reproduce", copied)
+    assert said.code == 1
+    assert said.err.splitlines()[-1].startswith("not reproduced: RR of bm25 was ")
+
+
+def test_reproduce_wants_the_same_data(call: Call, copied: Path, tmp_path: Path) -> None:
+    (tmp_path / "data" / "pear.md").write_text("# pear\n\nanother text", encoding="utf-8")
+    said = call("reproduce", copied)
+    assert said.code == 2
+    assert "is not the data of these results" in said.err
+
+
+# cache
+
+
+def test_cache(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    assert call("cache", "info").out.endswith(": 0 rows\n")
+    experiment = small.experiment(tmp_path)
+    call("run", experiment, "--results", tmp_path / "out", "--quiet")
+    (model,) = json.loads(call("cache", "info", "--json").out)["models"]
+    assert model["rows"] == 12
+    assert model["fingerprint"] in call("cache", "info").out
+    said = call("cache", "verify", experiment)
+    assert said.out.splitlines()[1].startswith("hashing: 6 vectors embedded again, largest 1 - cosine ")
+    with sqlite3.connect(tmp_path / "cache" / "cache.sqlite") as cache:
+        cache.execute("UPDATE rows SET tokens = tokens + 1 WHERE key IN (SELECT key FROM rows LIMIT 2)")
+    said = call("cache", "verify", "--json")
+    assert (said.code, json.loads(said.out)["damaged"]) == (1, 2)
+    assert call("cache", "clear").code == 2
+    assert "is not in the cache" in call("cache", "clear", "hashin").err
+    assert "12 rows removed" in call("cache", "clear", model["fingerprint"]).out
+    assert "0 rows removed" in call("cache", "clear", "--all").out
+
+
+def test_a_model_that_moved_is_told(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.verify.drifts", lambda _: [cli_drift(0.5)])
+    said = call("cache", "verify", "x")
+    assert said.code == 1
+    assert said.err == "e5: no longer the model that was cached; run with --fresh\n"
+
+
+def cli_drift(largest: float) -> object:
+    from harness.verify import Drifted
+
+    return Drifted("e5", 10, largest, largest)
+
+
+# the shell
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("harness re", ["report", "reproduce"]),
+        ("harness cache v", ["verify"]),
+        ("harness run --ma", ["--max-cost"]),
+        ("harness score -m nD", ["nDCG"]),
+    ],
+)
+def test_the_shell_completes(call: Call, monkeypatch: pytest.MonkeyPatch, words: str, expected: list[str]) -> None:
+    monkeypatch.setenv("_HARNESS_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+    assert call().out.split() == expected
+
+
+def test_every_command_and_every_option_has_help() -> None:
+    for name, command in commands(app):
+        assert command.help, name
+        assert not [option.name for option in command.params if not option.help], name
+
+
+def test_the_module_runs_as_a_program() -> None:
+    assert cli.__doc__ is not None
+    said = subprocess.run([sys.executable, "-m", "harness.cli", "--help"], capture_output=True, text=True,
+                          check=True, cwd=Path(__file__).parents[1])  # fmt: skip
+    assert "Usage: harness " in said.stdout

