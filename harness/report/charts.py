@@ -203,26 +203,26 @@ def ranks(marks: Mapping[str, Mark], bars: int) -> Any:
     return alt.layer(joined, point, name).properties(width=WIDE - 140, height=20 * (most + bars) + 10)
 
 
-def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], axis: str, measure: str) -> Any:
+def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], axis: str) -> Any:
     """Quality against a price, with the frontier: what nothing else beats on both.
 
     Data: rows (retriever, price, mean, low, high); edge (price, mean: the corners of the frontier, cheapest first).
     """
     spread = min(prices) > 0 and max(prices) / min(prices) > 20
-    kind = alt.Scale(type="log", nice=True) if spread else alt.Scale(zero=False, nice=False, padding=46)
-    x = alt.X("price:Q", title=axis, scale=kind).axis(grid=True, tickCount=4, format="~s")
-    y = alt.Y("mean:Q", title=measure).scale(zero=False, padding=10)
+    kind = "log" if spread else "linear"
+    scale = alt.Scale(type=kind, zero=UNDEFINED if spread else False, nice=False, padding=24)
+    x = alt.X("price:Q", title=axis, scale=scale).axis(grid=True, tickCount=4, labelExpr="format(datum.value, '.3~s')")
+    y = alt.Y("mean:Q", title=None).scale(zero=False, padding=10)
+    looks = _by_retriever(marks, _legend(marks, NARROW))
     base = _chart().encode(x=x)
     frontier = _chart("edge").mark_line(color=MUTED.light, strokeDash=[4, 3], interpolate="step-after").encode(x=x, y=y)
     bar = base.mark_rule(opacity=0.5).encode(
-        y=alt.Y("low:Q", title=measure).scale(zero=False), y2="high:Q", color=_by_retriever(marks)["color"]
+        y=alt.Y("low:Q", title=None).scale(zero=False), y2="high:Q", color=looks["color"]
     )
     point = base.mark_point(filled=True, size=100, opacity=1).encode(
-        y=y, tooltip=["retriever:N", alt.Tooltip("price:Q", title=axis), alt.Tooltip("mean:Q", format=".4f")],
-        **_by_retriever(marks),
-    )  # fmt: skip
-    name = base.mark_text(align="left", dx=8, dy=-8, fontSize=12, color=INK.light).encode(y=y, text="retriever:N")
-    return alt.layer(frontier, bar, point, name).properties(width=NARROW + 20, height=220)
+        y=y, tooltip=["retriever:N", alt.Tooltip("price:Q", title=axis), alt.Tooltip("mean:Q", format=".4f")], **looks
+    )
+    return alt.layer(frontier, bar, point).properties(width=NARROW, height=HIGH)
 
 
 def stages(names: Sequence[str], order: Sequence[str]) -> Any:

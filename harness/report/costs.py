@@ -33,7 +33,7 @@ class Cost(NamedTuple):
     """Stages of a query, where latency was measured."""
     measured_at: str
     seconds: float
-    """Wall time of this run's stages."""
+    """Wall time of indexing and answering in this run, without the measuring of latency."""
     vector_bytes: float | None
 
     @property
@@ -86,21 +86,29 @@ def _cost(
     rows: Mapping[str, Sequence[Mapping[str, Any]]],
     manifest: Mapping[str, Any],
 ) -> Cost:
-    own = rows.get(name, ())
-    made_of = [row for part in parts(name, blocks) for row in rows.get(part, ())]
-    # A fusion or a reranked retriever that was timed as a whole needs no parts.
-    timed = [row for row in own if not math.isnan(row["p50_ms"])]
-    if not any(row["stage"] in ("search", "query", "total") for row in timed):
-        timed = [row for row in made_of if not math.isnan(row["p50_ms"])]
-    timed = [row for row in timed if row["stage"] in ("query", "total")] or timed
+    names = parts(name, blocks)
+    made_of = [row for part in names for row in rows.get(part, ())]
+    timed = {part: [row for row in rows.get(part, ()) if not math.isnan(row["p50_ms"])] for part in names}
+    whole = [row for found in timed.values() for row in found] if all(timed.values()) else []
     return Cost(
         usd=math.fsum(row["usd"] for row in made_of),
         usd_per_million=_per_million([row for row in made_of if row["stage"] in PER_QUERY], _paid(name, blocks)),
-        stages=tuple(Stage(row["stage"], row["p50_ms"], row["p95_ms"], row["p99_ms"]) for row in timed),
-        measured_at=max((str(row["measured_at"]) for row in timed), default=""),
-        seconds=math.fsum(row["seconds"] for row in made_of),
-        vector_bytes=_vector_bytes(parts(name, blocks), blocks, manifest),
+        stages=_stages(whole),
+        measured_at=max((str(row["measured_at"]) for row in whole), default=""),
+        seconds=math.fsum(row["seconds"] for row in made_of if row["stage"] != "latency"),
+        vector_bytes=_vector_bytes(names, blocks, manifest),
     )
+
+
+def _stages(rows: Sequence[Mapping[str, Any]]) -> tuple[Stage, ...]:
+    """The stages of one query in the order that it passes them; two searches of a fusion are one stage."""
+    found: dict[str, Stage] = {}
+    for row in sorted(rows, key=lambda row: PER_QUERY.index(row["stage"]) if row["stage"] in PER_QUERY else 0):
+        p50, p95, p99 = row["p50_ms"], row["p95_ms"], row["p99_ms"]
+        if before := found.get(row["stage"]):
+            p50, p95, p99 = before.p50 + p50, before.p95 + p95, before.p99 + p99
+        found[row["stage"]] = Stage(row["stage"], p50, p95, p99)
+    return tuple(found.values())
 
 
 def _paid(name: str, blocks: Mapping[str, Mapping[str, Any]]) -> bool:

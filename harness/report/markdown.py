@@ -21,7 +21,7 @@ def markdown(view: View, sections: Sequence[Section]) -> str:
     """Return report.md; its images are the files under figures/."""
     env = plain_environment(_escaped)
     # A summary is HTML, not Markdown; what is trusted are digests, names that were checked, and our own macros.
-    env.filters |= {"path": lambda name: Markup(quote(name)), "html": escape, "trusted": Markup}  # noqa: S704
+    env.filters |= {"path": lambda name: Markup(quote(name, safe="@")), "html": escape, "trusted": Markup}  # noqa: S704
     return env.get_template("report.md").render(
         view=view,
         primary=view.names[view.primary],

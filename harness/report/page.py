@@ -100,7 +100,7 @@ def bundle() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script."""
     import vl_convert
 
-    code: str = vl_convert.javascript_bundle(None)
+    code: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     # A browser reads CR LF as LF, and ends the element at the first end tag: the hash is of what it reads.
     return code.replace("\r\n", "\n").replace("</script", "<\\/script").replace("<!--", "<\\!--")
 

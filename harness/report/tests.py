@@ -10,7 +10,15 @@ from harness.stats import Comparison, rank_diagram, significance_sentence, swapp
 from harness.stats.verdicts import BETTER, EQUIVALENT, WORSE
 
 SIGNS = {BETTER: "▲", WORSE: "▼", EQUIVALENT: "≈"}
-NUMERIC = frozenset({"n", "estimate", "statistic", "p_value", "p_adjusted"})
+FAMILIES = {
+    "randomization": "Sign-flip test of the mean",
+    "t": "Student's paired t-test",
+    "sign": "Exact sign test",
+    "tukey": "Tukey's randomised HSD",
+    "equivalence": "Equivalence within the margin",
+    "friedman": "Friedman's test of all retrievers at once",
+}
+"""What the families of tests.csv are called; any other has its own name."""
 ROWS = 2_000
 """Rows of other tests that the page shows."""
 
@@ -19,10 +27,13 @@ def tests(view: View) -> Section | None:
     """The matrix of the primary measure, the rows of every family, the rank diagram, the other tests."""
     if len(view.retrievers) < 2:
         return None
-    told = view.results.tests.to_dict("records")
-    families: dict[str, list[dict[str, object]]] = {}
-    for row in told[:ROWS]:
-        families.setdefault(str(row["family"]), []).append({str(key): value for key, value in row.items()})
+    told = view.results.tests
+    families = {
+        FAMILIES.get(str(family), str(family)): group.drop(columns="family")
+        .dropna(axis=1, how="all")
+        .to_dict("records")
+        for family, group in told.head(ROWS).groupby("family", sort=False)
+    }
     return Section(
         "tests",
         "Tests",
@@ -37,7 +48,7 @@ def tests(view: View) -> Section | None:
             "other": families,
             "other_left": max(0, len(told) - ROWS),
             "diagram": (diagram := _diagram(view) if view.all_pairs else None),
-            "numeric": NUMERIC,
+            "numeric": set(told.select_dtypes("number").columns),
             "sign": sign,
         },
         (diagram,) if diagram else (),

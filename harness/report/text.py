@@ -106,7 +106,13 @@ def milliseconds(value: float | None) -> str:
     """
     if _missing(value) or value is None:
         return "–"
-    return f"{value:.3g} ms" if 1 <= value < 1000 else f"{value:.2f} ms" if value < 1 else seconds(value / 1000)
+    return (
+        f"{value:#.3g} ms".replace(". ", " ")
+        if 1 <= value < 1000
+        else f"{value:.2f} ms"
+        if value < 1
+        else seconds(value / 1000)
+    )
 
 
 def seconds(value: float | None) -> str:

@@ -20,18 +20,19 @@ INK = Shade("#1b1f24", "#e8eaed")
 MUTED = Shade("#57606a", "#a3adb8")
 RULE = Shade("#dfe3e8", "#343a42")
 SERIES = (
-    Shade("#0067a5", "#58a6e8"),
-    Shade("#c8500a", "#f28b4b"),
-    Shade("#00836a", "#3cc4a3"),
-    Shade("#a6358c", "#e08acb"),
-    Shade("#8a6d00", "#d6b52e"),
-    Shade("#3a2fa0", "#a09af2"),
-    Shade("#b3202c", "#f47c80"),
-    Shade("#4b5a66", "#9fb2c1"),
-    Shade("#5c8a00", "#9ccc3c"),
-    Shade("#7a4a2b", "#cf9b77"),
+    Shade("#2f8ac4", "#4f9cf0"),
+    Shade("#8f3200", "#d0541c"),
+    Shade("#0d5b45", "#83ecd2"),
+    Shade("#5a1560", "#b8609a"),
+    Shade("#a87f19", "#e0d385"),
+    Shade("#cf3a5e", "#ff8fa3"),
+    Shade("#1d1a8a", "#837bf0"),
+    Shade("#66737f", "#a9b8c4"),
+    Shade("#6f9a1f", "#a5cc4f"),
+    Shade("#7b5a48", "#b58f78"),
 )
-"""At least 3 : 1 against their paper (WCAG 2.2, 1.4.11); neighbours differ in lightness as well as in hue."""
+"""At least 3 : 1 against their paper (WCAG 2.2, 1.4.11). The first five are 20 apart or more (CIE 1976) to readers with
+any one of the three colour deficiencies; beyond, shape and dash tell more."""
 SHAPES = {
     "circle": "M.8,0A.8,.8,0,1,1,-.8,0A.8,.8,0,1,1,.8,0Z",
     "square": "M-.75,-.75H.75V.75H-.75Z",

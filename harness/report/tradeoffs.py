@@ -76,7 +76,7 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
         f"tradeoff-{key}",
         f"{name.short} against {short}",
         f"{axis} and mean {name.short}: {said}. On the frontier: {', '.join(_on_frontier(view, costs, price))}.",
-        charts.trade_off(list(priced.values()), view.marks, axis, name.short),
+        charts.trade_off(list(priced.values()), view.marks, axis),
         rows=rows,
         edge=[{"price": p, "mean": q} for p, q in edge],
     )
@@ -91,5 +91,11 @@ def _stages(view: View, costs: Mapping[str, Cost]) -> Figure | None:
     if not rows:
         return None
     said = "; ".join(f"{name} {text.milliseconds(costs[name].p50)}" for name in view.ranked)
-    return figure("latency", "Median latency of a query, stage by stage", f"Sums of the medians: {said}.",
-                  charts.stages(list(dict.fromkeys(str(row["stage"]) for row in rows)), view.ranked), rows=rows)  # fmt: skip
+    names = list(dict.fromkeys(str(row["stage"]) for row in rows))
+    return figure(
+        "latency",
+        "Median latency of a query, stage by stage",
+        f"Sums of the medians: {said}.",
+        charts.stages(names, view.ranked),
+        rows=rows,
+    )

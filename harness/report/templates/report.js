@@ -79,7 +79,12 @@
     const stage = make("div");
     const tooltip = { disableDefaultStyle: true, theme: "custom" };
     window.vegaEmbed(stage, spec, { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip })
-      .then(() => { plot.replaceChildren(...stage.childNodes); figure.classList.add("live"); });
+      .then(() => {
+        // The figure's label speaks for the whole chart.
+        stage.querySelector("svg").setAttribute("aria-hidden", "true");
+        plot.replaceChildren(...stage.childNodes);
+        figure.classList.add("live");
+      });
   };
   if (window.vegaEmbed && "IntersectionObserver" in window) {
     const watch = new IntersectionObserver((seen) => {
@@ -151,8 +156,8 @@
       lists.setAttribute("aria-label", "Rankings side by side");
       for (const r of columns) {
         const column = make("div");
-        const top = make("h5");
-        top.append(named(all.retrievers[r]), make("span", "n", `${round(query.scores[r])}`));
+        const top = make("h4", "head");
+        top.append(named(all.retrievers[r]), make("b", "", round(query.scores[r])));
         const list = make("ol");
         query.lists[r].forEach((number, i) => {
           const item = make("li");

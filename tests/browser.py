@@ -1,0 +1,104 @@
+"""A real headless Chromium on pages of the file system, driven by Selenium."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+CHROMEDRIVER = shutil.which("chromedriver")
+FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--force-device-scale-factor=1",
+)  # fmt: skip
+
+needs_browser = pytest.mark.skipif(
+    CHROMIUM is None or CHROMEDRIVER is None, reason="no chromium with its chromedriver is installed"
+)
+
+
+@contextmanager
+def chromium(profile: Path, *, width: int = 1280, height: int = 900) -> Iterator[Any]:
+    """A fresh browser; `profile` is an empty folder of its own."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+
+    options = Options()
+    for flag in (*FLAGS, f"--user-data-dir={profile}", f"--window-size={width},{height}"):
+        options.add_argument(flag)
+    options.binary_location = str(CHROMIUM)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(CHROMEDRIVER))
+    try:
+        resize(driver, width, height)
+        yield driver
+    finally:
+        driver.quit()
+
+
+def resize(driver: Any, width: int, height: int = 900) -> None:
+    """Give the page a size, narrower than any window may be."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def media(driver: Any, **features: str) -> None:
+    """Emulate media features, such as prefers_color_scheme="dark"."""
+    told = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": told})
+
+
+def complaints(driver: Any) -> list[str]:
+    """What the console said since it was last asked: errors, warnings and broken policies alike."""
+    return [entry["message"] for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+
+
+def requests(driver: Any) -> list[str]:
+    """Every URL asked for since it was last asked, but for the page itself and data."""
+    found = []
+    for entry in driver.get_log("performance"):
+        message = json.loads(entry["message"])["message"]
+        if message["method"] == "Network.requestWillBeSent":
+            found.append(message["params"]["request"]["url"])
+    return [url for url in found if not url.startswith(("file:", "data:", "chrome:", "about:"))]
+
+
+def scroll_through(driver: Any) -> None:
+    """Look at the whole page, so that every chart comes alive."""
+    driver.execute_async_script("""
+        const done = arguments[0];
+        let y = 0;
+        const step = () => {
+          scrollTo(0, y);
+          y += 600;
+          if (y < document.documentElement.scrollHeight + 600) setTimeout(step, 40);
+          else { scrollTo(0, 0); setTimeout(done, 300); }
+        };
+        step();
+    """)
+
+
+def axe(driver: Any) -> list[str]:
+    """Every violation of WCAG 2.2 AA that axe-core finds; skips where axe-core is not at hand."""
+    place = os.environ.get("AXE_CORE", "")
+    if not place or not Path(place).is_file():
+        pytest.skip("AXE_CORE names no axe.min.js (npm pack axe-core)")
+    driver.execute_script(Path(place).read_text(encoding="utf-8"))
+    found = driver.execute_async_script("""
+        const done = arguments[0];
+        const said = (x) => [...x.any, ...x.all, ...x.none].map((check) => check.message).join("; ");
+        const node = (x) => `${x.html.slice(0, 160)} (${said(x)})`;
+        axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] })
+          .then((told) => done(told.violations.map((v) => v.id + ": " + v.nodes.slice(0, 5).map(node).join(" | "))));
+    """)
+    return list(found)

@@ -1,0 +1,81 @@
+"""A BEIR folder in many scripts whose strings would like to be code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+ATTACKS = (
+    "<script>window.pwned = 1</script>",
+    "</script><script>window.pwned = 2</script>",
+    "<!-- <script>",
+    '"><img src=x onerror="window.pwned=3">',
+    "{{ 7 * 7 }} {% raw %} ${7*7}",
+    "=cmd|' /C calc'!A0",
+    "\\input{/etc/passwd} $x$ & % # _ ^ ~",
+    "bell \u0007 escape \u001b[31m del \u007f separator \u2028 override \u202e gnirts",
+    "| a | b |\n# heading\n[link](javascript:alert(1)) `code` @everyone",
+    "</style><style>body{display:none}</style>",
+    "javascript:window.pwned=4",
+    "' onmouseover='window.pwned=5",
+)
+SCRIPTS = (
+    "顧客満足度の調査について",
+    "고객 만족도 조사",
+    "客户满意度调查",
+    "استطلاع رضا العملاء 2024 (nDCG)",
+    "סקר שביעות רצון",
+    "Опрос удовлетворённости клиентов",
+    "แบบสำรวจความพึงพอใจ",
+    "naïve café – œuvre Straße ﬁn 👩‍🔬",
+)
+RETRIEVERS = """
+[[retrievers]]
+name = "bm25"
+kind = "bm25"
+
+[[retrievers]]
+name = "hashing"
+encoder = { kind = "hashing", dimensions = 64 }
+
+[[retrievers]]
+name = "hybrid-of-bm25-and-hashing_with.a-long-name"
+kind = "fusion"
+of = ["bm25", "hashing"]
+"""
+
+
+def write(folder: Path, *, queries: int = 20) -> Path:
+    """An experiment file on a hostile data set: every id, title, text and tag is one."""
+    data = folder / "data"
+    (data / "qrels").mkdir(parents=True)
+    strings = [*ATTACKS, *SCRIPTS]
+    documents = [
+        {"_id": f"d{i}{strings[i % len(strings)][:12].strip()}".replace("\t", " ").replace("\n", " "),
+         "title": strings[i % len(strings)], "text": f"{strings[(7 * i + 3) % len(strings)]} number {i} {text}"}
+        for i, text in enumerate(strings * 3)
+    ]  # fmt: skip
+    asked = [
+        {"_id": f"q{i}{strings[i % len(strings)][:8].strip()}".replace("\t", " ").replace("\n", " "),
+         "text": f"{strings[i % len(strings)]} {i}",
+         "metadata": {"tag": strings[(i + 5) % len(strings)], "language": "mul"}}
+        for i in range(queries)
+    ]  # fmt: skip
+    _jsonl(data / "corpus.jsonl", documents)
+    _jsonl(data / "queries.jsonl", asked)
+    rows = ["query-id\tcorpus-id\tscore"]
+    for i, query in enumerate(asked):
+        for step, grade in ((0, 2), (len(strings), 1), (1, 0)):
+            rows.append(f"{query['_id']}\t{documents[(i + step) % len(documents)]['_id']}\t{grade}")
+    (data / "qrels" / "test.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    path = folder / "hostile.toml"
+    path.write_text(
+        f'name = "hostile"\ndataset = "{data.as_posix()}"\nprimary = "nDCG@10"\n'
+        f'measures = ["P@5", "R@10", "nDCG@10", "RR@10", "AP", "Success@1"]\ndepth = 30\n{RETRIEVERS}',
+        encoding="utf-8",
+    )
+    return path
+
+
+def _jsonl(path: Path, rows: list[dict[str, object]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

@@ -1,0 +1,316 @@
+"""The report's files: what they say, that they are safe, and that they rest on the results folder alone."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import re
+import subprocess
+import sys
+import tomllib
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import harness
+from harness import records
+from harness.report import decision, exports, forensics, page, queries, text, theme, toml, write_report
+from harness.report.view import view_of
+from tests import hostile, small
+
+WILD = st.text(st.characters(), max_size=60) | st.sampled_from(hostile.ATTACKS)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A small experiment of three retrievers and six queries."""
+    folder = tmp_path_factory.mktemp("small")
+    return harness.run(small.experiment(folder), harness.Options(results=folder / "results"))
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory):
+    """An experiment whose every string is hostile."""
+    folder = tmp_path_factory.mktemp("hostile")
+    return harness.run(hostile.write(folder), harness.Options(results=folder / "results"))
+
+
+class Elements(HTMLParser):
+    """What a page holds: its elements, and the content of its scripts and styles."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.tags, self.scripts, self.styles, self.attributes = [], [], [], []
+        self.feed(source)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [name for name, _ in attrs]
+        if tag == "script":
+            self.scripts.append((dict(attrs).get("type", ""), ""))
+        if tag == "style":
+            self.styles.append("")
+
+    def handle_data(self, data):
+        if self.tags and self.tags[-1] == "script" and self.scripts:
+            kind, before = self.scripts[-1]
+            self.scripts[-1] = (kind, before + data)
+        if self.tags and self.tags[-1] == "style":
+            self.styles[-1] += data
+
+    def handle_endtag(self, tag):
+        if tag in ("script", "style"):
+            self.tags.append("/" + tag)
+
+
+def hashed(code):
+    return f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
+
+
+def test_the_first_screen_says_what_six_queries_could_show(results):
+    source = (results.folder / "report.html").read_text(encoding="utf-8")
+    assert "No difference shown: 6 queries cannot tell the 3 retrievers apart" in source
+    assert "6 queries could not have shown any" in source
+    assert "linear gain" in source  # which nDCG it is
+    assert "over the 5 hits kept" in source  # AP and RR have no cutoff
+    assert "Cheapest and fastest are not named" in source
+
+
+@pytest.mark.parametrize("which", ["results", "attacked"])
+def test_the_policy_allows_exactly_the_pages_own_scripts(which, request):
+    source = (request.getfixturevalue(which).folder / "report.html").read_text(encoding="utf-8")
+    found = Elements(source)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', source)[1].replace("&#39;", "'")
+    code = [script for kind, script in found.scripts if kind == ""]
+    assert len(code) == 2
+    assert f"script-src {' '.join(map(hashed, code))};" in policy
+    assert f"style-src {hashed(found.styles[0])};" in policy
+    assert len(found.styles) == 1
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    assert {kind for kind, _ in found.scripts} == {"", "application/json"}
+    assert not [name for name in found.attributes if name.startswith("on") or name == "style"]
+    assert not {"img", "iframe", "object", "embed", "base", "form"} & set(found.tags) - {"form"}
+
+
+def test_a_report_of_the_same_folder_is_the_same(results):
+    names = ["report.html", "report.md", "tables/leaderboard.tex", "figures/leaderboard.svg"]
+    before = [(results.folder / name).read_bytes() for name in names]
+    write_report(records.read(results.folder))
+    assert [(results.folder / name).read_bytes() for name in names] == before
+
+
+def test_a_report_needs_no_engine_and_no_model(results, tmp_path):
+    code = (
+        "import sys; from harness import records; from harness.report import write_report\n"
+        f"write_report(records.read({str(results.folder)!r}))\n"
+        "print([name for name in ('torch', 'qdrant_client', 'openai', 'boto3', 'sentence_transformers', 'bm25s')"
+        " if name in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("which", ["results", "attacked"])
+def test_figures_are_well_formed_and_described(which, request):
+    folder = request.getfixturevalue(which).folder
+    markdown = (folder / "report.md").read_text(encoding="utf-8")
+    drawn = sorted((folder / "figures").glob("*.svg"))
+    assert len(drawn) > 10
+    for file in drawn:
+        root = ET.fromstring(file.read_text(encoding="utf-8"))
+        assert [child.tag.rpartition("}")[2] for child in root][:2] == ["title", "desc"]
+        assert not list(root.iter("{http://www.w3.org/2000/svg}script"))
+        assert f"(figures/{file.name})" in markdown
+
+
+def test_markdown_shows_hostile_strings_as_they_are(attacked):
+    source = (attacked.folder / "report.md").read_text(encoding="utf-8")
+    assert "<script" not in source
+    assert "<img" not in source
+    assert not re.search(r"(?<!\\)\]\(javascript:", source)
+    rows = [line for line in source.splitlines() if line.startswith("| q")]
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}  # no cell was broken open
+
+
+def test_latex_balances_its_braces(attacked):
+    for file in (attacked.folder / "tables").glob("*.tex"):
+        source = file.read_text(encoding="utf-8").replace("\\{", "").replace("\\}", "")
+        assert source.count("{") == source.count("}")
+        assert r"\toprule" in source
+        assert r"\textbf{" in source or file.stem != "leaderboard"
+
+
+def test_spreadsheets_find_no_formula(attacked):
+    source = (attacked.folder / "tables" / "queries.csv").read_text(encoding="utf-8")
+    assert source.startswith("\ufeff")
+    rows = list(csv.reader(io.StringIO(source.removeprefix("\ufeff"))))
+    assert len(rows) == 21
+    assert not [cell for row in rows[1:] for cell in row[:2] if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
+    assert all(float(cell) >= 0 for row in rows[1:] for cell in row[2:])
+
+
+def test_mteb_takes_the_figures_that_it_defines_alike(attacked):
+    told = json.loads((attacked.folder / "tables" / "bm25.mteb.json").read_text(encoding="utf-8"))
+    scores = told["scores"]["test"][0]
+    summary = attacked.summary.set_index(["retriever", "measure"])["mean"]
+    assert scores["ndcg_at_10"] == scores["main_score"] == pytest.approx(summary["bm25", "nDCG@10"], abs=1e-15)
+    assert scores["hit_rate_at_1"] == pytest.approx(summary["bm25", "Success@1"], abs=1e-15)
+    assert "map_at_10" not in scores  # AP has no cutoff here
+
+
+def test_a_notebook_shows_the_verdict(results):
+    shown = results._repr_html_()
+    assert "No difference shown" in shown
+    assert shown.count("<tr>") == 4
+
+
+def test_the_numbers_of_the_page_are_those_of_the_tables(results):
+    view = view_of(results)
+    summary = results.summary.set_index(["retriever", "measure"])
+    for line in decision.leaderboard(view):
+        row = summary.loc[(line.retriever, view.primary)]
+        assert (line.mean, line.low, line.high) == pytest.approx(
+            (row["mean"], row["ci_low"], row["ci_high"]), abs=1e-15
+        )
+
+
+def test_beyond_the_budget_the_evidence_is_thinned_and_says_so(attacked, monkeypatch):
+    whole = forensics.forensics(view_of(attacked))
+    assert whole.context["whole"]
+    monkeypatch.setattr(forensics, "BUDGET", 6_000)
+    view = view_of(attacked)
+    thinned = forensics.forensics(view)
+    kept = thinned.context["kept"]
+    assert (kept.hits, kept.letters) == (10, 0)
+    assert 0 < kept.queries < 20
+    assert len(json.dumps(thinned.context["evidence"], ensure_ascii=False).encode()) < 7_000
+    assert "To keep the page light" in page.page(
+        view, [decision.decision(view), thinned], _drawn(view, decision.decision)
+    )
+
+
+def _drawn(view, section):
+    return {figure.name: "<svg></svg>" for figure in section(view).figures}
+
+
+def test_more_queries_than_a_table_holds_are_thinned_by_measure(attacked, monkeypatch):
+    monkeypatch.setattr(queries, "CELLS", 60)
+    section = queries.per_query(view_of(attacked))
+    assert len(section.context["tables"]) == 1
+    assert len(section.context["left_out"]) == 5
+
+
+@given(WILD)
+def test_json_in_a_page_is_the_same_json(value):
+    told = str(page.as_json({"x": value}))
+    assert not set(told) & set("<>&\u2028\u2029")
+    told.encode("utf-8")
+    assert json.loads(told) == {"x": json.loads(text.visible(json.dumps(value, ensure_ascii=False)))}
+
+
+@given(WILD)
+def test_what_is_visible_is_fit_for_xml(value):
+    shown = text.visible(value)
+    assert text.visible(shown) == shown
+    ET.fromstring(f"<a>{shown.replace('&', '&amp;').replace('<', '&lt;')}</a>")
+
+
+@given(WILD)
+def test_no_cell_is_a_formula(value):
+    assert not text.cell(value).lstrip().startswith(("=", "+", "-", "@"))
+
+
+@given(WILD)
+def test_markdown_stays_on_its_line_and_in_its_cell(value):
+    told = text.markdown(value)
+    assert len(told.splitlines()) <= 1
+    assert not re.search(r"(?<!\\)(?:\\\\)*\|", told)
+    assert "<" not in told
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+PLAIN = st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | WORDS
+VALUES = st.recursive(
+    PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3), max_leaves=8
+)
+TABLES = st.dictionaries(WORDS, VALUES, max_size=4)
+
+
+@given(TABLES)
+def test_an_experiment_written_again_reads_the_same(table):
+    assert tomllib.loads(toml.dumps(table)) == table
+
+
+def test_a_p_is_never_shown_as_zero():
+    for exponent in range(400):
+        shown = text.p_value(10.0**-exponent)
+        assert not re.fullmatch(r"[0.]+", shown)
+
+
+def luminance(color):
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    return float(
+        np.dot([0.2126, 0.7152, 0.0722], [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts])
+    )
+
+
+def contrast(one, other):
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_every_colour_stands_out_from_its_paper():
+    for shade in theme.SERIES:
+        assert contrast(shade.light, theme.PAPER.light) >= 3
+        assert contrast(shade.dark, theme.PAPER.dark) >= 3
+    for shade in (theme.INK, theme.MUTED):
+        assert contrast(shade.light, theme.PAPER.light) >= 4.5
+        assert contrast(shade.dark, theme.PAPER.dark) >= 4.5
+
+
+MACHADO = {
+    # Machado, Oliveira & Fernandes (2009), severity 1.0, on linear RGB.
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+
+@pytest.mark.parametrize("kind", MACHADO)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_first_retrievers_differ_for_colour_blind_readers(kind, scheme):
+    """CIE 1976 differences of the first five colours, seen with each deficiency; shapes and dashes differ besides."""
+    seen = [lab(np.clip(np.array(MACHADO[kind]) @ linear(getattr(shade, scheme)), 0, 1)) for shade in theme.SERIES[:5]]
+    apart = [np.linalg.norm(seen[i] - seen[j]) for i in range(5) for j in range(i)]
+    assert min(apart) >= 20
+
+
+def linear(color):
+    parts = np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb):
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ rgb
+    x, y, z = np.cbrt(xyz / [0.9505, 1.0, 1.089])
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def test_marks_never_repeat_among_forty():
+    names = [f"r{i}" for i in range(40)]
+    found = theme.marks(names)
+    assert len({(mark.color, mark.shape) for mark in found.values()}) == 40
+
+
+def test_mteb_leaves_out_what_it_defines_otherwise():
+    assert exports._called("nDCG(dcg='exp-log2')@10") is None
+    assert exports._called("nDCG@10") == "ndcg_at_10"
+    assert exports._called("AP") is None
