@@ -162,10 +162,10 @@ def comparisons(rows: Sequence[Row], measure: str, *, width: int, level: float =
         names.append(Column("b", [row["b"] for row in shown], left=True, name=True))
     columns = [
         *names,
-        Column("a - b", [f"{row['mean_difference']:+.4f}" for row in shown]),
-        _intervals(shown, "{:+.3f}", level, rank=2),
-        Column("wins/ties/\nlosses", [f"{row['wins']}/{row['ties']}/{row['losses']}" for row in shown], rank=3),
-        Column("adjusted\np", [format_p(row["p_adjusted"]) for row in shown], rank=1),
+        Column("a - b", [f"{row['mean_difference']:+.4f}" for row in shown], rank=1),
+        _intervals(shown, "{:+.3f}", level, rank=3),
+        Column("wins/ties/\nlosses", [f"{row['wins']}/{row['ties']}/{row['losses']}" for row in shown], rank=4),
+        Column("adjusted\np", [format_p(row["p_adjusted"]) for row in shown], rank=2),
     ]
     words = [row["verdict"] for row in shown]
     bold = frozenset(i for i, word in enumerate(words) if word.startswith(("better", "worse")))

@@ -1,0 +1,147 @@
+"""A folder of documents and labels becomes an experiment that runs; what is missing is told with what it looks like."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from harness import init
+from harness.experiment import load
+from harness.init import write_experiment
+from harness.pipeline import Options, run
+from harness.schema import experiment_schema
+from retrievers.errors import InputError
+from tests import small
+
+
+@pytest.fixture(autouse=True)
+def without_the_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As on a machine without the local model, in an empty working directory."""
+    monkeypatch.setattr(init.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("harness.report.write_report", lambda results: None)
+    monkeypatch.chdir(tmp_path)
+
+
+def beir(folder: Path, *splits: str) -> Path:
+    (folder / "qrels").mkdir(parents=True)
+    rows = [{"_id": name, "title": name, "text": text} for name, text in small.TEXTS.items()]
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    asked = [{"_id": id_, "text": text} for id_, text, _ in small.QUERIES]
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, asked)), encoding="utf-8")
+    for split in splits:
+        judged = [f"{id_}\t{doc}\t1" for id_, _, docs in small.QUERIES for doc in docs]
+        text = "\n".join(["query-id\tcorpus-id\tscore", *judged])
+        (folder / "qrels" / f"{split}.tsv").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("form", ["markdown", "beir"])
+def test_what_is_written_runs(tmp_path: Path, form: str) -> None:
+    folder = beir(tmp_path / "my docs", "test") if form == "beir" else small.dataset(tmp_path / "my docs")
+    written = write_experiment(folder)
+    assert written.path == Path("my-docs.toml")
+    assert "6 documents, 6 labelled queries" in next(written.lines())
+    assert "  harness run my-docs.toml" in list(written.lines())
+    results = run(written.path, Options(tmp_path / "out"))
+    assert results.retrievers == ("bm25", "hashing", "hybrid")
+    assert results.manifest["dataset"]["queries"] == 6
+
+
+def test_what_is_written_is_what_the_editor_expects(tmp_path: Path) -> None:
+    text = write_experiment(small.dataset(tmp_path / "d")).path.read_text(encoding="utf-8")
+    jsonschema.validate(tomllib.loads(text), experiment_schema())
+    # Everything that stands there to be uncommented is right as well.
+    uncommented = "\n".join(
+        line.removeprefix("# ") if line.startswith("# ") and ("=" in line or "[[" in line) else line
+        for line in text.split("\n")
+    )
+    assert tomllib.loads(uncommented) != tomllib.loads(text)
+    Path("all.toml").write_text(uncommented, encoding="utf-8")
+    jsonschema.validate(tomllib.loads(uncommented), experiment_schema())
+    assert len(load("all.toml").experiment.retrievers) == 6
+
+
+def test_the_local_model_is_taken_where_it_can_read_the_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(init.importlib.util, "find_spec", lambda name: object())
+    english = small.dataset(tmp_path / "english")
+    assert "all-MiniLM-L6-v2" in write_experiment(english).path.read_text(encoding="utf-8")
+    for file in small.dataset(tmp_path / "japanese").glob("*.md"):
+        file.write_text("# 休暇\n\n一年に二十五日の有給休暇があります。", encoding="utf-8")
+    told = write_experiment(tmp_path / "japanese").path.read_text(encoding="utf-8")
+    assert 'name = "hashing"' in told
+    assert "multilingual-e5-base" in told
+
+
+def test_labels_that_are_missing_are_shown(tmp_path: Path) -> None:
+    folder = small.dataset(tmp_path / "d")
+    (folder / "queries.json").unlink()
+    with pytest.raises(InputError) as told:
+        write_experiment(folder)
+    said = str(told.value).split("\n")
+    assert said[0].endswith(": 6 documents, but no labelled query")
+    assert json.loads(said[2])[0]["relevant_documents"] == ["apple", "boat"]
+    assert said[3].endswith(f"harness init {folder}")
+
+
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (["queries.jsonl"], "is missing: the questions"),
+        (["qrels"], "is missing: the labels"),
+    ],
+)
+def test_half_a_beir_folder_is_told(tmp_path: Path, left: list[str], said: str) -> None:
+    folder = beir(tmp_path / "b", *([] if left == ["qrels"] else ["test"]))
+    if left == ["queries.jsonl"]:
+        (folder / "queries.jsonl").unlink()
+    with pytest.raises(InputError, match=said):
+        write_experiment(folder)
+
+
+def test_a_split_is_named_where_it_must_be(tmp_path: Path) -> None:
+    assert load(write_experiment(beir(tmp_path / "a", "dev", "test")).path).dataset.split is None
+    assert load(write_experiment(beir(tmp_path / "b", "dev", "train")).path).dataset.split == "dev"
+
+
+def test_several_files_of_labels(tmp_path: Path) -> None:
+    folder = small.dataset(tmp_path / "d")
+    rows = json.loads((folder / "queries.json").read_text(encoding="utf-8"))
+    (folder / "again.json").write_text(json.dumps(rows[:2]), encoding="utf-8")
+    more = [{"id": "q-more", "query": "green", "relevant_documents": {"pear": 2, "car": 0}}]
+    (folder / "more.json").write_text(json.dumps(more), encoding="utf-8")
+    (folder / "settings.json").write_text('{"theme": "dark"}', encoding="utf-8")
+    written = write_experiment(folder)
+    assert load(written.path).dataset.queries == ("queries.json", "more.json")
+    assert "left aside, the same queries again: again.json" in list(written.lines())
+    assert "explicit" in written.path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "no such folder"), ({}, "holds no document that can be read"), ({"a.pdf": "x"}, "only .pdf")],
+)
+def test_no_documents(tmp_path: Path, content: dict[str, str] | None, said: str) -> None:
+    folder = tmp_path / "empty"
+    if content is not None:
+        folder.mkdir()
+        for name, text in content.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=said):
+        write_experiment(folder)
+
+
+def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
+    folder = small.dataset(tmp_path / "d")
+    write_experiment(folder)
+    with pytest.raises(InputError, match="is there already"):
+        write_experiment(folder)
+    assert load(write_experiment(folder, Path("sub/other.toml")).path).experiment.name == "other"
+
+
+def test_a_folder_that_is_wrong_is_told_as_check_would(tmp_path: Path) -> None:
+    folder = small.dataset(tmp_path / "d")
+    (folder / "queries.json").write_text("[", encoding="utf-8")
+    with pytest.raises(InputError, match="is not JSON"):
+        write_experiment(folder)

@@ -1,0 +1,111 @@
+"""Progress: each stage is told once, and how far it is while it lasts."""
+
+import io
+import threading
+
+import pytest
+from rich.console import Console
+
+from harness import progress
+from harness.progress import Progress
+from retrievers.meter import Budget, Meter
+
+
+def log() -> Console:
+    return Console(file=io.StringIO(), width=100, force_terminal=False)
+
+
+def lines(console: Console) -> list[str]:
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+
+
+def watched(shown: Progress, name: str, budget: Budget | None = None) -> Meter:
+    return Meter(watch=lambda meter: shown.watch(name, meter), budget=budget)
+
+
+def dense(meter: Meter, windows: int = 3) -> None:
+    """What a dense retriever counts: two stages take turns, window by window."""
+    for _ in range(windows):
+        with meter.stage("embed-documents", total=30):
+            meter.count(texts=10, cached=5)
+        with meter.stage("index", total=30):
+            meter.count(texts=10)
+    with meter.stage("index"):
+        pass
+    with meter.stage("embed-queries", total=4):
+        meter.count(texts=4, cached=4)
+    with meter.stage("search", total=4):
+        meter.count(texts=4)
+
+
+def test_a_log_has_one_line_for_each_stage_of_each_retriever() -> None:
+    console = log()
+    with Progress(console) as shown:
+        dense(watched(shown, "minilm"))
+        with watched(shown, "hybrid").stage("fuse"):
+            pass
+    told = lines(console)
+    assert [line.split(": ")[:2] for line in told] == [
+        ["minilm", "embed-documents"], ["minilm", "index"], ["minilm", "embed-queries"], ["minilm", "search"],
+        ["hybrid", "fuse"],
+    ]  # fmt: skip
+    assert told[0].startswith("minilm: embed-documents: 30 texts in 0.0 s, ")
+    assert told[0].endswith("/s, 50 % cached")
+    assert told[2].endswith("all cached")
+    assert told[4] == "hybrid: fuse: 0.0 s"
+
+
+def test_a_stage_that_fails_is_told_too() -> None:
+    console = log()
+    with pytest.raises(RuntimeError), Progress(console) as shown, watched(shown, "x").stage("search"):
+        raise RuntimeError
+    assert lines(console)[0].startswith("x: search: ")
+
+
+def test_a_log_hears_now_and_then_how_far_a_long_stage_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    console, budget = log(), Budget()
+    with Progress(console) as shown:
+        meter = watched(shown, "openai", budget)
+        with meter.stage("embed-documents", total=10_000):
+            for _ in range(10):
+                now += 7
+                budget.take(0.001)
+                meter.count(texts=110, cached=40)
+    assert lines(console)[:2] == [
+        "openai: embed-documents: 550 of 10,000, 10/s, 15:45 left, 36 % cached, $0.0050",
+        "openai: embed-documents: 1,100 of 10,000, 10/s, 14:50 left, 36 % cached, $0.0100",
+    ]
+
+
+def test_quiet_says_nothing() -> None:
+    console = log()
+    with Progress(console, quiet=True) as shown:
+        dense(watched(shown, "x"))
+    assert lines(console) == []
+
+
+def test_a_terminal_has_bars_while_it_lasts_and_lines_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "REFRESH", 0)
+    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
+    with Progress(console) as shown:
+        dense(watched(shown, "minilm"))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "━" in text
+    assert "10 of 30" in text
+    assert "minilm: search: 4 texts in 0.0 s" in text
+
+
+def test_threads_may_count_at_once() -> None:
+    console = log()
+    with Progress(console) as shown:
+        meter = watched(shown, "x")
+        with meter.stage("embed-documents", total=4000):
+            workers = [threading.Thread(target=lambda: [meter.count(texts=1) for _ in range(1000)]) for _ in range(4)]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+    (line,) = lines(console)
+    assert line.startswith("x: embed-documents: 4,000 texts in ")
