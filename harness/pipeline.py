@@ -192,7 +192,9 @@ def _known(place: Path, loaded: Loaded, dataset: Dataset, only: tuple[str, ...])
 
 def _manifest(loaded: Loaded, dataset: Dataset, runs: Sequence[Run], times: Mapping[str, Any]) -> dict[str, Any]:
     from harness.judging import judge
+    from harness.scoring import ties_of
 
+    judged = judge(dataset.labels, loaded.experiment.relevance)
     return {
         "name": loaded.experiment.name,
         "experiment": loaded.written,
@@ -208,8 +210,10 @@ def _manifest(loaded: Loaded, dataset: Dataset, runs: Sequence[Run], times: Mapp
             "queries": len(dataset.queries),
             "judged": len(dataset.labels),
         },
-        "warnings": [warning] if (warning := judge(dataset.labels, loaded.experiment.relevance).warning) else [],
+        "warnings": [judged.warning] if judged.warning else [],
         "ledger": {"dataset": dataset.ledger, **{one.retriever: records.ledger(one) for one in runs}},
+        "ties": {one.retriever: ties_of(loaded.question, judged, one.rankings)._asdict()
+                 for one in runs if not one.error},
         "retrievers": {
             one.retriever: {"error": one.error, "provenance": dict(one.provenance)} for one in runs
         },

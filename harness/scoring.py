@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
+from typing import NamedTuple
 
 import pandas as pd
 
 from harness.experiment import Experiment, Question, Reranked
 from harness.judging import Judged
-from harness.measures import score
+from harness.measures import score, tie_ranges
 from harness.stats import (
     Comparison,
     Settings,
     Summary,
     TestRow,
-    compare,
     compare_all,
     family,
     friedman_row,
     length_slices,
+    pair_family,
     pairwise_families,
     slice_family,
     summarize,
@@ -48,6 +50,16 @@ class Scored:
     tests: pd.DataFrame
 
 
+class Ties(NamedTuple):
+    """What the primary measure's mean would be under other orders of documents with equal scores."""
+
+    queries: tuple[str, ...]
+    """Those whose value depends on that order."""
+    worst: float
+    expected: float
+    best: float
+
+
 def evaluate(question: Question, queries: Mapping[str, Query], judged: Judged, rankings: Rankings) -> Scored:
     """Score every retriever on every measure, summarize, and compare.
 
@@ -71,7 +83,8 @@ def evaluate(question: Question, queries: Mapping[str, Query], judged: Judged, r
     rows = compare_all(values, primary=primary, baseline=baseline, settings=settings)
     pairs = family(list(rankings), baseline)
     others = [
-        *(row for measure in values for row in _all_of(values[measure], pairs, measure, settings)),
+        *pairwise_families(values[primary], pairs, measure=primary, settings=settings),
+        *(friedman_row(values[measure], measure=measure) for measure in values if pairs),
         *_slices(values[primary], pairs, [queries[query] for query in ids], primary, settings),
         *_uplifts(question, judged._replace(grades=grades), rankings, values[primary], settings),
     ]
@@ -88,19 +101,22 @@ def evaluate(question: Question, queries: Mapping[str, Query], judged: Judged, r
     )
 
 
+def ties_of(question: Question, judged: Judged, answers: Mapping[str, Ranking]) -> Ties:
+    """Find the queries where equal scores meet the primary measure's cutoff, and how far their order could move it."""
+    run = {query: dict(ranking) for query, ranking in answers.items()}
+    ranges = tie_ranges(question.primary, judged.grades, run, groups=judged.groups or None, precision="double",
+                        seed=question.experiment.seed)  # fmt: skip
+    moved = tuple(found.query_id for found in ranges if found.worst < found.best)
+    n = len(ranges)
+    worst, expected, best = (
+        math.fsum(getattr(found, name) for found in ranges) / n for name in ("worst", "expected", "best")
+    )
+    return Ties(moved, worst, expected, best)
+
+
 def settings_of(experiment: Experiment) -> Settings:
     """The statistics that an experiment declares, with its seed."""
     return Settings(**experiment.statistics.model_dump(), seed=experiment.seed)
-
-
-def _all_of(scores: Mapping[str, Floats], pairs: Pairs, measure: str, settings: Settings) -> list[TestRow]:
-    """The other tests of the declared pairs, and Friedman's of all retrievers."""
-    if not pairs:
-        return []
-    return [
-        *pairwise_families(scores, pairs, measure=measure, settings=settings),
-        friedman_row(scores, measure=measure),
-    ]
 
 
 def _slices(
@@ -119,13 +135,15 @@ def _uplifts(
     question: Question, judged: Judged, rankings: Rankings, scores: Mapping[str, Floats], settings: Settings
 ) -> Iterator[TestRow]:
     """Each reranked retriever against its own first stage, with the ceiling that the candidates allow."""
-    for block in question.experiment.retrievers:
-        if isinstance(block, Reranked) and {block.name, block.of} <= rankings.keys():
-            pair = {name: scores[name] for name in (block.name, block.of)}
-            ceiling = _ceiling(question, judged, rankings[block.of], block.rerank.options.get("depth"))
-            row = compare(pair, measure=str(question.primary), settings=settings, role="exploratory")[0]
-            yield TestRow("rerank uplift", row.measure, row.a, row.b, row.n, row.statistic, row.p_value, row.p_value,
-                          row.method, f"ceiling {ceiling:.4f}", row.mean_difference)  # fmt: skip
+    blocks = {
+        (block.name, block.of): block.rerank.options.get("depth")
+        for block in question.experiment.retrievers
+        if isinstance(block, Reranked) and {block.name, block.of} <= rankings.keys()
+    }
+    rows = pair_family(scores, list(blocks), name="rerank uplift", measure=str(question.primary), settings=settings)
+    for row in rows:
+        ceiling = _ceiling(question, judged, rankings[row.b], blocks[row.a, row.b])
+        yield replace(row, note=f"ceiling {ceiling:.4f}")
 
 
 def _ceiling(question: Question, judged: Judged, answers: Mapping[str, Ranking], depth: int | None) -> float:
