@@ -226,7 +226,7 @@ name = "hybrid"
 kind = "fusion"                   # reciprocal rank fusion
 of = ["bm25", "{dense_name}"]
 {multilingual}
-# An API, paid by the token (`harness plan` tells how much beforehand, --max-cost caps it):
+# An API, paid by the token; `harness run … --max-cost USD` caps the bill:
 # [[retrievers]]
 # name = "openai"
 # encoder = {{ kind = "openai", model = "text-embedding-3-small" }}      # OPENAI_API_KEY in the environment

@@ -112,8 +112,9 @@ class Progress:
         reading = _reading(meter, stage, now - self._started[key])
         if key not in self._tasks:
             self._tasks[key] = self._bars.add_task(f"{name}: {stage}", total=None, told="")
-        told = ", ".join([reading.share(), *reading.details(ahead=True)])
-        self._bars.update(self._tasks[key], completed=reading.texts, total=reading.expected, told=told)
+        told = [reading.share()] if reading.texts or reading.expected else []
+        self._bars.update(self._tasks[key], completed=reading.texts, total=reading.expected,
+                          told=", ".join(told + reading.details(ahead=True)))  # fmt: skip
 
     def _tell(self, *, but: str) -> None:
         """Say a line for every stage that is finished, but for one that may go on."""
