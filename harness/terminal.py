@@ -67,7 +67,7 @@ def usage(error: TyperException) -> str:
     known = getattr(error, "possibilities", None) or ()
     if known:
         near = get_close_matches(getattr(error, "option_name", ""), known, n=1) or sorted(known)[:1]
-        said = f"{said.partition(' (')[0]} ; did you mean {near[0]!r}?"
+        said = f"{said.partition(' (')[0]}; did you mean {near[0]!r}?"
     context = getattr(error, "ctx", None)
     return f"error: {said.rstrip('.')} (see {context.command_path if context else 'harness'} --help)"
 
