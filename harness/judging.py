@@ -8,6 +8,7 @@ from typing import NamedTuple
 from harness.dataset import Labels
 from harness.experiment import Relevance
 from harness.measures.grades import STEEPEST, Buckets, gain_of, gain_warning, grade
+from harness.measures.sensitivity import by_rule
 from retrievers.errors import InputError, Problem
 
 Judgments = Mapping[str, Mapping[str, int]]
@@ -46,6 +47,23 @@ def gains(grades: Judgments) -> dict[str, dict[str, int]] | None:
     if any(g > STEEPEST for judged in grades.values() for g in judged.values()):
         return None
     return {q: {doc: gain_of(g, "exponential") for doc, g in judged.items()} for q, judged in grades.items()}
+
+
+def alternatives(labels: Mapping[str, Labels], relevance: Relevance) -> dict[str, dict[str, dict[str, int]]]:
+    """The judgments under other grade rules, the experiment's own first: does the winner depend on the rule?
+
+    Ordered lists can be graded by every named rule; grades as given also as binary; groups have one reading.
+    """
+    judged = judge(labels, relevance).grades
+    lists = {query: labels[query].documents for query in judged if labels[query].ranked is not None}
+    if len(lists) == len(judged):
+        named = relevance.grades if isinstance(relevance.grades, str) else "linear"
+        rules = by_rule(lists, first=named) if named != "explicit" else {}
+        return {"buckets": judged, **rules} if isinstance(relevance.grades, tuple) else rules
+    if any(labels[query].groups is not None for query in judged):
+        return {"as given": judged}
+    binary = {query: {doc: min(g, 1) for doc, g in grades.items()} for query, grades in judged.items()}
+    return {"as given": judged, "binary": binary} if binary != judged else {"as given": judged}
 
 
 def _grades(query: str, said: Labels, relevance: Relevance) -> dict[str, int]:

@@ -298,3 +298,18 @@ def test_empty_documents_and_queries_without_answers_score_zero_and_stay(tmp_pat
     assert results.manifest["ledger"]["dataset"]["no-relevant-document"] == ["q2"]
     assert results.manifest["ledger"]["hashing"]["notes"]["empty"] == ["empty"]
     verified(shared, results.folder)
+
+
+def test_the_report_says_whether_the_winner_depends_on_the_grade_rule(tmp_path: Path) -> None:
+    results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
+    said = (results.folder / "report.md").read_text(encoding="utf-8")
+    readings = said[said.index("## Other readings") : said.index("## Trade-offs")]
+    assert readings.count("\n| linear | ") == 2
+    assert readings.count("\n| binary | ") == 2
+    assert readings.count("\n| reciprocal | ") == 1
+    own = {
+        row["retriever"]: row["mean"] for _, row in results.summary[results.summary["measure"] == "nDCG@3"].iterrows()
+    }
+    first = next(line for line in readings.splitlines() if line.startswith("| linear | nDCG@3"))
+    assert all(f"{mean:.3f}" in first for mean in own.values())
+    assert set(results.manifest["ties"]) == {"bm25", "hashing", "hybrid"}

@@ -25,7 +25,7 @@ def markdown(view: View, sections: Sequence[Section]) -> str:
     return env.get_template("report.md").render(
         view=view,
         primary=view.names[view.primary],
-        s={"tests": None, **{section.id: section.context for section in sections}},
+        s={"tests": None, "robustness": None, **{section.id: section.context for section in sections}},
         figures={section.id: section.figures for section in sections},
         most=MOST,
     )

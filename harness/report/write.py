@@ -18,13 +18,15 @@ from harness.report.page import page
 from harness.report.provenance import data, integrity, provenance
 from harness.report.queries import over_queries, per_query
 from harness.report.reading import reading
+from harness.report.robustness import robustness
 from harness.report.section import Section
 from harness.report.tests import tests
 from harness.report.tradeoffs import tradeoffs
 from harness.report.view import View, view_of
 
 SECTIONS: tuple[Callable[[View], Section | None], ...] = (
-    decision, per_query, over_queries, distribution, tests, tradeoffs, forensics, data, integrity, provenance, reading,
+    decision, per_query, over_queries, distribution, tests, robustness, tradeoffs, forensics, data, integrity,
+    provenance, reading,
 )  # fmt: skip
 """In the order of the page: the decision, the article's four views, then what they rest on."""
 

@@ -1,0 +1,35 @@
+"""Does the winner depend on choices that nobody can prove: the grade rule, the gain, the order of ties?"""
+
+from __future__ import annotations
+
+from harness.experiment import Relevance
+from harness.judging import alternatives
+from harness.measures import parse
+from harness.measures.sensitivity import sensitivity
+from harness.options import checked
+from harness.report.section import Section
+from harness.report.view import View
+
+
+def robustness(view: View) -> Section | None:
+    """The means under other grade rules and the other gain, and under the best and worst order of ties."""
+    if len(view.retrievers) < 2:
+        return None
+    relevance = checked(Relevance, view.resolved["relevance"], "resolved.relevance")
+    labels = {query_id: judged.labels for query_id, judged in view.results.queries.items()}
+    rankings = {
+        name: {query_id: ranking.doc_ids for query_id, ranking in view.results.rankings(name).items()}
+        for name in view.retrievers
+    }
+    rows = sensitivity(parse(view.primary), alternatives(labels, relevance), rankings)
+    changed = [row for row in rows if row.changed]
+    ties = {name: told for name, told in view.manifest.get("ties", {}).items() if told["queries"]}
+    if len(rows) > 1 and changed:
+        others = ", ".join(f"{' and '.join(row.winners)} under {row.rule} grades ({row.measure})" for row in changed)
+        verdict = f"The highest mean changes hands under other rules: {others}."
+    elif len(rows) > 1:
+        verdict = f"{' and '.join(rows[0].winners)} has the highest mean under each of these {len(rows)} readings."
+    else:
+        verdict = ""
+    context = {"verdict": verdict, "rows": rows if len(rows) > 1 else [], "ties": ties}
+    return Section("robustness", "Other readings", context) if verdict or ties else None
