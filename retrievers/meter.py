@@ -121,6 +121,11 @@ class Meter:
         """How many texts a stage said it will treat."""
         return self._totals.get(stage)
 
+    def counts(self, stage: str) -> dict[str, float]:
+        """The sums of one stage so far."""
+        with self._lock:
+            return dict(self._counts.get(stage, {}))
+
     def stages(self) -> dict[str, StageTotals]:
         """The sums by stage, in the order in which they were first entered."""
         with self._lock:
