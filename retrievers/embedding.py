@@ -61,7 +61,7 @@ class Embedder:
         held, cached = self._cache.vectors(names)
         missing = np.ones(len(distinct), dtype=bool)
         missing[held] = False
-        self._meter.count(texts=len(distinct), cached=len(held))
+        self._meter.count(texts=len(held), cached=len(held))
         if len(held):
             self._expect(cached.vectors.shape[1])
 
@@ -75,6 +75,7 @@ class Embedder:
 
             for some, embedded in answers(ask, wanted, width=self.encoder.concurrency, stopped=self._meter.stopped):
                 self._cache.store_vectors(self.encoder.fingerprint, [names[i] for i in some], embedded)
+                self._meter.count(texts=len(some))
                 places.append(np.asarray(some, dtype=np.intp))
                 parts.append(embedded)
 

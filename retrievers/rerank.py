@@ -127,7 +127,7 @@ class CrossEncoderReranker:
         name = self.fingerprint
         names = keys(name, "pair", (f"{len(query)} {query}{document}" for query, document in pairs))
         held, cached = self._cache.scores(names)
-        self._meter.count(texts=len(pairs), cached=len(held))
+        self._meter.count(texts=len(held), cached=len(held))
         whole = Scored(np.zeros(len(pairs)), *np.zeros((2, len(pairs)), dtype=np.int64))
         missing = np.ones(len(pairs), dtype=bool)
         missing[held] = False
@@ -142,6 +142,7 @@ class CrossEncoderReranker:
 
             for some, scored in answers(ask, wanted, width=len(self._replicas), stopped=self._meter.stopped):
                 self._cache.store_scores(name, [names[i] for i in some], scored)
+                self._meter.count(texts=len(some))
                 _put(whole, some, scored)
         return whole
 
