@@ -12,8 +12,10 @@ import altair as alt
 
 from harness.report.theme import INK, MUTED, RULE, SERIES, Mark
 
-WIDE, NARROW, HIGH = 680, 296, 190
+WIDE, NARROW, HIGH = 694, 306, 190
 UNDEFINED = alt.Undefined
+POWERS = [10.0**power for power in range(-3, 13)]
+"""The ticks of a logarithmic axis."""
 
 
 def _chart(rows: str = "rows") -> Any:
@@ -39,8 +41,9 @@ def _dashes(marks: Mapping[str, Mark], legend: Any) -> Any:
 
 
 def _legend(marks: Mapping[str, Mark], width: int, lines: bool = False) -> Any:
-    """A legend with as many columns as the names leave room for."""
-    columns = max(1, width // (7 * max(map(len, marks)) + 40))
+    """A legend in one row where it fits, else with as many columns as the names leave room for."""
+    wide = [7 * len(name) + 34 for name in marks]
+    columns = 0 if sum(wide) <= width else max(1, width // max(wide))
     if lines:
         return alt.Legend(columns=columns, symbolType="stroke", symbolStrokeWidth=2)
     return alt.Legend(columns=columns)
@@ -211,7 +214,8 @@ def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], axis: str) -> 
     spread = min(prices) > 0 and max(prices) / min(prices) > 20
     kind = "log" if spread else "linear"
     scale = alt.Scale(type=kind, zero=UNDEFINED if spread else False, nice=False, padding=24)
-    x = alt.X("price:Q", title=axis, scale=scale).axis(grid=True, tickCount=4, labelExpr="format(datum.value, '.3~s')")
+    ticks = {"values": POWERS} if spread else {"tickCount": 4}
+    x = alt.X("price:Q", title=axis, scale=scale).axis(grid=True, labelExpr="format(datum.value, '.3~s')", **ticks)
     y = alt.Y("mean:Q", title=None).scale(zero=False, padding=10)
     looks = _by_retriever(marks, _legend(marks, NARROW))
     base = _chart().encode(x=x)
@@ -226,21 +230,26 @@ def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], axis: str) -> 
 
 
 def stages(names: Sequence[str], order: Sequence[str]) -> Any:
-    """Where a query's time goes: the median of each stage, stacked.
+    """Where a query's time goes: each stage from its median (the point) past its p95 (the tick) to its p99.
 
-    Data: rows (retriever, stage, place in the order of the stages, p50, p95, p99).
+    Data: rows (retriever, stage, p50, p95, p99 in milliseconds, above 0).
     """
+    y = alt.Y("retriever:N", sort=list(order), title=None).axis(labelColor=INK.light, grid=True)
+    offset = alt.YOffset("stage:N", sort=list(names))
+    colors = alt.Color("stage:N", sort=list(names)).scale(
+        domain=list(names), range=[shade.light for shade in SERIES[: len(names)]]
+    )
+    x = (
+        alt.X("p50:Q", title="ms a query")
+        .scale(type="log", nice=False)
+        .axis(grid=True, tickCount=6, labelExpr="format(datum.value, '~g')")
+    )
     tips = ["retriever:N", "stage:N", *(alt.Tooltip(f"{p}:Q", title=f"{p} (ms)", format=".3~f")
                                         for p in ("p50", "p95", "p99"))]  # fmt: skip
-    return (
-        _chart()
-        .mark_bar(height=18)
-        .encode(
-            y=alt.Y("retriever:N", sort=list(order), title=None).axis(labelColor=INK.light),
-            x=alt.X("p50:Q", title="median, ms a query").axis(grid=True),
-            color=alt.Color("stage:N").scale(domain=list(names), range=[s.light for s in SERIES[: len(names)]]),
-            order="place:Q",
-            tooltip=tips,
-        )
-        .properties(width=WIDE - 120, height=alt.Step(30))
+    base = _chart().encode(y=y, yOffset=offset, color=colors)
+    span = base.mark_rule(strokeWidth=2).encode(x=x, x2="p99:Q")
+    late = base.mark_tick(thickness=2, height=9).encode(x="p95:Q")
+    middle = base.mark_point(filled=True, size=60, opacity=1).encode(x=x, tooltip=tips)
+    return alt.layer(span, late, middle).properties(
+        width=WIDE - 120, height=alt.Step(14 * len(names) + 10, **{"for": "position"})
     )

@@ -34,6 +34,8 @@ SETS = {
 """A sign and a name for each of the three sets: never a colour alone."""
 
 
+FEW = 10
+"""Differing queries below which an interval of the difference is likely too short."""
 PRAISES: tuple[tuple[str, str, Callable[[Cost], float | None], Callable[[float], str]], ...] = (
     ("Cheapest", "a million queries", lambda cost: cost.usd_per_million, text.dollars),
     ("Fastest", "a query (median)", lambda cost: cost.p50, text.milliseconds),
@@ -167,6 +169,15 @@ def notes(view: View) -> list[str]:
         gain = optimism(view.scores[view.primary], seed=view.settings.seed)
         if gain.optimism >= 0.0005:
             found.append(optimism_sentence(gain, len(view.retrievers)))
+    if parse(view.primary).get("ideal") in ("retrieved", "retrieved-all"):
+        found.append(
+            "The ideal of the primary measure is what was retrieved: one relevant document at rank 1 scores 1, "
+            "however much was missed."
+        )
+    few = [row for row in view.comparisons[view.primary] if row.wins + row.losses < FEW]
+    if few:
+        pairs = join([f"{row.a} and {row.b}" for row in few[:3]] + (["other pairs"] if few[3:] else []))
+        found.append(f"Fewer than {FEW} queries differ between {pairs}: the intervals there are likely too short.")
     return found + _judged(view)
 
 

@@ -22,6 +22,14 @@ MEANINGS = {
     "CG": "sum of the hits' gains",
     "ERR": "expected reciprocal rank of the hit at which a reader stops",
     "RBP": "rank-biased precision",
+    "Rprec": "precision at the rank that equals the number of relevant documents",
+    "Bpref": "how rarely a judged irrelevant document stands above a relevant one",
+    "SetP": "share of the returned documents that are relevant",
+    "SetR": "share of the relevant documents that were returned",
+    "SetF": "harmonic mean of the set's precision and recall",
+    "ContextPrecision": "mean of the precision at each hit, divided by the hits: finding more can lower it",
+    "IDContextPrecision": "share of the returned documents that are relevant",
+    "IDContextRecall": "share of the relevant documents that were returned",
     "Judged": "share of the returned documents that were judged at all",
 }
 
@@ -42,9 +50,12 @@ def reading(view: View) -> Section:
 
 
 def gains(view: View) -> list[tuple[str, str, dict[str, float], dict[str, float]]]:
-    """Each nDCG with both gains: (measure, the other, means, means with the other gain)."""
+    """Each nDCG with both gains: (measure, the other, means, means with the other gain).
+
+    The primary measure of several retrievers stands among the other readings already.
+    """
     found = []
-    told: set[str] = set()
+    told = {view.primary} if len(view.retrievers) > 1 else set[str]()
     for full in view.measures:
         twin = other_gain(parse(full))
         if twin is None or full in told:

@@ -79,7 +79,7 @@ def config() -> dict[str, Any]:
                  "titlePadding": 8},
         "axisX": {"grid": False, "labelFlush": False},
         "legend": {**text, "orient": "bottom", "title": None, "columnPadding": 16, "symbolSize": 70,
-                   "symbolStrokeWidth": 0, "offset": 10, "labelColor": INK.light},
+                   "symbolStrokeWidth": 0, "symbolOpacity": 1, "offset": 10, "labelColor": INK.light},
         "header": {**text, "labelColor": INK.light},
         "title": {"color": INK.light, "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 8},
     }  # fmt: skip

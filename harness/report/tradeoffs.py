@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from harness.report import charts, text
-from harness.report.costs import Cost, costs_of, frontier
+from harness.report.costs import PER_QUERY, Cost, costs_of, frontier
 from harness.report.figures import Figure, figure
 from harness.report.section import Section
 from harness.report.view import View
 
 Price = Callable[[Cost], float | None]
 
+FLOOR = 0.001
+"""Milliseconds below which nothing is told apart: a logarithmic axis has no 0."""
 PRICES: Mapping[str, tuple[str, str, Price]] = {
     "latency": ("latency", "median latency of a query (ms)", lambda cost: cost.p50),
     "dollars": ("dollars", "dollars for a million queries", lambda cost: cost.usd_per_million),
@@ -84,18 +86,18 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
 
 def _stages(view: View, costs: Mapping[str, Cost]) -> Figure | None:
     rows = [
-        {"retriever": name, "stage": stage.stage, "place": i, "p50": stage.p50, "p95": stage.p95, "p99": stage.p99}
+        {"retriever": name, "stage": stage.stage, **{p: max(getattr(stage, p), FLOOR) for p in ("p50", "p95", "p99")}}
         for name in view.ranked
-        for i, stage in enumerate(costs[name].stages)
+        for stage in costs[name].stages
     ]
     if not rows:
         return None
     said = "; ".join(f"{name} {text.milliseconds(costs[name].p50)}" for name in view.ranked)
-    names = list(dict.fromkeys(str(row["stage"]) for row in rows))
+    names = [stage for stage in PER_QUERY if any(row["stage"] == stage for row in rows)]
     return figure(
         "latency",
-        "Median latency of a query, stage by stage",
-        f"Sums of the medians: {said}.",
+        "Latency of a query, stage by stage: median, p95 and p99",
+        f"Sums of the medians over the stages: {said}.",
         charts.stages(names, view.ranked),
         rows=rows,
     )

@@ -138,7 +138,7 @@ def view_of(results: Results) -> View:
         settings=settings,
         primary=primary,
         measures=measures,
-        names=_names(measures, resolved["depth"]),
+        names=_names(measures, resolved["depth"], _largest(grades)),
         retrievers=retrievers,
         ids=ids,
         order=order,
@@ -156,10 +156,13 @@ def view_of(results: Results) -> View:
 
 def extra_measures(declared: Sequence[str], grades: trec.Judgments, cutoff: int) -> tuple[Measure, ...]:
     """What a report tells beside the declared measures: Judged, and each nDCG with the other gain."""
-    largest = max((grade for judged in grades.values() for grade in judged.values()), default=0)
-    twins = [other_gain(parse(full)) for full in declared if largest <= STEEPEST]
+    twins = [other_gain(parse(full)) for full in declared if _largest(grades) <= STEEPEST]
     wanted = [parse(f"Judged@{cutoff}"), *(twin for twin in twins if twin is not None)]
     return tuple(dict.fromkeys(measure for measure in wanted if str(measure) not in declared))
+
+
+def _largest(grades: trec.Judgments) -> int:
+    return max((grade for judged in grades.values() for grade in judged.values()), default=0)
 
 
 def other_gain(measure: Measure) -> Measure | None:
@@ -200,7 +203,7 @@ def _absent(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _names(measures: Sequence[str], depth: int) -> dict[str, Name]:
+def _names(measures: Sequence[str], depth: int, largest: int) -> dict[str, Name]:
     """Short names, and what they leave open; where two are the same, that becomes part of the name."""
     found = {}
     for full in measures:
@@ -213,6 +216,8 @@ def _names(measures: Sequence[str], depth: int) -> dict[str, Name]:
         ideal = params.pop("ideal", None)
         if ideal is not None:
             said.append("ideal of what was retrieved")
+        if measure.name == "ERR":
+            said.append(f"largest grade {largest}")
         said += [f"{key} {value}" for key, value in params.items()]
         if measure.cutoff is None:
             said.append(f"over the {depth} hits kept")
