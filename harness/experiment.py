@@ -64,6 +64,19 @@ class Latency(Strict):
     sample: int = Field(ge=1)
 
 
+class Chunk(Strict):
+    """Passages of at most `size` characters, each beginning `overlap` characters before the end of the last."""
+
+    size: int = Field(ge=1)
+    overlap: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _moves_on(self) -> Self:
+        if self.overlap >= self.size:
+            raise ValueError(f"an overlap of {self.overlap} is not below the size, {self.size}")
+        return self
+
+
 class Block(Strict):
     """One `[[retrievers]]` table."""
 
@@ -78,6 +91,8 @@ class Dense(Block):
     encoder: Kind
     store: dict[str, Any] = Field(default_factory=dict)
     """The options of the store; a string is short for { location = … }."""
+    chunk: Chunk | None = None
+    """Cut long documents into passages; a document is worth its best one."""
 
 
 class BM25(Block):
@@ -303,6 +318,7 @@ def _block(entry: object, where: str) -> Block:
     if isinstance(table.get("store"), Mapping):
         try:
             table["store"] = checked(options_of(StoreOptions), table["store"], f"{where}.store").model_dump()
+            StoreOptions(**table["store"])
         except InputError as error:
             problems.extend(error.problems)
     for key, find in (("encoder", encoder_class), ("rerank", reranker_class)):

@@ -50,7 +50,8 @@ class StageTotals(NamedTuple):
 class Meter:
     """The observations of one retriever: retrievers write to it, the runner reads it.
 
-    A stage is one of "embed-documents", "index", "embed-queries", "search", "fuse", "rerank". Counts go to
+    A stage is one of "embed-documents", "index", "embed-queries", "search", "search-exact" (the recall of an
+    approximate search is found with it), "fuse", "rerank", "latency". Counts go to
     the innermost open stage. The names that reach costs.csv are calls, texts, cached, tokens, usd; any other
     count (retries, lost_tokens, …) goes to the integrity ledger. Safe for the threads of one encoder.
     """

@@ -313,3 +313,34 @@ def test_the_report_says_whether_the_winner_depends_on_the_grade_rule(tmp_path: 
     first = next(line for line in readings.splitlines() if line.startswith("| linear | nDCG@3"))
     assert all(f"{mean:.3f}" in first for mean in own.values())
     assert set(results.manifest["ties"]) == {"bm25", "hashing", "hybrid"}
+
+
+def test_long_documents_in_passages_are_worth_their_best_passage(tmp_path: Path) -> None:
+    chunked = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "hashing", dimensions = 64 }}\n{}\n'
+    both = chunked.format("whole", "") + chunked.format("passages", "chunk = { size = 20, overlap = 5 }")
+    results = run(small.experiment(tmp_path, retrievers=both), Options(tmp_path / "out"))
+    for ranking in results.rankings("passages").values():
+        assert len(set(ranking.doc_ids)) == len(ranking.doc_ids)
+        assert set(ranking.doc_ids) <= set(small.TEXTS)
+    costs = results.costs.set_index(["retriever", "stage"])["texts"]
+    assert costs["passages", "embed-documents"] > costs["whole", "embed-documents"] == 6
+    with pytest.raises(InputError, match="an overlap of 9 is not below the size, 9"):
+        run(small.experiment(tmp_path, retrievers=chunked.format("p", "chunk = { size = 9, overlap = 9 }")))
+
+
+def test_a_store_that_cannot_be_is_refused_before_anything_is_embedded(tmp_path: Path) -> None:
+    odd = '[[retrievers]]\nname = "h"\nencoder = { kind = "hashing" }\nstore = { location = "edge", shards = 3 }\n'
+    with pytest.raises(InputError, match="shards"):
+        run(small.experiment(tmp_path, retrievers=odd), Options(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_approximate_store_is_a_retriever_with_its_recall(tmp_path: Path, shared: Path) -> None:
+    pytest.importorskip("qdrant_edge")
+    block = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "hashing", dimensions = 64 }}\nstore = {}\n'
+    stores = block.format("exact", '"edge"') + block.format("hnsw", '{ location = "edge", m = 8 }')
+    results = run(small.experiment(tmp_path, retrievers=stores), Options(tmp_path / "out"))
+    counts = results.manifest["ledger"]["hnsw"]["counts"]["search-exact"]
+    assert counts["shared_hits"] <= counts["exact_hits"] == 5 * 6
+    assert results.rankings("exact").keys() == results.rankings("hnsw").keys()
+    verified(shared, results.folder)
