@@ -27,7 +27,8 @@ class Problem(NamedTuple):
     remedy: str = ""
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.what}" + (f" ({self.remedy})" if self.remedy else "")
+        where = f"{self.where}: " if self.where else ""
+        return where + self.what + (f" ({self.remedy})" if self.remedy else "")
 
 
 class HarnessError(Exception):
@@ -43,12 +44,9 @@ class InputError(HarnessError):
 
     def __init__(self, problems: str | Problem | Sequence[Problem]) -> None:
         if isinstance(problems, str):
-            self.problems: tuple[Problem, ...] = ()
-            message = problems
-        else:
-            self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
-            message = "\n".join(map(str, self.problems))
-        super().__init__(message)
+            problems = Problem("", problems)
+        self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
 
 
 class BackendError(HarnessError):
