@@ -110,6 +110,24 @@ def check(
 
 
 @app.command()
+def plan(
+    experiment: ExperimentFile,
+    results: Annotated[Path, typer.Option(help="Where earlier runs lie: they tell how fast models are.")] = Path(
+        "results"
+    ),
+    as_json: Json = False,
+) -> None:
+    """Tell what a run would take before anything is sent: texts, tokens, calls, dollars, minutes. No network."""
+    from harness.plan import plan as look_ahead
+
+    found = look_ahead(experiment, results=results)
+    if as_json:
+        _print_json(plan=[row._asdict() for row in found.rows], total=found.total(), notes=found.notes)
+    else:
+        _show(terminal.plan, found)
+
+
+@app.command()
 def score(
     qrels: Qrels,
     runs: Runs = None,

@@ -37,6 +37,13 @@ class Stopwatch:
         self._last = now
 
 
+def sampled(queries: Sequence[Query], sample: int) -> tuple[Sequence[Query], Sequence[Query]]:
+    """Return the queries that are asked first and not counted, and those that are timed: evenly spread over all."""
+    count = min(sample, len(queries))
+    chosen = [queries[i * len(queries) // count] for i in range(count)]
+    return chosen[:WARM_UP], chosen
+
+
 def measure(queries: Sequence[Query], sample: int, timed: Timed) -> dict[str, Latency]:
     """Ask some queries one at a time, evenly spread over all of them.
 
@@ -48,9 +55,8 @@ def measure(queries: Sequence[Query], sample: int, timed: Timed) -> dict[str, La
     Returns:
         Percentiles by stage, in milliseconds.
     """
-    count = min(sample, len(queries))
-    chosen = [queries[i * len(queries) // count] for i in range(count)]
-    for query in chosen[:WARM_UP]:
+    warm_up, chosen = sampled(queries, sample)
+    for query in warm_up:
         timed(query)
     told = [timed(query) for query in chosen]
     now = datetime.now(UTC).isoformat(timespec="seconds")

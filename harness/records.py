@@ -158,6 +158,13 @@ def write_costs(folder: Path, runs: Iterable[Run]) -> None:
     write_table(folder, "costs", pd.DataFrame(rows, columns=list(COSTS)))
 
 
+def read_costs(folder: Path) -> list[dict[str, Any]]:
+    """Read the rows of a results folder's costs.csv; OSError or ValueError where it cannot be read."""
+    return [
+        {str(name): value for name, value in row.items()} for row in _table(folder / "costs.csv").to_dict("records")
+    ]
+
+
 def write_table(folder: Path, name: str, table: pd.DataFrame) -> None:
     """Write a CSV file: full precision, line feeds, empty cells for what is undefined."""
     table.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")

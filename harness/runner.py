@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,15 @@ from harness.records import Latency, Run
 from retrievers import encoder_class, reranker_class
 from retrievers.bm25 import BM25Retriever
 from retrievers.cache import Cache
-from retrievers.dense import DenseRetriever
-from retrievers.embedding import Embedder
+from retrievers.chunking import Chunks, passages
+from retrievers.dense import WINDOW, DenseRetriever
+from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.fusion import reciprocal_rank_fusion
 from retrievers.meter import Budget, Meter
 from retrievers.rerank import CrossEncoderReranker
 from retrievers.stores import MEMORY, StoreOptions, open_store
-from retrievers.types import Document, Encoder, Query, Ranking, Retriever, Store
+from retrievers.types import Document, Encoder, Query, Ranking, Retriever, Role, Store
 
 Watch = Callable[[str, Meter], None]
 """Told the retriever's name and its meter whenever something was counted."""
@@ -104,14 +106,41 @@ def run_all(experiment: Experiment, bench: Bench, *, known: Mapping[str, Run] | 
         known: runs to be taken as they are, by retriever.
 
     Raises:
-        InputError: some encoder cannot be built; told before anything is embedded.
+        InputError: some encoder cannot be built, or lacks a key that it needs; told before anything is embedded.
     """
-    equipment = _equipment(experiment, bench)
     done = _Done(dict(known or {}))
+    equipment = _equipment([block for block in experiment.retrievers if block.name not in done.runs], bench)
     for block in in_order(experiment.retrievers):
         if block.name not in done.runs:
             done.runs[block.name] = _run(block, equipment[block.name], bench, done)
             yield done.runs[block.name]
+
+
+def encoder_of(kind: Kind, meter: Meter) -> Encoder:
+    """Build an encoder as an experiment describes it; nothing is loaded or sent."""
+    cls: Any = encoder_class(kind.kind)
+    encoder: Encoder = cls(**expanded(kind.options), meter=meter)
+    return encoder
+
+
+def forecast(embedder: Embedder, dataset: Dataset, chunks: Chunks | None) -> dict[Role, Forecast]:
+    """Count what embedding documents and queries would take, window by window as they are embedded.
+
+    A text that stands in two windows counts in both: the figures are then a little too high.
+    """
+    documents = (document for document in dataset.documents() if document.content.strip())
+    pieces = (piece for document in documents for piece in (passages(document, chunks) if chunks else [document]))
+    windows = []
+    while window := [piece.content for piece in islice(pieces, WINDOW)]:
+        windows.append(embedder.forecast(window, "document"))
+    whole = Forecast(
+        texts=sum(one.texts for one in windows),
+        cached=sum(one.cached for one in windows),
+        calls=sum(one.calls for one in windows),
+        tokens=sum(one.tokens for one in windows),
+        exact=all(one.exact for one in windows),
+    )
+    return {"document": whole, "query": embedder.forecast((query.text for query in dataset.queries), "query")}
 
 
 def in_order(blocks: tuple[Block, ...]) -> list[Block]:
@@ -141,12 +170,12 @@ class _Equipped:
         return {**first, **{f"reranker {key}": value for key, value in second.items()}}
 
 
-def _equipment(experiment: Experiment, bench: Bench) -> dict[str, _Equipped]:
+def _equipment(blocks: Sequence[Block], bench: Bench) -> dict[str, _Equipped]:
     """Build encoders, equal ones once, and rerankers, without loading a model."""
     built: dict[str, tuple[Encoder, Meter]] = {}
     equipment: dict[str, _Equipped] = {}
     problems: list[Problem] = []
-    for block in experiment.retrievers:
+    for block in blocks:
         meter = _meter(block.name, bench)
         try:
             encoder = None
@@ -155,6 +184,7 @@ def _equipment(experiment: Experiment, bench: Bench) -> dict[str, _Equipped]:
                 if key not in built:
                     built[key] = _encoder(block.encoder, meter), meter
                 encoder = built[key][0]
+                _see_that_it_can_work(block, encoder, bench)
             equipment[block.name] = _Equipped(meter, encoder, _reranker(block, bench, meter))
         except InputError as error:
             problems += [Problem(f"retriever {block.name!r}: {p.where}", p.what, p.remedy) for p in error.problems]
@@ -164,10 +194,20 @@ def _equipment(experiment: Experiment, bench: Bench) -> dict[str, _Equipped]:
 
 
 def _encoder(kind: Kind, meter: Meter) -> Encoder:
-    cls: Any = encoder_class(kind.kind)
-    encoder: Encoder = cls(**expanded(kind.options), meter=meter)
+    encoder = encoder_of(kind, meter)
     _ = encoder.fingerprint  # asked for now, since it finds out whether a model's folder is there
     return encoder
+
+
+def _see_that_it_can_work(block: Dense, encoder: Encoder, bench: Bench) -> None:
+    """Let an encoder say that a key, credentials or a region is missing: no matter where all its texts are cached."""
+    try:
+        getattr(encoder, "check", lambda: None)()
+    except InputError:
+        timed = bench.sample and not bench.latencies.get(block.name)
+        expected = forecast(Embedder(encoder, bench.cache, meter=Meter()), bench.dataset, chunks_of(block))
+        if timed or any(one.cached < one.texts for one in expected.values()):
+            raise
 
 
 def _reranker(block: Block, bench: Bench, meter: Meter) -> CrossEncoderReranker | None:
@@ -273,25 +313,33 @@ def _retriever(block: Block, equipped: _Equipped, bench: Bench) -> tuple[Retriev
             return bm25, timed
         case Dense() if equipped.encoder is not None:
             embedder = Embedder(equipped.encoder, bench.cache, meter=equipped.meter)
+            chunks = chunks_of(block)
             store = _store(block, equipped, bench)
+            dense = DenseRetriever(embedder.embed, store, equipped.meter, fresh=bench.fresh, chunks=chunks)
 
             def embed_and_search(query: Query) -> Mapping[str, float]:
                 watch = Stopwatch()
                 vectors = embedder.one(query.text).vectors
                 watch.split("embed-queries")
-                store.search(vectors, bench.depth)
+                dense.nearest(vectors, bench.depth)
                 watch.split("search")
                 return watch.seconds
 
-            return DenseRetriever(embedder.embed, store, equipped.meter, fresh=bench.fresh), embed_and_search
+            return dense, embed_and_search
     raise TypeError(f"{type(block).__name__} has no first stage of its own")
+
+
+def chunks_of(block: Dense) -> Chunks | None:
+    """How a retriever cuts its documents."""
+    return Chunks(block.chunk.size, block.chunk.overlap) if block.chunk else None
 
 
 def _store(block: Dense, equipped: _Equipped, bench: Bench) -> Store:
     """The collection: in memory by the retriever's name, elsewhere by what is in it."""
     assert equipped.encoder is not None
     options = StoreOptions(**expanded(block.store))
-    inside = f"{equipped.encoder.fingerprint}-{bench.dataset.corpus_digest}"
+    chunks = chunks_of(block)
+    inside = f"{equipped.encoder.fingerprint}-{bench.dataset.corpus_digest}{chunks.suffix if chunks else ''}"
     collection = block.name if options.resolved(bench.dataset.count) == MEMORY else inside
     return open_store(options, collection, documents=bench.dataset.count, folder=bench.stores, meter=equipped.meter)
 

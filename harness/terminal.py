@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.text import Text
     from typer.exceptions import TyperException
 
+    from harness.plan import Plan
     from harness.records import Results
     from harness.stats import Settings, Whole
 
@@ -211,6 +212,45 @@ def by_query(scores: Sequence[Row], run: str, *, width: int) -> Iterator[Rendera
         Column(_head(measure), [f"{told[query, measure]:.4f}" for query in ids])
         for measure in dict.fromkeys(row["measure"] for row in scores)
     ], width)  # fmt: skip
+
+
+def plan(found: Plan, *, width: int) -> Iterator[RenderableType]:
+    """What a run would take, a line a stage, then the sums and where prices and minutes are from.
+
+    Args:
+        found: the plan.
+        width: cells of the terminal.
+    """
+    total = found.total()
+    rows = [row._asdict() for row in found.rows]
+    rows.append({"retriever": "total", "stage": "", **total})
+
+    def cells(name: str, digits: int = 0, *, estimated: bool = False) -> list[str]:
+        return [_amount(row[name], digits, "≈" if estimated or not row["exact"] else "") for row in rows]
+
+    columns = [
+        Column("", [row["retriever"] for row in rows], left=True, name=True),
+        Column("stage", [row["stage"] for row in rows], left=True),
+        Column("texts", [f"{row['texts']:,}" for row in rows]),
+        Column("cached", [f"{row['cached']:,}" for row in rows], rank=2),
+        Column("calls", [f"{row['calls']:,}" for row in rows], rank=1),
+        Column("tokens", cells("tokens")),
+        Column("dollars", cells("usd", 4)),
+        Column("minutes", cells("minutes", 1, estimated=True)),
+    ]
+    yield _table(_fitting(columns, width))
+    yield from (_text(note, "dim") for note in found.notes)
+
+
+def _amount(value: float | None, digits: int, mark: str) -> str:
+    """An amount as a table shows it: "?" where it is unknown, never 0 for a little.
+
+    >>> _amount(None, 1, "≈"), _amount(0, 1, "≈"), _amount(0.00002, 4, "≈"), _amount(1234.56, 1, "≈")
+    ('?', '0', '<0.0001', '≈1,234.6')
+    """
+    if not value:
+        return "?" if value is None else "0"
+    return f"<{10**-digits:.{digits}f}" if value < 10**-digits else f"{mark}{value:,.{digits}f}"
 
 
 def shortened(names: Sequence[str], width: int) -> list[str]:
