@@ -16,8 +16,10 @@ from harness.stats import (
     Comparison,
     Standing,
     Unresolved,
+    differences,
     judged_note,
     letters,
+    minimum_detectable,
     optimism,
     optimism_sentence,
     significance_sentence,
@@ -65,6 +67,8 @@ def decision(view: View) -> Section:
     whole = view.whole
     lines = leaderboard(view)
     sentences = [view.spoken(sentence) for sentence in whole_sentences(whole, view.settings)]
+    if len(lines) > 1 and len(whole.shown_worse) == len(lines) - 1:
+        del sentences[-1]  # The headline says it.
     # The limits of each pair stand in the cards, in figures.
     limits = [s for s in sentences if any(s.startswith(f"{whole.leader} and {other}:") for other in whole.unresolved)]
     declared = (
@@ -77,7 +81,7 @@ def decision(view: View) -> Section:
         "Decision",
         {
             "headline": headline(view),
-            "lede": [*declared, *(s for s in sentences[1:] if s not in limits)],
+            "lede": [*declared, *(s for s in sentences[1:] if s not in limits), *resolution(view)],
             "limits": limits,
             "lines": lines,
             "signs": {key: sign for key, (sign, _) in SETS.items()},
@@ -117,6 +121,26 @@ def leaderboard(view: View) -> list[Line]:
             cost=costs[name],
         )
         for name, mean in whole.means.items()
+    ]
+
+
+def resolution(view: View) -> list[str]:
+    """What so many queries can show, where the leader's nearest rival is resolved; else the sets tell."""
+    rival = next(iter(view.ranked[1:]), None)
+    if rival is None or rival in view.whole.unresolved:
+        return []
+    scores = view.scores[view.primary]
+    found = minimum_detectable(
+        differences(scores[view.whole.leader], scores[rival]),
+        level=view.settings.alpha / max(1, len(view.comparisons[view.primary])),
+        zeros=view.settings.zeros,
+        seed=view.settings.seed,
+    )
+    if found.difference is None:
+        return []
+    return [
+        f"{view.n:,} queries find a true difference between {view.whole.leader} and {rival} four times in five "
+        f"if it is {found.difference:.3f} or more."
     ]
 
 
