@@ -7,14 +7,18 @@ import csv
 import hashlib
 import io
 import json
+import math
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +26,7 @@ from hypothesis import strategies as st
 import harness
 from harness import records
 from harness.report import decision, exports, forensics, page, queries, text, theme, toml, write_report
+from harness.report.costs import costs_of
 from harness.report.view import view_of
 from tests import hostile, small
 
@@ -155,6 +160,36 @@ def test_spreadsheets_find_no_formula(attacked):
     assert len(rows) == 21
     assert not [cell for row in rows[1:] for cell in row[:2] if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
     assert all(float(cell) >= 0 for row in rows[1:] for cell in row[2:])
+
+
+ALONE = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
+TWINS = ALONE + '[[retrievers]]\nname = "twin"\nkind = "bm25"\n'
+
+
+@pytest.mark.parametrize(
+    ("more", "retrievers", "said"),
+    [
+        ("", ALONE, "bm25 ran alone: there is nothing to compare it with"),
+        ("", TWINS, "6 queries cannot tell both apart"),
+        ('baseline = "hashing"', small.RETRIEVERS, "against the baseline hashing"),
+        ("[statistics]\nmargin = 0.5", TWINS, "bm25 and twin are equally good within 0.5"),
+        ("[relevance]\ngain = 'exponential'\nideal = 'retrieved'", small.RETRIEVERS, "however much was missed"),
+    ],
+)
+def test_every_kind_of_experiment_has_a_report(tmp_path, more, retrievers, said):
+    path = small.experiment(tmp_path, more=more, retrievers=retrievers)
+    folder = harness.run(path, harness.Options(results=tmp_path / "results")).folder
+    assert said in (folder / "report.html").read_text(encoding="utf-8")
+    assert (folder / "report.md").stat().st_size > 1000
+
+
+def test_a_failed_retriever_is_named(results, tmp_path):
+    copy = shutil.copytree(results.folder, tmp_path / "failed")
+    manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
+    manifest["retrievers"]["gone"] = {"error": "401 <b>no key</b>", "provenance": {}}
+    (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_report(records.read(copy))
+    assert "gone failed and is not compared: 401 &lt;b&gt;no key" in (copy / "report.html").read_text(encoding="utf-8")
 
 
 def test_mteb_takes_the_figures_that_it_defines_alike(attacked):
@@ -314,3 +349,59 @@ def test_mteb_leaves_out_what_it_defines_otherwise():
     assert exports._called("nDCG(dcg='exp-log2')@10") is None
     assert exports._called("nDCG@10") == "ndcg_at_10"
     assert exports._called("AP") is None
+
+
+def priced(results, **rows):
+    """The results with made-up costs: retriever -> (stage, texts, cached, usd, p50 in ms)."""
+    blocks = [
+        {"name": "dense", "kind": "dense", "encoder": {"kind": "openai"}},
+        {"name": "words", "kind": "bm25"},
+        {"name": "both", "kind": "fusion", "of": ["dense", "words"]},
+    ]
+    told = {"error": "", "provenance": {"dimensions": "8"}}
+    manifest = {
+        "resolved": {"retrievers": blocks},
+        "retrievers": {block["name"]: told for block in blocks},
+        "dataset": {"documents": 100},
+    }
+    frame = pd.DataFrame(
+        [
+            {"retriever": name, "stage": stage, "calls": 1, "texts": texts, "cached": cached, "tokens": 0, "usd": usd,
+             "seconds": 1.0, "p50_ms": p50, "p95_ms": 2 * p50, "p99_ms": 3 * p50, "measured_at": "2026-11-20"}
+            for name, stages in rows.items() for stage, texts, cached, usd, p50 in stages
+        ]
+    )  # fmt: skip
+    return costs_of(replace(results, manifest=manifest, costs=frame))
+
+
+def test_a_fusion_costs_what_its_parts_cost(results):
+    costs = priced(
+        results,
+        dense=[("embed-documents", 100, 0, 0.5, math.nan), ("embed-queries", 10, 5, 0.00005, 20.0),
+               ("search", 10, 0, 0.0, 2.0)],
+        words=[("search", 10, 0, 0.0, 1.0)],
+        both=[("fuse", 10, 0, 0.0, 0.5)],
+    )  # fmt: skip
+    assert costs["dense"].usd_per_million == pytest.approx(10.0)  # billed for five texts, not for ten
+    assert costs["words"].usd_per_million == 0
+    assert costs["both"].usd_per_million == pytest.approx(10.0)
+    assert costs["both"].usd == pytest.approx(0.50005)
+    assert [(stage.stage, stage.p50) for stage in costs["both"].stages] == [
+        ("embed-queries", 20.0), ("search", 3.0), ("fuse", 0.5)
+    ]  # fmt: skip
+    assert (costs["both"].p50, costs["both"].p95) == pytest.approx((23.5, 47.0))
+    assert costs["both"].vector_bytes == 4 * 8 * 100
+    assert costs["words"].vector_bytes == 0
+
+
+def test_what_was_not_measured_has_no_cost(results):
+    costs = priced(
+        results,
+        dense=[("embed-queries", 10, 10, 0.0, math.nan), ("search", 10, 0, 0.0, math.nan)],
+        words=[("search", 10, 0, 0.0, 1.0)],
+        both=[("fuse", 10, 0, 0.0, 0.5)],
+    )
+    assert costs["dense"].usd_per_million is None  # the cache answered: what a query would be billed is not known
+    assert costs["both"].usd_per_million is None
+    assert costs["both"].p50 is None  # one of its parts was not timed
+    assert costs["words"].p50 == 1.0
