@@ -54,7 +54,7 @@ def _pick() -> Any:
     return alt.selection_point(fields=["retriever"], bind="legend")
 
 
-def means(order: Sequence[str], marks: Mapping[str, Mark], measure: str) -> Any:
+def means(order: Sequence[str], marks: Mapping[str, Mark], *, measure: str) -> Any:
     """The leaderboard: means with their intervals, and letters where there are any.
 
     Data: rows (retriever, mean, low, high, letters).
@@ -72,7 +72,7 @@ def means(order: Sequence[str], marks: Mapping[str, Mark], measure: str) -> Any:
     return alt.layer(rule, point, letters).properties(width=WIDE - 100, height=alt.Step(34))
 
 
-def over_queries(ids: Sequence[str], marks: Mapping[str, Mark], measure: str, width: int) -> Any:
+def over_queries(ids: Sequence[str], marks: Mapping[str, Mark], *, measure: str, width: int) -> Any:
     """Each query's score, in the order of the file: the article's plot. Few queries label the axis with their ids.
 
     Data: rows (place, query, text, retriever, value).
@@ -93,7 +93,7 @@ def over_queries(ids: Sequence[str], marks: Mapping[str, Mark], measure: str, wi
     return alt.layer(line, point).properties(width=width, height=HIGH)
 
 
-def curves(marks: Mapping[str, Mark], measure: str, width: int) -> Any:
+def curves(marks: Mapping[str, Mark], *, measure: str, width: int) -> Any:
     """Too many queries for a line each: every retriever's scores, best first, over the share of queries.
 
     Data: rows (share in percent, retriever, value).
@@ -116,7 +116,7 @@ def curves(marks: Mapping[str, Mark], measure: str, width: int) -> Any:
     )  # fmt: skip
 
 
-def differences(pair: tuple[str, str], marks: Mapping[str, Mark], measure: str, bars: int, limit: float) -> Any:
+def differences(pair: tuple[str, str], marks: Mapping[str, Mark], *, measure: str, bars: int, limit: float) -> Any:
     """Paired differences a - b, sorted: above the line a is better, below it b; the dashed rule is the mean.
 
     Every bar has the same whole number of pixels, lest neighbours shimmer.
@@ -149,7 +149,7 @@ def differences(pair: tuple[str, str], marks: Mapping[str, Mark], measure: str, 
     return alt.layer(columns, zero, mean).properties(width=bars * max(1, NARROW // bars), height=150)
 
 
-def strips(marks: Mapping[str, Mark], measure: str, points: int, width: int) -> Any:
+def strips(marks: Mapping[str, Mark], *, measure: str, points: int, width: int) -> Any:
     """The distribution: a box of the quartiles, and every query a point where there are not too many.
 
     Data: rows (retriever, min, q25, median, q75, max, mean); points (retriever, query, text, value, spread from -1
@@ -187,7 +187,7 @@ def strips(marks: Mapping[str, Mark], measure: str, points: int, width: int) -> 
     return alt.layer(*layers).properties(width=width - 50, height=alt.Step(38))
 
 
-def ranks(marks: Mapping[str, Mark], bars: int) -> Any:
+def ranks(marks: Mapping[str, Mark], *, bars: int) -> Any:
     """The rank diagram: average ranks, and bars over those that the tests do not separate.
 
     Data: rows (retriever, rank, place of its line); bars (low, high, place).
@@ -206,7 +206,7 @@ def ranks(marks: Mapping[str, Mark], bars: int) -> Any:
     return alt.layer(joined, point, name).properties(width=WIDE - 140, height=20 * (most + bars) + 10)
 
 
-def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], axis: str) -> Any:
+def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], *, axis: str) -> Any:
     """Quality against a price, with the frontier: what nothing else beats on both.
 
     Data: rows (retriever, price, mean, low, high); edge (price, mean: the corners of the frontier, cheapest first).

@@ -235,6 +235,6 @@ def _figure(view: View, lines: Sequence[Line]) -> Figure:
         "leaderboard",
         f"Mean {name.short} with its {view.settings.level:.0%} interval",
         f"Means of {name.short}, highest first: {said}.",
-        charts.means(view.ranked, view.marks, name.short),
+        charts.means(view.ranked, view.marks, measure=name.short),
         rows=rows,
     )

@@ -55,7 +55,7 @@ def _strip(view: View, measure: str, width: int) -> Figure:
         f"Distribution of {name.short}",
         f"A box from the lower to the upper quartile for each retriever, a tick at the median, a diamond at the mean. "
         f"Medians: {medians}.",
-        charts.strips(view.marks, name.short, view.n if points else 0, width),
+        charts.strips(view.marks, measure=name.short, points=view.n if points else 0, width=width),
         rows=boxes,
         points=points,
     )

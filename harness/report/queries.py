@@ -83,7 +83,7 @@ def _lines(view: View, measure: str, width: int) -> Figure:
         f"{name.short} of each query",
         f"One line a retriever, one point a query in the order of the file; {name.short} from 0 to 1 upwards. "
         "The same numbers stand in the table of every query.",
-        charts.over_queries(ids, view.marks, name.short, width),
+        charts.over_queries(ids, view.marks, measure=name.short, width=width),
         rows=rows,
     )
 
@@ -100,7 +100,7 @@ def _curve(view: View, measure: str, width: int) -> Figure:
         f"queries-{name.full}",
         f"{name.short}: share of queries that reach it",
         f"For each retriever the share of queries that reach at least a given {name.short}; a higher curve is better.",
-        charts.curves(view.marks, name.short, width),
+        charts.curves(view.marks, measure=name.short, width=width),
         rows=rows,
     )
 
@@ -132,7 +132,7 @@ def _apart(view: View, row: Comparison, limit: float) -> Figure:
         f"{row.a} − {row.b}",
         f"{name.short}: {row.a} scores higher on {row.wins} queries, {row.b} on {row.losses}, equal on {row.ties}; "
         f"mean difference {text.signed(row.mean_difference)}.",
-        charts.differences((row.a, row.b), view.marks, name.short, len(rows), limit),
+        charts.differences((row.a, row.b), view.marks, measure=name.short, bars=len(rows), limit=limit),
         rows=rows,
         mean=[{"difference": row.mean_difference}],
     )

@@ -88,7 +88,7 @@ def _diagram(view: View) -> Figure:
         "ranks",
         f"Average rank on {view.names[view.primary].short}; bars join what the tests do not separate",
         f"Average ranks, best first: {said}. Joined by a bar: {joined}.",
-        charts.ranks(view.marks, len(bars)),
+        charts.ranks(view.marks, bars=len(bars)),
         rows=rows,
         bars=bars,
     )

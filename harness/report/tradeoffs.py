@@ -78,7 +78,7 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
         f"tradeoff-{key}",
         f"{name.short} against {short}",
         f"{axis} and mean {name.short}: {said}. On the frontier: {', '.join(_on_frontier(view, costs, price))}.",
-        charts.trade_off(list(priced.values()), view.marks, axis),
+        charts.trade_off(list(priced.values()), view.marks, axis=axis),
         rows=rows,
         edge=[{"price": p, "mean": q} for p, q in edge],
     )
