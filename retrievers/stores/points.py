@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-CROCKFORD = {character: value for value, character in enumerate("0123456789ABCDEFGHJKMNPQRSTVWXYZ")}
+CROCKFORD = str.maketrans("0123456789ABCDEFGHJKMNPQRSTVWXYZ", "0123456789abcdefghijklmnopqrstuv")
+"""From the digits of a ULID to those that `int` reads in base 32."""
 DOCUMENTS = uuid.UUID("6f1f2a3e-6a0e-5d0c-9d6b-1f6d7b1f5c11")
 """Namespace of the point ids of documents whose own ids are neither ULID nor UUID."""
 SPARE = 10
@@ -51,14 +53,14 @@ def point_id(document_id: str) -> str:
     >>> point_id("4983")
     '0a601265-def9-53ab-a29c-f0f168d4fc13'
     """
-    if ULID.fullmatch(document_id):
-        number = 0
-        for character in document_id:
-            number = number * 32 + CROCKFORD[character]
-        return str(uuid.UUID(int=number))
     if UUID.fullmatch(document_id):
         return document_id
-    return str(uuid.uuid5(DOCUMENTS, document_id))
+    if ULID.fullmatch(document_id):
+        digits = f"{int(document_id.translate(CROCKFORD), 32):032x}"
+    else:  # as uuid.uuid5, in a third of its time, which was a tenth of what adding a point takes
+        digest = hashlib.sha1(DOCUMENTS.bytes + document_id.encode(), usedforsecurity=False).hexdigest()
+        digits = f"{digest[:12]}5{digest[13:16]}{'89ab'[int(digest[16], 16) % 4]}{digest[17:32]}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def count_matches(added: int, kept: int) -> None:
