@@ -1,0 +1,117 @@
+"""Killed at twenty random instants: nothing is paid for twice, and the results are those of an undisturbed run."""
+
+import json
+import multiprocessing
+import os
+import random
+import sys
+import time
+from collections import Counter
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import pytest
+
+import harness.report
+from harness import pipeline
+from harness.pipeline import Options
+from tests.servers import OpenAIProvider, serving
+from tests.test_run import digests
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+
+DOCUMENTS, QUERIES = 240, 24
+BATCH, CONCURRENCY = 4, 2
+UNSTORED = CONCURRENCY + CONCURRENCY // 2
+"""Requests that may be under way, or answered and not yet stored, when the process is killed (retrievers.parallel)."""
+WORDS = ("wing", "flow", "heat", "shock", "wave", "wheel", "river", "garden", "bread", "window", "piano", "winter")
+
+
+def corpus(folder: Path) -> None:
+    """Documents and queries of a few words each, all different."""
+    chance = random.Random(6)
+    (folder / "qrels").mkdir(parents=True)
+    drawn = [f"{' '.join(chance.sample(WORDS, 4))} {number}" for number in range(DOCUMENTS + QUERIES)]
+    for name, texts in (("corpus", drawn[:DOCUMENTS]), ("queries", drawn[DOCUMENTS:])):
+        rows = [json.dumps({"_id": f"{name[0]}{number}", "text": text}) for number, text in enumerate(texts)]
+        (folder / f"{name}.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    judged = [f"q{number}\tc{chance.randrange(DOCUMENTS)}\t1" for number in range(QUERIES)]
+    (folder / "qrels" / "test.tsv").write_text("\n".join(judged), encoding="utf-8")
+
+
+def experiment(folder: Path, url: str) -> Path:
+    options = f'model = "m", base_url = "{url}", batch_size = {BATCH}, concurrency = {CONCURRENCY}'
+    path = folder / "killed.toml"
+    path.write_text(
+        f'name = "killed"\ndataset = "{(folder / "data").as_posix()}"\nprimary = "nDCG@10"\n'
+        'measures = ["nDCG@10", "RR@10"]\n[[retrievers]]\nname = "control"\nencoder = { kind = "hashing" }\n'
+        f'[[retrievers]]\nname = "api"\nencoder = {{ kind = "openai", {options} }}\n'
+        '[[retrievers]]\nname = "hybrid"\nkind = "fusion"\nof = ["control", "api"]\n',
+        encoding="utf-8",
+    )
+    return path
+
+
+def run(path: Path, results: Path, cache: Path) -> None:
+    """Run in this process, without the report: it follows from the rest, and takes longer."""
+    os.environ["HARNESS_CACHE"] = str(cache)
+    harness.report.write_report = lambda results: None
+    pipeline.run(path, Options(results))
+
+
+def test_killed_twenty_times(tmp_path: Path) -> None:
+    # Each run is a process of its own, forked from one that has imported everything: starting takes no time.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.test_kill", "openai", "qdrant_client"])
+    corpus(tmp_path / "data")
+
+    def start(place: str) -> BaseProcess:
+        process = context.Process(target=run, args=(path, tmp_path / place / "results", tmp_path / place / "cache"))
+        process.start()
+        return process
+
+    def finish(place: str) -> dict[str, str]:
+        process = start(place)
+        process.join(120)
+        assert process.exitcode == 0
+        return digests(tmp_path / place / "results" / "killed")
+
+    with serving(OpenAIProvider(latency=0.12)) as provider:
+        path = experiment(tmp_path, provider.url)
+        undisturbed = finish("undisturbed")
+        planned = Counter(asked(provider))
+        assert set(planned.values()) == {1}
+        assert {len(texts) for texts in planned} == {BATCH}
+
+        started = time.monotonic()
+        assert finish("undisturbed") == undisturbed
+        warm = min(time.monotonic() - started, 1.0)
+        assert not asked(provider)
+
+        # Over as long as a warm run takes: the first of them are killed while they embed, the last while they judge.
+        chance = random.Random(20)
+        lives = []
+        for _ in range(20):
+            process = start("killed")
+            time.sleep(chance.uniform(0, warm))
+            process.kill()
+            process.join()
+            lives.append(asked(provider))
+        assert finish("killed") == undisturbed
+        lives.append(asked(provider))
+
+    assert sum(map(bool, lives)) > 2
+    for number, requests in enumerate(lives):
+        later = {texts for life in lives[number + 1 :] for texts in life}
+        assert len(set(requests)) == len(requests)
+        assert len(later & set(requests)) <= UNSTORED
+    assert {texts for life in lives for texts in life} == set(planned)
+
+
+def asked(provider: OpenAIProvider) -> list[tuple[str, ...]]:
+    """The texts of each request since the last look, when none is under way any more."""
+    while provider.at_once:
+        time.sleep(0.01)
+    found = [tuple(request["body"]["input"]) for request in provider.requests]
+    provider.requests.clear()
+    return found
