@@ -1,0 +1,215 @@
+"""What a run would take, against what it took."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from harness import runner
+from harness.cli import main
+from harness.pipeline import Options, run
+from harness.plan import REQUEST, Plan, plan
+from retrievers.errors import InputError
+from tests import small, tiny
+from tests.servers import OpenAIProvider, serving
+
+KEYLESS = ("OPENAI_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_BEARER_TOKEN_BEDROCK")
+LISTED = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "openai", model = "text-embedding-3-small"{} }}\n'
+TIMED = "[latency]\nsample = 4"
+
+
+@pytest.fixture(autouse=True)
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key, no credentials, and a cache of the test's own."""
+    for name in KEYLESS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("harness.report.write_report", lambda results: None)
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a plan must not touch the network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+def figures(found: Plan) -> dict[tuple[str, str], tuple[int, int, int, int]]:
+    return {(row.retriever, row.stage): (row.texts, row.cached, row.calls, row.tokens) for row in found.rows}
+
+
+def costs(results: Path) -> dict[tuple[str, str], tuple[int, int, int, int]]:
+    import pandas as pd
+
+    rows = pd.read_csv(results / "costs.csv").to_dict("records")
+    return {(row["retriever"], row["stage"]): (row["texts"], row["cached"], row["calls"], row["tokens"])
+            for row in rows if row["stage"].startswith("embed-")}  # fmt: skip
+
+
+def local(tmp_path: Path) -> str:
+    model = tiny.bi_encoder(tmp_path / "tiny", prompts={"query": "query: "}).as_posix()
+    options = 'device = "cpu", batch_size = 2'
+    return (
+        f'[[retrievers]]\nname = "tiny"\nencoder = {{ kind = "sentence-transformers", model = "{model}", {options} }}\n'
+    )
+
+
+@pytest.mark.usefixtures("no_network")
+def test_what_is_planned_is_what_is_done(tmp_path: Path) -> None:
+    path = small.experiment(tmp_path, retrievers=local(tmp_path) + small.RETRIEVERS, more=TIMED)
+    before = plan(path, results=tmp_path / "out")
+    assert before.total()["exact"]
+    assert before.total()["usd"] == 0
+    assert before.total()["minutes"] is None
+    results = run(path, Options(tmp_path / "out"))
+    expected = figures(before)
+    # Three of the four queries that are timed are asked twice, to warm up.
+    assert expected.pop(("tiny", "latency"))[:3] == (7, 0, 7)
+    assert expected.pop(("hashing", "latency"))[:3] == (7, 0, 7)
+    assert expected == costs(results.folder)
+
+    after = plan(path, results=tmp_path / "out")
+    assert after.total()["calls"] == after.total()["tokens"] == after.total()["minutes"] == 0
+    assert after.total()["texts"] == after.total()["cached"] == 24
+    assert "tokens a second in earlier runs" in after.notes[0]
+
+
+@pytest.mark.usefixtures("no_network")
+def test_the_speed_of_a_local_model_is_that_of_earlier_runs(tmp_path: Path) -> None:
+    path = small.experiment(tmp_path, retrievers=local(tmp_path))
+    results = run(path, Options(tmp_path / "out"))
+    row = results.costs[results.costs["stage"].str.startswith("embed-")]
+    speed = row["tokens"].sum() / row["seconds"].sum()
+    (tmp_path / "data" / "more.md").write_text("the cat sits and the dog runs", encoding="utf-8")
+    again = plan(path, results=tmp_path / "out")
+    assert figures(again)["tiny", "embed-documents"][:3] == (7, 6, 1)
+    tokens = again.rows[0].tokens
+    assert again.rows[0].minutes == pytest.approx(tokens / speed / 60)
+    assert plan(path, results=tmp_path / "elsewhere").rows[0].minutes is None
+
+
+@pytest.mark.usefixtures("no_network")
+def test_dollars_with_their_date_and_their_source(tmp_path: Path) -> None:
+    blocks = LISTED.format("listed", "") + LISTED.format("own", ", price = 3, dimensions = 256, rpm = 2, tpm = 60")
+    blocks += LISTED.format("odd", ', dimensions = 1, base_url = "http://127.0.0.1:9"')
+    blocks += '[[retrievers]]\nname = "new"\nencoder = { kind = "openai", model = "text-embedding-9" }\n'
+    found = plan(small.experiment(tmp_path, retrievers=blocks, more=TIMED), results=tmp_path)
+    listed, own, odd, new = ([row for row in found.rows if row.retriever == name]
+                             for name in ("listed", "own", "odd", "new"))  # fmt: skip
+    assert [row.stage for row in listed] == ["embed-documents", "embed-queries", "latency"]
+    assert [row.usd for row in listed] == [pytest.approx(row.tokens * 0.02e-6) for row in listed]
+    assert [row.usd for row in own] == [pytest.approx(row.tokens * 3e-6) for row in own]
+    assert [row.usd for row in odd] == [0, 0, 0]
+    assert [row.usd for row in new] == [None, None, None]
+    assert found.total()["usd"] is None
+    notes = dict(note.split(": ", 1) for note in found.notes)
+    assert "$0.02 a million tokens (https://developers.openai.com/api/docs/pricing, read 20" in notes["listed"]
+    assert "$3 a million tokens (the experiment's price)" in notes["own"]
+    assert "a server of one's own" in notes["odd"]
+    assert "price unknown" in notes["new"]
+    # The slowest of what is declared decides: a request a half second, 2 requests or 60 tokens a minute.
+    assert listed[2].minutes == pytest.approx(7 * REQUEST / 60)
+    assert own[0].minutes == pytest.approx(max(1 / 2, own[0].tokens / 60))
+    assert own[2].minutes == pytest.approx(7 / 2)
+
+
+@pytest.mark.usefixtures("no_network")
+def test_equal_first_stages_count_once(tmp_path: Path) -> None:
+    blocks = LISTED.format("a", "") + LISTED.format("b", "")
+    blocks += LISTED.format("c", "").rstrip("\n") + "\nchunk = { size = 20 }\n"
+    found = figures(plan(small.experiment(tmp_path, retrievers=blocks), results=tmp_path))
+    assert set(found) == {("a", "embed-documents"), ("a", "embed-queries"), ("c", "embed-documents")}
+    assert found["a", "embed-documents"][:3] == (6, 0, 1)
+    assert found["c", "embed-documents"][0] > 6
+
+
+@pytest.mark.usefixtures("no_network")
+def test_windows_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = small.experiment(tmp_path, retrievers=LISTED.format("a", ""))
+    whole = plan(path, results=tmp_path).rows[0]
+    monkeypatch.setattr(runner, "WINDOW", 4)
+    parts = plan(path, results=tmp_path).rows[0]
+    assert (parts.texts, parts.tokens, parts.calls) == (whole.texts, whole.tokens, whole.calls + 1)
+
+
+@pytest.mark.usefixtures("no_network")
+def test_pairs_of_a_reranker(tmp_path: Path) -> None:
+    model = tiny.cross_encoder(tmp_path / "cross").as_posix()
+    reranked = 'rerank = {{ kind = "cross-encoder", model = "{}", depth = {}, batch_size = 4, device = "cpu" }}\n'
+    blocks = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n[[retrievers]]\nname = "better"\nof = "bm25"\n'
+    blocks += reranked.format(model, 3)
+    blocks += '[[retrievers]]\nname = "both"\nencoder = { kind = "hashing" }\n' + reranked.format(model, 50)
+    path = small.experiment(tmp_path, retrievers=blocks, more=TIMED)
+    found = plan(path, results=tmp_path / "out")
+    # 6 queries with 3 of the candidates, or 5, the depth of the experiment; 7 queries are timed, one after another.
+    assert {key: told[:3] for key, told in figures(found).items()} == {
+        ("better", "rerank"): (18, 0, 5),
+        ("better", "latency-rerank"): (21, 0, 7),
+        ("both", "embed-documents"): (6, 0, 1),
+        ("both", "embed-queries"): (6, 0, 1),
+        ("both", "latency"): (7, 0, 7),
+        ("both", "rerank"): (30, 0, 8),
+        ("both", "latency-rerank"): (35, 0, 14),
+    }
+    assert not next(row for row in found.rows if row.stage == "rerank").exact
+    results = run(path, Options(tmp_path / "out"))
+    read = results.costs[results.costs["stage"] == "rerank"].set_index("retriever")["tokens"]
+    for row in found.rows:
+        if row.stage == "rerank":
+            assert read[row.retriever] <= 1.5 * row.tokens
+    assert plan(path, results=tmp_path / "out").total()["calls"] == 0
+
+
+def test_the_command_prints_a_table_or_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = small.experiment(tmp_path, retrievers=LISTED.format("listed", "") + small.RETRIEVERS)
+    for words in ([], ["--json"]):
+        with pytest.raises(SystemExit) as stopped:
+            main(["plan", str(path), "--results", str(tmp_path), *words])
+        assert not stopped.value.code
+        told = capsys.readouterr().out
+        if words:
+            said = json.loads(told)
+            assert {row["stage"] for row in said["plan"]} == {"embed-documents", "embed-queries"}
+            assert said["total"]["tokens"] == sum(row["tokens"] for row in said["plan"])
+        else:
+            assert "≈" in told
+            assert "total" in told
+
+
+# What a run refuses before it starts
+
+
+def test_a_missing_key_is_told_before_anything_is_embedded(tmp_path: Path) -> None:
+    blocks = small.RETRIEVERS + LISTED.format("paid", "")
+    blocks += '[[retrievers]]\nname = "aws"\nencoder = { kind = "bedrock", model = "amazon.titan-embed-text-v1" }\n'
+    with pytest.raises(InputError) as refused:
+        run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
+    assert [problem.where for problem in refused.value.problems] == [
+        "retriever 'paid': OPENAI_API_KEY",
+        "retriever 'aws': AWS credentials",
+    ]
+    assert not (tmp_path / "out" / "small").exists()
+    assert "embed" not in str(refused.value)
+
+
+def test_a_run_from_the_cache_alone_needs_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(OpenAIProvider()) as provider:
+        monkeypatch.setattr("retrievers.encoders.openai._URL", provider.url)
+        path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + LISTED.format("paid", ""))
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-anything-at-all")
+        first = run(path, Options(tmp_path / "out"))
+        monkeypatch.delenv("OPENAI_API_KEY")
+        assert run(path, Options(tmp_path / "out")).rankings("paid") == first.rankings("paid")
+        with pytest.raises(InputError, match="OPENAI_API_KEY"):
+            run(path, Options(tmp_path / "out", fresh=True))
+        kept = run(path, Options(tmp_path / "out", only=("bm25",), fresh=True))
+        with pytest.raises(InputError, match="OPENAI_API_KEY"):  # the timing of queries would go past the cache
+            run(small.experiment(tmp_path, retrievers=small.RETRIEVERS + LISTED.format("paid", ""), more=TIMED),
+                Options(tmp_path / "out"))  # fmt: skip
+    assert kept.rankings("paid") == first.rankings("paid")
