@@ -1,0 +1,279 @@
+"""The article's experiment through real SDKs, against servers on the loopback; what goes wrong there, and the bill."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from harness import experiment, records
+from harness.cli import main
+from harness.pipeline import Options, run
+from harness.plan import plan
+from retrievers.cache import Cache, default_path
+from retrievers.tokens import estimate
+from tests import small
+from tests.servers import BedrockProvider, OpenAIProvider, serving, tokens_of
+from tests.test_run import digests, verified
+
+PROJECT = Path(__file__).parents[1]
+CANARIES = {
+    "OPENAI_API_KEY": "sk-canary-0penai-3f9a1c7e5b2d",
+    "GATEWAY_KEY": "canary.gateway.8842",
+    "AWS_ACCESS_KEY_ID": "AKIACANARY0123456789",
+    "AWS_SECRET_ACCESS_KEY": "canary/secret+0123456789/abcdefghijklmno",
+    "AWS_SESSION_TOKEN": "canary-session-IQoJb3JpZ2luX2VjEJr",
+    "HF_TOKEN": "hf_canaryABCDEFGH12345678",
+}
+
+
+@pytest.fixture(autouse=True)
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Canaries for keys, none of the machine's own, and a cache of the test's own."""
+    for name in ("AWS_PROFILE", "AWS_BEARER_TOKEN_BEDROCK", "OPENAI_BASE_URL", "AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in CANARIES.items():
+        monkeypatch.setenv(name, value)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+
+
+def block(name: str, url: str, more: str = "") -> str:
+    options = f'model = "m", base_url = "{url}", api_key = "${{GATEWAY_KEY}}", concurrency = 1{more}'
+    return f'[[retrievers]]\nname = "{name}"\nencoder = {{ kind = "openai", {options} }}\n'
+
+
+def called(*words: object) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    return int(stopped.value.code or 0)
+
+
+def ledger(results: Path) -> Any:
+    return json.loads((results / "manifest.json").read_text(encoding="utf-8"))["ledger"]
+
+
+# The article's experiment
+
+
+def test_the_file_asks_what_the_article_asked() -> None:
+    loaded = experiment.load(PROJECT / "experiments" / "ideakitt.toml")
+    assert [str(measure) for measure in loaded.question.measures] == [
+        "nDCG(dcg='exp-log2')@10", "P@10", "R@10", "F1@10", "nDCG(dcg='exp-log2', ideal='retrieved')@10",
+    ]  # fmt: skip
+    assert loaded.experiment.relevance.grades == "linear"
+    models = {one.name: one.encoder.options["model"] for one in loaded.experiment.retrievers if one.kind == "dense"}
+    assert models == {
+        "aws": "amazon.titan-embed-text-v1",
+        "open-ai": "text-embedding-3-small",
+        "sentence-transformer": "intfloat/multilingual-e5-base",
+    }
+    depths = {one.of: one.rerank.options["depth"] for one in loaded.experiment.retrievers if one.kind == "rerank"}
+    assert depths == dict.fromkeys(models, 10)
+
+
+def test_the_plan_needs_no_key_and_names_the_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in CANARIES:
+        monkeypatch.delenv(name)
+    found = plan(PROJECT / "experiments" / "ideakitt.toml", results=tmp_path)
+    asked = {(row.retriever, row.stage): row for row in found.rows}
+    assert asked["aws", "embed-documents"].calls == asked["aws", "embed-documents"].texts == 182
+    assert asked["aws", "embed-queries"].texts == 13
+    assert asked["open-ai-reranked", "rerank"].texts == 130
+    # About 100,000 tokens at $0.10 and at $0.02 a million.
+    assert 0.005 < found.total()["usd"] < 0.05
+
+
+class Servers(NamedTuple):
+    bedrock: BedrockProvider
+    openai: OpenAIProvider
+
+
+@pytest.fixture
+def servers() -> Iterator[Servers]:
+    with serving(BedrockProvider()) as bedrock, serving(OpenAIProvider(max_tokens=80)) as openai:
+        yield Servers(bedrock, openai)
+
+
+def test_the_articles_experiment(
+    tmp_path: Path, shared: Path, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.report.write_report", lambda results: None)
+    # As in the file, but for servers and models that are here, and the top 2 to save time.
+    text = (PROJECT / "experiments" / "ideakitt.toml").read_text(encoding="utf-8")
+    for old, new in {
+        'text-v1" }': f'text-v1", endpoint_url = "{servers.bedrock.url}", region = "eu-west-1" }}',
+        '3-small" }': f'3-small", base_url = "{servers.openai.url}", price = 0.02 }}',
+        "intfloat/multilingual-e5-base": (shared / "models" / "potion-base-4M").as_posix(),
+        "cross-encoder/mmarco-mMiniLMv2-L12-H384-v1": (shared / "models" / "minilm-cross-encoder").as_posix(),
+        "depth = 10": "depth = 2",
+    }.items():
+        assert old in text
+        text = text.replace(old, new)
+    path = tmp_path / "ideakitt.toml"
+    path.write_text(text.replace('path = "datasets', f'path = "{PROJECT.as_posix()}/datasets'), encoding="utf-8")
+
+    results = run(path, Options(tmp_path / "out"))
+    cold = ledger(results.folder)
+    assert len(results.retrievers) == 6
+    assert len(servers.bedrock.embedded) == 182 + 13
+    # Each first stage is computed once, and billed by the token that the servers count.
+    bills = {
+        "aws": sum(map(tokens_of, servers.bedrock.embedded)) * 0.10e-6,
+        "open-ai": sum(map(tokens_of, servers.openai.embedded)) * 0.02e-6,
+    }
+    spent = results.costs.groupby("retriever")["usd"].sum()
+    assert {name: usd for name, usd in spent.items() if usd} == {
+        name: pytest.approx(usd) for name, usd in bills.items()
+    }
+    assert len(cold["open-ai"]["notes"]["truncated"]) > 10
+    assert cold["open-ai"]["counts"]["embed-documents"]["lost_tokens"] > 100
+    assert cold["aws-reranked"]["counts"]["rerank"]["lost_tokens"] > 0
+    uplifts = results.tests[results.tests["family"] == "rerank uplift"]
+    assert list(zip(uplifts["a"], uplifts["b"], strict=True)) == [
+        (f"{name}-reranked", name) for name in ("aws", "open-ai", "sentence-transformer")
+    ]
+    assert uplifts["note"].str.startswith("ceiling ").all()
+    verified(shared, results.folder)
+
+    # Once more: no key, no server, no model; the same results, and the same ledger.
+    before = digests(results.folder)
+    sent = len(servers.bedrock.requests) + len(servers.openai.requests)
+    code = (
+        "import os, sys; from harness import pipeline; "
+        f"[os.environ.pop(name) for name in {list(CANARIES)}]; "
+        f"pipeline.run({str(path)!r}, pipeline.Options(pipeline.Path({str(tmp_path / 'out')!r}))); "
+        "print([name for name in ('torch', 'sentence_transformers', 'transformers', 'openai') if name in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=PROJECT)
+    assert told.stdout.strip() == "[]", told.stderr
+    assert len(servers.bedrock.requests) + len(servers.openai.requests) == sent
+    assert digests(results.folder) == before
+    warm = ledger(results.folder)
+    for name in results.retrievers:
+        assert warm[name]["notes"] == cold[name]["notes"]
+        lost = [{stage: said.get("lost_tokens") for stage, said in one[name]["counts"].items()} for one in (cold, warm)]
+        assert lost[0] == lost[1]
+
+
+# Money
+
+
+def test_a_run_stops_before_it_would_cost_too_much(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(OpenAIProvider()) as provider:
+        paid = block("paid", provider.url, ", batch_size = 2, price = 1e6")  # a dollar a token
+        path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + paid)
+        words = ("run", path, "--results", tmp_path / "out")
+        # Requests are of two texts by length; each is promised at its estimate, and settled at what is billed.
+        texts = sorted((f"{name} # {name}\n\n{text}" for name, text in small.TEXTS.items()), key=lambda t: (len(t), t))
+        first, second, third = (texts[i : i + 2] for i in (0, 2, 4))
+        billed = sum(map(tokens_of, first + second))
+        limit = billed + int(estimate(third).sum()) - 1
+
+        assert called(*words, "--max-cost", limit) == 3
+        told = capsys.readouterr().err
+        assert "paid: the next request costs about" in told
+        assert "--max-cost" in told
+        assert [request["body"]["input"] for request in provider.requests] == [first, second]
+        kept = records.read(tmp_path / "out" / "small")
+        assert kept.retrievers == ("bm25", "hashing", "hybrid")
+        assert "--max-cost" in kept.manifest["retrievers"]["paid"]["error"]
+        assert kept.costs.set_index("retriever").loc["paid", "usd"].sum() == billed
+        with Cache(default_path()) as cache:
+            assert sum(one.rows for one in cache.info() if one.fingerprint.startswith("openai")) == 4
+
+        assert called(*words, "--max-cost", 10 * limit) == 0
+        assert len(set(provider.embedded)) == len(provider.embedded) == 12
+
+
+def test_a_limit_without_a_price_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paid = '[[retrievers]]\nname = "paid"\nencoder = { kind = "openai", model = "text-embedding-9" }\n'
+    assert called("run", small.experiment(tmp_path, retrievers=paid), "--max-cost", 1) == 2
+    assert "price" in capsys.readouterr().err
+
+
+# What befell texts and requests
+
+
+def test_what_befell_texts_and_requests_is_in_the_manifest_and_in_the_report(tmp_path: Path) -> None:
+    data = small.dataset(tmp_path / "data")
+    (data / "empty.md").write_text("", encoding="utf-8")
+    (data / "twin.md").write_text("# apple\n\napples grow on trees and are red or green\n", encoding="utf-8")
+    long = "wheels and roads and rails " * 30
+    (data / "long.md").write_text(f"# long\n\n{long}", encoding="utf-8")
+    with serving(OpenAIProvider(["500", "429", "zero", "drop"], max_tokens=60)) as provider:
+        retrievers = small.RETRIEVERS + block("api", provider.url, ", batch_size = 2, timeout = 5")
+        path = small.experiment(tmp_path, retrievers=retrievers)
+        cold = run(path, Options(tmp_path / "out"))
+        told = ledger(cold.folder)
+        assert told["api"]["notes"]["empty"] == ["empty"]
+        assert told["api"]["notes"]["truncated"] == ["long"]
+        assert len(told["api"]["notes"]["zero-vector"]) == 1
+        counts = told["api"]["counts"]["embed-documents"]
+        assert counts["retries"] == 3
+        sent = next(text for text in provider.embedded if text.startswith("long"))
+        assert counts["lost_tokens"] == tokens_of("long # long " + long) - tokens_of(sent)
+        assert told["dataset"]["duplicate-text"] == ["twin"]
+        assert told["dataset"]["empty-document"] == ["empty"]
+
+        warm = run(path, Options(tmp_path / "out"))
+    again = ledger(warm.folder)
+    assert again["api"]["notes"] == told["api"]["notes"]
+    assert again["api"]["counts"]["embed-documents"] == {"lost_tokens": counts["lost_tokens"]}
+    page = (warm.folder / "report.html").read_text(encoding="utf-8")
+    for words in ("truncated documents", "tokens lost by truncation", "empty documents", "zero vectors"):
+        assert words in page
+
+
+@pytest.mark.parametrize("fault", ["few", "narrow", "nan", "quota", "expired"])
+def test_a_lasting_fault_half_way_keeps_what_was_paid_for(
+    tmp_path: Path, fault: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.report.write_report", lambda results: None)
+    with serving(OpenAIProvider(["", fault])) as provider:
+        path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + block("api", provider.url, ", batch_size = 2"))
+        words = ("run", path, "--results", tmp_path / "out", "--quiet")
+        assert called(*words) == 3
+        assert capsys.readouterr().err.startswith("error: api: ")
+        kept = records.read(tmp_path / "out" / "small")
+        assert kept.retrievers == ("bm25", "hashing", "hybrid")
+        assert "api" not in set(kept.scores["retriever"])
+        assert not (kept.folder / "rankings" / "api.jsonl").exists()
+        assert len(provider.requests) == 2
+        first = tuple(provider.requests[0]["body"]["input"])
+        assert called(*words) == 0
+        assert first not in [tuple(request["body"]["input"]) for request in provider.requests[1:]]
+
+
+# Secrets
+
+
+def test_no_key_is_written_anywhere(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with (
+        serving(OpenAIProvider(["", "429", "expired"])) as openai,
+        serving(BedrockProvider(["", "expired"])) as bedrock,
+        serving(OpenAIProvider()) as well,
+    ):
+        aws = f'model = "amazon.titan-embed-text-v1", endpoint_url = "{bedrock.url}", region = "eu-west-1"'
+        blocks = small.RETRIEVERS + block("expired", openai.url, ", batch_size = 2") + block("well", well.url)
+        blocks += f'[[retrievers]]\nname = "aws"\nencoder = {{ kind = "bedrock", {aws}, concurrency = 1 }}\n'
+        path = small.experiment(tmp_path, retrievers=blocks)
+        assert called("run", path, "--results", tmp_path / "out") == 3
+        assert called("plan", path, "--results", tmp_path / "out", "--json") == 0
+        told = capfd.readouterr()
+        # The keys were used, and the servers sent them back in their refusals.
+        assert CANARIES["GATEWAY_KEY"] in openai.requests[0]["headers"]["authorization"]
+        assert bedrock.requests[0]["headers"]["x-amz-security-token"] == CANARIES["AWS_SESSION_TOKEN"]
+    assert "the key was refused" in told.err
+    assert "renew the credentials" in told.err
+    written = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert {"manifest.json", "report.html", "costs.csv", "cache.sqlite"} <= {file.name for file in written}
+    for name, canary in CANARIES.items():
+        assert canary not in told.out + told.err, name
+        assert [file for file in written if canary.encode() in file.read_bytes()] == [], name
+    assert "${GATEWAY_KEY}" in (tmp_path / "out" / "small" / "manifest.json").read_text(encoding="utf-8")
