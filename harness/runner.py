@@ -57,6 +57,8 @@ class _Answered:
 
     answers: Mapping[str, Ranking]
     timed: Timed = lambda query: {}
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What the manifest keeps of the index: store, kind of search, dimensions, bytes."""
 
 
 @dataclass(slots=True)
@@ -128,10 +130,9 @@ def forecast(embedder: Embedder, dataset: Dataset, chunks: Chunks | None) -> dic
 
     A text that stands in two windows counts in both: the figures are then a little too high.
     """
-    documents = (document for document in dataset.documents() if document.content.strip())
-    pieces = (piece for document in documents for piece in (passages(document, chunks) if chunks else [document]))
+    texts = pieces(dataset, chunks)
     windows = []
-    while window := [piece.content for piece in islice(pieces, WINDOW)]:
+    while window := [piece.content for piece in islice(texts, WINDOW)]:
         windows.append(embedder.forecast(window, "document"))
     whole = Forecast(
         texts=sum(one.texts for one in windows),
@@ -141,6 +142,13 @@ def forecast(embedder: Embedder, dataset: Dataset, chunks: Chunks | None) -> dic
         exact=all(one.exact for one in windows),
     )
     return {"document": whole, "query": embedder.forecast((query.text for query in dataset.queries), "query")}
+
+
+def pieces(dataset: Dataset, chunks: Chunks | None) -> Iterator[Document]:
+    """What is embedded of a corpus: every document that is not empty, or its passages."""
+    for document in dataset.documents():
+        if document.content.strip():
+            yield from passages(document, chunks) if chunks else (document,)
 
 
 def in_order(blocks: tuple[Block, ...]) -> list[Block]:
@@ -242,7 +250,8 @@ def _run(block: Block, equipped: _Equipped, bench: Bench, done: _Done) -> Run:
         # this retriever and what is made of it, not the others.
         answered, error = _Answered({}), str(failure)
     meter = equipped.meter
-    return Run(block.name, answered.answers, meter.stages(), meter.notes(), equipped.provenance, latency, error)
+    provenance = {**equipped.provenance, **answered.facts}
+    return Run(block.name, answered.answers, meter.stages(), meter.notes(), provenance, latency, error)
 
 
 def _answered(block: Block, equipped: _Equipped, bench: Bench, done: _Done) -> _Answered:
@@ -250,7 +259,8 @@ def _answered(block: Block, equipped: _Equipped, bench: Bench, done: _Done) -> _
     if equipped.reranker is None:
         return first
     reranker, queries = equipped.reranker, bench.dataset.queries
-    with equipped.meter.stage("rerank", total=len(queries)):
+    pairs = sum(min(reranker.depth, len(first.answers[query.id])) for query in queries)
+    with equipped.meter.stage("rerank", total=pairs):
         better = reranker.rerank_all(queries, [first.answers[query.id] for query in queries])
 
     def timed(query: Query) -> Mapping[str, float]:
@@ -260,7 +270,8 @@ def _answered(block: Block, equipped: _Equipped, bench: Bench, done: _Done) -> _
         watch.split("rerank")
         return {**before, **watch.seconds}
 
-    return _Answered({query.id: ranking for query, ranking in zip(queries, better, strict=True)}, timed)
+    answers = {query.id: ranking for query, ranking in zip(queries, better, strict=True)}
+    return _Answered(answers, timed, first.facts)
 
 
 def _first_stage(block: Block, equipped: _Equipped, bench: Bench, done: _Done) -> _Answered:
@@ -295,7 +306,22 @@ def _searched(block: Block, equipped: _Equipped, bench: Bench) -> _Answered:
     retriever.index(_Corpus(bench.dataset))
     rankings = retriever.search(bench.dataset.queries, bench.depth)
     answers = {query.id: ranking for query, ranking in zip(bench.dataset.queries, rankings, strict=True)}
-    return _Answered(answers, timed)
+    facts = _facts(block, retriever, bench) if isinstance(block, Dense) else {}
+    return _Answered(answers, timed, facts)
+
+
+def _facts(block: Dense, retriever: Retriever, bench: Bench) -> dict[str, str]:
+    """What the index is made of, for the manifest."""
+    assert isinstance(retriever, DenseRetriever)
+    options = StoreOptions(**block.store)
+    points = sum(1 for _ in pieces(bench.dataset, retriever.chunks))
+    return {
+        "store": options.resolved(bench.dataset.count),
+        "search": "approximate" if options.approximate else "exact",
+        "dimensions": str(retriever.dimensions),
+        "vectors": str(points),
+        "vector_bytes": str(options.bytes_read(points, retriever.dimensions)),
+    }
 
 
 def _retriever(block: Block, equipped: _Equipped, bench: Bench) -> tuple[Retriever, Timed]:

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from harness.experiment import (
     BM25,
+    Chunk,
     DatasetTable,
     Dense,
     Experiment,
@@ -63,6 +64,10 @@ SAID: Mapping[str, Mapping[str, str]] = {
         "margin": "A difference of the primary mean that does not matter; without one, nothing is called equivalent.",
         "interval": "Of means and differences: Student's t, or the BCa bootstrap.",
     },
+    "Chunk": {
+        "size": "Characters of a passage, at most.",
+        "overlap": "Characters of the last passage with which the next begins.",
+    },
     "Latency": {"sample": "So many queries are asked one at a time, the cache bypassed."},
     "Block": {
         "name": "As in the report; names differ by more than case.",
@@ -94,6 +99,7 @@ TABLES: Mapping[str, type[BaseModel]] = {
     "[statistics]": Statistics,
     "[latency]": Latency,
     '[[retrievers]], kind = "dense"': Dense,
+    "chunk = { … }": Chunk,
     '[[retrievers]], kind = "bm25"': BM25,
     '[[retrievers]], kind = "fusion"': Fusion,
     '[[retrievers]], kind = "rerank"': Reranked,

@@ -230,10 +230,10 @@ def plan(found: Plan, *, width: int) -> Iterator[RenderableType]:
 
     columns = [
         Column("", [row["retriever"] for row in rows], left=True, name=True),
-        Column("stage", [row["stage"] for row in rows], left=True),
+        Column("stage", [row["stage"].removeprefix("embed-") for row in rows], left=True),
         Column("texts", [f"{row['texts']:,}" for row in rows]),
-        Column("cached", [f"{row['cached']:,}" for row in rows], rank=2),
-        Column("calls", [f"{row['calls']:,}" for row in rows], rank=1),
+        Column("cached", [f"{row['cached']:,}" for row in rows]),
+        Column("calls", [f"{row['calls']:,}" for row in rows]),
         Column("tokens", cells("tokens")),
         Column("dollars", cells("usd", 4)),
         Column("minutes", cells("minutes", 1, estimated=True)),

@@ -14,7 +14,10 @@ ENCODERS = {
     "sentence-transformers": "retrievers.encoders.sentence_transformers:SentenceTransformerEncoder",
 }
 """kind -> class. The keyword arguments of a class are the options of its kind."""
-RERANKERS = {"cross-encoder": "retrievers.rerank:CrossEncoderReranker"}
+RERANKERS = {
+    "cross-encoder": "retrievers.rerank:CrossEncoderReranker",
+    "late-interaction": "retrievers.late_interaction:LateInteractionReranker",
+}
 ENTRY_POINTS = "retriever_harness.encoders"
 """Third parties add encoder kinds through this entry-point group."""
 

