@@ -4,8 +4,9 @@
     python benchmarks/stores.py million       1,000,000 x 384: edge, a BLAS product over memory-mapped blocks; growth
     python benchmarks/stores.py approximate   recall, bytes and time of HNSW and quantisation
 
-Vectors are synthetic: independent normal, or around 1,000 centres for `approximate`. Times are the fastest of
-alternating rounds, since other work on the machine only ever adds; growth is in processor seconds; memory is RssAnon
+Vectors are synthetic: independent normal, or around 1,000 centres for `approximate`. Two
+works are timed in turns, and the median taken of each round's ratio, since other work on the machine comes and goes;
+in brackets stand processor seconds, user and system, of all threads. Growth is in processor seconds; memory is RssAnon
 (Linux).
 """
 
@@ -22,6 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,24 +35,46 @@ DIMENSIONS = 384
 WINDOW = 16_384
 TOP = 10
 BLOCK = 50_000
+PAUSE = 0.2
+"""Seconds until the threads of the work before, which spin in wait for more, are asleep."""
 
 
 def normal(count: int, seed: int) -> Vectors:
     return np.random.default_rng(seed).standard_normal((count, DIMENSIONS), dtype=np.float32)
 
 
-def seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
-    started = clock()
+def row(*cells: object) -> None:
+    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+class Times(NamedTuple):
+    """Seconds of one piece of work."""
+
+    wall: float
+    processor: float
+    """Of all threads, user and system."""
+
+
+def times(work: Callable[[], object]) -> Times:
+    time.sleep(PAUSE)
+    wall, processor = time.perf_counter(), time.process_time()
     work()
-    return clock() - started
+    return Times(time.perf_counter() - wall, time.process_time() - processor)
 
 
-def alternating(
-    rounds: int, *works: Callable[[], object], clock: Callable[[], float] = time.perf_counter
-) -> list[float]:
-    """Return the least seconds of each work, after one round that does not count."""
-    times = [[seconds(work, clock) for work in works] for _ in range(rounds + 1)][1:]
-    return [min(column) for column in zip(*times, strict=True)]
+def medians(rounds: int, work: Callable[[], object]) -> Times:
+    """Return the median times of a piece of work, after one round that does not count."""
+    work()
+    return Times(*map(statistics.median, zip(*(times(work) for _ in range(rounds)), strict=True)))
+
+
+def compare(label: str, rounds: int, *, ours: Callable[[], object], theirs: Callable[[], object]) -> None:
+    """Print the median times of two pieces of work in turns, and the medians of the rounds' ratios."""
+    ours(), theirs()
+    measured = np.array([(times(ours), times(theirs)) for _ in range(rounds)])
+    mine, other = (f"{wall:.3f} s ({processor:.3f} s)" for wall, processor in np.median(measured, axis=0))
+    wall, processor = np.median(measured[:, 0] / measured[:, 1], axis=0)
+    row(label, other, mine, f"{wall:.2f} ({processor:.2f})", f"{1 / wall:.1f} times faster")
 
 
 def anonymous_mb() -> float:
@@ -78,7 +102,7 @@ def peak_memory(peak: list[float]) -> Iterator[None]:
         peak.append(max(seen))
 
 
-def edge(folder: str, name: str, count: int, **options: object) -> Store:
+def edge(folder: str, name: str, count: int, **options: Any) -> Store:
     return open_store(StoreOptions("edge", **options), name, documents=count, folder=Path(folder), meter=Meter())
 
 
@@ -110,10 +134,6 @@ def same_ids(store: Store, queries: Vectors, units: Vectors) -> float:
     return statistics.fmean(a == b for a, b in zip(found, blas(queries, units), strict=True))
 
 
-def row(*cells: object) -> None:
-    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
-
-
 def small(folder: str) -> None:
     from qdrant_client import QdrantClient, models
 
@@ -132,16 +152,28 @@ def small(folder: str) -> None:
         return client
 
     store, client = edge(folder, "small", count), upload()
-    ours, theirs = alternating(3, lambda: fill(store, vectors), upload)
-    row(
-        "upsert 50,000", f"upload_collection in memory {theirs:.2f} s", f"{ours:.2f} s", f"{theirs / ours:.1f} x faster"
-    )
     loop = partial(client.query_points, "c", limit=TOP)
-    one_by_one = 3 * alternating(2, lambda: [loop(query=query) for query in queries[:100]])[0]
-    ours, product = alternating(9, lambda: store.search(queries, TOP), lambda: blas(queries, units))
-    row("300 queries", f"loop of query_points {one_by_one:.2f} s", f"{ours:.3f} s", f"{one_by_one / ours:.0f} x faster")
-    row("300 queries", f"BLAS and argpartition {product:.3f} s", f"{ours:.3f} s", f"{ours / product:.2f} of its time")
-    row("the same ids as BLAS", "", f"{same_ids(store, queries, units):.1%}", "")
+    compare("upsert; upload_collection in memory", 5, ours=lambda: fill(store, vectors), theirs=upload)
+    compare(
+        "300 queries; a loop of query_points",
+        1,
+        ours=lambda: store.search(queries, TOP),
+        theirs=lambda: [loop(query=query) for query in queries],
+    )
+    compare(
+        "300 queries one at a time; the same",
+        1,
+        ours=lambda: [store.search(query[None], TOP) for query in queries],
+        theirs=lambda: [loop(query=query) for query in queries],
+    )
+    for asked in (queries, normal(1000, 3)):
+        compare(
+            f"{len(asked)} queries; BLAS and argpartition",
+            9,
+            ours=partial(store.search, asked, TOP),
+            theirs=partial(blas, asked, units),
+        )
+    row("the same ids as BLAS", "", f"{same_ids(store, queries, units):.1%}", "", "")
     store.close()
 
 
@@ -163,29 +195,27 @@ def million(folder: str) -> None:
         store.close()
         store = edge(folder, f"n{size}", size)
         with peak_memory(peaks):
-            started = time.perf_counter()
-            indexing[size] = seconds(partial(fill, store, vectors[:size]), time.process_time)
-            elapsed = time.perf_counter() - started
-            search = partial(store.search, queries[:300], TOP)
-            searching[size] = alternating(3, search, clock=time.process_time)[0]
-    for name, times in (("index", indexing), ("search", searching)):
+            built = times(partial(fill, store, vectors[:size]))
+            indexing[size] = built.processor
+            searching[size] = medians(3, partial(store.search, queries[:300], TOP)).processor
+            if size == count:
+                whole = times(partial(store.search, queries, TOP))
+    for name, taken in (("index", indexing), ("search", searching)):
         for low, high in ((10_000, 100_000), (100_000, count), (10_000, count)):
-            power = math.log(times[high] / times[low]) / math.log(high / low)
-            row(
-                f"growth of {name}, {low:,} to {high:,}",
-                "",
-                f"{times[low]:.2f} to {times[high]:.2f} s",
-                f"n^{power:.2f}",
-            )
-    with peak_memory(peaks):
-        whole = seconds(lambda: store.search(queries, TOP))
-    row("1,000 queries in 1,000,000", "", f"{whole:.1f} s", f"{whole:.1f} ms a query")
-    row("upsert 1,000,000", "", f"{elapsed:.1f} s, {indexing[count]:.1f} s of the processor", "")
-    row("peak RssAnon above the start", "", f"{max(peaks) - before:.0f} MB", "")
-    some = queries[:300]
-    ours, product = alternating(3, lambda: store.search(some, TOP), lambda: blas(some, units))
-    row("300 queries", f"BLAS over mapped blocks {product:.2f} s", f"{ours:.2f} s", f"{ours / product:.2f} of its time")
-    row("the same ids as BLAS", "", f"{same_ids(store, queries[:100], units):.1%}", "")
+            power = math.log(taken[high] / taken[low]) / math.log(high / low)
+            what = f"growth of {name}, {low:,} to {high:,}"
+            row(what, "", f"{taken[low]:.2f} to {taken[high]:.2f} s", f"n^{power:.2f}", "")
+    row("upsert 1,000,000", "", f"{built.wall:.1f} s ({built.processor:.1f} s)", "", "")
+    row("1,000 queries in 1,000,000", "", f"{whole.wall:.1f} ms ({whole.processor:.1f} ms) a query", "", "")
+    row("peak RssAnon above the start", "", f"{max(peaks) - before:.0f} MB", "", "")
+    for asked, rounds in ((queries[:300], 5), (queries, 3)):
+        compare(
+            f"{len(asked)} queries; BLAS over mapped blocks",
+            rounds,
+            ours=partial(store.search, asked, TOP),
+            theirs=partial(blas, asked, units),
+        )
+    row("the same ids as BLAS", "", f"{same_ids(store, queries[:100], units):.1%}", "", "")
     store.close()
 
 
@@ -195,7 +225,7 @@ def approximate(folder: str) -> None:
     exact = edge(folder, "exact", count)
     fill(exact, vectors)
     truth = exact.search(queries, TOP)
-    whole = alternating(3, partial(exact.search, queries, TOP))[0]
+    whole = medians(3, partial(exact.search, queries, TOP)).wall
     full = StoreOptions("edge").bytes_read(count, DIMENSIONS)
     row("exact", "1.000", f"{whole / 300 * 1e3:.2f}", f"{full / 1e6:.1f}", "")
     for options in (
@@ -209,9 +239,9 @@ def approximate(folder: str) -> None:
         {"m": 16, "ef": 256, "quantization": "scalar"},
     ):
         store = edge(folder, "a", count, **options)
-        built = f"{seconds(partial(fill, store, vectors)):.1f}" if store.finished() is None else "as above"
+        built = f"{times(partial(fill, store, vectors)).wall:.1f}" if store.finished() is None else "as above"
         search = partial(store.search, queries, TOP)
-        took = alternating(3, search)[0]
+        took = medians(3, search).wall
         recall = statistics.fmean(
             len(set(a.doc_ids) & set(b.doc_ids)) / TOP for a, b in zip(search(), truth, strict=True)
         )
