@@ -47,6 +47,8 @@ class DenseRetriever:
         self.chunks = chunks
         self.store = store
         self.meter = meter
+        self.dimensions = 0
+        """Of the vectors; known once queries were embedded."""
 
     def index(self, documents: Iterable[Document]) -> None:
         """Embed the corpus window by window into the store, or use the finished collection that is there."""
@@ -64,6 +66,7 @@ class DenseRetriever:
         with self.meter.stage("embed-queries", total=len(queries)):
             embedded = self.embed([query.text for query in queries], "query")
             self.meter.count(lost_tokens=int(embedded.lost.sum()))
+        self.dimensions = embedded.vectors.shape[1]
         directed = _with_direction(embedded.vectors)
         for query, lost, has_direction in zip(queries, embedded.lost, directed, strict=True):
             if lost:
