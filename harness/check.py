@@ -13,6 +13,8 @@ from harness.experiment import Loaded
 from harness.experiment import load as load_experiment
 from harness.judging import judge
 from harness.measures import score
+from harness.runner import see_models
+from retrievers.errors import InputError
 
 MEANINGS = {
     "empty-document": "empty documents: never embedded, never retrieved",
@@ -22,6 +24,7 @@ MEANINGS = {
     "unjudged-query": "queries without judgments: not asked",
     "dangling-document": "judgments of documents that do not exist: dropped",
     "dangling-query": "judgments of queries that do not exist: dropped",
+    "negative-grade": "queries with grades below 0: those documents are judged and not relevant",
     "duplicate-label": "queries whose list names a document twice: its best place counts",
 }
 NAMED = 5
@@ -64,10 +67,14 @@ def check(target: Path) -> Checked:
 
 
 def checked_data(loaded: Loaded) -> Dataset:
-    """Load an experiment's data set and see that labels, grade rule and measures fit together."""
+    """Load an experiment's data set; see that labels, grade rule and measures fit, and that models can be built."""
     relevance = loaded.experiment.relevance
     dataset = load_dataset(loaded.dataset, drop_dangling=relevance.dangling == "drop")
-    judged = judge(dataset.labels, relevance)
-    # Scoring empty rankings finds out whether every measure can read these labels.
-    score(loaded.question.measures, judged.grades, {}, groups=judged.groups or None)
+    try:
+        judged = judge(dataset.labels, relevance)
+        # Scoring empty rankings finds out whether every measure can read these labels.
+        score(loaded.question.measures, judged.grades, {}, groups=judged.groups or None)
+        see_models(loaded.experiment)
+    except InputError as error:
+        raise InputError([p._replace(where=f"{loaded.path}: {p.where}") for p in error.problems]) from None
     return dataset

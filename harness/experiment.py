@@ -111,6 +111,13 @@ class Fusion(Block):
     of: tuple[str, ...] = Field(min_length=2)
     constant: float = Field(default=60, gt=0)
 
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        twice = [name for name in dict.fromkeys(self.of) if self.of.count(name) > 1]
+        if twice:
+            raise ValueError(f"{', '.join(map(repr, twice))} stands twice in `of`; name each retriever once")
+        return self
+
 
 class Reranked(Block):
     """Another retriever, its first hits put into a better order."""
@@ -141,10 +148,11 @@ class Experiment(Strict):
     @model_validator(mode="after")
     def _names_fit(self) -> Self:
         names = [block.name for block in self.retrievers]
-        folded = [name.lower() for name in names]
-        for name in names:
-            if folded.count(name.lower()) > 1:
-                raise ValueError(f"retriever name {name!r} stands twice; names must differ by more than case")
+        for number, name in enumerate(names):
+            alike = [other for other in names[:number] if other.lower() == name.lower()]
+            if alike:
+                twice = f"{name!r} stands twice" if name in alike else f"{alike[0]!r} and {name!r} differ by case only"
+                raise ValueError(f"retriever names: {twice}; names must differ by more than case")
         if self.baseline is not None and self.baseline not in names:
             raise ValueError(f"baseline {self.baseline!r} is no retriever; {did_you_mean(self.baseline, names)}")
         self._check_graph(names)
@@ -216,7 +224,7 @@ def load(path: str | Path) -> Loaded:
     """
     path = Path(path)
     try:
-        written = tomllib.loads(path.read_bytes().decode("utf-8"))
+        written = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         remedy = "give the path of an experiment, a .toml file"
         raise InputError(Problem(str(path), f"cannot be read: {error.strerror}", remedy)) from None
@@ -244,8 +252,10 @@ def question_of(experiment: Experiment) -> Question:
         try:
             found = measures.parse_all([text], gain=relevance.gain, ideal=relevance.ideal)
         except InputError as error:
-            problems += [Problem(where, p.what, p.remedy) for p in error.problems]
+            problems += [Problem(f"{where}: {text!r}", p.what, p.remedy) for p in error.problems]
             continue
+        if where == "measures" and found[0] in named[1:]:
+            problems.append(Problem(where, f"{text} stands twice", "name each measure once"))
         named += found[:1] if where == "primary" else found
         if where == "measures" and (found[0].cutoff or 0) > experiment.depth:
             problems.append(Problem(where, f"{text} looks below depth {experiment.depth}", "raise depth"))

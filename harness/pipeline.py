@@ -70,7 +70,7 @@ def run(path: str | Path, options: Options = Options()) -> Results:  # noqa: B00
                     records.write_run(aside, one)
         runs = [finished[block.name] for block in loaded.experiment.retrievers]
         if all(one.error for one in runs):
-            shutil.rmtree(aside)
+            shutil.rmtree(aside)  # there is nothing in it to be judged
             raise BackendError("\n".join(f"{one.retriever}: {one.error}" for one in runs))
         for one in known.values():
             records.write_run(aside, one)

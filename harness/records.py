@@ -27,6 +27,15 @@ SHOWN = 20
 TABLES = ("scores", "summary", "comparisons", "tests", "costs")
 COSTS = ("retriever", "stage", "calls", "texts", "cached", "tokens", "usd", "seconds", "p50_ms", "p95_ms", "p99_ms",
          "measured_at")  # fmt: skip
+LEADING = {
+    "scores": ("retriever", "query_id", "measure", "value"),
+    "summary": ("retriever", "measure", "count", "mean"),
+    "comparisons": ("measure", "a", "b", "n", "mean_difference", "p_value", "p_adjusted", "verdict"),
+    "tests": ("family", "measure", "a", "b", "p_value"),
+    "costs": ("retriever", "stage", "seconds"),
+}
+"""Columns without which a table cannot be used."""
+AGAIN = "run the experiment again"
 TEXT_COLUMNS = ("retriever", "query_id", "measure", "a", "b", "stage", "family")
 """Read back as text, whatever they look like: query ids are often numbers."""
 
@@ -92,7 +101,24 @@ class Results:
 
     def rankings(self, retriever: str) -> dict[str, Ranking]:
         """The answers of one retriever, by query id."""
-        return dict(read_rankings(self.folder / "rankings" / f"{retriever}.jsonl"))
+        return dict(self.answers(retriever))
+
+    def answers(self, retriever: str) -> Iterator[tuple[str, Ranking]]:
+        """The same as a stream.
+
+        Raises:
+            InputError: the file cannot be read whole, or lacks a query that was asked.
+        """
+        path = self.folder / "rankings" / f"{retriever}.jsonl"
+        missing = set(self.scores["query_id"])
+        try:
+            for query_id, ranking in read_rankings(path):
+                missing.discard(query_id)
+                yield query_id, ranking
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(Problem(str(path), f"cannot be read whole: {error}", AGAIN)) from None
+        if missing:
+            raise InputError(Problem(str(path), f"lacks the answers to {len(missing)} queries", AGAIN))
 
     def run(self, retriever: str) -> Run:
         """One retriever's run as it was: its answers, costs, notes and provenance."""
@@ -204,8 +230,11 @@ def read(folder: str | Path) -> Results:
             row["id"]: Document(row["id"], row["title"], row["text"]) for row in read_jsonl(folder / "documents.jsonl")
         }
         tables = {name: _table(folder / f"{name}.csv") for name in TABLES}
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(Problem(str(folder), f"cannot be read whole: {error}", "run the experiment again")) from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(Problem(str(folder), f"cannot be read whole: {error}", AGAIN)) from None
+    if unknown := set(tables["scores"]["query_id"]) - queries.keys():
+        what = f"lacks {len(unknown)} queries that scores.csv has"
+        raise InputError(Problem(str(folder / "labels.jsonl"), what, AGAIN))
     return Results(folder, manifest, queries, documents, **tables)
 
 
@@ -246,5 +275,7 @@ def _table(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     header = pd.read_csv(path, nrows=0).columns
+    if absent := [column for column in LEADING[path.stem] if column not in header]:
+        raise ValueError(f"{path.name} has no column {', '.join(absent)}")
     texts = {column: str for column in TEXT_COLUMNS if column in header}
     return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values={c: [""] for c in header if c not in texts})

@@ -118,6 +118,35 @@ def run_all(experiment: Experiment, bench: Bench, *, known: Mapping[str, Run] | 
             yield done.runs[block.name]
 
 
+def see_models(experiment: Experiment) -> None:
+    """See, with no network, that every retriever can be built.
+
+    Raises:
+        InputError: with what is wrong of each.
+    """
+    problems: list[Problem] = []
+    for block in experiment.retrievers:
+        meter = Meter()
+        try:
+            if isinstance(block, BM25):
+                BM25Retriever(k1=block.k1, b=block.b, stemming=block.stemming, meter=meter)
+            if isinstance(block, Dense):
+                _see(encoder_of(block.encoder, meter))
+            if block.rerank is not None:
+                cls: Any = reranker_class(block.rerank.kind)
+                _see(cls(**expanded(block.rerank.options), content=None, cache=None, meter=meter))
+        except InputError as error:
+            problems += [p._replace(where=f"retriever {block.name!r}: {p.where}") for p in error.problems]
+    if problems:
+        raise InputError(problems)
+
+
+def _see(model: Any) -> None:
+    """Ask for the fingerprint, which reads a model's folder; what only the hub knows is asked when the run begins."""
+    if getattr(model, "at_hand", True):
+        _ = model.fingerprint
+
+
 def encoder_of(kind: Kind, meter: Meter) -> Encoder:
     """Build an encoder as an experiment describes it; nothing is loaded or sent."""
     cls: Any = encoder_class(kind.kind)

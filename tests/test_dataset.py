@@ -188,3 +188,26 @@ def test_the_digest_covers_documents_queries_and_labels(tmp_path: Path) -> None:
         )
     }
     assert len(digests) == 4
+
+
+def test_text_that_is_no_text_is_named_with_its_line(tmp_path: Path) -> None:
+    deep = "[" * 100_000
+    corpus = '{"_id": "d1", "text": "cut \\ud83d"}\n{"_id": "d2", "text": "whole \\ud83d\\ude00"}\n' + deep + "\n"
+    told = problems(beir(tmp_path / "d", corpus=corpus, qrels="1\td2\t1\n"))
+    assert told[0].startswith("DATA/corpus.jsonl:1: is not JSON: it holds half a character, \\ud83d")
+    assert told[1].startswith("DATA/corpus.jsonl:3: is not JSON")
+    assert len(told) == 2
+    folder = markdown(tmp_path / "m")
+    (folder / "queries.json").write_text('[{"query": "\\ud83d", "relevant_documents": ["b"]}]')
+    assert "queries.json: is not JSON: it holds half a character" in problems(folder)[0]
+
+
+def test_another_encoding_is_one_complaint_not_hundreds(tmp_path: Path) -> None:
+    folder = beir(tmp_path / "d")
+    (folder / "corpus.jsonl").write_bytes((folder / "corpus.jsonl").read_text().encode("utf-16"))
+    assert len(problems(folder)) == 1
+
+
+def test_negative_grades_are_counted(tmp_path: Path) -> None:
+    dataset = load(DatasetReference(beir(tmp_path / "d", qrels="1\td1\t1\n1\td2\t-1\n")))
+    assert dataset.ledger["negative-grade"] == ("1",)

@@ -9,6 +9,7 @@ import pytest
 
 import harness
 from harness import records
+from harness.check import check
 from harness.pipeline import Options, run, unfinished
 from retrievers.errors import BackendError, InputError
 from tests import small
@@ -344,3 +345,38 @@ def test_an_approximate_store_is_a_retriever_with_its_recall(tmp_path: Path, sha
     assert counts["shared_hits"] <= counts["exact_hits"] == 5 * 6
     assert results.rankings("exact").keys() == results.rankings("hnsw").keys()
     verified(shared, results.folder)
+
+
+def test_what_cannot_be_built_is_told_by_check_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    odd = (
+        '[[retrievers]]\nname = "a"\nkind = "bm25"\nstemming = "klingon"\n'
+        '[[retrievers]]\nname = "b"\nencoder = { kind = "hashing", dimensions = 0 }\n'
+        '[[retrievers]]\nname = "c"\nencoder = { kind = "sentence-transformers", model = "./nope" }\n'
+    )
+    path = small.experiment(tmp_path, retrievers=odd)
+    for attempt in (lambda: check(path), lambda: run(path, Options(tmp_path / "out"))):
+        with pytest.raises(InputError) as caught:
+            attempt()
+        told = str(caught.value)
+        assert "small.toml: retriever 'a': stemming: unknown language 'klingon'" in told
+        assert "retriever 'b'" in told
+        assert "retriever 'c'" in told
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_damaged_results_folder_is_named(tmp_path: Path) -> None:
+    folder = run(small.experiment(tmp_path), Options(tmp_path / "out")).folder
+    for name, damage, told in (
+        ("rankings/bm25.jsonl", lambda text: text[: len(text) // 2], "cannot be read whole"),
+        ("rankings/bm25.jsonl", lambda text: text.split("\n", 1)[1], "lacks the answers to 1 queries"),
+        ("labels.jsonl", lambda text: text.split("\n", 1)[1], "lacks 1 queries"),
+        ("scores.csv", lambda text: "garbage", "scores.csv has no column"),
+        ("manifest.json", lambda text: "[]", "is not of schema"),
+    ):
+        file = folder / name
+        whole = file.read_text(encoding="utf-8")
+        file.write_text(damage(whole), encoding="utf-8")
+        with pytest.raises(InputError, match=told):
+            records.read(folder).rankings("bm25")
+        file.write_text(whole, encoding="utf-8")
+    assert records.read(folder).rankings("bm25")

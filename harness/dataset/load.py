@@ -148,16 +148,18 @@ def _check_labels(
     for place, query_id, said in source.labels(seen.problems):
         dangling = dict.fromkeys(doc for doc in said.documents if doc not in documents.ids)
         if query_id not in queries:
-            if not drop_dangling:
+            if not drop_dangling and queries:
                 seen.wrong(place, f"judgments name query {query_id!r}, which does not exist", remedy)
             seen.note("dangling-query", query_id)
             continue
         for doc in dangling:
-            if not drop_dangling:
+            if not drop_dangling and documents.ids:
                 seen.wrong(place, f"query {query_id!r} names document {doc!r}, which does not exist", remedy)
             seen.note("dangling-document", f"{query_id} {doc}")
         if not queries[query_id].text.strip():
             seen.wrong(place, f"judged query {query_id!r} is blank")
+        if said.grades is not None and min(said.grades.values(), default=0) < 0:
+            seen.note("negative-grade", query_id)
         named = said.documents
         if said.groups is None and len(set(named)) < len(named):
             seen.note("duplicate-label", query_id)

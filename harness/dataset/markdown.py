@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.dataset.model import Labels
-from harness.dataset.source import Place, grade_of, read_text, text_of
+from harness.dataset.source import Place, grade_of, parse_json, read_text, text_of
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
@@ -80,12 +80,15 @@ class MarkdownSource:
     def _rows(self, problems: list[Problem]) -> Iterator[tuple[Place, str, Mapping[str, Any]]]:
         for file in self.query_files:
             try:
-                rows = json.loads(read_text(file))
+                rows = parse_json(read_text(file))
             except InputError as error:
                 problems.extend(error.problems)
                 continue
             except json.JSONDecodeError as error:
                 problems.append(Problem(f"{file}:{error.lineno}", f"is not JSON: {error.msg}"))
+                continue
+            except ValueError as error:
+                problems.append(Problem(str(file), f"is not JSON: {error}"))
                 continue
             if not isinstance(rows, list):
                 problems.append(Problem(str(file), "is not a list of queries"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -10,6 +11,9 @@ from typing import Any, NamedTuple, Protocol
 from harness.dataset.model import Labels
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
+
+HALF = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair: what is left of an emoji that was cut in two."""
 
 
 class Place(NamedTuple):
@@ -64,7 +68,7 @@ def read_lines(path: Path, problems: list[Problem]) -> Iterator[tuple[Place, str
                     line = decode(raw, place).rstrip("\r\n")
                 except InputError as error:
                     problems.extend(error.problems)
-                    continue
+                    return  # one complaint: in another encoding every line is wrong
                 if line.strip():
                     yield place, line
     except OSError as error:
@@ -75,7 +79,7 @@ def read_jsonl(path: Path, problems: list[Problem]) -> Iterator[tuple[Place, Map
     """Stream the objects of a JSON Lines file; a line that is none becomes a problem."""
     for place, line in read_lines(path, problems):
         try:
-            row = json.loads(line)
+            row = parse_json(line)
         except ValueError as error:
             problems.append(Problem(str(place), f"is not JSON: {error}"))
             continue
@@ -83,6 +87,22 @@ def read_jsonl(path: Path, problems: list[Problem]) -> Iterator[tuple[Place, Map
             yield place, row
         else:
             problems.append(Problem(str(place), "is not a JSON object", 'expected {"_id": …, "text": …}'))
+
+
+def parse_json(text: str) -> Any:
+    r"""Parse JSON; ValueError also for what is nested too deep, and for half a surrogate pair, which is no text.
+
+    >>> parse_json('{"text": "cut \\ud83d"}')
+    Traceback (most recent call last):
+    ValueError: it holds half a character, \ud83d
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    if "\\ud" in text.lower() and (half := HALF.search(json.dumps(value, ensure_ascii=False))):
+        raise ValueError(f"it holds half a character, \\u{ord(half[0]):x}")
+    return value
 
 
 def text_of(row: Mapping[str, Any], key: str, place: Place, problems: list[Problem]) -> str | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness import measures, trec
 from harness.measures import Measure
-from harness.records import SHOWN, Results, read_rankings
+from harness.records import SHOWN, Results
 from retrievers.types import Floats, Ranking
 
 TIE = 1e-9
@@ -50,7 +50,7 @@ def read_answers(
     for name in results.retrievers:
         rankings = {
             qid: ranking
-            for qid, ranking in read_rankings(results.folder / "rankings" / f"{name}.jsonl")
+            for qid, ranking in results.answers(name)
             if qid in judged
         }
         scored = measures.score(extra, judged, {qid: ranking.doc_ids for qid, ranking in rankings.items()})

