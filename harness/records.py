@@ -256,7 +256,8 @@ def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
     """Stream what `write_jsonl` wrote."""
     with path.open("rb") as handle:
         for line in handle:
-            yield json.loads(line)
+            if line.strip():
+                yield json.loads(line)
 
 
 def _judged(row: Mapping[str, Any]) -> Judged:

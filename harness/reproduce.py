@@ -7,14 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from harness import records
 from harness.check import checked_data
-from harness.experiment import DatasetTable, load, locate
+from harness.experiment import DatasetTable, Question, load, locate
+from harness.judging import judge
 from harness.pipeline import Options, run
 from harness.records import Results
 from harness.report import toml
+from harness.scoring import evaluate
 from retrievers.errors import InputError, NotShown, Problem
 
 TOLERANCE = 1e-4
@@ -51,7 +54,7 @@ def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:
         options: as for a run; where results go is decided here.
 
     Raises:
-        NotShown: a retriever is missing now, or a mean differs by more than 1e-4.
+        NotShown: a retriever is missing now, a mean differs by more than 1e-4, or the folder contradicts itself.
         InputError: the folder, the data set as it is now, or the environment is at fault.
     """
     earlier = records.read(folder)
@@ -64,8 +67,31 @@ def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:
             raise InputError(
                 Problem(earlier.manifest["dataset"]["path"], what, "restore it, or run the experiment anew")
             )
+        _see_that_it_agrees_with_itself(earlier, load(path).question)
         again = run(path, options._replace(results=Path(place), only=()))
         return _compared(earlier, again)
+
+
+def _see_that_it_agrees_with_itself(results: Results, question: Question) -> None:
+    """Score the folder's own rankings again: scores, means and tests must follow from them.
+
+    Raises:
+        NotShown: a file says something else than the rankings and labels beside it.
+    """
+    labels = {query_id: judged.labels for query_id, judged in results.queries.items()}
+    queries = {query_id: judged.query for query_id, judged in results.queries.items()}
+    rankings = {name: results.rankings(name) for name in results.retrievers}
+    right = evaluate(question, queries, judge(labels, question.experiment.relevance), rankings)
+    for name, keys, columns, slack in (
+        ("scores", ["retriever", "query_id", "measure"], ["value"], 1e-9),
+        ("summary", ["retriever", "measure"], ["mean"], TOLERANCE),
+        ("comparisons", ["measure", "a", "b"], ["mean_difference", "p_value", "p_adjusted"], 1e-9),
+    ):
+        told = getattr(results, name).set_index(keys)[columns].sort_index()
+        followed = getattr(right, name).set_index(keys)[columns].sort_index()
+        if not told.index.equals(followed.index) or not np.allclose(told, followed, rtol=1e-6, atol=slack):
+            what = f"{name}.csv does not follow from the rankings and labels beside it"
+            raise NotShown(f"not reproduced: {results.folder / (name + '.csv')}: {what}")
 
 
 def _compared(earlier: Results, again: Results) -> Reproduction:

@@ -5,13 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import harness
 from harness import records
 from harness.check import check
 from harness.pipeline import Options, run, unfinished
-from retrievers.errors import BackendError, InputError
+from harness.reproduce import reproduce
+from retrievers.errors import BackendError, InputError, NotShown
 from tests import small
 
 
@@ -380,3 +382,18 @@ def test_a_damaged_results_folder_is_named(tmp_path: Path) -> None:
             records.read(folder).rankings("bm25")
         file.write_text(whole, encoding="utf-8")
     assert records.read(folder).rankings("bm25")
+
+
+@pytest.mark.parametrize("name", ["scores", "summary", "comparisons", "rankings/bm25"])
+def test_a_folder_that_contradicts_itself_is_not_reproduced(tmp_path: Path, name: str) -> None:
+    folder = run(small.experiment(tmp_path), Options(tmp_path / "out")).folder
+    assert reproduce(folder).differing == ()
+    if name.startswith("rankings"):
+        rows = [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
+        records.write_jsonl(folder / f"{name}.jsonl", [{**row, "doc_ids": row["doc_ids"][::-1]} for row in rows])
+    else:
+        column = {"scores": "value", "summary": "mean", "comparisons": "p_adjusted"}[name]
+        table = pd.read_csv(folder / f"{name}.csv", dtype={"query_id": str})
+        records.write_table(folder, name, table.assign(**{column: 0.77}))
+    with pytest.raises(NotShown, match="does not follow from the rankings and labels"):
+        reproduce(folder)
