@@ -17,7 +17,8 @@ from harness.measures import Measure, parse_all, score
 from harness.options import checked
 from harness.records import Results
 from harness.rescore import Conventions, Rescored, rescore
-from harness.stats import Comparison, Settings, Whole, compare_all, summarize, whole
+from harness.scoring import described
+from harness.stats import Comparison, Settings, Whole, compare_all, whole
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Floats
 
@@ -123,7 +124,7 @@ def summary_rows(runs: Sequence[Rescored], level: float = 0.95) -> Iterator[dict
     """Describe every run on every measure: the columns of summary.csv."""
     for run in runs:
         for measure in run.scores.measures:
-            summary = asdict(summarize(run.scores.of(measure), level))
+            summary = asdict(described(measure, run.scores.of(measure), level))
             yield {"retriever": run.name, "measure": str(measure), **summary}
 
 

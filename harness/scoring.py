@@ -11,7 +11,7 @@ import pandas as pd
 
 from harness.experiment import Experiment, Question, Reranked
 from harness.judging import Judged
-from harness.measures import score, tie_ranges
+from harness.measures import Measure, score, tie_ranges
 from harness.stats import (
     Comparison,
     Settings,
@@ -34,6 +34,8 @@ Pairs = Sequence[tuple[str, str]]
 Values = dict[str, dict[str, Floats]]
 """Measure -> retriever -> scores, queries in the order of their ids."""
 
+BINARY_AT_1 = ("P", "RR", "Rcap", "ContextPrecision", "Judged")
+"""Measures that are 0 or 1 where only the first hit counts; Success is so at any cutoff."""
 SCORE_COLUMNS = ("retriever", "query_id", "measure", "value")
 SUMMARY_COLUMNS = ("retriever", "measure", *(f.name for f in fields(Summary)))
 TEST_COLUMNS = tuple(f.name for f in fields(TestRow))
@@ -89,9 +91,9 @@ def evaluate(question: Question, queries: Mapping[str, Query], judged: Judged, r
         *_uplifts(question, judged._replace(grades=grades), rankings, values[primary], settings),
     ]
     summaries = [
-        (retriever, measure, *asdict(summarize(values[measure][retriever], settings.level)).values())
+        (retriever, str(measure), *asdict(described(measure, values[str(measure)][retriever], settings.level)).values())
         for retriever in rankings
-        for measure in values
+        for measure in question.measures
     ]
     return Scored(
         scores=pd.concat(_score_rows(values, ids, list(rankings)), ignore_index=True),
@@ -99,6 +101,12 @@ def evaluate(question: Question, queries: Mapping[str, Query], judged: Judged, r
         comparisons=pd.DataFrame([asdict(row) for row in rows], columns=list(COMPARISON_COLUMNS)),
         tests=pd.DataFrame([asdict(row) for row in others], columns=list(TEST_COLUMNS)),
     )
+
+
+def described(measure: Measure, values: Floats, level: float) -> Summary:
+    """Summarize one retriever's scores on a measure, which says whether they can be anything but 0 and 1."""
+    first = measure.cutoff == 1 and not measure.get("groups")
+    return summarize(values, level, binary=measure.name == "Success" or (first and measure.name in BINARY_AT_1))
 
 
 def ties_of(question: Question, judged: Judged, answers: Mapping[str, Ranking]) -> Ties:

@@ -6,10 +6,12 @@ import gzip
 import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from harness.measures import parse, parse_all
 from harness.rescore import Conventions, Rescored, SummaryRow, rescore
+from harness.scoring import described
 from retrievers.errors import InputError
 
 QRELS = "q1 0 a 1\nq1 0 b 2\nq2 0 a 0\nq3 0 c 1\nq4 0 d 1\n"
@@ -137,3 +139,21 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path, monkeypatch: pytest.M
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.5 * peaks[0]
+
+
+@pytest.mark.parametrize(
+    ("measure", "method"),
+    [
+        ("Success@3", "wilson"),
+        ("P@1", "wilson"),
+        ("RR@1", "wilson"),
+        ("CG@1", "not estimable"),
+        ("R@2", "t"),
+        ("RR(groups='autorag')@1", "t"),
+    ],
+)
+def test_the_measure_decides_which_interval_its_mean_has(measure: str, method: str) -> None:
+    """P@1 is 0 or 1 whatever comes; CG@1 merely happens to be, and here is always 1."""
+    parsed = parse(measure)
+    values = np.ones(9) if measure == "CG@1" else np.array([0.0, 1.0, 1.0])
+    assert described(parsed, values, 0.95).ci_method == method

@@ -90,8 +90,11 @@ def test_wilson_is_statsmodels(successes, n):
 
 
 def test_0_1_measures_get_wilson_and_equal_scores_no_interval():
-    assert mean_interval(np.array([0.0, 1.0, 1.0])).method == "wilson"
-    assert mean_interval(np.array([0.0, 1.0, 0.5])).method == "t"
+    assert mean_interval(np.array([0.0, 1.0, 1.0]), binary=True) == wilson(2, 3)
+    assert mean_interval(np.array([1.0, 1.0]), binary=True).method == "wilson"
+    # What merely happens to be 0 and 1, such as CG@2, may be more the next time.
+    assert mean_interval(np.array([0.0, 1.0, 1.0])).method == "t"
+    assert mean_interval(np.array([1.0, 1.0])) == (1.0, 1.0, "not estimable")
     assert mean_interval(np.array([0.5, 0.5])) == (0.5, 0.5, "not estimable")
     assert student(np.array([0.1 + 0.2, 0.3])).method == "not estimable"
 

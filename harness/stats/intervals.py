@@ -34,13 +34,16 @@ def mean(values: Floats) -> float:
     return math.fsum(values) / len(values)
 
 
-def mean_interval(values: Floats, level: float = 0.95) -> Interval:
-    """Return Wilson's interval where every value is 0 or 1, else Student's t.
+def mean_interval(values: Floats, level: float = 0.95, *, binary: bool = False) -> Interval:
+    """Return Wilson's interval for a measure that can only be 0 or 1, else Student's t.
 
-    For anything in [0, 1] a variable that is only ever 0 or 1 has the largest variance at its mean, so that
-    Wilson's interval does not flatter a measure that merely happened to give 0 and 1.
+    Args:
+        values: (n,).
+        level: confidence.
+        binary: whether the measure allows nothing but 0 and 1. Values that merely happen to be 0 and 1 do not
+            tell: the mean of a measure that goes up to 2 is not bounded by 1.
     """
-    if np.all((values == 0) | (values == 1)):
+    if binary:
         return wilson(int(values.sum()), len(values), level)
     return student(values, level)
 

@@ -28,12 +28,13 @@ class Summary:
     ci_method: str
 
 
-def summarize(values: Floats, level: float = 0.95) -> Summary:
+def summarize(values: Floats, level: float = 0.95, *, binary: bool = False) -> Summary:
     """Describe one retriever's scores: mean by `math.fsum`, std with n - 1, quantiles linear (pandas' describe).
 
     Args:
         values: (n,) finite scores, n >= 1.
-        level: confidence of the interval (Wilson for 0/1 scores, else Student's t).
+        level: confidence of the interval.
+        binary: whether the measure can only be 0 or 1: then the interval is Wilson's, else Student's t.
 
     Raises:
         ValueError: no score, or one that is not finite.
@@ -44,7 +45,7 @@ def summarize(values: Floats, level: float = 0.95) -> Summary:
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or not values.size or not np.isfinite(values).all():
         raise ValueError("a row of finite scores is needed")
-    low, high, method = mean_interval(values, level)
+    low, high, method = mean_interval(values, level, binary=binary)
     q25, median, q75 = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
     return Summary(
         count=len(values),
