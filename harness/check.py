@@ -9,11 +9,11 @@ from typing import Any
 
 from harness.dataset import Dataset, DatasetReference
 from harness.dataset import load as load_dataset
+from harness.equipment import see_models
 from harness.experiment import Loaded
 from harness.experiment import load as load_experiment
 from harness.judging import judge
 from harness.measures import score
-from harness.runner import see_models
 from retrievers.errors import InputError
 
 MEANINGS = {

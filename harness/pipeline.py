@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 from harness import provenance, records
 from harness.check import checked_data
 from harness.dataset import Dataset
+from harness.equipment import Bench, Watch
 from harness.experiment import Loaded, load
 from harness.records import Latency, Results, Run
-from harness.runner import Bench, Watch, run_all
+from harness.runner import run_all
 from retrievers.cache import Cache, default_path
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.meter import Budget

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 from harness import provenance, records
 from harness.check import checked_data
 from harness.dataset import Dataset
+from harness.equipment import chunks_of, encoder_of, forecast
 from harness.experiment import Block, Dense, Experiment, Loaded, load
 from harness.latency import sampled
 from harness.options import Kind
-from harness.runner import chunks_of, encoder_of, forecast, in_order
+from harness.runner import in_order
 from retrievers import prices
 from retrievers.cache import Cache, default_path
 from retrievers.embedding import Embedder

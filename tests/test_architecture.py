@@ -13,7 +13,7 @@ LEVELS = [
     {"harness.dataset"},
     {"harness.experiment"},
     {"harness.records", "harness.judging"},
-    {"harness.latency"},
+    {"harness.latency", "harness.equipment"},
     {"harness.runner", "harness.scoring", "harness.report", "harness.rescore"},
     {"harness.check", "harness.schema"},
     {"harness.pipeline", "harness.plan", "harness.init", "harness.rejudge", "harness.verify"},
@@ -23,7 +23,15 @@ LEVELS = [
 ]
 """From what is imported to what imports: a file uses its own room and the levels before it."""
 LEAVES = {"retrievers.types", "retrievers.errors", "retrievers.meter"}
-BUILDERS = {"harness.runner", "harness.verify", "harness.pipeline", "harness.plan", "harness.latency", "harness.cli"}
+BUILDERS = {
+    "harness.equipment",
+    "harness.runner",
+    "harness.verify",
+    "harness.pipeline",
+    "harness.plan",
+    "harness.latency",
+    "harness.cli",
+}
 """Who may reach into retrievers beyond the leaves: what builds them, and what opens the cache for them."""
 TABLE_USERS = {"harness.experiment", "harness.schema"}
 """Who may look up kinds and options, without building anything."""
