@@ -165,18 +165,39 @@ def test_enumerated_flips_are_scipy_s_permutation_test(n):
 
 def test_drawn_flips_come_near_the_exact_answer_and_are_never_zero():
     rng = np.random.default_rng(2)
-    d = rng.integers(-2, 4, 21).astype(float)
+    d = rng.integers(-2, 4, 40).astype(float)
     # Exact by counting: the number of sign patterns with each sum.
     counts = {0: 1}
     for x in d.astype(int).tolist():
         counts = {s: counts.get(s - x, 0) + counts.get(s + x, 0) for s in {t + e for t in counts for e in (x, -x)}}
-    exact = sum(c for s, c in counts.items() if abs(s) >= abs(d.sum())) / 2**21
-    ours = sign_flip(np.column_stack([d, np.zeros(21)]), [Contrast(0, 1)])[0]
+    exact = sum(c for s, c in counts.items() if abs(s) >= abs(d.sum())) / 2**40
+    ours = sign_flip(np.column_stack([d, np.zeros(40)]), [Contrast(0, 1)])[0]
     assert ours.method == "draws"
     assert ours.two_sided == pytest.approx(exact, abs=4 * math.sqrt(exact / DRAWS))
     certain = sign_flip(np.column_stack([np.ones(60), np.zeros(60)]), [Contrast(0, 1)])[0]
     assert certain.two_sided == 1 / (DRAWS + 1)
     assert certain.p_minimum(60) == 1 / (DRAWS + 1)
+
+
+def test_few_differences_among_many_queries_are_enumerated_and_p_is_never_below_its_minimum():
+    # Ten gains among 100 queries: all or none of ten signs, 2 of 1024 patterns, whatever the ties.
+    a = np.array([1.0] * 10 + [0.5] * 90)
+    few, many = sign_flip(np.column_stack([a, np.full(100, 0.5)]), [Contrast(0, 1), Contrast(0, 1, 0.02)])
+    assert (few.two_sided, few.greater, few.method) == (2 / 1024, 1 / 1024, "enumerated")
+    assert few.p_minimum(10) == few.two_sided
+    assert many.method == "draws"
+    none = sign_flip(np.column_stack([a, a]), [Contrast(0, 1)])[0]
+    assert none == (1.0, 1.0, "enumerated")
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=10), st.integers(0, 30))
+def test_ties_do_not_move_an_enumerated_p(d, ties):
+    tied = np.array([*d, *[0] * ties]) / 3
+    plain, wide = (
+        sign_flip(np.column_stack([x, np.zeros(len(x))]), [Contrast(0, 1)])[0] for x in (tied[: len(d)], tied)
+    )
+    assert plain == wide
 
 
 def test_another_retriever_moves_no_draw():
@@ -192,7 +213,6 @@ def test_the_blocks_of_draws_move_no_sign():
     assert whole.shape == (DRAWS, 70)
     assert np.array_equal(whole, pieces)
     assert abs(whole.mean()) < 0.002
-    assert len(np.unique(np.concatenate(list(sign_patterns(5, 0, rows=7))), axis=0)) == 32
 
 
 # Student's t, the sign test, Hodges-Lehmann

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,17 +12,17 @@ from harness.stats.adjust import adjust
 from harness.stats.differences import Floats
 from harness.stats.intervals import mean
 from harness.stats.settings import Settings
-from harness.stats.sign_flip import Contrast, sign_flip
+from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 from retrievers.errors import InputError, Problem
 
 FEWEST = 5
 """Queries below which equivalence cannot be shown."""
 
 
-def equivalence_p_values(
+def equivalence_tests(
     scores: Mapping[str, Floats], pairs: Sequence[tuple[str, str]], settings: Settings
-) -> tuple[float, ...]:
-    """Return each pair's p-value for "the means differ by no less than the margin", uncorrected.
+) -> tuple[FlipTest, ...]:
+    """Return each pair's test of "the means differ by no less than the margin", one-sided and uncorrected.
 
     Two one-sided sign-flip tests of the mean, on d + margin and on margin - d; the larger p counts. Never a
     signed-rank test on shifted differences: that one speaks of a median, and calls 90 ties and 10 losses of
@@ -32,20 +33,21 @@ def equivalence_p_values(
     names = list(scores)
     table = np.column_stack([scores[name] for name in names])
     if len(table) < FEWEST:
-        return (1.0,) * len(pairs)
+        return (FlipTest(1.0, 1.0, "enumerated"),) * len(pairs)
     places = [(names.index(a), names.index(b)) for a, b in pairs]
     contrasts = [Contrast(a, b, settings.margin) for a, b in places] + [
         Contrast(b, a, settings.margin) for a, b in places
     ]
-    p_values = [test.greater for test in sign_flip(table, contrasts, settings.seed)]
-    return tuple(map(max, p_values[: len(pairs)], p_values[len(pairs) :]))
+    tests = sign_flip(table, contrasts, settings.seed)
+    both = zip(tests[: len(pairs)], tests[len(pairs) :], strict=True)
+    return tuple(max(two, key=lambda test: test.greater) for two in both)
 
 
 def equivalent_pairs(
     scores: Mapping[str, Floats], pairs: Sequence[tuple[str, str]], settings: Settings
 ) -> frozenset[tuple[str, str]]:
     """Return the pairs shown to differ by less than the margin: Holm-corrected p at most alpha."""
-    adjusted = adjust(equivalence_p_values(scores, pairs, settings), "holm")
+    adjusted = adjust([test.greater for test in equivalence_tests(scores, pairs, settings)], "holm")
     return frozenset(pair for pair, p in zip(pairs, adjusted, strict=False) if p <= settings.alpha)
 
 
@@ -73,25 +75,27 @@ def gate(challenger: Floats, baseline: Floats, *, margin: float, alpha: float = 
     Args:
         challenger: (n,) scores.
         baseline: (n,) scores on the same queries.
-        margin: loss of the mean that is still acceptable, in points of the measure; 0 asks for superiority.
+        margin: loss of the mean that is still acceptable, in points of the measure.
         alpha: level.
         seed: of the draws.
 
     Raises:
-        InputError: a margin below 0.
+        InputError: a margin that is not a finite number above 0.
     """
-    if not margin >= 0:
-        raise InputError(Problem("margin", f"{margin} is below 0", "give the loss that you would accept, such as 0.02"))
+    if not 0 < margin < math.inf:
+        what = f"{margin} is not a finite number above 0"
+        raise InputError(Problem("margin", what, "give the loss that you would accept, such as 0.02"))
     n = len(challenger)
     difference = mean(challenger) - mean(baseline)
     test = sign_flip(np.column_stack([challenger, baseline]), [Contrast(0, 1, margin)], seed)[0]
     floor = test.p_minimum(n + 1)
     passed = test.greater <= alpha
+    queries = "1 query" if n == 1 else f"{n:,} queries"
     if floor > alpha:
-        reason = f"{n} queries can never show it: the smallest possible p is {floor:.4g}, above {alpha:g}"
+        reason = f"{queries} can never show it: the smallest possible p is {floor:.4g}, above {alpha:g}"
     else:
         shown = "shown" if passed else "not shown"
-        reason = f"not worse by {margin:g}: {shown} on {n} queries"
+        reason = f"not worse by {margin:g}: {shown} on {queries}"
     return Gate(
         passed,
         f"{reason} (difference {difference:+.4f}, p = {test.greater:.4g})",

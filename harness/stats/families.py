@@ -11,7 +11,7 @@ import numpy as np
 from harness.stats.adjust import adjust
 from harness.stats.comparison import Scores
 from harness.stats.differences import differences
-from harness.stats.equivalence import equivalence_p_values
+from harness.stats.equivalence import equivalence_tests
 from harness.stats.friedman import friedman
 from harness.stats.intervals import mean
 from harness.stats.paired import paired_t, sign_test
@@ -69,22 +69,25 @@ def pairwise_families(scores: Scores, pairs: Pairs, *, measure: str, settings: S
     t_tests, signs = [paired_t(d) for d in observed], [sign_test(d) for d in observed]
     tukey = tukey_hsd(scores, settings.seed)
 
-    def rows(name: str, statistics: Sequence[float | None], p: Sequence[float], how: str, label: str) -> list[TestRow]:
+    def rows(
+        name: str, statistics: Sequence[float | None], p: Sequence[float], how: str, methods: Sequence[str]
+    ) -> list[TestRow]:
         adjusted = adjust(p, how) if how else p
         return [
             TestRow(name, measure, a, b, len(table), x, y, z, label, "", mean(scores[a]) - mean(scores[b]))
-            for (a, b), x, y, z in zip(pairs, statistics, p, adjusted, strict=True)
+            for (a, b), x, y, z, label in zip(pairs, statistics, p, adjusted, methods, strict=True)
         ]
 
     if not pairs:
         return []
     none = [None] * len(pairs)
-    found = rows("randomization", none, [f.two_sided for f in flips], method, flips[0].method)
-    found += rows("t", [t.statistic for t in t_tests], [t.p_value for t in t_tests], method, "t")
-    found += rows("sign", [s.statistic for s in signs], [s.p_value for s in signs], method, "sign")
-    found += rows("tukey", none, [tukey[pair] for pair in pairs], "", "permutation")
+    found = rows("randomization", none, [f.two_sided for f in flips], method, [f.method for f in flips])
+    found += rows("t", [t.statistic for t in t_tests], [t.p_value for t in t_tests], method, ["t"] * len(pairs))
+    found += rows("sign", [s.statistic for s in signs], [s.p_value for s in signs], method, ["sign"] * len(pairs))
+    found += rows("tukey", none, [tukey[pair] for pair in pairs], "", ["permutation"] * len(pairs))
     if settings.margin is not None:
-        found += rows("equivalence", none, equivalence_p_values(scores, pairs, settings), "holm", flips[0].method)
+        tests = equivalence_tests(scores, pairs, settings)
+        found += rows("equivalence", none, [e.greater for e in tests], "holm", [e.method for e in tests])
     return found
 
 

@@ -12,7 +12,7 @@ from harness.stats.differences import SLACK, Floats
 from harness.stats.draws import generator
 
 ENUMERATED = 20
-"""Queries up to which all 2^n sign patterns are tried."""
+"""Non-zero differences up to which all their sign patterns are tried."""
 DRAWS = 100_000
 BLOCK = 1 << 22
 """Numbers held at once; it bounds the memory and moves no result."""
@@ -42,51 +42,67 @@ class FlipTest(NamedTuple):
 
 
 def sign_flip(scores: Floats, contrasts: Sequence[Contrast], seed: int = 0) -> list[FlipTest]:
-    """Test mean differences between columns by flipping signs, all contrasts on the same patterns.
+    """Test mean differences between columns by flipping signs.
 
-    A pattern's sum of differences is the difference of its column sums, so one matrix product serves all
-    measures and pairs. All 2^n patterns up to 20 queries; beyond, 100,000 seeded draws and
-    p = (count + 1) / (draws + 1). Sums of n differences within n x 1e-10 x max(1, largest |score|) are equal.
+    A difference of zero has no sign: up to 20 non-zero ones, all their patterns are enumerated, which is exact.
+    Beyond, 100,000 seeded draws, the same for all contrasts, and p = (count + 1) / (draws + 1). Sums of n differences
+    within n x 1e-10 x max(1, largest |score|) are equal.
 
     Args:
         scores: (n, k), one column for each retriever and measure, queries in the order of their ids.
         contrasts: what to test.
         seed: of the draws.
     """
+    slack = [SLACK * max(1.0, float(np.abs(scores[:, [c.a, c.b]]).max())) for c in contrasts]
+    tests: dict[int, FlipTest] = {}
+    for i, c in enumerate(contrasts):
+        values = scores[:, c.a] - scores[:, c.b] + c.shift
+        signed = values[np.abs(values) > slack[i]]
+        if len(signed) <= ENUMERATED:
+            tests[i] = _enumerated(signed, len(scores) * slack[i])
+    rest = [i for i in range(len(contrasts)) if i not in tests]
+    if rest:
+        drawn = _drawn(scores, [contrasts[i] for i in rest], np.array([slack[i] for i in rest]), seed)
+        tests |= dict(zip(rest, drawn, strict=True))
+    return [tests[i] for i in range(len(contrasts))]
+
+
+def _enumerated(values: Floats, slack: float) -> FlipTest:
+    """Try every sign pattern: each value doubles the sums."""
+    sums = np.zeros(1)
+    for value in values:
+        sums = np.concatenate([sums + value, sums - value])
+    observed = sums[0]
+    above, outside = np.count_nonzero(sums >= observed - slack), np.count_nonzero(np.abs(sums) >= abs(observed) - slack)
+    return FlipTest(outside / len(sums), above / len(sums), "enumerated")
+
+
+def _drawn(scores: Floats, contrasts: Sequence[Contrast], slack: Floats, seed: int) -> list[FlipTest]:
+    """Draw patterns: one of differences is one of the columns, so that one matrix product serves all contrasts."""
     n = len(scores)
     columns = np.column_stack([scores, np.ones(n)])
     plus = np.array([c.a for c in contrasts], dtype=np.intp)
     less = np.array([c.b for c in contrasts], dtype=np.intp)
     shift = np.array([c.shift for c in contrasts])
-    largest = np.abs(scores).max(axis=0)
-    slack = n * SLACK * np.maximum(1.0, np.maximum(largest[plus], largest[less]))
     sums = columns.sum(axis=0)
     observed = sums[plus] - sums[less] + shift * n
     above, outside = np.zeros(len(contrasts), dtype=np.int64), np.zeros(len(contrasts), dtype=np.int64)
-    tried = 0
-    for signs in sign_patterns(n, seed, rows=max(1, BLOCK // max(n, len(contrasts), 1))):
+    for signs in sign_patterns(n, seed, rows=max(1, BLOCK // max(n, len(contrasts)))):
         flipped = signs @ columns
         values = flipped[:, plus] - flipped[:, less] + flipped[:, -1:] * shift
-        above += np.count_nonzero(values >= observed - slack, axis=0)
-        outside += np.count_nonzero(np.abs(values) >= np.abs(observed) - slack, axis=0)
-        tried += len(signs)
-    method, extra = ("enumerated", 0) if n <= ENUMERATED else ("draws", 1)
+        above += np.count_nonzero(values >= observed - n * slack, axis=0)
+        outside += np.count_nonzero(np.abs(values) >= np.abs(observed) - n * slack, axis=0)
     return [
-        FlipTest((int(both) + extra) / (tried + extra), (int(one) + extra) / (tried + extra), method)
+        FlipTest((int(both) + 1) / (DRAWS + 1), (int(one) + 1) / (DRAWS + 1), "draws")
         for both, one in zip(outside, above, strict=True)
     ]
 
 
 def sign_patterns(n: int, seed: int, rows: int) -> Iterator[Floats]:
-    """Yield blocks of at most `rows` sign patterns, (rows, n) of -1 and 1; the blocks' size moves no sign."""
-    total = 1 << n if n <= ENUMERATED else DRAWS
+    """Yield the draws in blocks of at most `rows` sign patterns, (rows, n) of -1 and 1; blocks move no sign."""
     rng = generator(seed, "signs", n)
     words = -(-n // 64)
-    for start in range(0, total, rows):
-        count = min(rows, total - start)
-        if n <= ENUMERATED:
-            bits = ((np.arange(start, start + count)[:, None] >> np.arange(n)) & 1).astype(np.uint8)
-        else:
-            drawn = rng.integers(0, 2**64, size=(count, words), dtype=np.uint64).astype("<u8")
-            bits = np.unpackbits(drawn.view(np.uint8), axis=1)[:, :n]
-        yield 1 - 2 * bits.astype(np.float64)
+    for start in range(0, DRAWS, rows):
+        count = min(rows, DRAWS - start)
+        drawn = rng.integers(0, 2**64, size=(count, words), dtype=np.uint64).astype("<u8")
+        yield 1 - 2 * np.unpackbits(drawn.view(np.uint8), axis=1)[:, :n].astype(np.float64)
