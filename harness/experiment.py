@@ -54,7 +54,7 @@ class Statistics(Strict):
     zeros: Literal["wilcox", "pratt"] = "wilcox"
     correction: Literal["holm", "hommel", "bonferroni", "bh", "tukey"] = "holm"
     alpha: float = Field(default=0.05, gt=0, lt=1)
-    margin: float | None = Field(default=None, gt=0, lt=1)
+    margin: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     interval: Literal["t", "bca"] = "t"
 
 

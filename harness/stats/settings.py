@@ -43,7 +43,8 @@ class Settings:
         if not 0 < self.alpha < 1:
             problems.append(Problem("[statistics] alpha", f"{self.alpha} is not between 0 and 1", "0.05 is usual"))
         if self.margin is not None and not (math.isfinite(self.margin) and self.margin > 0):
-            problems.append(Problem("[statistics] margin", f"{self.margin} is not above 0", "leave it out for none"))
+            what = f"{self.margin} is not a finite number above 0"
+            problems.append(Problem("[statistics] margin", what, "leave it out for none"))
         if problems:
             raise InputError(problems)
 
