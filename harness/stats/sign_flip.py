@@ -73,8 +73,8 @@ def _enumerated(values: Floats, slack: float) -> FlipTest:
     for value in values:
         sums = np.concatenate([sums + value, sums - value])
     observed = sums[0]
-    above, outside = np.count_nonzero(sums >= observed - slack), np.count_nonzero(np.abs(sums) >= abs(observed) - slack)
-    return FlipTest(outside / len(sums), above / len(sums), "enumerated")
+    above, outside = sums >= observed - slack, np.abs(sums) >= abs(observed) - slack
+    return FlipTest(float(outside.mean()), float(above.mean()), "enumerated")
 
 
 def _drawn(scores: Floats, contrasts: Sequence[Contrast], slack: Floats, seed: int) -> list[FlipTest]:
