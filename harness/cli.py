@@ -145,6 +145,8 @@ def score(
     from harness import rejudge
     from harness.rescore import Conventions
 
+    if as_json and form == "csv":
+        raise InputError(Problem("--json", "cannot go with --format csv", "choose one of them"))
     only = rejudge.read_ids(queries) if queries else None
     conventions = Conventions(skip_no_relevant, intersection, only, "double" if double else "single")
     found = rejudge.rescored(qrels, runs or (), measure or (), rule=grades, conventions=conventions)

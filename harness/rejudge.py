@@ -51,7 +51,15 @@ def rescored(
             raise InputError(Problem(str(qrels), "is a results folder, which has its own runs", "give its qrels.trec"))
         results = records.read(qrels)
         measures = parse_all(named or results.manifest["resolved"]["measures"])
-        return rescore_results(results, measures, relevance=relevance_of(results, rule), queries=conventions.queries)
+        relevance = relevance_of(results, rule)
+        try:
+            return rescore_results(results, measures, relevance=relevance, queries=conventions.queries)
+        except InputError as error:
+            if rule is None:
+                raise
+            raise InputError([
+                p._replace(where="--grades") if p.where == "relevance.grades" else p for p in error.problems
+            ]) from None  # fmt: skip
     if not runs:
         raise InputError(Problem("RUN", "no run was named", "give runs after the judgments, or a results folder alone"))
     if rule is not None:
@@ -60,12 +68,17 @@ def rescored(
 
 
 def read_ids(path: Path) -> list[str]:
-    """Read the ids of a file, one a line; raises InputError where it cannot be read."""
+    """Read the ids of a file, one a line; raises InputError where it cannot be read, or holds none."""
+    remedy = "one query id a line, in UTF-8"
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(Problem(str(path), f"cannot be read: {error}", "one query id a line, in UTF-8")) from None
-    return [line.strip() for line in lines if line.strip()]
+        what = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise InputError(Problem(str(path), f"cannot be read: {what}", remedy)) from None
+    ids = [line.strip() for line in lines if line.strip()]
+    if not ids:
+        raise InputError(Problem(str(path), "names no query", remedy))
+    return ids
 
 
 def rescore_results(
@@ -84,17 +97,27 @@ def rescore_results(
         queries: only these; all with a relevant document if left out.
 
     Raises:
-        InputError: the grade rule does not fit the labels or the measures; a query has no relevant document.
+        InputError: the grade rule does not fit the labels or the measures; a query has no relevant document; a
+            measure looks below the depth that was kept, and there was more.
     """
-    grades = judge({id_: said.labels for id_, said in results.queries.items()}, relevance).grades
+    judged = judge({id_: said.labels for id_, said in results.queries.items()}, relevance)
+    grades = judged.grades
     if unknown := [query for query in queries or () if query not in grades]:
         what = "is no query with a relevant document here"
         raise InputError([Problem(f"query {query!r}", what, did_you_mean(query, grades)) for query in unknown])
-    kept = {query: judged for query, judged in grades.items() if queries is None or query in queries}
+    kept = {query: given for query, given in grades.items() if queries is None or query in queries}
+    depth = results.manifest["resolved"]["depth"]
+    deeper = [measure for measure in measures if (measure.cutoff or 0) > depth]
     found = []
     for name in results.retrievers:
         answers = {query: ranking.doc_ids for query, ranking in results.rankings(name).items()}
-        found.append(Rescored(name, score(measures, kept, answers), ()))
+        if deeper and any(len(documents) >= depth for documents in answers.values()):
+            what, remedy = (
+                f"looks below depth {depth}, and no more was kept",
+                "raise depth and run the experiment again",
+            )
+            raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in deeper])
+        found.append(Rescored(name, score(measures, kept, answers, groups=judged.groups or None), ()))
     return found
 
 
@@ -166,8 +189,10 @@ def primary_scores(results: Results, names: Sequence[str]) -> list[Floats]:
     """Return the scores of some retrievers on the primary measure, queries in the order of their ids.
 
     Raises:
-        InputError: one did not run, or failed.
+        InputError: one did not run, or failed; or it is named twice.
     """
+    if again := next((name for name in names if names.count(name) > 1), None):
+        raise InputError(Problem(again, "would be compared with itself", "name two different retrievers"))
     if missing := [name for name in names if name not in results.retrievers]:
         raise InputError([
             Problem(str(results.folder), f"holds no retriever {name!r}", did_you_mean(name, results.retrievers))

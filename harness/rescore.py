@@ -9,6 +9,7 @@ from pathlib import Path
 from harness import trec
 from harness.measures import Measure, Scores, score_run
 from harness.measures.scores import Judgments, Precision
+from harness.stats.words import count
 from retrievers.errors import InputError, Problem
 
 
@@ -82,13 +83,18 @@ def rescore(
     Args:
         qrels: a file of judgments.
         runs: files of rankings.
-        measures: what to compute, none with `groups=`.
+        measures: what to compute; TREC judgments have no groups.
         conventions: which queries count, and how scores are compared.
 
     Raises:
         InputError: with the problems of all files: what `trec` finds in them, a run that shares no query with the
-            qrels, a query asked for that is not judged.
+            qrels, a query asked for that is not judged. A run is named twice; a measure asks for groups.
     """
+    if again := next((run for run in runs if [*map(Path, runs)].count(Path(run)) > 1), None):
+        raise InputError(Problem(str(again), "is named twice", "name each run once"))
+    if grouped := [measure for measure in measures if measure.get("groups")]:
+        what, remedy = "there are no AND/OR groups in TREC judgments", "leave out groups="
+        raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in grouped])
     judgments = trec.read_qrels(qrels)
     names = _names(runs)
     done: list[Rescored] = []
@@ -122,11 +128,14 @@ def _rescored(
     try:
         scores = scored(trec.stream_run(path))
     except _ComesAgain:
+        if not Path(path).is_file():
+            what = "the lines of a query do not stand together, and it cannot be read again: it is no regular file"
+            raise InputError(Problem(str(path), what, "write it to a file first")) from None
         met.clear()
         scores = scored(iter(trec.read_run(path).items()))
     if not met:
         asked, here = next(iter(judgments)), next(iter(strangers))
-        what = f"none of its {len(strangers)} queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
+        what = f"none of its queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
         raise InputError(Problem(str(path), what, "give the qrels of the same queries"))
     kept, notes = _counted(judgments, met, conventions)
     if any(measure.name == "ERR" for measure in measures):
@@ -149,7 +158,7 @@ def _counted(judgments: Judgments, met: set[str], conventions: Conventions) -> t
     if conventions.queries is not None:
         unknown = [q for q in conventions.queries if q not in judgments]
         if unknown:
-            remedy = f"the qrels judge {len(judgments)} queries, such as {next(iter(judgments))!r}"
+            remedy = f"the qrels judge {count(len(judgments))}, such as {next(iter(judgments))!r}"
             raise InputError([Problem(f"query {q!r}", "is not judged", remedy) for q in unknown])
         kept &= set(conventions.queries)
     barren = {q for q in kept if not any(grade > 0 for grade in judgments[q].values())}
@@ -159,7 +168,11 @@ def _counted(judgments: Judgments, met: set[str], conventions: Conventions) -> t
         )
         notes.append(f"judged queries without a relevant document: {len(barren)} ({fate})")
     if missing := kept - met:
-        fate = "left out" if conventions.intersection else "they score 0 and count; --intersection leaves them out"
+        fate = (
+            "left out"
+            if conventions.intersection
+            else "they score 0 and count; harness score --intersection leaves them out"
+        )
         notes.append(f"judged queries that the run lacks: {len(missing)} ({fate})")
     if conventions.skip_no_relevant:
         kept -= barren

@@ -185,15 +185,18 @@ def _hits(path: str | Path, problems: _Problems) -> Iterator[tuple[int, str, str
 def _lines(path: str | Path) -> Iterator[tuple[int, list[bytes]]]:
     """The fields of each line that is not blank, with its number."""
     try:
-        with Path(path).open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if packed else Path(path).open("rb") as file:
+        # Opened once: a pipe cannot be read again.
+        with Path(path).open("rb") as raw:
+            file = gzip.GzipFile(fileobj=raw) if raw.peek(2).startswith(b"\x1f\x8b") else raw
             if file.peek(len(BOM)).startswith(BOM):
                 file.read(len(BOM))
             for number, line in enumerate(file, start=1):
                 if fields := line.split():
                     yield number, fields
-    except (OSError, EOFError, zlib.error) as error:
+    except OSError as error:
+        what, remedy = error.strerror or str(error), "give a file of TREC lines, plain or gzip"
+        raise InputError(Problem(str(path), f"cannot be read: {what}", remedy)) from error
+    except (EOFError, zlib.error) as error:
         raise InputError(Problem(str(path), f"cannot be read: {error}")) from error
 
 

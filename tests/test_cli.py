@@ -322,6 +322,10 @@ def test_score_shows_every_measure_of_every_run_whatever_the_room(
         (["qrels.txt", "first.run", "--grades", "binary"], "for results folders"),
         (["qrels.txt", "first.run", "--queries", "nowhere"], "cannot be read"),
         (["first.run", "qrels.txt"], "6 fields instead of 4"),
+        (["qrels.txt", "nope"], "error: nope: cannot be read: No such file or directory (give a file"),
+        (["qrels.txt", "first.run", "first.run"], "error: first.run: is named twice (name each run once)"),
+        (["qrels.txt", "first.run", "-m", "P(groups='first')@1"], "there are no AND/OR groups in TREC judgments"),
+        (["qrels.txt", "first.run", "--format", "csv", "--json"], "cannot go with --format csv"),
     ],
 )
 def test_score_refuses(call: Call, files: Path, words: list[str], said: str) -> None:
@@ -345,7 +349,29 @@ def test_score_by_another_grade_rule_is_what_a_run_with_it_finds(call: Call, tmp
         assert [{k: told(v) for k, v in row.items()} for row in found] == table(other / "summary.csv")
     assert "is no grade rule" in call("score", results, "--grades", "binar").err
     assert "is no grade rule" in call("score", results, "--grades", "[[1, 3").err
-    assert "relevance.grades" in call("score", results, "--grades", "explicit").err
+    assert call("score", results, "--grades", "explicit").err.startswith("error: --grades: query 'q-")
+
+
+def test_score_below_the_depth_that_was_kept_is_refused(call: Call, tmp_path: Path, results: Path) -> None:
+    told = call("score", results, "-m", "nDCG@10", "-m", "P@5", "-m", "R@6")
+    assert (told.code, told.out) == (2, "")
+    assert "measure 'nDCG@10': looks below depth 5, and no more was kept (raise depth" in told.err
+    assert "'R@6'" in told.err and "'P@5'" not in told.err
+    # Seven deep, all six documents were kept: there is nothing below.
+    path = small.experiment(tmp_path)
+    path.write_text(path.read_text(encoding="utf-8").replace("depth = 5", "depth = 7"), encoding="utf-8")
+    whole = run(path, Options(tmp_path / "out")).folder
+    assert call("score", whole, "-m", "nDCG@10").code == 0
+
+
+def test_score_of_a_results_folder_knows_its_groups(call: Call, tmp_path: Path) -> None:
+    path = small.experiment(tmp_path)
+    groups = [{"id": "q", "query": "things with wheels", "relevant_documents": [["train"], ["car", "boat"]]}]
+    (tmp_path / "data" / "queries.json").write_text(json.dumps(groups), encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8").replace('"RR"', "\"R(groups='first')@3\""), encoding="utf-8")
+    folder = run(path, Options(tmp_path / "out")).folder
+    found = json.loads(call("score", folder, "--json").out)["summary"]
+    assert [{k: told(v) for k, v in row.items()} for row in found] == table(folder / "summary.csv")
 
 
 def test_score_of_some_queries(call: Call, tmp_path: Path, results: Path) -> None:
@@ -355,6 +381,8 @@ def test_score_of_some_queries(call: Call, tmp_path: Path, results: Path) -> Non
     assert {row["query_id"] for row in found["scores"]} == {"q-swim", "q-rails"}
     chosen.write_text("q-swum\n", encoding="utf-8")
     assert "did you mean 'q-swim'?" in call("score", results, "--queries", chosen).err
+    chosen.write_text("\n", encoding="utf-8")
+    assert call("score", results, "--queries", chosen).err.startswith(f"error: {chosen}: names no query (")
     assert "which has its own runs" in call("score", results, "x.run").err
 
 
@@ -415,7 +443,16 @@ def test_gate_refuses(call: Call, results: Path) -> None:
         "did you mean 'bm25'?"
         in call("gate", results, "--baseline", "hashing", "--challenger", "bm2", "--margin", "0").err
     )
-    assert call("gate", results, "--baseline", "hashing", "--challenger", "bm25", "--margin", "-1").code == 2
+    for margin in ("-1", "0", "nan", "inf"):
+        refused = call("gate", results, "--baseline", "hashing", "--challenger", "bm25", "--margin", margin)
+        assert refused.code == 2
+        assert "is not a finite number above 0" in refused.err
+
+
+def test_a_gate_between_a_retriever_and_itself_is_a_typo_and_never_passes(call: Call, results: Path) -> None:
+    told = call("gate", results, "--baseline", "bm25", "--challenger", "bm25", "--margin", "0.02")
+    assert (told.code, told.out) == (2, "")
+    assert told.err == "error: bm25: would be compared with itself (name two different retrievers)\n"
 
 
 # reproduce

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import os
+import threading
 import tracemalloc
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +20,9 @@ from retrievers.errors import InputError
 QRELS = "q1 0 a 1\nq1 0 b 2\nq2 0 a 0\nq3 0 c 1\nq4 0 d 1\n"
 RUN = "q1 Q0 b 1 0.9 t\nq1 Q0 x 2 0.8 t\nq2 Q0 a 1 0.7 t\nq3 Q0 x 1 0.6 t\nq9 Q0 a 1 0.5 t\n"
 """q1: one of two; q2: nothing is relevant; q3: missed; q4: not in the run; q9: not judged."""
+FIRST, *OTHERS = RUN.splitlines(keepends=True)
+MIXED = "".join([*OTHERS, FIRST])
+"""The lines of q1 do not stand together."""
 
 
 @pytest.fixture
@@ -59,7 +65,7 @@ def test_which_queries_count(qrels: Path, run: Path, conventions: Conventions, q
 def test_what_a_reader_must_know_is_said(qrels: Path, run: Path) -> None:
     assert scored(qrels, run).notes == (
         "judged queries without a relevant document: 1 (they score 0 and count; --skip-no-relevant leaves them out)",
-        "judged queries that the run lacks: 1 (they score 0 and count; --intersection leaves them out)",
+        "judged queries that the run lacks: 1 (they score 0 and count; harness score --intersection leaves them out)",
         "queries of the run without judgments: 1 (left aside)",
     )
     assert scored(qrels, run, Conventions(skip_no_relevant=True, intersection=True)).notes[:2] == (
@@ -70,7 +76,7 @@ def test_what_a_reader_must_know_is_said(qrels: Path, run: Path) -> None:
 
 def test_a_run_whose_lines_are_mixed_scores_the_same(qrels: Path, run: Path, tmp_path: Path) -> None:
     mixed = tmp_path / "mixed.trec"
-    mixed.write_text("".join(sorted(RUN.splitlines(keepends=True), key=lambda line: line.split()[2])))
+    mixed.write_text(MIXED)
     assert (scored(qrels, mixed).scores.values == scored(qrels, run).scores.values).all()
     assert scored(qrels, mixed).notes == scored(qrels, run).notes
 
@@ -113,7 +119,7 @@ def test_problems_of_all_files_come_together(qrels: Path, tmp_path: Path) -> Non
         rescore(qrels, [tmp_path / name for name in "abc"], [parse("P@1")])
     places = [problem.where for problem in error.value.problems]
     assert places == [f"{tmp_path / 'a'}:1", f"{tmp_path / 'b'}:2", str(tmp_path / "c")]
-    assert "none of its 1 queries is judged: ids look like '7' here and 'q1' in the qrels" in str(error.value)
+    assert "none of its queries is judged: ids look like '7' here and 'q1' in the qrels" in str(error.value)
 
 
 def test_queries_that_are_not_judged_cannot_be_asked_for(qrels: Path, run: Path) -> None:
@@ -157,3 +163,31 @@ def test_the_measure_decides_which_interval_its_mean_has(measure: str, method: s
     parsed = parse(measure)
     values = np.ones(9) if measure == "CG@1" else np.array([0.0, 1.0, 1.0])
     assert described(parsed, values, 0.95).ci_method == method
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_pipe_is_read_once(qrels: Path, run: Path, tmp_path: Path, packed: bool) -> None:
+    """What the shell makes of <(cat bm25.trec)."""
+    assert scored(qrels, piped(tmp_path, gzip.compress(RUN.encode()) if packed else RUN.encode())).notes == (
+        scored(qrels, run).notes
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_whose_lines_are_mixed_is_refused(qrels: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"it is no regular file \(write it to a file first\)"):
+        scored(qrels, piped(tmp_path, MIXED.encode()))
+
+
+def piped(folder: Path, content: bytes) -> Path:
+    """A named pipe into which something is written once."""
+
+    def write() -> None:
+        with suppress(BrokenPipeError):
+            pipe.write_bytes(content)
+
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    threading.Thread(target=write, daemon=True).start()
+    return pipe
