@@ -171,6 +171,7 @@ TWINS = ALONE + '[[retrievers]]\nname = "twin"\nkind = "bm25"\n'
     [
         ("", ALONE, "bm25 ran alone: there is nothing to compare it with"),
         ("", TWINS, "6 queries cannot tell both apart"),
+        ("", TWINS, "<dt>queries needed</dt><dd>no query differs</dd>"),
         ('baseline = "hashing"', small.RETRIEVERS, "against the baseline hashing"),
         ("[statistics]\nmargin = 0.5", TWINS, "bm25 and twin are equally good within 0.5"),
         ("[relevance]\ngain = 'exponential'\nideal = 'retrieved'", small.RETRIEVERS, "however much was missed"),

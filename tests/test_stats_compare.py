@@ -1,6 +1,7 @@
 """From scores to rows, verdicts and sentences: the traps, the symmetries and the undefined."""
 
 import importlib.util
+import re
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -396,7 +397,8 @@ def test_a_single_retriever_and_a_single_query_are_said_in_words():
     scores = {"a": np.array([0.5]), "b": np.array([0.6])}
     rows = compare(scores, measure="P@5")
     text = " ".join(whole_sentences(whole(scores, rows, measure="P@5", settings=Settings()), Settings()))
-    assert "too few of them differ to say how many would be needed" in text
+    assert "This query cannot tell b and a apart; one is too few to say how many would be needed." in text
+    assert "b and a: 1 of 1 query differs; that few could hardly have shown any difference." in text
     assert significance_sentence(rows, Settings()).startswith(
         "No difference in P@5 is significant at 5 %: 1 query could"
     )
@@ -408,6 +410,29 @@ def test_equals_share_the_lead():
     words = whole_sentences(found, Settings())
     assert words[0] == "On P@5 over 6 queries, a and b share the highest mean, 0.5000."
     assert "a and b: no query of 6 tells them apart." in words
+    assert "These 6 queries cannot tell a and b apart." in words
+
+
+@pytest.mark.parametrize(
+    ("a", "test", "reason"),
+    [
+        (np.ones(100), "t", "the t-test is undefined where all differences are equal"),
+        (0.5 + np.array([0.02] * 90 + [-0.5] * 10), "wilcoxon", "ranks and means disagree"),
+    ],
+)
+def test_no_queries_are_foretold_where_their_number_is_not_the_trouble(a, test, reason):
+    chosen, scores = Settings(test=test), {"a": a, "b": np.full(100, 0.5)}
+    found = whole(scores, compare(scores, measure="m", settings=chosen), measure="m", settings=chosen)
+    text = " ".join(whole_sentences(found, chosen))
+    assert " apart. " in text
+    assert reason in text
+    assert "would" not in text
+    # Beside a pair that more queries may well tell apart, they are foretold of that pair alone.
+    noise = np.random.default_rng(0).normal(0, 0.3, 100)
+    scores["c"] = scores[found.leader] + noise - noise.mean() - 0.02
+    found = whole(scores, compare(scores, measure="m", settings=chosen), measure="m", settings=chosen)
+    text = " ".join(whole_sentences(found, chosen))
+    assert re.search(rf"would be needed to tell {found.leader} from [abc][ ,;.]", text)
 
 
 def test_pair_sentences_put_the_difference_before_p():

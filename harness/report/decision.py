@@ -26,7 +26,7 @@ from harness.stats import (
     standings,
     whole_sentences,
 )
-from harness.stats.words import join
+from harness.stats.words import NO_MATTER_OF_SIZE, join
 
 SETS = {
     "good": ("●", "As good as the best"),
@@ -89,6 +89,7 @@ def decision(view: View) -> Section:
             "paid": any(line.cost.usd_per_million for line in lines),
             "sets": [(key, *SETS[key], [line for line in lines if line.set == key]) for key in SETS],
             "axis": (span[0] - pad, span[1] + pad),
+            "unforetold": NO_MATTER_OF_SIZE,
             "choice": choice(view, lines),
             "notes": notes(view),
         },

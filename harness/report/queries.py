@@ -9,6 +9,7 @@ from harness.report.figures import Figure, figure
 from harness.report.section import Section
 from harness.report.view import View
 from harness.stats import Comparison, differences
+from harness.stats.words import count
 
 CELLS = 60_000
 """Scores that the page's tables hold; beyond, it keeps the primary measure's."""
@@ -130,7 +131,7 @@ def _apart(view: View, row: Comparison, limit: float) -> Figure:
     return figure(
         f"differences-{row.a}-{row.b}",
         f"{row.a} − {row.b}",
-        f"{name.short}: {row.a} scores higher on {row.wins} queries, {row.b} on {row.losses}, equal on {row.ties}; "
+        f"{name.short}: {row.a} scores higher on {count(row.wins)}, {row.b} on {row.losses}, equal on {row.ties}; "
         f"mean difference {text.signed(row.mean_difference)}.",
         charts.differences((row.a, row.b), view.marks, measure=name.short, bars=len(rows), limit=limit),
         rows=rows,

@@ -21,6 +21,8 @@ from harness.stats.verdicts import (
 )
 from harness.stats.whole import Whole
 
+NO_MATTER_OF_SIZE = (NO_DIFFERENCE, DISAGREE, UNDEFINED)
+"""Reasons that more queries like these would not remove: of such pairs nothing is foretold."""
 JUDGED_GAP = 0.1
 """Difference of mean Judged@k above which the judgments may favour the better judged of two retrievers."""
 
@@ -47,7 +49,7 @@ def pair_sentence(row: Comparison, settings: Settings) -> str:
     """
     interval = f"{row.mean_difference:+.4f}"
     if row.ci_method != "not estimable":
-        short = f", likely too short as only {row.wins + row.losses} queries differ" if _few(row) else ""
+        short = f", likely too short as only {_differing(row)}" if _few(row) else ""
         interval += f" ({100 * settings.level:g} % interval {row.ci_low:+.4f} to {row.ci_high:+.4f}{short})"
     numbers = f"mean difference in {row.measure} {interval}, adjusted p = {format_p(row.p_adjusted)}"
     if row.word.startswith((BETTER, WORSE)):
@@ -78,7 +80,15 @@ def _why(row: Comparison, settings: Settings) -> str:
         )
     if row.reason == UNDEFINED:
         return "the t-test is undefined where all differences are equal"
-    return f"{row.wins} queries favour {row.a}, {row.losses} favour {row.b}, {row.ties} neither"
+    favour = "favours" if row.wins == 1 else "favour"
+    return f"{count(row.wins)} {favour} {row.a}, {row.losses:,} {row.b}, {row.ties:,} neither"
+
+
+def _differing(row: Comparison, *, of: bool = False) -> str:
+    """How many queries differ, or how many of all."""
+    number = row.wins + row.losses
+    what = f"{number:,} of {count(row.n)}" if of else count(number)
+    return f"{what} {'differs' if number == 1 else 'differ'}"
 
 
 def whole_sentences(result: Whole, settings: Settings) -> list[str]:
@@ -106,37 +116,42 @@ def whole_sentences(result: Whole, settings: Settings) -> list[str]:
             found.append(f"{leader} is the best of the {len(result.means)} on this measure.")
         return found
     names = join((leader, *result.unresolved))
-    found.append(f"These {queries} cannot tell {names} apart; {_outlook(result)}.")
+    these = "This query" if result.n == 1 else f"These {queries}"
+    found.append(f"{these} cannot tell {names} apart{_outlook(result)}.")
     found += _limits(result, settings)
     found.append("That no difference was shown does not mean that there is none.")
     return found
 
 
 def _outlook(result: Whole) -> str:
-    """Say how many queries would tell all the unresolved from the leader, the interval first."""
-    forecasts = [state.needed for state in result.unresolved.values()]
-    known = [needed for needed in forecasts if needed is not None]
-    if len(known) < len(forecasts):
-        return "too few of them differ to say how many would be needed"
+    """Say how many queries would tell the unresolved from the leader, the interval first; nothing where none would."""
+    asked = {o: state for o, state in result.unresolved.items() if result.against[o].reason not in NO_MATTER_OF_SIZE}
+    if not asked:
+        return ""
+    whom = f" to tell {result.leader} from {join(list(asked))}" if len(asked) < len(result.unresolved) else ""
+    known = [state.needed for state in asked.values() if state.needed is not None]
+    if len(known) < len(asked):
+        few = "one is too few" if result.n == 1 else "too few of them differ"
+        return f"; {few} to say how many would be needed{whom}"
     # To tell all of them apart takes as many queries as the hardest pair.
     hardest = Needed(*(None if None in column else max(column) for column in zip(*known, strict=True)))
     if hardest.low is None:
-        return f"more than {MOST:,} queries would be needed"
+        return f"; more than {MOST:,} queries would be needed{whom}"
     low, high, guess = (f"more than {MOST:,}" if x is None else f"{x:,}" for x in hardest)
     span = f"{low} queries" if low == high else f"between {low} and {high} queries"
     more = "" if hardest.best_guess is None else f", about {max(1, hardest.best_guess - result.n):,} more"
-    return f"{span} in all would be needed (best guess {guess}{more}), if further queries resemble these"
+    return f"; {span} in all would be needed{whom} (best guess {guess}{more}), if further queries resemble these"
 
 
 def _limits(result: Whole, settings: Settings) -> list[str]:
     found = []
     for other, state in result.unresolved.items():
         row = result.against[other]
-        if row.reason in (NO_DIFFERENCE, DISAGREE):
+        if row.reason in NO_MATTER_OF_SIZE:
             found.append(f"{result.leader} and {other}: {_why(row, settings)}.")
         elif state.detectable.difference is None:
             found.append(
-                f"{result.leader} and {other}: {row.wins + row.losses} of {row.n} queries differ; that few could "
+                f"{result.leader} and {other}: {_differing(row, of=True)}; that few could "
                 "hardly have shown any difference."
             )
         else:
