@@ -28,6 +28,8 @@ GAP = 2
 """Cells between two columns."""
 NARROWEST = 6
 """Cells of a name that are left in the narrowest terminal."""
+NO_INTERVAL = "not estimable"
+"""The `ci_method` where all values are equal, which tells nothing of how far they scatter."""
 MOST = 20
 """Comparisons shown; the rest is in the report."""
 
@@ -294,7 +296,13 @@ def _head(measure: str) -> str:
 
 
 def _intervals(rows: Iterable[Row], form: str, level: float, *, rank: int) -> Column:
-    cells = [f"{form.format(row['ci_low'])} … {form.format(row['ci_high'])}" for row in rows]
+    """Confidence intervals; what has no width is none."""
+    cells = [
+        NO_INTERVAL
+        if row["ci_method"] == NO_INTERVAL
+        else f"{form.format(row['ci_low'])} … {form.format(row['ci_high'])}"
+        for row in rows
+    ]
     return Column(f"{100 * level:.3g} %\ninterval", cells, rank=rank)
 
 

@@ -38,7 +38,15 @@ def rendered(parts: Iterable[Any], width: int) -> list[str]:
 
 def summary(names: Iterable[str], measures: Iterable[str] = MEASURES) -> list[dict[str, Any]]:
     return [
-        {"retriever": name, "measure": measure, "count": 138, "mean": 0.9 - 0.1 * i, "ci_low": 0.5, "ci_high": 0.9}
+        {
+            "retriever": name,
+            "measure": measure,
+            "count": 138,
+            "mean": 0.9 - 0.1 * i,
+            "ci_low": 0.5,
+            "ci_high": 0.9,
+            "ci_method": "t",
+        }
         for i, name in enumerate(names)
         for measure in measures
     ]
@@ -46,6 +54,7 @@ def summary(names: Iterable[str], measures: Iterable[str] = MEASURES) -> list[di
 
 def comparison(a: str, b: str, verdict: str = "undecided: no difference shown") -> dict[str, Any]:
     return {"measure": "nDCG@10", "a": a, "b": b, "mean_difference": -0.1, "ci_low": -0.237, "ci_high": -0.147,
+            "ci_method": "t",
             "wins": 27, "ties": 6, "losses": 105, "p_adjusted": 1.89e-14, "verdict": verdict}  # fmt: skip
 
 
@@ -77,6 +86,17 @@ def test_the_narrowest_terminal_still_has_name_mean_and_verdict(width: int) -> N
     assert sum("0.9000" in line for line in lines) == 1
     lines = rendered(terminal.comparisons([comparison(NAMES[0], NAMES[1])], "nDCG@10", width=width), width)
     assert any("undecided" in line for line in lines)
+
+
+def test_an_interval_without_width_is_not_shown_as_one() -> None:
+    equal = [row | {"mean": 0.95, "ci_low": 0.95, "ci_high": 0.95, "ci_method": "not estimable"}
+             for row in summary(["bm25"], ["nDCG@10"])]  # fmt: skip
+    shown = rendered(terminal.leaderboard(equal, "nDCG@10", width=80), 80)
+    assert shown[-1].split() == ["bm25", "0.9500", "not", "estimable"]
+    row = comparison("x", "y") | {"ci_low": 0.5, "ci_high": 0.5, "ci_method": "not estimable"}
+    shown = rendered(terminal.comparisons([row], "nDCG@10", width=80), 80)
+    assert "not estimable" in shown[-1]
+    assert "…" not in shown[-1]
 
 
 def test_what_has_no_room_is_named() -> None:
