@@ -105,7 +105,7 @@ def test_a_half_finished_upload_is_taken_up_again_without_sending_twice(fake, st
     store.create(8)
     store.upsert(IDS[:60], VECTORS[:60])
     fake.faults += [(*UPSERTS, 500)] * 1000
-    with pytest.raises(BackendError, match="run again to go on"):
+    with pytest.raises(BackendError, match="an upload goes on from where it was cut short"):
         store.upsert(IDS[60:], VECTORS[60:])
     fake.faults.clear()
     fake.requests.clear()
@@ -133,7 +133,7 @@ def test_a_server_that_is_not_there_is_one_clear_error(scheme, error):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"{scheme}://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(BackendError, match=rf"^{url}: {error}: .*run again") as refused:
+        with pytest.raises(BackendError, match=rf"^{url}: {error}: .*; start the server, then run again$") as refused:
             ServerStore(StoreOptions(url), "c", Meter()).finished()
         assert "\n" not in str(refused.value)
 

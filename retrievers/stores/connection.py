@@ -45,7 +45,7 @@ class Connection:
         """
         if self._client is None:
             self._client = self._connect()
-        return self._insist(request, self._client, ATTEMPTS)
+        return self._insist(request, self._client, ATTEMPTS, "run again: an upload goes on from where it was cut short")
 
     def close(self) -> None:
         """End the connection; the next call makes another."""
@@ -53,7 +53,9 @@ class Connection:
             self._client.close()
             self._client = None
 
-    def _insist(self, request: Callable[[QdrantClient], Answer], client: QdrantClient, attempts: int) -> Answer:
+    def _insist(
+        self, request: Callable[[QdrantClient], Answer], client: QdrantClient, attempts: int, remedy: str
+    ) -> Answer:
         import tenacity
         from qdrant_client.common.client_exceptions import QdrantException
         from qdrant_client.http.exceptions import ApiException
@@ -75,13 +77,11 @@ class Connection:
         except Exception as error:
             status = _status(error)
             if status in REFUSED:
-                remedy = 'set api_key = "${NAME}" in the store\'s table, and NAME in the environment'
-                raise InputError(Problem(self.url, f"the server refuses access ({status})", remedy)) from error
+                key = 'set api_key = "${NAME}" in the store\'s table, and NAME in the environment'
+                raise InputError(Problem(self.url, f"the server refuses access ({status})", key)) from error
             if status is None and not isinstance(error, ApiException | QdrantException):
                 raise
-            raise BackendError(
-                f"{self.url}: {_told(error)}; what was uploaded is kept: run again to go on from there"
-            ) from error
+            raise BackendError(f"{self.url}: {_told(error)}; {remedy}") from error
 
     def _connect(self) -> QdrantClient:
         from qdrant_client import QdrantClient
@@ -104,7 +104,7 @@ class Connection:
                 check_compatibility=False,  # it would only warn
             )
         try:
-            server = self._insist(lambda asked: asked.info(), client, 2).version
+            server = self._insist(lambda asked: asked.info(), client, 2, "start the server, then run again").version
             if not _supported(version("qdrant-client"), server):
                 what = f"the server is Qdrant {server}, which qdrant-client {version('qdrant-client')} does not support"
                 raise InputError(Problem(self.url, what, "bring them within one minor version of each other"))
