@@ -28,6 +28,7 @@ from harness import records
 from harness.report import decision, exports, forensics, page, queries, text, theme, toml, write_report
 from harness.report.costs import costs_of
 from harness.report.view import view_of
+from retrievers.errors import InputError
 from tests import hostile, small
 
 WILD = st.text(st.characters(), max_size=60) | st.sampled_from(hostile.ATTACKS)
@@ -182,6 +183,14 @@ def test_every_kind_of_experiment_has_a_report(tmp_path, more, retrievers, said)
     folder = harness.run(path, harness.Options(results=tmp_path / "results")).folder
     assert said in (folder / "report.html").read_text(encoding="utf-8")
     assert (folder / "report.md").stat().st_size > 1000
+
+
+def test_a_report_that_cannot_be_written_is_one_message(results, tmp_path):
+    copy = shutil.copytree(results.folder, tmp_path / "blocked")
+    (copy / "report.md").unlink()
+    (copy / "report.md").mkdir()
+    with pytest.raises(InputError, match=r"report\.md: cannot be written: .*copy the results to where you may write"):
+        write_report(records.read(copy))
 
 
 def test_a_failed_retriever_is_named(results, tmp_path):

@@ -23,6 +23,7 @@ from harness.report.section import Section
 from harness.report.tests import tests
 from harness.report.tradeoffs import tradeoffs
 from harness.report.view import View, view_of
+from retrievers.errors import InputError, Problem
 
 SECTIONS: tuple[Callable[[View], Section | None], ...] = (
     decision, per_query, over_queries, distribution, tests, robustness, tradeoffs, forensics, data, integrity,
@@ -32,7 +33,11 @@ SECTIONS: tuple[Callable[[View], Section | None], ...] = (
 
 
 def write(results: Results) -> None:
-    """Write report.html, report.md, tables and figures; what an earlier report left is removed."""
+    """Write report.html, report.md, tables and figures; what an earlier report left is removed.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
     view = view_of(results)
     sections = [section for function in SECTIONS if (section := function(view)) is not None]
     drawn = {figure.name: svg(figure) for section in sections for figure in section.figures}
@@ -50,5 +55,9 @@ def write(results: Results) -> None:
 
 
 def _write(path: Path, content: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content, encoding="utf-8", newline="\n")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8", newline="\n")
+    except OSError as error:
+        remedy = "make room, or copy the results to where you may write"
+        raise InputError(Problem(str(path), f"cannot be written: {error.strerror}", remedy)) from None
