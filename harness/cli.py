@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -59,6 +61,24 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors."
 
 class Interrupted(Exception):
     """Ctrl-C, with what is kept and how to go on."""
+
+
+def _version(wanted: bool) -> None:
+    """Print which release this is, and stop."""
+    if wanted:
+        from importlib.metadata import version
+
+        _say(f"harness {version('retriever-harness')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """What stands before a command's name."""
 
 
 @app.command()
@@ -325,6 +345,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         # Typer tells of an interrupt by its exit code alone.
         code = app(words or ["--help"], prog_name="harness", standalone_mode=False)
+        sys.stdout.flush()
         if code == 130:
             raise Interrupted("stopped")
     except HarnessError as error:
@@ -336,10 +357,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except SystemExit as gone:
         # Typer and rich exit with 1 where the reader of a pipe went away: that is no failed gate.
         code = 0 if gone.code == 1 else gone.code
+    except OSError as error:
+        code = _unwritten(error)
     except (Interrupted, KeyboardInterrupt) as stop:
         _warn(str(stop) or "stopped")
         code = 130
     sys.exit(code or 0)
+
+
+def _unwritten(error: OSError) -> int:
+    """The exit code where standard output takes no more; any other failure stays what it is."""
+    if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EIO) or error.filename is not None:
+        raise error
+    with suppress(OSError):
+        sys.stdout.close()  # else Python tries once more to write what is left, and complains
+    if error.errno == errno.EPIPE:
+        return 0
+    _warn(terminal.message(InputError(Problem("", f"cannot be written: {error.strerror}", "make room"))))
+    return InputError.exit_code
 
 
 def _kept(experiment: Path, results: Path) -> str:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -398,6 +399,19 @@ def test_a_reader_that_goes_away_is_no_failure(results: Path) -> None:
         assert running.wait(60) == 0
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full here")
+@pytest.mark.parametrize("words", [["score", "-q"], ["score", "--format", "csv"]])
+def test_a_full_disk_behind_standard_output_is_one_message(results: Path, words: list[str]) -> None:
+    command = [sys.executable, "-m", "harness.cli", words[0], str(results), *words[1:]]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1], check=False
+        )
+    assert ended.returncode == 2
+    assert ended.stderr.endswith("error: cannot be written: No space left on device (make room)\n")
+    assert "Traceback" not in ended.stderr and "Exception" not in ended.stderr
+
+
 # compare and gate
 
 
@@ -559,6 +573,10 @@ def test_every_command_and_every_option_has_help() -> None:
     for name, command in commands(app):
         assert command.help, name
         assert not [option.name for option in command.params if not option.help], name
+
+
+def test_the_version(call: Call) -> None:
+    assert call("--version") == (0, f"harness {version('retriever-harness')}\n", "")
 
 
 def test_the_module_runs_as_a_program() -> None:
