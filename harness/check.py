@@ -40,11 +40,12 @@ class Checked:
     def lines(self) -> Iterator[str]:
         """What `harness check` prints."""
         dataset = self.dataset
-        yield f"{dataset.path}: {dataset.format}, {dataset.count} documents, {len(dataset.queries)} queries to ask"
+        documents, queries = counted(dataset.count, "document"), counted(len(dataset.queries), "query")
+        yield f"{dataset.path}: {dataset.format}, {documents}, {queries} to ask"
         yield f"digest {dataset.digest}"
         for kind, ids in dataset.ledger.items():
             named = ", ".join(ids[:NAMED]) + (", …" if len(ids) > NAMED else "")
-            yield f"{len(ids)} {MEANINGS[kind]}: {named}"
+            yield f"{MEANINGS[kind]} ({len(ids):,}): {named}"
         yield "nothing is wrong"
 
     def as_json(self) -> dict[str, Any]:
@@ -52,6 +53,16 @@ class Checked:
         dataset = self.dataset
         return {"path": dataset.path, "format": dataset.format, "documents": dataset.count,
                 "queries": len(dataset.queries), "digest": dataset.digest, "ledger": dict(dataset.ledger)}  # fmt: skip
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "query"), counted(1400, "document")
+    ('1 query', '1,400 documents')
+    """
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def check(target: Path) -> Checked:

@@ -97,6 +97,8 @@ def _keys(model: type[BaseModel], path: list[int | str]) -> list[str]:
 
 
 def _plain(message: str) -> str:
+    if "should match pattern" in message:
+        return "a name has letters, digits, '.', '_' and '-', begins with a letter or digit, and is at most 64 long"
     return message.replace("Input should be", "should be").replace("valid tuple", "list")
 
 

@@ -118,7 +118,7 @@ class Results:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(Problem(str(path), f"cannot be read whole: {error}", AGAIN)) from None
         if missing:
-            raise InputError(Problem(str(path), f"lacks the answers to {len(missing)} queries", AGAIN))
+            raise InputError(Problem(str(path), f"lacks the answers to {len(missing)} of the queries", AGAIN))
 
     def run(self, retriever: str) -> Run:
         """One retriever's run as it was: its answers, costs, notes and provenance."""
@@ -233,7 +233,7 @@ def read(folder: str | Path) -> Results:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(Problem(str(folder), f"cannot be read whole: {error}", AGAIN)) from None
     if unknown := set(tables["scores"]["query_id"]) - queries.keys():
-        what = f"lacks {len(unknown)} queries that scores.csv has"
+        what = f"lacks {len(unknown)} of the queries that scores.csv has"
         raise InputError(Problem(str(folder / "labels.jsonl"), what, AGAIN))
     return Results(folder, manifest, queries, documents, **tables)
 

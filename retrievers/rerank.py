@@ -84,6 +84,11 @@ class CrossEncoderReranker:
         )
 
     @property
+    def at_hand(self) -> bool:
+        """Whether the weights lie on this machine, so that the fingerprint needs no network."""
+        return self._weights.at_hand
+
+    @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps: the model, where its weights come from, which they are."""
         return {**self._weights.provenance, "dtype": self._dtype, "backend": self._backend, "depth": str(self.depth)}

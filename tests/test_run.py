@@ -370,8 +370,8 @@ def test_a_damaged_results_folder_is_named(tmp_path: Path) -> None:
     folder = run(small.experiment(tmp_path), Options(tmp_path / "out")).folder
     for name, damage, told in (
         ("rankings/bm25.jsonl", lambda text: text[: len(text) // 2], "cannot be read whole"),
-        ("rankings/bm25.jsonl", lambda text: text.split("\n", 1)[1], "lacks the answers to 1 queries"),
-        ("labels.jsonl", lambda text: text.split("\n", 1)[1], "lacks 1 queries"),
+        ("rankings/bm25.jsonl", lambda text: text.split("\n", 1)[1], "lacks the answers to 1 of the queries"),
+        ("labels.jsonl", lambda text: text.split("\n", 1)[1], "lacks 1 of the queries"),
         ("scores.csv", lambda text: "garbage", "scores.csv has no column"),
         ("manifest.json", lambda text: "[]", "is not of schema"),
     ):

@@ -48,11 +48,7 @@ def read_answers(
     judged = {qid: grades[qid] for qid in ids}
     found = {}
     for name in results.retrievers:
-        rankings = {
-            qid: ranking
-            for qid, ranking in results.answers(name)
-            if qid in judged
-        }
+        rankings = {qid: ranking for qid, ranking in results.answers(name) if qid in judged}
         scored = measures.score(extra, judged, {qid: ranking.doc_ids for qid, ranking in rankings.items()})
         found[name] = Answers(
             top={qid: rankings[qid].doc_ids[:SHOWN] for qid in shown if qid in rankings},
