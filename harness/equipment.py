@@ -90,7 +90,7 @@ def equip(blocks: Sequence[Block], bench: Bench) -> dict[str, Equipped]:
 
 def _encoder(kind: Kind, meter: Meter) -> Encoder:
     encoder = encoder_of(kind, meter)
-    _ = encoder.fingerprint  # asked for now, since it finds out whether a model's folder is there
+    _see(encoder)
     return encoder
 
 
@@ -112,7 +112,7 @@ def _reranker(block: Block, bench: Bench, meter: Meter) -> CrossEncoderReranker 
     reranker: CrossEncoderReranker = cls(
         **expanded(block.rerank.options), content=_Contents(bench.dataset), cache=bench.cache, meter=meter
     )
-    _ = reranker.fingerprint
+    _see(reranker)
     return reranker
 
 

@@ -18,7 +18,7 @@ from harness.experiment import Loaded, load
 from harness.records import Latency, Results, Run
 from harness.runner import run_all
 from retrievers.cache import Cache, default_path
-from retrievers.errors import BackendError, InputError, Problem, did_you_mean
+from retrievers.errors import BackendError, HarnessError, InputError, Problem, did_you_mean
 from retrievers.meter import Budget
 
 
@@ -71,7 +71,6 @@ def run(path: str | Path, options: Options = Options()) -> Results:  # noqa: B00
                     records.write_run(aside, one)
         runs = [finished[block.name] for block in loaded.experiment.retrievers]
         if all(one.error for one in runs):
-            shutil.rmtree(aside)  # there is nothing in it to be judged
             raise BackendError("\n".join(f"{one.retriever}: {one.error}" for one in runs))
         for one in known.values():
             records.write_run(aside, one)
@@ -138,6 +137,10 @@ def _aside(place: Path) -> Iterator[Path]:
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()
         yield aside
+    except HarnessError:
+        if not (aside / "rankings").exists():
+            shutil.rmtree(aside)  # there is nothing in it to be judged
+        raise
     finally:
         lock.release()
 

@@ -86,12 +86,14 @@ def in_order(blocks: tuple[Block, ...]) -> list[Block]:
 def _run(block: Block, equipped: Equipped, bench: Bench, done: _Done) -> Run:
     """Answer with one retriever."""
     answered, error = _Answered({}), ""
+    provenance: Mapping[str, str] = {}
     latency = bench.latencies.get(block.name, {})
     try:
         failed = [name for name in inputs(block) if done.runs[name].error]
         if failed:
             raise BackendError(f"it is made of {', '.join(failed)}, which failed")
         answered = _answered(block, equipped, bench, done)
+        provenance = {**equipped.provenance, **answered.facts}
         if bench.sample and not latency:
             with equipped.meter.stage("latency"):
                 latency = measure(bench.dataset.queries, bench.sample, answered.timed)
@@ -100,7 +102,6 @@ def _run(block: Block, equipped: Equipped, bench: Bench, done: _Done) -> Run:
         # this retriever and what is made of it, not the others.
         answered, error = _Answered({}), str(failure)
     meter = equipped.meter
-    provenance = {**equipped.provenance, **answered.facts}
     return Run(block.name, answered.answers, meter.stages(), meter.notes(), provenance, latency, error)
 
 

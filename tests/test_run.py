@@ -397,3 +397,15 @@ def test_a_folder_that_contradicts_itself_is_not_reproduced(tmp_path: Path, name
         records.write_table(folder, name, table.assign(**{column: 0.77}))
     with pytest.raises(NotShown, match="does not follow from the rankings and labels"):
         reproduce(folder)
+
+
+def test_a_model_that_only_the_hub_has_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere(*_: object, **__: object) -> None:
+        raise OSError("no network")
+
+    monkeypatch.setattr("socket.getaddrinfo", nowhere)
+    far = '[[retrievers]]\nname = "far"\nencoder = { kind = "sentence-transformers", model = "nobody/nothing" }\n'
+    results = run(small.experiment(tmp_path, retrievers=small.RETRIEVERS + far), Options(tmp_path / "out"))
+    assert results.retrievers == ("bm25", "hashing", "hybrid")
+    assert "nobody/nothing" in results.manifest["retrievers"]["far"]["error"]
+    assert results.manifest["retrievers"]["far"]["provenance"] == {}
