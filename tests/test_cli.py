@@ -216,13 +216,19 @@ def test_an_interrupt_is_one_line_that_says_how_to_go_on(
     assert call("check", "x") == (130, "", "stopped\n")
 
 
+def heed_interrupts() -> None:
+    """Shells start what runs in the background with interrupts ignored, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
 def test_a_real_interrupt_while_a_request_waits(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         path = small.experiment(tmp_path, retrievers=with_api(f"http://127.0.0.1:{silent.getsockname()[1]}/v1"))
         words = [sys.executable, "-m", "harness.cli", "run", str(path), "--results", str(tmp_path / "out"), "--quiet"]
         running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])})  # fmt: skip
+                                   env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+                                   preexec_fn=heed_interrupts)  # fmt: skip
         silent.settimeout(60)
         connection, _ = silent.accept()
         time.sleep(0.2)
