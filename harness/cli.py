@@ -1,27 +1,24 @@
-"""The command line: parse, call, print. The only place that speaks to people or exits."""
+"""The command line: parse, call, print (through speak.py). The only place that exits."""
 
 from __future__ import annotations
 
-import csv
 import errno
-import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from typer.exceptions import TyperException
 
 from harness import terminal
+from harness.speak import console_of, print_csv, print_json, print_results, say, show, warn
 from retrievers.errors import BackendError, HarnessError, InputError, NotShown, Problem, did_you_mean
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-
-    from harness.records import Results
+    pass
 
 app = typer.Typer(
     help="Which retriever should I use on my own documents, and is the difference real?",
@@ -68,7 +65,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        _say(f"harness {version('retriever-harness')}")
+        say(f"harness {version('retriever-harness')}")
         raise typer.Exit
 
 
@@ -96,12 +93,12 @@ def run(
         from harness import pipeline
         from harness.progress import Progress
 
-        with Progress(_console(stderr=True), quiet=quiet) as progress:
+        with Progress(console_of(stderr=True), quiet=quiet) as progress:
             options = pipeline.Options(results, tuple(only or ()), fresh, max_cost, progress.watch)
             found = pipeline.run(experiment, options)
     except KeyboardInterrupt:
         raise Interrupted(_kept(experiment, results)) from None
-    _print_results(found, quiet=quiet, as_json=as_json)
+    print_results(found, quiet=quiet, as_json=as_json)
     failed = {name: told["error"] for name, told in found.manifest["retrievers"].items() if told["error"]}
     if failed:
         raise BackendError("\n".join(f"{name}: {error}" for name, error in failed.items()))
@@ -121,12 +118,12 @@ def check(
         if not as_json:
             raise
         problems = error.problems or (Problem(str(target), str(error)),)
-        _print_json(problems=[problem._asdict() for problem in problems])
+        print_json(problems=[problem._asdict() for problem in problems])
         raise typer.Exit(error.exit_code) from None
     if as_json:
-        _print_json(problems=[], **report.as_json())
+        print_json(problems=[], **report.as_json())
     else:
-        _say(*report.lines())
+        say(*report.lines())
 
 
 @app.command()
@@ -142,9 +139,9 @@ def plan(
 
     found = look_ahead(experiment, results=results)
     if as_json:
-        _print_json(plan=[row._asdict() for row in found.rows], total=found.total(), notes=found.notes)
+        print_json(plan=[row._asdict() for row in found.rows], total=found.total(), notes=found.notes)
     else:
-        _show(terminal.plan, found)
+        show(terminal.plan, found)
 
 
 @app.command()
@@ -170,18 +167,18 @@ def score(
     only = rejudge.read_ids(queries) if queries else None
     conventions = Conventions(skip_no_relevant, intersection, only, "double" if double else "single")
     found = rejudge.rescored(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
-    _warn(*(f"{one.name}: {note}" for one in found for note in one.notes))
+    warn(*(f"{one.name}: {note}" for one in found for note in one.notes))
     summary = list(rejudge.summary_rows(found))
     rows = [asdict(row) for one in found for row in one.rows()] if by_query else []
     if as_json:
-        _print_json(**({"scores": rows} if by_query else {}), summary=summary)
+        print_json(**({"scores": rows} if by_query else {}), summary=summary)
     elif form == "csv":
-        _print_csv(rows if by_query else summary)
+        print_csv(rows if by_query else summary)
     elif by_query:
         for one in found:
-            _show(terminal.by_query, [row for row in rows if row["retriever"] == one.name], one.name)
+            show(terminal.by_query, [row for row in rows if row["retriever"] == one.name], one.name)
     else:
-        _show(terminal.scoreboard, summary)
+        show(terminal.scoreboard, summary)
 
 
 @app.command()
@@ -208,14 +205,14 @@ def compare(
     found = rejudge.rescored(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
     if len(found) < 2:
         raise InputError(Problem(str(qrels), "there is only one run", "give two or more"))
-    _warn(*(f"{one.name}: {note}" for one in found for note in one.notes))
+    warn(*(f"{one.name}: {note}" for one in found for note in one.notes))
     compared = rejudge.compare_runs(found, baseline=baseline, settings=settings)
     rows = [asdict(row) for row in compared.rows]
     summary = list(rejudge.summary_rows(found))
     if as_json:
-        _print_json(summary=summary, comparisons=rows)
+        print_json(summary=summary, comparisons=rows)
     else:
-        _show(terminal.verdict, summary, rows, compared.whole, settings)
+        show(terminal.verdict, summary, rows, compared.whole, settings)
 
 
 @app.command()
@@ -226,7 +223,7 @@ def report(results: Folder, quiet: Quiet = False, as_json: Json = False) -> None
 
     found = records.read(results)
     write_report(found)
-    _print_results(found, quiet=quiet, as_json=as_json)
+    print_results(found, quiet=quiet, as_json=as_json)
 
 
 @app.command()
@@ -245,11 +242,11 @@ def gate(
     statistics, seed = (found.manifest["resolved"][key] for key in ("statistics", "seed"))
     verdict = stats.gate(new, old, margin=margin, alpha=statistics["alpha"], seed=seed)
     if as_json:
-        _print_json(**asdict(verdict))
+        print_json(**asdict(verdict))
     if not verdict.passed:
         raise NotShown(f"gate failed: {verdict.reason}")
     if not as_json:
-        _say(f"gate passed: {verdict.reason}")
+        say(f"gate passed: {verdict.reason}")
 
 
 @app.command()
@@ -261,12 +258,12 @@ def reproduce(
     from harness.progress import Progress
     from harness.reproduce import reproduce as again
 
-    with Progress(_console(stderr=True), quiet=quiet) as progress:
+    with Progress(console_of(stderr=True), quiet=quiet) as progress:
         found = again(results, Options(fresh=fresh, max_cost=max_cost, watch=progress.watch))
     if as_json:
-        _print_json(**found._asdict())
+        print_json(**found._asdict())
     elif not quiet:
-        _say(found.sentence())
+        say(found.sentence())
 
 
 @app.command()
@@ -278,7 +275,7 @@ def init(
     from harness.init import write_experiment
 
     found = write_experiment(folder, output)
-    _say(*found.lines())
+    say(*found.lines())
 
 
 @caches.command()
@@ -290,10 +287,10 @@ def info(as_json: Json = False) -> None:
         held = cache.info()
     if as_json:
         models = [{"fingerprint": one.fingerprint, "rows": one.rows, "bytes": one.bytes} for one in held]
-        _print_json(path=str(cache.path), models=models)
+        print_json(path=str(cache.path), models=models)
     else:
-        _say(f"{cache.path}: {sum(one.rows for one in held):,} rows")
-        _say(*(f"{one.rows:>10,} rows {one.bytes / 1e6:>9,.1f} MB  {one.fingerprint}" for one in held))
+        say(f"{cache.path}: {sum(one.rows for one in held):,} rows")
+        say(*(f"{one.rows:>10,} rows {one.bytes / 1e6:>9,.1f} MB  {one.fingerprint}" for one in held))
 
 
 @caches.command()
@@ -310,9 +307,9 @@ def verify(
     rows, damaged = sum(one.rows for one in held), sum(one.damaged for one in held)
     found = list(drifts(experiment)) if experiment else []
     if as_json:
-        _print_json(path=str(cache.path), rows=rows, damaged=damaged, drift=[one._asdict() for one in found])
+        print_json(path=str(cache.path), rows=rows, damaged=damaged, drift=[one._asdict() for one in found])
     else:
-        _say(f"{cache.path}: {rows:,} rows, {damaged:,} damaged", *(one.sentence() for one in found))
+        say(f"{cache.path}: {rows:,} rows, {damaged:,} damaged", *(one.sentence() for one in found))
     if damaged:
         raise NotShown(f"{damaged:,} rows are damaged: they count as absent, and runs embed them anew")
     if moved := [one.retriever for one in found if one.largest > DRIFTED]:
@@ -333,7 +330,7 @@ def clear(
         known = [one.fingerprint for one in cache.info()]
         if fingerprint is not None and fingerprint not in known:
             raise InputError(Problem(fingerprint, "is not in the cache", did_you_mean(fingerprint, known)))
-        _say(f"{cache.path}: {cache.clear(fingerprint):,} rows removed")
+        say(f"{cache.path}: {cache.clear(fingerprint):,} rows removed")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -349,10 +346,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if code == 130:
             raise Interrupted("stopped")
     except HarnessError as error:
-        _warn(terminal.message(error))
+        warn(terminal.message(error))
         code = error.exit_code
     except TyperException as error:
-        _warn(terminal.usage(error))
+        warn(terminal.usage(error))
         code = InputError.exit_code
     except SystemExit as gone:
         # Typer and rich exit with 1 where the reader of a pipe went away: that is no failed gate.
@@ -360,7 +357,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:
         code = _unwritten(error)
     except (Interrupted, KeyboardInterrupt) as stop:
-        _warn(str(stop) or "stopped")
+        warn(str(stop) or "stopped")
         code = 130
     sys.exit(code or 0)
 
@@ -373,7 +370,7 @@ def _unwritten(error: OSError) -> int:
         sys.stdout.close()  # else Python tries once more to write what is left, and complains
     if error.errno == errno.EPIPE:
         return 0
-    _warn(terminal.message(InputError(Problem("", f"cannot be written: {error.strerror}", "make room"))))
+    warn(terminal.message(InputError(Problem("", f"cannot be written: {error.strerror}", "make room"))))
     return InputError.exit_code
 
 
@@ -391,52 +388,6 @@ def _kept(experiment: Path, results: Path) -> str:
         return said
     finished = f"harness score {aside / 'qrels.trec'} {aside / 'runs' / '*.trec'}"
     return f"{said}; finished rankings lie in {aside} ({finished})"
-
-
-def _warn(*lines: str) -> None:
-    for line in lines:
-        typer.echo(line, err=True)
-
-
-def _print_results(found: Results, *, quiet: bool, as_json: bool) -> None:
-    """The leaderboard, the comparisons, the verdict in words, what to be wary of, and where the report is."""
-    if as_json:
-        tables = ("scores", "summary", "comparisons")
-        _print_json(**{name: terminal.rows_of(getattr(found, name)) for name in tables})
-    elif not quiet:
-        _show(terminal.results, found)
-        _warn(*(f"warning: {warning}" for warning in found.manifest["warnings"]))
-        _say("", f"report: {found.folder / 'report.html'}")
-
-
-def _print_json(**said: Any) -> None:
-    """One object, numbers in full precision."""
-    typer.echo(json.dumps(said, ensure_ascii=False))
-
-
-def _print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows as in the CSV files of a results folder."""
-    writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-
-
-def _say(*lines: str) -> None:
-    for line in lines:
-        typer.echo(line)
-
-
-def _show(build: Callable[..., Iterable[RenderableType]], *args: object) -> None:
-    """Print what fits the terminal."""
-    console = _console()
-    for part in build(*args, width=console.width):
-        console.print(part)
-
-
-def _console(*, stderr: bool = False) -> Console:
-    from rich.console import Console
-
-    return Console(stderr=stderr)
 
 
 if __name__ == "__main__":

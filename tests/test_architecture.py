@@ -19,6 +19,7 @@ LEVELS = [
     {"harness.pipeline", "harness.plan", "harness.init", "harness.rejudge", "harness.verify"},
     {"harness.reproduce"},
     {"harness.terminal", "harness.progress"},
+    {"harness.speak"},
     {"harness.cli"},
 ]
 """From what is imported to what imports: a file uses its own room and the levels before it."""

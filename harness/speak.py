@@ -1,0 +1,67 @@
+"""What the command line says: results, rows and messages, on the two streams of a terminal."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from harness import terminal
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from harness.records import Results
+
+
+def warn(*lines: str) -> None:
+    """Print messages, on standard error."""
+    for line in lines:
+        typer.echo(line, err=True)
+
+
+def print_results(found: Results, *, quiet: bool, as_json: bool) -> None:
+    """The leaderboard, the comparisons, the verdict in words, what to be wary of, and where the report is."""
+    if as_json:
+        tables = ("scores", "summary", "comparisons")
+        print_json(**{name: terminal.rows_of(getattr(found, name)) for name in tables})
+    elif not quiet:
+        show(terminal.results, found)
+        warn(*(f"warning: {warning}" for warning in found.manifest["warnings"]))
+        say("", f"report: {found.folder / 'report.html'}")
+
+
+def print_json(**said: Any) -> None:
+    """One object, numbers in full precision."""
+    typer.echo(json.dumps(said, ensure_ascii=False))
+
+
+def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows as in the CSV files of a results folder."""
+    writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def say(*lines: str) -> None:
+    """Print lines, on standard output."""
+    for line in lines:
+        typer.echo(line)
+
+
+def show(build: Callable[..., Iterable[RenderableType]], *args: object) -> None:
+    """Print what fits the terminal."""
+    console = console_of()
+    for part in build(*args, width=console.width):
+        console.print(part)
+
+
+def console_of(*, stderr: bool = False) -> Console:
+    """A console on one of the two streams."""
+    from rich.console import Console
+
+    return Console(stderr=stderr)
