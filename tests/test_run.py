@@ -273,6 +273,8 @@ def test_one_query_is_undefined_rather_than_made_up(tmp_path: Path, shared: Path
     results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
     assert (results.comparisons["p_value"] == 1).all()
     assert results.comparisons["verdict"].str.startswith("undecided").all()
+    assert "not estimable" in (results.folder / "report.html").read_text(encoding="utf-8")
+    assert (results.folder / "report.md").read_text(encoding="utf-8").count("| not estimable |") == 3
     verified(shared, results.folder)
 
 
