@@ -88,12 +88,15 @@ def test_killed_twenty_times(tmp_path: Path) -> None:
         warm = min(time.monotonic() - started, 1.0)
         assert not asked(provider)
 
-        # Over as long as a warm run takes: the first of them are killed while they embed, the last while they judge.
+        # In turns at any instant of as long as a warm run takes, and soon after the first request, however slow the
+        # machine is to come that far: kills must fall into the embedding for this to show anything.
         chance = random.Random(20)
         lives = []
-        for _ in range(20):
+        for turn in range(20):
             process = start("killed")
-            time.sleep(chance.uniform(0, warm))
+            while turn % 2 and not provider.requests and process.is_alive():
+                time.sleep(0.005)
+            time.sleep(chance.uniform(0, 0.3 if turn % 2 else warm))
             process.kill()
             process.join()
             lives.append(asked(provider))
