@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from retrievers.cache import Scored
-from retrievers.encoders.local import moved, options, tokens_lost, tokens_read
+from retrievers.encoders.forward import moved
 from retrievers.errors import InputError, Problem
 from retrievers.fingerprints import fingerprint
 from retrievers.rerank import CrossEncoderReranker, Pair
@@ -14,7 +14,6 @@ from retrievers.types import Counts
 
 if TYPE_CHECKING:
     import torch
-    from sentence_transformers import SentenceTransformer
 
 
 class _Side(NamedTuple):
@@ -36,6 +35,8 @@ class LateInteractionReranker(CrossEncoderReranker):
     for it. It takes the options of a cross-encoder; `model` is an embedding model.
     """
 
+    _kind = "SentenceTransformer"
+
     @property
     def fingerprint(self) -> str:
         """All that changes a score: the weights, dtype and backend."""
@@ -50,7 +51,7 @@ class LateInteractionReranker(CrossEncoderReranker):
     def _score(self, pairs: Sequence[Pair]) -> Scored:
         import torch
 
-        with self._replicas.one() as model, torch.inference_mode():
+        with self._replicas.one(len(pairs)) as model, torch.inference_mode():
             queries, documents = (self._side(model, texts) for texts in zip(*pairs, strict=True))
             cosines = torch.einsum("pqd,pkd->pqk", queries.vectors, documents.vectors)
             best = cosines.masked_fill(~documents.mask[:, None, :], -1).amax(dim=2)
@@ -59,24 +60,12 @@ class LateInteractionReranker(CrossEncoderReranker):
         self._meter.count(calls=1, tokens=int(tokens.sum()))
         return Scored(scores.double().cpu().numpy(), tokens, queries.lost + documents.lost)
 
-    def _side(self, model: SentenceTransformer, texts: Sequence[str]) -> _Side:
+    def _side(self, model: Any, texts: Sequence[str]) -> _Side:
         import torch
 
-        features = model.preprocess(list(texts))
-        tokens = tokens_read(features, len(texts))
-        found = model(moved(features, model.device))
+        read = self._replicas.read(model, texts)
+        found = model(moved(read.features, model.device))
         if "token_embeddings" not in found:
             raise InputError(Problem("rerank.model", f"{self._weights.model} has no vectors of tokens"))
         vectors = torch.nn.functional.normalize(found["token_embeddings"].float(), dim=2)
-        return _Side(vectors, found["attention_mask"].bool(), tokens, tokens_lost(model, (texts,), tokens))
-
-    def _load(self, device: str) -> SentenceTransformer:
-        from sentence_transformers import SentenceTransformer
-
-        model = SentenceTransformer(
-            self._weights.location,
-            device=device,
-            trust_remote_code=self._trust,
-            **options(self._weights, self._dtype, self._backend),
-        )
-        return model.eval()
+        return _Side(vectors, found["attention_mask"].bool(), read.tokens, read.lost)

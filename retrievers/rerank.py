@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import Literal
 
 import numpy as np
 
 from retrievers.cache import Cache, Scored, keys
-from retrievers.encoders.local import Backend, Dtype, Replicas, moved, options, tokens_lost, tokens_read
+from retrievers.encoders.forward import outputs
+from retrievers.encoders.local import Backend, Dtype, Replicas, Setup
 from retrievers.encoders.weights import Weights
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Meter
 from retrievers.parallel import answers
 from retrievers.types import RESOLUTION, Document, Query, Ranking, ranked
-
-if TYPE_CHECKING:
-    from sentence_transformers import CrossEncoder
 
 Pair = tuple[str, str]
 
@@ -27,6 +26,8 @@ class CrossEncoderReranker:
 
     Raw scores (logits), since the usual sigmoid makes ties of high ones and never changes an order.
     """
+
+    _kind: Literal["SentenceTransformer", "CrossEncoder"] = "CrossEncoder"
 
     def __init__(
         self,
@@ -69,8 +70,8 @@ class CrossEncoderReranker:
         self._dtype: Dtype = dtype
         self._batch_size = batch_size
         self._backend: Backend = backend
-        self._trust = trust_remote_code
-        self._replicas = Replicas(self._weights, device, self._load)
+        setup = Setup(self._weights, dtype, backend, trust_remote_code)
+        self._replicas = Replicas(setup, device, partial(setup.load, self._kind))
 
     @property
     def fingerprint(self) -> str:
@@ -152,31 +153,19 @@ class CrossEncoderReranker:
         return whole
 
     def _score(self, pairs: Sequence[Pair]) -> Scored:
-        """Score the pairs of one request on the next free device."""
+        """Score the pairs of one request on the next free copy of the model."""
         import torch
 
-        with self._replicas.one() as model, torch.inference_mode():
-            features = model.preprocess(list(pairs))
-            tokens = tokens_read(features, len(pairs))
-            lost = tokens_lost(model, ([first for first, _ in pairs], [second for _, second in pairs]), tokens)
-            scores = model(moved(features, model.device))["scores"].double().reshape(len(pairs)).cpu().numpy()
+        with self._replicas.one(len(pairs)) as model, torch.inference_mode():
+            if model.num_labels != 1:
+                what = f"{self._weights.model} has {model.num_labels} outputs, not one"
+                raise InputError(Problem("rerank.model", what))
+            read = self._replicas.read(model, pairs)
+            scores = outputs(model, read.features, "scores").double().reshape(len(pairs)).cpu().numpy()
         if not np.isfinite(scores).all():
             raise BackendError(f"the cross-encoder {self._weights.model} gave a score that is not finite")
-        self._meter.count(calls=1, tokens=int(tokens.sum()))
-        return Scored(scores, tokens, lost)
-
-    def _load(self, device: str) -> CrossEncoder:
-        from sentence_transformers import CrossEncoder
-
-        model = CrossEncoder(
-            self._weights.location,
-            device=device,
-            trust_remote_code=self._trust,
-            **options(self._weights, self._dtype, self._backend),
-        )
-        if model.num_labels != 1:
-            raise InputError(Problem("rerank.model", f"{self._weights.model} has {model.num_labels} outputs, not one"))
-        return model.eval()
+        self._meter.count(calls=1, tokens=int(read.tokens.sum()))
+        return Scored(scores, read.tokens, read.lost)
 
 
 def _put(whole: Scored, rows: Sequence[int], part: Scored) -> None:

@@ -195,7 +195,7 @@ print([name for name in ("torch", "sentence_transformers", "transformers", "open
 def test_a_model_that_fails_while_it_runs_is_one_message(folder, monkeypatch):
     own = encoder(folder)
     own.embed(["wing"], "query")
-    with own._replicas.one() as model:
+    with own._replicas.one(1) as model:
         monkeypatch.setattr(
             model, "forward", lambda *_: (_ for _ in ()).throw(RuntimeError("out of memory\nat line 1"))
         )

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from retrievers.cache import Cache
+from retrievers.encoders.local import Setup
 from retrievers.errors import InputError
 from retrievers.late_interaction import LateInteractionReranker
 from retrievers.meter import Meter
@@ -61,7 +62,7 @@ def test_a_document_that_is_the_query_comes_first_and_the_rest_stays(folder, cac
 def test_a_warm_run_gives_the_same_and_loads_no_model(folder, cache, monkeypatch):
     cold, warm = Meter(), Meter()
     first = reranker(folder, cache, meter=cold, depth=5).rerank_all(QUERIES, [RANKING, RANKING])
-    monkeypatch.setattr(LateInteractionReranker, "_load", None)
+    monkeypatch.setattr(Setup, "load", lambda *_: pytest.fail("a model was loaded"))
     assert reranker(folder, cache, meter=warm, depth=5).rerank_all(QUERIES, [RANKING, RANKING]) == first
     assert warm.counts("")["cached"] == warm.counts("")["texts"] == 10
     # Of the longest document 16 words and two marks are to be read, and 12 are.

@@ -1,4 +1,4 @@
-"""What local models share: one copy per device, and counting what they read."""
+"""What local models share: how they are loaded, on how many threads they run, and what they are given to read."""
 
 from __future__ import annotations
 
@@ -8,78 +8,146 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from queue import SimpleQueue
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
+from retrievers.encoders.attention import attend_text_by_text
 from retrievers.encoders.weights import Weights, loading
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.types import Counts
-
-if TYPE_CHECKING:
-    import torch
 
 Dtype = Literal["float32", "float16", "bfloat16"]
 Backend = Literal["torch", "onnx"]
 Model = TypeVar("Model")
 
+WORKERS = 8
+"""Requests under way on a processor, at most: more would wait for one another in Python."""
+
+
+class Setup(NamedTuple):
+    """How a local model is loaded."""
+
+    weights: Weights
+    dtype: Dtype
+    backend: Backend
+    trust_remote_code: bool
+
+    @property
+    def shareable(self) -> bool:
+        """Whether several threads may use one copy of the model.
+
+        onnx has threads of its own, and code that comes with a model may keep things between calls.
+        """
+        return self.backend == "torch" and not self.trust_remote_code
+
+    def load(self, kind: Literal["SentenceTransformer", "CrossEncoder"], device: str) -> Any:
+        """Load the model onto a device, by a class of sentence-transformers.
+
+        Raises:
+            InputError: the backend is not installed.
+        """
+        if self.backend == "onnx" and importlib.util.find_spec("onnxruntime") is None:
+            raise InputError(Problem("backend", "onnx is not installed", "pip install 'sentence-transformers[onnx]'"))
+        library: Any = importlib.import_module("sentence_transformers")
+        model = getattr(library, kind)(
+            self.weights.location,
+            device=device,
+            trust_remote_code=self.trust_remote_code,
+            revision=self.weights.hub_revision,
+            backend=self.backend,
+            **({"model_kwargs": {"dtype": self.dtype}} if self.backend == "torch" else {}),
+        ).eval()
+        if self.shareable and device == "cpu" and self.dtype == "bfloat16":
+            attend_text_by_text(model)
+        return model
+
+
+class Read(NamedTuple):
+    """Texts, or pairs of texts, as a model is given them."""
+
+    features: Mapping[str, Any]
+    tokens: Counts
+    lost: Counts
+    """Tokens beyond the model's limit."""
+
 
 class Replicas(Generic[Model]):
-    """A model that is loaded at its first use, once for each device."""
+    """A model that is loaded at its first use: once for each device, and used by several threads of a processor.
 
-    def __init__(self, weights: Weights, devices: str, load: Callable[[str], Model]) -> None:
-        """Take device names with commas between, or "auto": every CUDA device, else the best there is."""
-        self._weights = weights
+    On a processor, requests run side by side, each on its share of the cores: the cores then wait for each other
+    once a request, and not at each step of it.
+    """
+
+    def __init__(self, setup: Setup, devices: str, load: Callable[[str], Model]) -> None:
+        """Describe the model.
+
+        Args:
+            setup: what is loaded.
+            devices: names with commas between, or "auto": every CUDA device, else the best there is.
+            load: loads the model onto a device.
+        """
+        self._setup = setup
         self._devices = devices
         self._load = load
-        self._lock = Lock()
+        self._loading = Lock()
+        self._reading = Lock()
         self._count = 0
+        self._cores = 1
         self._free: SimpleQueue[Model] = SimpleQueue()
 
     def __len__(self) -> int:
-        with self._lock:
+        import torch
+
+        with self._loading:
             if not self._count:
-                with loading(self._weights.model), _without_bars():
-                    copies = [self._load(device) for device in _devices(self._devices)]
-                for copy in copies:
+                names = _devices(self._devices)
+                with loading(self._setup.weights.model), _without_bars():
+                    copies = [self._load(name) for name in names]
+                self._cores = torch.get_num_threads()
+                at_once = min(self._cores, WORKERS) if self._setup.shareable and names == ["cpu"] else 1
+                self._count = len(copies) * at_once
+                for copy in copies * at_once:
                     self._free.put(copy)
-                self._count = len(copies)
         return self._count
 
     @contextmanager
-    def one(self) -> Iterator[Model]:
-        """Lend the next copy that is free."""
-        len(self)  # loads them
+    def one(self, texts: int) -> Iterator[Model]:
+        """Lend the next copy that is free to a request of so many texts; a text alone gets all cores."""
+        import torch
+
+        count = len(self)  # loads them
         model = self._free.get()
+        torch.set_num_threads(self._cores if texts == 1 else max(1, self._cores // count))
         try:
             yield model
         except RuntimeError as failure:  # how torch says that memory is short, or that a kernel failed
             said = str(failure).strip().splitlines()[:1]
             raise BackendError(
-                f"{self._weights.name}: {' '.join(said)[:300]} (a smaller batch_size may help)"
+                f"{self._setup.weights.name}: {' '.join(said)[:300]} (a smaller batch_size may help)"
             ) from None
         finally:
+            torch.set_num_threads(self._cores)  # threads to come begin with what was set last
             self._free.put(model)
 
+    def read(self, model: Any, texts: Sequence[str] | Sequence[tuple[str, str]], prompt: str = "") -> Read:
+        """Turn texts, or pairs, into what the model is given; only what reaches its limit is tokenised once more."""
+        with self._reading:  # a tokenizer serves one thread at a time
+            features = model.preprocess(list(texts), **({"prompt": prompt} if prompt else {}))
+            tokens = _tokens(features, len(texts))
+            lost = np.zeros(len(texts), dtype=np.int64)
+            limit = model.max_seq_length
+            full = [] if limit is None else np.flatnonzero(tokens >= limit).tolist()
+            if full:
+                long = [(prompt + one,) if isinstance(one, str) else one for one in map(texts.__getitem__, full)]
+                sides = map(list, zip(*long, strict=True))
+                whole = model.tokenizer(*sides, truncation=False, padding=False, verbose=False)
+                lost[full] = [len(ids) for ids in whole["input_ids"]]
+                lost[full] -= tokens[full]
+        return Read(features, tokens, lost)
 
-def options(weights: Weights, dtype: Dtype, backend: Backend) -> dict[str, Any]:
-    """Return the keyword arguments with which sentence-transformers loads the weights.
 
-    Raises:
-        InputError: the backend is not installed.
-    """
-    if backend == "onnx" and importlib.util.find_spec("onnxruntime") is None:
-        raise InputError(Problem("backend", "onnx is not installed", "pip install 'sentence-transformers[onnx]'"))
-    kind = {"model_kwargs": {"dtype": dtype}} if backend == "torch" else {}
-    return {"revision": weights.hub_revision, "backend": backend, **kind}
-
-
-def moved(features: Mapping[str, Any], device: torch.device) -> dict[str, Any]:
-    """Return the features with every tensor on the device."""
-    return {name: value.to(device) if hasattr(value, "to") else value for name, value in features.items()}
-
-
-def tokens_read(features: Mapping[str, Any], count: int) -> Counts:
+def _tokens(features: Mapping[str, Any], count: int) -> Counts:
     """Return the tokens of each text, as the model is given them: from a mask, or a static model's offsets."""
     if "attention_mask" in features:
         return np.asarray(features["attention_mask"].sum(dim=1).tolist(), dtype=np.int64)
@@ -88,25 +156,6 @@ def tokens_read(features: Mapping[str, Any], count: int) -> Counts:
         ends = [*starts[1:], len(features["input_ids"])]
         return np.asarray(ends, dtype=np.int64) - np.asarray(starts, dtype=np.int64)
     return np.zeros(count, dtype=np.int64)
-
-
-def tokens_lost(model: Any, texts: tuple[Sequence[str], ...], tokens: Counts) -> Counts:
-    """Return the tokens beyond the model's limit; only texts that reach the limit are tokenised once more.
-
-    Args:
-        model: a SentenceTransformer or a CrossEncoder.
-        texts: the texts, with their prompts; for pairs, the first and the second texts.
-        tokens: what the model was given of each.
-    """
-    lost = np.zeros(len(tokens), dtype=np.int64)
-    limit = model.max_seq_length
-    full = [] if limit is None else np.flatnonzero(tokens >= limit).tolist()
-    if full:
-        sides = ([side[i] for i in full] for side in texts)
-        whole = model.tokenizer(*sides, truncation=False, padding=False, verbose=False)
-        lost[full] = [len(ids) for ids in whole["input_ids"]]
-        lost[full] -= tokens[full]
-    return lost
 
 
 @contextmanager

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from retrievers.encoders.local import Backend, Dtype, Replicas, moved, options, tokens_lost, tokens_read
+from retrievers.encoders.forward import outputs
+from retrievers.encoders.local import Backend, Dtype, Replicas, Setup
 from retrievers.encoders.weights import Weights
 from retrievers.errors import InputError, Problem
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Meter
 from retrievers.tokens import Tokens, estimate, folder_tokens
 from retrievers.types import Embedded, Role
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
 
 _E5 = re.compile(r"(multilingual-)?e5-(small|base|large)(-v2|-unsupervised)?", re.IGNORECASE)
 """Models trained with "query: " and "passage: " that do not say so in their files (Wang et al. 2022, 2024)."""
@@ -75,9 +73,9 @@ class SentenceTransformerEncoder:
         self._dtype: Dtype = dtype
         self._batch_size = batch_size
         self._backend: Backend = backend
-        self._trust = trust_remote_code
         self._meter = meter
-        self._replicas = Replicas(self._weights, device, self._load)
+        setup = Setup(self._weights, dtype, backend, trust_remote_code)
+        self._replicas = Replicas(setup, device, partial(setup.load, "SentenceTransformer"))
 
     @property
     def fingerprint(self) -> str:
@@ -122,7 +120,7 @@ class SentenceTransformerEncoder:
 
     @property
     def concurrency(self) -> int:
-        """One request at a time for each device; loads the model."""
+        """Requests at once: one for each device, several on a processor; loads the model."""
         return len(self._replicas)
 
     def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
@@ -131,33 +129,20 @@ class SentenceTransformerEncoder:
         return [range(i, min(i + size, len(texts))) for i in range(0, len(texts), size)]
 
     def embed(self, texts: Sequence[str], role: Role) -> Embedded:
-        """Embed the texts on the next free device."""
+        """Embed the texts on the next free copy of the model."""
         import torch
 
-        with self._replicas.one() as model, torch.inference_mode():
+        with self._replicas.one(len(texts)) as model, torch.inference_mode():
             prompt = _of(model.prompts, role) if self._prompts[role] is None else self._prompts[role]
-            features = model.preprocess(list(texts), prompt=prompt)
-            tokens = tokens_read(features, len(texts))
-            lost = tokens_lost(model, ([(prompt or "") + text for text in texts],), tokens)
-            found = model(moved(features, model.device))["sentence_embedding"].float()
+            read = self._replicas.read(model, texts, prompt or "")
+            found = outputs(model, read.features, "sentence_embedding")
             if self._truncate_dim is not None:
                 found = found[:, : self._truncate_dim]
             if self._normalize:
                 found = torch.nn.functional.normalize(found, dim=1)
             vectors = found.cpu().numpy()
-        self._meter.count(calls=1, tokens=int(tokens.sum()))
-        return Embedded(vectors, tokens, lost)
-
-    def _load(self, device: str) -> SentenceTransformer:
-        from sentence_transformers import SentenceTransformer
-
-        model = SentenceTransformer(
-            self._weights.location,
-            device=device,
-            trust_remote_code=self._trust,
-            **options(self._weights, self._dtype, self._backend),
-        )
-        return model.eval()
+        self._meter.count(calls=1, tokens=int(read.tokens.sum()))
+        return Embedded(vectors, read.tokens, read.lost)
 
 
 def _of(prompts: Mapping[str, str], role: Role) -> str | None:

@@ -1,0 +1,55 @@
+"""One request through a local model, in passes of a size that suits a processor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+PASS = 2048
+"""Tokens, padding included, that a processor treats at once: what passes from layer to layer stays in its cache."""
+
+
+def outputs(model: Any, features: Mapping[str, Any], name: str) -> torch.Tensor:
+    """Run a model over one request and return one of its outputs: a row a text, 32-bit floats.
+
+    On a processor texts of like length go together, up to PASS tokens.
+    """
+    import torch
+
+    rows, parts = zip(*_passes(features, model.device.type), strict=True)
+    found = torch.cat([model(moved(part, model.device))[name].float() for part in parts])
+    return found[torch.argsort(torch.cat(rows)).to(found.device)]
+
+
+def _passes(features: Mapping[str, Any], device: str) -> Iterator[tuple[torch.Tensor, Mapping[str, Any]]]:
+    """Yield rows, and their features without the columns that are padding in all of them."""
+    import torch
+
+    mask = features.get("attention_mask")
+    if mask is None or device != "cpu":
+        yield torch.arange(len(features["offsets"] if mask is None else mask)), features
+        return
+    lengths = mask.sum(dim=1)
+    order = torch.argsort(lengths, descending=True, stable=True)
+    padded_left = not bool(mask[:, 0].all())
+    start = 0
+    while start < len(order):
+        longest = max(1, int(lengths[order[start]]))
+        rows = order[start : start + max(1, PASS // longest)]
+        columns = slice(-longest, None) if padded_left else slice(longest)
+        yield (
+            rows,
+            {
+                key: value[rows][:, columns] if isinstance(value, torch.Tensor) and value.shape == mask.shape else value
+                for key, value in features.items()
+            },
+        )
+        start += len(rows)
+
+
+def moved(features: Mapping[str, Any], device: torch.device) -> dict[str, Any]:
+    """Return the features with every tensor on the device."""
+    return {name: value.to(device) if hasattr(value, "to") else value for name, value in features.items()}

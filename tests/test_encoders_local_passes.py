@@ -1,0 +1,124 @@
+"""How one request of a local model is shared out: among threads, and in passes of texts of like length."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from retrievers.cache import Cache
+from retrievers.embedding import Embedder
+from retrievers.encoders import forward, local
+from retrievers.encoders.forward import outputs
+from retrievers.encoders.local import Replicas, Setup
+from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
+from retrievers.encoders.weights import Weights
+from retrievers.meter import Meter
+from tests import tiny
+
+TEXTS = [
+    " ".join(["wing", "the cat", "shock wave", "dog runs fast", "heat"][i % 5] for _ in range(i)) for i in range(40)
+]
+
+
+class Recorder:
+    """A model whose output is the sum of a text's ids; keeps the shapes it was given."""
+
+    device = torch.device("cpu")
+
+    def __init__(self):
+        self.shapes = []
+
+    def __call__(self, features):
+        self.shapes.append(tuple(features["input_ids"].shape))
+        assert features["note"] == "kept as it is"
+        return {"sums": (features["input_ids"] * features["attention_mask"]).sum(dim=1).to(torch.bfloat16)}
+
+
+def padded(lengths, *, left):
+    width = max(lengths)
+    mask = torch.tensor([[0] * (width - n) + [1] * n if left else [1] * n + [0] * (width - n) for n in lengths])
+    return {
+        "input_ids": mask * torch.arange(1, len(lengths) + 1)[:, None],
+        "attention_mask": mask,
+        "note": "kept as it is",
+    }
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_texts_of_like_length_pass_together_without_the_padding_of_others(monkeypatch, left):
+    monkeypatch.setattr(forward, "PASS", 12)
+    model = Recorder()
+    lengths = [2, 5, 1, 13, 4, 6]
+    found = outputs(model, padded(lengths, left=left), "sums")
+    assert model.shapes == [(1, 13), (2, 6), (3, 4)]
+    assert found.tolist() == [2, 10, 3, 52, 20, 36]
+    assert found.dtype == torch.float32
+
+
+def test_where_there_is_no_mask_all_pass_at_once():
+    class Static:
+        device = torch.device("cpu")
+
+        def __call__(self, features):
+            return {"x": features["offsets"].double() * 2}
+
+    features = {"input_ids": torch.arange(6), "offsets": torch.tensor([0, 2, 5])}
+    assert outputs(Static(), features, "x").tolist() == [0, 4, 10]
+
+
+def test_a_request_gives_what_its_texts_give_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(forward, "PASS", 24)
+    encoder = SentenceTransformerEncoder(str(tiny.bi_encoder(tmp_path)), meter=Meter(), device="cpu")
+    whole = encoder.embed(TEXTS, "document")
+    alone = [encoder.embed([text], "document") for text in TEXTS]
+    assert np.allclose(whole.vectors, np.concatenate([one.vectors for one in alone]), atol=1e-6)
+    assert whole.tokens.tolist() == [int(one.tokens[0]) for one in alone]
+
+
+def test_threads_of_one_copy_give_what_one_thread_gives(tmp_path):
+    folder = str(tiny.bi_encoder(tmp_path))
+    found = []
+    for name, device in (("one", "cpu, cpu"), ("shared", "cpu")):
+        encoder = SentenceTransformerEncoder(folder, meter=Meter(), device=device, batch_size=3)
+        with Cache(tmp_path / name) as cache:
+            found.append(Embedder(encoder, cache, meter=Meter()).embed(TEXTS, "document").vectors)
+    assert np.allclose(*found, atol=1e-6)
+
+
+@pytest.fixture
+def cores():
+    """Four threads, whatever the machine has, and as before afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    yield 4
+    torch.set_num_threads(before)
+
+
+def replicas(devices, *, shared, loaded):
+    setup = Setup(Weights("m", ""), "float32", "torch", trust_remote_code=not shared)
+    return Replicas(setup, devices, lambda device: loaded.append(device) or SimpleNamespace())
+
+
+@pytest.mark.parametrize(
+    ("devices", "shared", "workers", "threads"), [("cpu", True, 4, 1), ("cpu", False, 1, 4), ("cpu,cpu", True, 2, 2)]
+)
+def test_requests_share_the_cores(cores, devices, shared, workers, threads):
+    loaded = []
+    models = replicas(devices, shared=shared, loaded=loaded)
+    assert len(models) == workers
+    assert loaded == devices.split(",")
+    for _ in range(2 * workers):
+        with models.one(32):
+            assert torch.get_num_threads() == threads
+    assert torch.get_num_threads() == cores
+    with models.one(1):
+        assert torch.get_num_threads() == cores
+
+
+def test_no_more_workers_than_python_serves(cores, monkeypatch):
+    monkeypatch.setattr(local, "WORKERS", 2)
+    models = replicas("cpu", shared=True, loaded=[])
+    assert len(models) == 2
+    with models.one(2):
+        assert torch.get_num_threads() == 2
