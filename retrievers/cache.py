@@ -204,7 +204,8 @@ class Cache:
                 )
                 self._db.execute("COMMIT")
             except BaseException:
-                self._db.execute("ROLLBACK")
+                if self._db.in_transaction:  # where the disk is full, SQLite has rolled back by itself
+                    self._db.execute("ROLLBACK")
                 raise
 
     def _damaged(self, model: int) -> int:

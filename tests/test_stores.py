@@ -1,10 +1,13 @@
 """Every store: the same questions, the same answers."""
 
 import itertools
+import re
+import shutil
 import subprocess
 import sys
 import uuid
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -231,7 +234,26 @@ def test_queries_of_other_dimensions_are_an_error_with_both_numbers(opened, loca
         store.search(random_vectors(1, 5), 1)
 
 
-def test_a_full_disk_is_the_users_to_mend(opened):
+@pytest.mark.parametrize("moment", ["create", "upsert", "search"])
+def test_a_full_disk_is_told_before_the_engine_dies_of_it(opened, monkeypatch, moment):
+    vectors = random_vectors(20, 4)
+    store = opened("edge")
+    fill(store, [f"d{i}" for i in range(20)], vectors)
+    if moment == "upsert":
+        store.create(4)
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=50_000_000))
+    acts = {
+        "create": lambda: store.create(4),
+        "upsert": lambda: store.upsert(["a"], vectors[:1]),
+        "search": lambda: store.search(vectors, 1),
+    }
+    with pytest.raises(InputError, match=r"needs \d+ MB of disk, and 50 MB are free \(make room"):
+        acts[moment]()
+    monkeypatch.undo()
+    acts[moment]()
+
+
+def test_what_the_engine_says_of_a_full_disk_is_the_users_to_mend(opened):
     class Full:
         def update(self, operation):
             raise Exception("Service runtime error: Not enough space available for optimization")
@@ -245,6 +267,58 @@ def test_a_full_disk_is_the_users_to_mend(opened):
     store._shard = Full()
     with pytest.raises(InputError, match=r"cannot be written: .*Not enough space.*make room"):
         store.upsert(["a"], random_vectors(1, 4))
+
+
+REALLY_FULL = """
+import sys
+from pathlib import Path
+import numpy as np
+from retrievers.cache import Cache, keys
+from retrievers.errors import HarnessError
+from retrievers.meter import Meter
+from retrievers.stores import StoreOptions, open_store
+from retrievers.types import Embedded
+
+place = Path(sys.argv[1])
+vectors = np.random.default_rng(1).standard_normal((4000, 384), dtype=np.float32)
+names = [f"d{i}" for i in range(len(vectors))]
+try:
+    if sys.argv[2] == "cache":
+        with Cache(place / "cache.sqlite") as cache:
+            cache.store_vectors("m", keys("m", "document", names), Embedded(vectors, *np.ones((2, 4000), np.int64)))
+    else:
+        location = "edge" if sys.argv[2] == "edge" else str(place)
+        store = open_store(StoreOptions(location), "c", documents=10, folder=place, meter=Meter())
+        store.create(384)
+        store.upsert(names, vectors)
+except HarnessError as error:
+    print(f"{type(error).__name__}: {error}")
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("edge", "InputError: .*needs .* MB of disk"),
+        ("folder", "InputError: .*database or disk is full"),
+        ("cache", "BackendError: .*database or disk is full"),
+    ],
+)
+def test_on_a_disk_that_is_really_full_one_message_comes(tmp_path, kind, told):
+    if kind == "edge":
+        pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
+    if shutil.which("mount") is None:
+        pytest.skip("no small disk can be mounted here")
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", tmp_path], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("no small disk can be mounted here")
+    try:
+        command = [sys.executable, "-c", REALLY_FULL, str(tmp_path), kind]
+        said = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=120)
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+    assert said.returncode == 0, said.stderr
+    assert re.match(told, said.stdout), said.stdout
 
 
 @pytest.mark.parametrize(

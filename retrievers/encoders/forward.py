@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import torch
 
-PASS = 2048
+PASS = 1024
 """Tokens, padding included, that a processor treats at once: what passes from layer to layer stays in its cache."""
 
 

@@ -25,6 +25,10 @@ UPSERT = 256
 SEARCH = 256
 """Points, and queries, handed over in one call."""
 UNLIMITED = 2**40
+BESIDE_VECTOR = 110
+"""Bytes of a point beside its vector's."""
+SPARE = 64 * 2**20
+"""Bytes that have to stay free: what the engine lays out ahead."""
 NOTES = "notes.json"
 
 
@@ -43,11 +47,13 @@ class EdgeStore:
     def __init__(self, folder: Path, collection: str, options: StoreOptions, *, documents: int) -> None:
         self.approximate = options.approximate
         self._segment = UNLIMITED if self.approximate else max(LEAST, math.ceil(documents / (os.cpu_count() or 1)))
+        self._documents = documents
         self._options = options
         self._place = folder / collection
         self._aside = folder / f"{collection}.unfinished"
         self._lock: BaseFileLock | None = None
         self._shard: qdrant_edge.EdgeShard | None = None
+        self._point_bytes = 0
         self._added = 0
         self._in_segment = 0
 
@@ -69,6 +75,9 @@ class EdgeStore:
         with engine_errors(self._place):
             shutil.rmtree(self._aside, ignore_errors=True)
             self._aside.mkdir()
+        self._point_bytes = 4 * dimensions + BESIDE_VECTOR
+        # Optimising copies a segment, up to twice.
+        self._make_sure_of(self._documents + 2 * min(self._segment, self._documents))
         self._added, self._in_segment = 0, 0
         config = edge.EdgeConfig(
             vectors=edge.EdgeVectorParams(size=dimensions, distance=edge.Distance.Cosine),
@@ -92,6 +101,7 @@ class EdgeStore:
         """Add points, or replace those with the same document id."""
         import qdrant_edge as edge
 
+        self._make_sure_of(len(ids))
         start = 0
         while start < len(ids):
             if self._in_segment == self._segment:
@@ -159,6 +169,13 @@ class EdgeStore:
             self._lock.release()
             self._lock = None
 
+    def _make_sure_of(self, points: int) -> None:
+        """Raise InputError unless the disk has room: the engine's files are mapped, and to write to one dies of it."""
+        needed, free = points * self._point_bytes + SPARE, shutil.disk_usage(self._place.parent).free
+        if free < needed:
+            what = f"needs {needed / 1e6:,.0f} MB of disk, and {free / 1e6:,.0f} MB are free"
+            raise InputError(Problem(f"store {self._place}", what, "make room, then run again"))
+
     def _hold(self) -> None:
         from filelock import FileLock, Timeout
 
@@ -181,6 +198,7 @@ class EdgeStore:
             import qdrant_edge as edge
 
             self._hold()
+            self._make_sure_of(0)  # the engine lays out a segment for points to come
             self._shard = edge.EdgeShard.load(str(self._place))
         return self._shard
 
