@@ -1,63 +1,102 @@
 """Killed in the middle of indexing, whenever: the next run gives the bytes of an undisturbed one."""
 
+import hashlib
+import json
+import multiprocessing
 import random
-import signal
-import subprocess
 import sys
 import time
-from pathlib import Path
+from contextlib import ExitStack
 
+import numpy as np
 import pytest
 
-pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
-
-PROGRAM = """
-import hashlib, json, sys, time
-from pathlib import Path
-import numpy as np
 from retrievers import dense
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, open_store
 from retrievers.types import Document, Embedded, Query
+from tests.qdrant_fake import fake_qdrant
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+
+KILLS = 20
+
 
 def embed(texts, role):
     rows = [np.frombuffer(hashlib.shake_128(text.encode()).digest(64), np.uint8) for text in texts]
     vectors = np.stack(rows).astype(np.float32) - 127.5
     return Embedded(vectors, np.ones(len(texts), np.int64), np.array([len(text) % 3 for text in texts]))
 
-dense.WINDOW = 2048
-store = open_store(StoreOptions("edge"), "hashed-corpus", documents=30_000, folder=Path(sys.argv[1]), meter=Meter())
-retriever = dense.DenseRetriever(embed, store, Meter())
-print("indexing", flush=True)
-retriever.index(Document(f"d{i}", "", f"text {i} " + "x" * (i % 5)) for i in range(30_000))
-rankings = retriever.search([Query(str(i), f"question {i}") for i in range(50)], 20)
-store.close()
-print(json.dumps([[r.doc_ids, [s.hex() for s in r.scores.tolist()]] for r in rankings]), retriever.meter.notes())
-"""
+
+def run(place, location, documents, began):
+    """Index, search, and write what came out beside the store."""
+    dense.WINDOW = max(64, documents // 8)
+    options = StoreOptions(location)
+    store = open_store(options, "hashed-corpus", documents=documents, folder=place, meter=Meter())
+    retriever = dense.DenseRetriever(embed, store, Meter())
+    began.set()
+    retriever.index(Document(f"d{i}", "", f"text {i} " + "x" * (i % 5)) for i in range(documents))
+    rankings = retriever.search([Query(str(i), f"question {i}") for i in range(20)], 20)
+    store.close()
+    found = [[ranking.doc_ids, [score.hex() for score in ranking.scores.tolist()]] for ranking in rankings]
+    notes = {name: sorted(ids) for name, ids in retriever.meter.notes().items()}
+    (place / "found.json").write_text(json.dumps([found, notes]), encoding="utf-8")
 
 
-def run(folder):
-    command = [sys.executable, "-c", PROGRAM, str(folder)]
-    return subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True)
+@pytest.fixture(params=["edge", "folder", "server"])
+def started(request, tmp_path):
+    """Returns how to begin a run in a process of its own, forked from one that has imported everything."""
+    if request.param == "edge":
+        pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.test_dense_killed", "qdrant_client"])
+    documents = {"edge": 16_000, "folder": 120, "server": 4_000}[request.param]
+    fakes = {}
+
+    def start(name):
+        place = tmp_path / name
+        place.mkdir(exist_ok=True)
+        location = request.param
+        if location == "folder":
+            location = str(place / "qdrant")
+        if location == "server":
+            if name not in fakes:
+                fakes[name] = stack.enter_context(fake_qdrant())
+            location = fakes[name].url
+        began = context.Event()
+        process = context.Process(target=run, args=(place, location, documents, began))
+        process.start()
+        assert began.wait(60)
+        return process
+
+    with ExitStack() as stack:
+        yield start
 
 
-def finished(folder):
-    process = run(folder)
-    out, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
-    return out
+def finished(started, place):
+    process = started(place.name)
+    process.join(120)
+    assert process.exitcode == 0
+    return (place / "found.json").read_text(encoding="utf-8")
 
 
-def test_killed_at_random_instants_and_resumed(tmp_path):
-    started = time.perf_counter()
-    undisturbed = finished(tmp_path / "undisturbed")
-    whole = time.perf_counter() - started
+def test_killed_at_twenty_random_instants_and_resumed(started, tmp_path):
+    finished(started, tmp_path / "warm-up")
+    begin = time.perf_counter()
+    undisturbed = finished(started, tmp_path / "undisturbed")
+    whole = time.perf_counter() - begin
     chance = random.Random(20)
-    for _ in range(4):
-        process = run(tmp_path / "killed")
-        assert process.stdout.readline() == "indexing\n"
-        time.sleep(chance.uniform(0, whole * 0.8))
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-    assert finished(tmp_path / "killed") == undisturbed
-    assert finished(tmp_path / "killed") == undisturbed  # now from the finished collection
+    place, cut_short = tmp_path / "killed0", 0
+    for turn in range(KILLS):
+        process = started(place.name)
+        time.sleep(chance.uniform(0, whole))
+        process.kill()
+        process.join()
+        if (place / "found.json").exists():  # it came to its end before
+            assert finished(started, place) == undisturbed
+            place = tmp_path / f"killed{turn + 1}"
+        else:
+            cut_short += 1
+    assert cut_short > KILLS // 4
+    assert finished(started, place) == undisturbed
+    assert finished(started, place) == undisturbed  # now from the finished collection
