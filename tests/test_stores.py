@@ -21,9 +21,10 @@ from retrievers.stores.options import StoreOptions
 from retrievers.stores.points import DOCUMENTS, Found, past_ties, point_id
 from retrievers.types import RESOLUTION, ranked
 from tests.qdrant_fake import fake_qdrant
+from tests.qdrant_fake_grpc import fake_qdrant_grpc
 
 PROJECT = Path(__file__).parents[1]
-LOCATIONS = (":memory:", "folder", "edge", "server")
+LOCATIONS = (":memory:", "folder", "edge", "server", "grpc")
 KEEPING = LOCATIONS[1:]
 
 
@@ -33,8 +34,14 @@ def fake():
         yield running
 
 
+@pytest.fixture(scope="module")
+def fake_grpc():
+    with fake_qdrant_grpc() as (_, url):
+        yield url
+
+
 @pytest.fixture
-def opened(request, tmp_path, fake):
+def opened(request, tmp_path, fake, fake_grpc):
     """Opens a store at a location, the same collection each time it is asked; closes all at the end."""
     stores = []
     collection = uuid.uuid4().hex
@@ -42,7 +49,7 @@ def opened(request, tmp_path, fake):
     def open_one(location, **options):
         if location == "edge":
             pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
-        place = {"folder": str(tmp_path / "qdrant"), "server": fake.url}.get(location, location)
+        place = {"folder": str(tmp_path / "qdrant"), "server": fake.url, "grpc": fake_grpc}.get(location, location)
         given = StoreOptions(place, **options)
         stores.append(open_store(given, collection, documents=16_384, folder=tmp_path, meter=Meter()))
         return stores[-1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import torch
 
-PASS = 1024
+PASS = 2048
 """Tokens, padding included, that a processor treats at once: what passes from layer to layer stays in its cache."""
 
 

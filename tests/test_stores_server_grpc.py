@@ -1,0 +1,99 @@
+"""The server store over gRPC, as far as the protocol goes: what is sent, what is tried again, what is an error."""
+
+import grpc
+import numpy as np
+import pytest
+
+from retrievers.errors import BackendError, InputError
+from retrievers.meter import Meter
+from retrievers.stores import connection, server
+from retrievers.stores.options import StoreOptions
+from retrievers.stores.server import ServerStore
+from tests.qdrant_fake_grpc import fake_qdrant_grpc
+
+COUNT = 100
+IDS = [f"d{i}" for i in range(COUNT)]
+VECTORS = np.random.default_rng(11).standard_normal((COUNT, 8)).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch):
+    monkeypatch.setattr(connection, "FIRST_PAUSE", 0.005)
+    monkeypatch.setattr(server, "UPSERT", 10)
+
+
+@pytest.fixture
+def fake():
+    with fake_qdrant_grpc() as (running, url):
+        running.url = url
+        yield running
+
+
+@pytest.fixture
+def opened(fake):
+    stores = []
+
+    def one(**options):
+        stores.append(ServerStore(StoreOptions(fake.url, **options), "c", Meter()))
+        return stores[-1]
+
+    yield one
+    for store in stores:
+        store.close()
+
+
+def build(store):
+    store.create(8)
+    store.upsert(IDS, VECTORS)
+    store.finish({"truncated": ["d3"]})
+
+
+def test_all_that_an_experiment_says_travels(fake, opened):
+    store = opened(shards=6, replication=2, m=16, ef_construct=200, quantization="scalar", api_key="k3y")
+    build(store)
+    assert opened().finished() == {"truncated": ("d3",)}
+    made = fake.created
+    assert (made.shard_number, made.replication_factor, made.vectors_config.params.size) == (6, 2, 8)
+    assert (made.hnsw_config.m, made.hnsw_config.ef_construct) == (16, 200)
+    assert made.quantization_config.WhichOneof("quantization") == "scalar"
+    assert "k3y" in fake.keys
+    [ranking] = store.search(VECTORS[5:6], 3)
+    assert ranking.doc_ids[0] == "d5"
+    assert ranking.scores[0] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("method", ["HealthCheck", "CollectionExists", "Create", "Upsert", "Count", "Update"])
+@pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED])
+def test_a_fault_that_passes_is_retried_and_counted(fake, opened, method, code):
+    fake.faults = [(method, code)]
+    store = opened()
+    build(store)
+    assert not fake.faults
+    assert sum(totals.counts.get("retries", 0) for totals in store._connection._meter.stages().values()) == 1
+    assert store.search(VECTORS[:1], 1)[0].doc_ids == ("d0",)
+
+
+def test_a_half_finished_upload_is_taken_up_again_without_sending_twice(fake, opened):
+    fake.faults = [("Upsert", grpc.StatusCode.INVALID_ARGUMENT)]
+    with pytest.raises(BackendError, match=r"grpc://.*INVALID_ARGUMENT: ordered; run again"):
+        build(opened())
+    before = fake.requests.count("Upsert")
+    store = opened()
+    assert store.finished() is None
+    build(store)
+    assert fake.requests.count("Upsert") - 1 == COUNT // 10  # but for the refused one, each batch was sent once
+    assert before < COUNT // 10 + 1
+    assert fake.requests.count("Create") == 1
+
+
+@pytest.mark.parametrize("code", [grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED])
+def test_refused_access_is_the_users_to_mend(fake, opened, code):
+    fake.faults = [("CollectionExists", code)]
+    with pytest.raises(InputError, match=rf"refuses access \({code.name}\)"):
+        opened().finished()
+
+
+def test_a_server_of_another_version_is_refused(fake, opened):
+    fake.version = "1.2.3"
+    with pytest.raises(InputError, match=r"the server is Qdrant 1\.2\.3"):
+        opened().finished()
