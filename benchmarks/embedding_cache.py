@@ -31,14 +31,14 @@ def main() -> None:
         for i in range(0, count, REQUEST):
             some = texts[i : i + REQUEST]
             part = Embedded(vectors[: len(some)], counts[: len(some)], counts[: len(some)])
-            cache.store_vectors("benchmark", keys("benchmark", "document", some), part)
+            cache.put("benchmark", keys("benchmark", "document", some), part)
         seconds = time.perf_counter() - started
         print(f"stored {count:,} vectors in {seconds:.1f} s, {megabytes / seconds:.0f} MB/s, {REQUEST} a transaction")
         for name, order in (("as stored", texts), ("shuffled", np.random.default_rng(1).permutation(texts).tolist())):
             started = time.perf_counter()
             found = 0
             for i in range(0, count, WINDOW):
-                positions, _ = cache.vectors(keys("benchmark", "document", order[i : i + WINDOW]))
+                positions, _ = cache.get(keys("benchmark", "document", order[i : i + WINDOW]))
                 found += len(positions)
             seconds = time.perf_counter() - started
             assert found == count

@@ -114,7 +114,7 @@ class Cache:
         """Return the keys that are held, without looking at what they hold."""
         return {key for (key,) in self._select("SELECT key FROM rows", wanted)}
 
-    def vectors(self, wanted: Sequence[bytes]) -> tuple[Positions, Embedded]:
+    def get(self, wanted: Sequence[bytes]) -> tuple[Positions, Embedded]:
         """Return which of the distinct keys are held, as positions, and their rows; (0, 0) vectors if none is."""
         positions, values, tokens, lost = self._read(wanted)
         if len({len(value) for value in values}) > 1:
@@ -125,17 +125,17 @@ class Cache:
         vectors = np.frombuffer(b"".join(values), dtype="<f4").reshape(len(values), -1 if values else 0)
         return positions, Embedded(vectors, tokens, lost)
 
-    def store_vectors(self, fingerprint: str, keys: Sequence[bytes], embedded: Embedded) -> None:
+    def put(self, fingerprint: str, keys: Sequence[bytes], embedded: Embedded) -> None:
         """Keep vectors in one transaction; rows with the same keys are replaced."""
         values = [vector.tobytes() for vector in np.asarray(embedded.vectors, dtype="<f4")]
         self._store(fingerprint, keys, (values, embedded.tokens, embedded.lost))
 
-    def scores(self, wanted: Sequence[bytes]) -> tuple[Positions, Scored]:
+    def get_scores(self, wanted: Sequence[bytes]) -> tuple[Positions, Scored]:
         """Return which of the distinct keys have scores, as positions, and the scores."""
         positions, values, tokens, lost = self._read(wanted)
         return positions, Scored(np.frombuffer(b"".join(values), dtype="<f8"), tokens, lost)
 
-    def store_scores(self, fingerprint: str, keys: Sequence[bytes], scored: Scored) -> None:
+    def put_scores(self, fingerprint: str, keys: Sequence[bytes], scored: Scored) -> None:
         """Keep scores in one transaction; rows with the same keys are replaced."""
         values = [score.tobytes() for score in np.asarray(scored.scores, dtype="<f8")]
         self._store(fingerprint, keys, (values, scored.tokens, scored.lost))

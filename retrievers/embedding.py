@@ -58,7 +58,7 @@ class Embedder:
         """
         distinct = _distinct(texts)
         names = keys(self.encoder.fingerprint, role, distinct)
-        held, cached = self._cache.vectors(names)
+        held, cached = self._cache.get(names)
         missing = np.ones(len(distinct), dtype=bool)
         missing[held] = False
         self._meter.count(texts=len(held), cached=len(held))
@@ -74,7 +74,7 @@ class Embedder:
                 return self._ask([distinct[i] for i in some], role)
 
             for some, embedded in answers(ask, wanted, width=self.encoder.concurrency, stopped=self._meter.stopped):
-                self._cache.store_vectors(self.encoder.fingerprint, [names[i] for i in some], embedded)
+                self._cache.put(self.encoder.fingerprint, [names[i] for i in some], embedded)
                 self._meter.count(texts=len(some))
                 places.append(np.asarray(some, dtype=np.intp))
                 parts.append(embedded)
@@ -116,7 +116,7 @@ class Embedder:
         known = [i for i, name in enumerate(names) if name in held]
         chosen = sorted(np.random.default_rng(seed).permutation(len(known))[:sample].tolist())
         picked = [distinct[known[i]] for i in chosen]
-        places, cached = self._cache.vectors([names[known[i]] for i in chosen])
+        places, cached = self._cache.get([names[known[i]] for i in chosen])
         old = dict(zip(places.tolist(), cached.vectors, strict=True))
         found: list[float] = []
         for request in self.encoder.batches(picked, role):

@@ -132,7 +132,7 @@ class CrossEncoderReranker:
         """Score distinct pairs, those in the cache without the model."""
         name = self.fingerprint
         names = keys(name, "pair", (f"{len(query)} {query}{document}" for query, document in pairs))
-        held, cached = self._cache.scores(names)
+        held, cached = self._cache.get_scores(names)
         self._meter.count(texts=len(held), cached=len(held))
         whole = Scored(np.zeros(len(pairs)), *np.zeros((2, len(pairs)), dtype=np.int64))
         missing = np.ones(len(pairs), dtype=bool)
@@ -147,7 +147,7 @@ class CrossEncoderReranker:
                 return self._score([pairs[i] for i in some])
 
             for some, scored in answers(ask, wanted, width=len(self._replicas), stopped=self._meter.stopped):
-                self._cache.store_scores(name, [names[i] for i in some], scored)
+                self._cache.put_scores(name, [names[i] for i in some], scored)
                 self._meter.count(texts=len(some))
                 _put(whole, some, scored)
         return whole

@@ -31,8 +31,8 @@ def same(a, b):
 def test_what_is_stored_comes_back_in_full(cache):
     names = keys("model", "document", [str(i) for i in range(9000)])
     stored = embedded(9000)
-    cache.store_vectors("model", names, stored)
-    positions, found = cache.vectors([*keys("model", "query", ["0", "1"]), *names])
+    cache.put("model", names, stored)
+    positions, found = cache.get([*keys("model", "query", ["0", "1"]), *names])
     order = np.argsort(positions)
     assert positions[order].tolist() == list(range(2, 9002))
     assert same([column[order] for column in found], stored)
@@ -42,16 +42,16 @@ def test_what_is_stored_comes_back_in_full(cache):
 def test_scores_come_back_in_full(cache):
     names = keys("judge", "pair", "abc")
     stored = Scored(np.array([0.1, -7.25, 1e-300]), np.array([3, 4, 5]), np.array([0, 1, 0]))
-    cache.store_scores("judge", names, stored)
-    positions, found = cache.scores(names)
+    cache.put_scores("judge", names, stored)
+    positions, found = cache.get_scores(names)
     assert same([column[np.argsort(positions)] for column in found], stored)
 
 
 def test_nothing_is_found_in_an_empty_cache(cache):
-    positions, found = cache.vectors(keys("model", "query", ["x"]))
+    positions, found = cache.get(keys("model", "query", ["x"]))
     assert positions.shape == (0,)
     assert found.vectors.shape == (0, 0)
-    assert cache.vectors([])[1].tokens.shape == (0,)
+    assert cache.get([])[1].tokens.shape == (0,)
     assert cache.info() == ()
 
 
@@ -65,42 +65,42 @@ def test_keys_depend_on_every_part(texts, fingerprint, role):
 
 def test_a_damaged_row_counts_as_absent_and_is_replaced(cache):
     names = keys("model", "document", "abc")
-    cache.store_vectors("model", names, embedded(3))
+    cache.put("model", names, embedded(3))
     outside = sqlite3.connect(cache.path)
     outside.execute("UPDATE rows SET value = zeroblob(16) WHERE key = ?", (names[0],))
     outside.execute("UPDATE rows SET lost = lost + 1 WHERE key = ?", (names[1],))
     outside.commit()
     outside.close()
-    assert cache.vectors(names)[0].tolist() == [2]
+    assert cache.get(names)[0].tolist() == [2]
     assert [holding.damaged for holding in cache.info(check=True)] == [2]
-    cache.store_vectors("model", names, embedded(3))
-    assert sorted(cache.vectors(names)[0]) == [0, 1, 2]
+    cache.put("model", names, embedded(3))
+    assert sorted(cache.get(names)[0]) == [0, 1, 2]
 
 
 def test_a_vector_under_another_texts_key_counts_as_damaged(cache):
     names = keys("model", "document", "ab")
-    cache.store_vectors("model", names[:1], embedded(1))
+    cache.put("model", names[:1], embedded(1))
     outside = sqlite3.connect(cache.path)
     outside.execute("UPDATE rows SET key = ?", (names[1],))
     outside.commit()
     outside.close()
-    assert cache.vectors(names)[0].tolist() == []
+    assert cache.get(names)[0].tolist() == []
 
 
 def test_a_fresh_cache_sees_only_what_it_stores(cache):
     names = keys("model", "document", "ab")
-    cache.store_vectors("model", names, embedded(2))
+    cache.put("model", names, embedded(2))
     with Cache(cache.path, fresh=True) as fresh:
-        assert len(fresh.vectors(names)[0]) == 0
-        fresh.store_vectors("model", names[1:], embedded(1, seed=5))
-        assert fresh.vectors(names)[0].tolist() == [1]
-    positions, found = cache.vectors(names)
+        assert len(fresh.get(names)[0]) == 0
+        fresh.put("model", names[1:], embedded(1, seed=5))
+        assert fresh.get(names)[0].tolist() == [1]
+    positions, found = cache.get(names)
     assert np.array_equal(found.vectors[positions.tolist().index(1)], embedded(1, seed=5).vectors[0])
 
 
 def test_info_counts_by_model_and_clear_removes_one_or_all(cache):
-    cache.store_vectors("b", keys("b", "document", "abc"), embedded(3))
-    cache.store_scores("a", keys("a", "pair", "z"), Scored(np.array([1.0]), np.array([1]), np.array([0])))
+    cache.put("b", keys("b", "document", "abc"), embedded(3))
+    cache.put_scores("a", keys("a", "pair", "z"), Scored(np.array([1.0]), np.array([1]), np.array([0])))
     assert [tuple(holding) for holding in cache.info()] == [("a", 1, 8, 0), ("b", 3, 48, 0)]
     assert cache.clear("b") == 3
     assert [holding.fingerprint for holding in cache.info()] == ["a"]
@@ -110,19 +110,19 @@ def test_info_counts_by_model_and_clear_removes_one_or_all(cache):
 
 def test_vectors_of_two_dimensions_under_one_model_are_refused(cache):
     names = keys("model", "document", "ab")
-    cache.store_vectors("model", names[:1], embedded(1, d=4))
-    cache.store_vectors("model", names[1:], embedded(1, d=5))
+    cache.put("model", names[:1], embedded(1, d=4))
+    cache.put("model", names[1:], embedded(1, d=5))
     with pytest.raises(BackendError, match="several dimensions"):
-        cache.vectors(names)
+        cache.get(names)
 
 
 def test_a_failed_store_leaves_nothing_behind(cache):
     names = keys("model", "document", "ab")
     with pytest.raises(ValueError, match="shorter"):
-        cache.store_vectors("model", names, embedded(1))
+        cache.put("model", names, embedded(1))
     assert cache.info() == ()
-    cache.store_vectors("model", names, embedded(2))
-    assert len(cache.vectors(names)[0]) == 2
+    cache.put("model", names, embedded(2))
+    assert len(cache.get(names)[0]) == 2
 
 
 def test_a_file_that_is_no_cache_is_one_message(tmp_path):
@@ -166,7 +166,7 @@ with Cache(path) as cache:
     for start in range(0, 400, 8):
         texts = [str(i) for i in range(start, start + 8)]
         vectors = np.array([[i, i] for i in range(start, start + 8)], dtype=np.float32)
-        cache.store_vectors("model", keys("model", "document", texts), Embedded(vectors, *np.full((2, 8), who)))
+        cache.put("model", keys("model", "document", texts), Embedded(vectors, *np.full((2, 8), who)))
 """
 
 
@@ -176,7 +176,7 @@ def test_two_processes_write_at_once(tmp_path):
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(who)], cwd=root) for who in (1, 2)]
     assert [writer.wait(60) for writer in writers] == [0, 0]
     with Cache(path) as cache:
-        positions, found = cache.vectors(keys("model", "document", map(str, range(400))))
+        positions, found = cache.get(keys("model", "document", map(str, range(400))))
         assert len(positions) == 400
         assert np.array_equal(found.vectors[:, 0], positions.astype(np.float32))
         assert [holding.damaged for holding in cache.info(check=True)] == [0]

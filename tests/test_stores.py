@@ -292,7 +292,7 @@ names = [f"d{i}" for i in range(len(vectors))]
 try:
     if sys.argv[2] == "cache":
         with Cache(place / "cache.sqlite") as cache:
-            cache.store_vectors("m", keys("m", "document", names), Embedded(vectors, *np.ones((2, 4000), np.int64)))
+            cache.put("m", keys("m", "document", names), Embedded(vectors, *np.ones((2, 4000), np.int64)))
     else:
         location = "edge" if sys.argv[2] == "edge" else str(place)
         store = open_store(StoreOptions(location), "c", documents=10, folder=place, meter=Meter())
