@@ -248,6 +248,8 @@ def test_a_full_disk_is_told_before_the_engine_dies_of_it(opened, monkeypatch, m
     fill(store, [f"d{i}" for i in range(20)], vectors)
     if moment == "upsert":
         store.create(4)
+    if moment == "search":
+        store.close()
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=50_000_000))
     acts = {
         "create": lambda: store.create(4),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from harness.report import charts, text
+from harness.report.approximation import approximations
 from harness.report.costs import PER_QUERY, Cost, costs_of, frontier
 from harness.report.figures import Figure, figure
 from harness.report.section import Section
@@ -37,6 +38,7 @@ def tradeoffs(view: View) -> Section:
             "stages": timed,
             "timed": any(cost.stages for cost in costs.values()),
             "measured_at": max((cost.measured_at for cost in costs.values()), default=""),
+            "approximations": list(approximations(view.results).items()),
             "rows": view.results.costs.to_dict("records"),
         },
         (*drawn, *((timed,) if timed else ())),

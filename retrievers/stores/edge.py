@@ -64,6 +64,7 @@ class EdgeStore:
         self._hold()
         with engine_errors(self._place):
             kept = json.loads((self._place / NOTES).read_text(encoding="utf-8"))
+            self._open()  # now, so that the time of a search is that of searching
         return {kind: tuple(ids) for kind, ids in kept.items()}
 
     def create(self, dimensions: int) -> None:
@@ -106,7 +107,7 @@ class EdgeStore:
         while start < len(ids):
             if self._in_segment == self._segment:
                 with engine_errors(self._place):
-                    self._opened.optimize()
+                    self._open().optimize()
                 self._in_segment = 0
             stop = min(start + UPSERT, len(ids), start + self._segment - self._in_segment)
             points = [
@@ -114,7 +115,7 @@ class EdgeStore:
                 for doc_id, row in zip(ids[start:stop], _rows(vectors[start:stop]), strict=True)
             ]
             with engine_errors(self._place):
-                self._opened.update(edge.UpdateOperation.upsert_points(points))
+                self._open().update(edge.UpdateOperation.upsert_points(points))
             self._in_segment += stop - start
             start = stop
         self._added += len(ids)
@@ -125,15 +126,16 @@ class EdgeStore:
 
         with engine_errors(self._place):
             if self.approximate:
-                self._opened.optimize()
-            self._opened.flush()
-            count_matches(self._added, self._opened.count(edge.CountRequest(exact=True)))
-            self._opened.close()
+                self._open().optimize()
+            self._open().flush()
+            count_matches(self._added, self._open().count(edge.CountRequest(exact=True)))
+            self._open().close()
             self._shard = None
             kept = {kind: list(ids) for kind, ids in notes.items()}
             (self._aside / NOTES).write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
             shutil.rmtree(self._place, ignore_errors=True)
             self._aside.rename(self._place)
+            self._open()
 
     def search(self, vectors: Vectors, limit: int, *, exact: bool = False) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
@@ -154,7 +156,7 @@ class EdgeStore:
                     for row in _rows(some[start : start + SEARCH])
                 ]
                 with engine_errors(self._place):
-                    answers = self._opened.query_batch(edge.QueryBatchRequest(requests))
+                    answers = self._open().query_batch(edge.QueryBatchRequest(requests))
                 for points in answers:
                     yield Found([(p.payload or {})["id"] for p in points], [p.score for p in points])
 
@@ -192,8 +194,7 @@ class EdgeStore:
                     raise InputError(problem) from None
             self._lock = lock
 
-    @property
-    def _opened(self) -> qdrant_edge.EdgeShard:
+    def _open(self) -> qdrant_edge.EdgeShard:
         if self._shard is None:
             import qdrant_edge as edge
 

@@ -1,0 +1,57 @@
+"""What approximate search gives up, and what it saves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from harness.records import Results
+
+
+class Approximation(NamedTuple):
+    """One approximate retriever against exact search in the same collection."""
+
+    compared: int
+    """Queries that were searched both ways."""
+    recall_at_10: float
+    """Share of the exact first 10 hits that the approximate search found among its own first 10."""
+    recall: float
+    """The same for all hits of the depth."""
+    bytes: float
+    """Bytes of vectors and graph that a search needs at hand."""
+    exact_bytes: float
+    """Bytes of the vectors in 32 bits, which exact search needs."""
+    ms: float
+    """Milliseconds of a query, in batches."""
+    exact_ms: float
+
+
+def approximations(results: Results) -> dict[str, Approximation]:
+    """Return the approximate retrievers, in the order of the experiment, each against exact search."""
+    ledger = results.manifest["ledger"]
+    found = {
+        name: _approximation(results, name, counts)
+        for name in results.retrievers
+        if (counts := ledger[name]["counts"].get("search-exact")) and counts.get("exact_hits")
+    }
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def _approximation(results: Results, name: str, counts: Mapping[str, int]) -> Approximation | None:
+    told: Mapping[str, Any] = results.manifest["retrievers"][name]["provenance"]
+    stages = {row["stage"]: row for row in results.costs.to_dict("records") if row["retriever"] == name}
+    if not {"search", "search-exact"} <= stages.keys() or "vector_bytes" not in told:
+        return None
+
+    def ms(stage: str) -> float:
+        return 1e3 * float(stages[stage]["seconds"]) / int(stages[stage]["texts"])
+
+    return Approximation(
+        compared=int(stages["search-exact"]["texts"]),
+        recall_at_10=counts["shared_hits_at_10"] / counts["exact_hits_at_10"],
+        recall=counts["shared_hits"] / counts["exact_hits"],
+        bytes=float(told["vector_bytes"]),
+        exact_bytes=4.0 * int(told["dimensions"]) * int(told["vectors"]),
+        ms=ms("search"),
+        exact_ms=ms("search-exact"),
+    )
