@@ -59,6 +59,16 @@ def test_it_is_used_by_16_bit_models_on_a_processor_alone(tmp_path):
         assert model.transformers_model.config._attn_implementation == name
 
 
-@pytest.mark.parametrize("inside", [None, SimpleNamespace(_supports_attention_backend=False)])
-def test_a_model_without_the_choice_stays_as_it_is(inside):
+@pytest.mark.parametrize(
+    ("supports", "implementation", "chosen"), [(True, "sdpa", [NAME]), (False, "sdpa", []), (True, "eager", [])]
+)
+def test_only_a_model_that_leaves_the_choice_is_changed(supports, implementation, chosen):
+    told = []
+    inside = SimpleNamespace(
+        _supports_attention_backend=supports,
+        config=SimpleNamespace(_attn_implementation=implementation),
+        set_attn_implementation=told.append,
+    )
     attend_text_by_text(SimpleNamespace(transformers_model=inside))
+    attend_text_by_text(SimpleNamespace())  # no transformer inside: a static model
+    assert told == chosen
