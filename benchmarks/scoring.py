@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.measures import parse, parse_all, score_run
-from harness.rescore import rescore
+from harness.scoring.trec_runs import score_runs
 
 QUERIES, HITS, JUDGMENTS, CORPUS = 2_000, 100, 30, 50_000
 NAMES = [
@@ -122,7 +122,7 @@ def stream(queries: int) -> None:
         print(f"{queries:,} queries x {HITS} hits: {run.stat().st_size / 2**30:.2f} GiB")
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         start = time.perf_counter()
-        (result,) = rescore(qrels, [run], parse_all(["nDCG@10", "RR@10", "R@100", "AP"]))
+        (result,) = score_runs(qrels, [run], parse_all(["nDCG@10", "RR@10", "R@100", "AP"]))
         seconds = time.perf_counter() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         print(f"{seconds:.1f} s, {queries * HITS / seconds:,.0f} lines/s; peak {before >> 10} -> {peak >> 10} MiB")

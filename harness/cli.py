@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer.exceptions import TyperException
 
-from harness import terminal
-from harness.speak import console_of, print_csv, print_json, print_results, say, show, warn
+from harness.console import tables
+from harness.console.printing import console_of, print_csv, print_json, print_results, say, show, warn
 from retrievers.errors import BackendError, HarnessError, InputError, NotShown, Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -45,8 +45,10 @@ MEASURE = typer.Option("--measure", "-m", help="A measure; may be given again.",
 Measures = Annotated[list[str] | None, MEASURE]
 Grades = Annotated[str | None, typer.Option(help="Another grade rule for a results folder: linear, binary, …")]
 Queries = Annotated[Path | None, typer.Option(help="Only these queries: a file with one id a line.")]
-BARREN = typer.Option("--skip-no-relevant", help="Leave out queries without a relevant document; else they score 0.")
-NoRelevant = Annotated[bool, BARREN]
+SKIP_NO_RELEVANT = typer.Option(
+    "--skip-no-relevant", help="Leave out queries without a relevant document; else they score 0."
+)
+NoRelevant = Annotated[bool, SKIP_NO_RELEVANT]
 INTERSECTION = typer.Option("--intersection", help="Leave out queries that a run lacks; else they score 0.")
 DOUBLE = typer.Option("--double", help="Tell scores apart as trec_eval 10.0, in 64 bits; else as 9.0.8, in 32.")
 ONLY = typer.Option(help="Run this retriever, take the others' rankings; may be given again.")
@@ -91,7 +93,7 @@ def run(
     """Run an experiment: index, replay, score, compare, report."""
     try:
         from harness import pipeline
-        from harness.progress import Progress
+        from harness.console.progress import Progress
 
         with Progress(console_of(stderr=True), quiet=quiet) as progress:
             options = pipeline.Options(results, tuple(only or ()), fresh, max_cost, progress.watch)
@@ -110,7 +112,7 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Tell all that is wrong, and what will be counted, before anything is embedded."""
-    from harness.check import check as look
+    from harness.running.check import check as look
 
     try:
         report = look(target)
@@ -135,13 +137,13 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Tell what a run would take before anything is sent: texts, tokens, calls, dollars, minutes. No network."""
-    from harness.plan import plan as look_ahead
+    from harness.running.plan import plan as look_ahead
 
     found = look_ahead(experiment, results=results)
     if as_json:
         print_json(plan=[row._asdict() for row in found.rows], total=found.total(), notes=found.notes)
     else:
-        show(terminal.plan, found)
+        show(tables.plan, found)
 
 
 @app.command()
@@ -159,16 +161,16 @@ def score(
     as_json: Json = False,
 ) -> None:
     """Score rankings: anyone's TREC files, or a results folder by other measures. Nothing is embedded."""
-    from harness import rejudge
-    from harness.rescore import Conventions
+    from harness.scoring import saved
+    from harness.scoring.trec_runs import Conventions
 
     if as_json and form == "csv":
         raise InputError(Problem("--json", "cannot go with --format csv", "choose one of them"))
-    only = rejudge.read_ids(queries) if queries else None
+    only = saved.read_ids(queries) if queries else None
     conventions = Conventions(skip_no_relevant, intersection, only, "double" if double else "single")
-    found = rejudge.rescored(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
+    found = saved.score_rankings(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
     warn(*(f"{one.name}: {note}" for one in found for note in one.notes))
-    summary = list(rejudge.summary_rows(found))
+    summary = list(saved.summary_rows(found))
     rows = [asdict(row) for one in found for row in one.rows()] if by_query else []
     if as_json:
         print_json(**({"scores": rows} if by_query else {}), summary=summary)
@@ -176,9 +178,9 @@ def score(
         print_csv(rows if by_query else summary)
     elif by_query:
         for one in found:
-            show(terminal.by_query, [row for row in rows if row["retriever"] == one.name], one.name)
+            show(tables.by_query, [row for row in rows if row["retriever"] == one.name], one.name)
     else:
-        show(terminal.scoreboard, summary)
+        show(tables.scoreboard, summary)
 
 
 @app.command()
@@ -196,23 +198,23 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Compare runs query by query: differences, exact tests, a verdict. The first measure decides."""
-    from harness import rejudge
-    from harness.rescore import Conventions
+    from harness.scoring import saved
+    from harness.scoring.trec_runs import Conventions
     from harness.stats import Settings
 
     settings = Settings(test=test, correction=correction, margin=margin)  # type: ignore[arg-type]  # it checks them
-    conventions = Conventions(skip_no_relevant, queries=rejudge.read_ids(queries) if queries else None)
-    found = rejudge.rescored(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
+    conventions = Conventions(skip_no_relevant, queries=saved.read_ids(queries) if queries else None)
+    found = saved.score_rankings(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
     if len(found) < 2:
         raise InputError(Problem(str(qrels), "there is only one run", "give two or more"))
     warn(*(f"{one.name}: {note}" for one in found for note in one.notes))
-    compared = rejudge.compare_runs(found, baseline=baseline, settings=settings)
+    compared = saved.compare_runs(found, baseline=baseline, settings=settings)
     rows = [asdict(row) for row in compared.rows]
-    summary = list(rejudge.summary_rows(found))
+    summary = list(saved.summary_rows(found))
     if as_json:
         print_json(summary=summary, comparisons=rows)
     else:
-        show(terminal.verdict, summary, rows, compared.whole, settings)
+        show(tables.verdict, summary, rows, compared.whole, settings)
 
 
 @app.command()
@@ -235,10 +237,11 @@ def gate(
     as_json: Json = False,
 ) -> None:
     """Exit with 0 where a challenger is shown not to be worse by the margin, with 1 where it is not."""
-    from harness import records, rejudge, stats
+    from harness import records, stats
+    from harness.scoring import saved
 
     found = records.read(results)
-    new, old = rejudge.primary_scores(found, [challenger, baseline])
+    new, old = saved.primary_scores(found, [challenger, baseline])
     statistics, seed = (found.manifest["resolved"][key] for key in ("statistics", "seed"))
     verdict = stats.gate(new, old, margin=margin, alpha=statistics["alpha"], seed=seed)
     if as_json:
@@ -254,8 +257,8 @@ def reproduce(
     results: Folder, fresh: Fresh = False, max_cost: MaxCost = None, quiet: Quiet = False, as_json: Json = False
 ) -> None:
     """Run the experiment of a results folder again: exit with 0 where the same comes out, with 1 where not."""
+    from harness.console.progress import Progress
     from harness.pipeline import Options
-    from harness.progress import Progress
     from harness.reproduce import reproduce as again
 
     with Progress(console_of(stderr=True), quiet=quiet) as progress:
@@ -272,7 +275,7 @@ def init(
     output: Annotated[Path | None, typer.Option(help="The file to write; else <folder>.toml here.")] = None,
 ) -> None:
     """Look at a folder of documents and labels, and write an experiment that runs."""
-    from harness.init import write_experiment
+    from harness.experiment.init import write_experiment
 
     found = write_experiment(folder, output)
     say(*found.lines())
@@ -299,7 +302,7 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Check every row's checksum, and how far models have drifted: exit with 1 where something is wrong."""
-    from harness.verify import DRIFTED, drifts
+    from harness.running.drift import DRIFTED, drifts
     from retrievers.cache import Cache, default_path
 
     with Cache(default_path()) as cache:
@@ -346,10 +349,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if code == 130:
             raise Interrupted("stopped")
     except HarnessError as error:
-        warn(terminal.message(error))
+        warn(tables.message(error))
         code = error.exit_code
     except TyperException as error:
-        warn(terminal.usage(error))
+        warn(tables.usage(error))
         code = InputError.exit_code
     except SystemExit as gone:
         # Typer and rich exit with 1 where the reader of a pipe went away: that is no failed gate.
@@ -370,7 +373,7 @@ def _unwritten(error: OSError) -> int:
         sys.stdout.close()  # else Python tries once more to write what is left, and complains
     if error.errno == errno.EPIPE:
         return 0
-    warn(terminal.message(InputError(Problem("", f"cannot be written: {error.strerror}", "make room"))))
+    warn(tables.message(InputError(Problem("", f"cannot be written: {error.strerror}", "make room"))))
     return InputError.exit_code
 
 

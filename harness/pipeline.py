@@ -10,13 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness import provenance, records
-from harness.check import checked_data
+from harness import records
 from harness.dataset import Dataset
-from harness.equipment import Bench, Watch
 from harness.experiment import Loaded, load
 from harness.records import Latency, Results, Run
-from harness.runner import run_all
+from harness.running import provenance
+from harness.running.check import checked_data
+from harness.running.equipment import Shared, Watch
+from harness.running.runner import run_all
 from retrievers.cache import Cache, default_path
 from retrievers.errors import BackendError, HarnessError, InputError, Problem, did_you_mean
 from retrievers.meter import Budget
@@ -60,7 +61,7 @@ def run(path: str | Path, options: Options = Options()) -> Results:  # noqa: B00
         with Cache(default_path(), fresh=options.fresh) as cache:
             stores = cache.path.parent / "collections"
             latency = loaded.experiment.latency
-            bench = Bench(
+            bench = Shared(
                 dataset, cache, stores, loaded.experiment.depth, Budget(options.max_cost), options.watch,
                 fresh=options.fresh, sample=latency.sample if latency else 0,
                 latencies={} if options.fresh else _latencies(place, loaded, dataset),
@@ -85,10 +86,10 @@ def run(path: str | Path, options: Options = Options()) -> Results:  # noqa: B00
 
 def write_qrels(folder: Path, loaded: Loaded, dataset: Dataset) -> None:
     """Write the judgments after the grade rule: first of all, so that a stopped run's rankings can be judged."""
-    from harness import trec
-    from harness.judging import gains, judge
+    from harness.dataset import trec
+    from harness.scoring.grading import gains, grade_labels
 
-    grades = judge(dataset.labels, loaded.experiment.relevance).grades
+    grades = grade_labels(dataset.labels, loaded.experiment.relevance).grades
     trec.write_qrels(folder / "qrels.trec", grades)
     exponential = gains(grades)
     if exponential is not None:
@@ -97,11 +98,11 @@ def write_qrels(folder: Path, loaded: Loaded, dataset: Dataset) -> None:
 
 def write_judgment(folder: Path, loaded: Loaded, dataset: Dataset, runs: Sequence[Run]) -> None:
     """Write what follows from rankings and labels alone: scores, summary, comparisons, the report."""
-    from harness.judging import judge
     from harness.report import write_report
-    from harness.scoring import evaluate
+    from harness.scoring.evaluate import evaluate
+    from harness.scoring.grading import grade_labels
 
-    judged = judge(dataset.labels, loaded.experiment.relevance)
+    judged = grade_labels(dataset.labels, loaded.experiment.relevance)
     rankings = {one.retriever: one.rankings for one in runs if not one.error}
     queries = {query.id: query for query in dataset.judged}
     scored = evaluate(loaded.question, queries, judged, rankings)
@@ -195,10 +196,10 @@ def _known(place: Path, loaded: Loaded, dataset: Dataset, only: tuple[str, ...])
 
 
 def _manifest(loaded: Loaded, dataset: Dataset, runs: Sequence[Run], times: Mapping[str, Any]) -> dict[str, Any]:
-    from harness.judging import judge
-    from harness.scoring import ties_of
+    from harness.scoring.evaluate import ties_of
+    from harness.scoring.grading import grade_labels
 
-    judged = judge(dataset.labels, loaded.experiment.relevance)
+    judged = grade_labels(dataset.labels, loaded.experiment.relevance)
     return {
         "name": loaded.experiment.name,
         "experiment": loaded.written,

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from harness import records
-from harness.check import checked_data
 from harness.experiment import DatasetTable, Question, load, locate
-from harness.judging import judge
 from harness.pipeline import Options, run
 from harness.records import Results
 from harness.report import toml
-from harness.scoring import evaluate
+from harness.running.check import checked_data
+from harness.scoring.evaluate import evaluate
+from harness.scoring.grading import grade_labels
 from retrievers.errors import InputError, NotShown, Problem
 
 TOLERANCE = 1e-4
@@ -81,7 +81,7 @@ def _see_that_it_agrees_with_itself(results: Results, question: Question) -> Non
     labels = {query_id: judged.labels for query_id, judged in results.queries.items()}
     queries = {query_id: judged.query for query_id, judged in results.queries.items()}
     rankings = {name: results.rankings(name) for name in results.retrievers}
-    right = evaluate(question, queries, judge(labels, question.experiment.relevance), rankings)
+    right = evaluate(question, queries, grade_labels(labels, question.experiment.relevance), rankings)
     for name, keys, columns, slack in (
         ("scores", ["retriever", "query_id", "measure"], ["value"], 1e-9),
         ("summary", ["retriever", "measure"], ["mean"], TOLERANCE),

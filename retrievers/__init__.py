@@ -15,8 +15,8 @@ ENCODERS = {
 }
 """kind -> class. The keyword arguments of a class are the options of its kind."""
 RERANKERS = {
-    "cross-encoder": "retrievers.rerank:CrossEncoderReranker",
-    "late-interaction": "retrievers.late_interaction:LateInteractionReranker",
+    "cross-encoder": "retrievers.rerankers.cross_encoder:CrossEncoderReranker",
+    "late-interaction": "retrievers.rerankers.late_interaction:LateInteractionReranker",
 }
 ENTRY_POINTS = "retriever_harness.encoders"
 """Third parties add encoder kinds through this entry-point group."""

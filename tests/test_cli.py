@@ -212,7 +212,7 @@ def test_an_interrupt_is_one_line_that_says_how_to_go_on(
     said = call("run", small.experiment(tmp_path), "--results", tmp_path)
     assert said.err.count("\n") == 1
     assert f"finished rankings lie in {tmp_path / 'small.unfinished'} (harness score " in said.err
-    monkeypatch.setattr("harness.check.check", interrupted)
+    monkeypatch.setattr("harness.running.check.check", interrupted)
     assert call("check", "x") == (130, "", "stopped\n")
 
 
@@ -544,14 +544,14 @@ def test_cache(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_model_that_moved_is_told(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.verify.drifts", lambda _: [cli_drift(0.5)])
+    monkeypatch.setattr("harness.running.drift.drifts", lambda _: [cli_drift(0.5)])
     said = call("cache", "verify", "x")
     assert said.code == 1
     assert said.err == "e5: no longer the model that was cached; run with --fresh\n"
 
 
 def cli_drift(largest: float) -> object:
-    from harness.verify import Drifted
+    from harness.running.drift import Drifted
 
     return Drifted("e5", 10, largest, largest)
 

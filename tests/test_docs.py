@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from harness.cli import app, main
-from harness.schema import END, START, markdown
+from harness.experiment.schema import END, START, markdown
 from tests.qdrant_fake import fake_qdrant
 from tests.test_cli import commands
 
@@ -176,7 +176,7 @@ def test_the_reference_is_what_the_commands_say(monkeypatch: pytest.MonkeyPatch)
 def test_every_key_of_the_experiment_file_is_in_the_formats() -> None:
     page = (PROJECT / "docs" / "formats.md").read_text(encoding="utf-8")
     inside = page.partition(START)[2].partition(END)[0].strip()
-    assert inside == markdown(), "docs/formats.md is not current: run python -m harness.schema"
+    assert inside == markdown(), "docs/formats.md is not current: run python -m harness.experiment.schema"
 
 
 def test_links_lead_somewhere() -> None:

@@ -6,8 +6,8 @@ import pytest
 import torch
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from retrievers.encoders import attention
-from retrievers.encoders.attention import NAME, _attend, attend_text_by_text
+from retrievers.local import attention
+from retrievers.local.attention import NAME, _attend, attend_text_by_text
 from tests import tiny
 
 BIDIRECTIONAL = SimpleNamespace(is_causal=False)
@@ -50,8 +50,8 @@ def test_all_but_the_plain_case_is_left_to_the_library(monkeypatch, module, kv_h
 
 
 def test_it_is_used_by_16_bit_models_on_a_processor_alone(tmp_path):
-    from retrievers.encoders.local import Setup
-    from retrievers.encoders.weights import Weights
+    from retrievers.local.models import Setup
+    from retrievers.local.weights import Weights
 
     weights = Weights(str(tiny.bi_encoder(tmp_path)))
     for dtype, name in (("bfloat16", NAME), ("float32", "sdpa")):

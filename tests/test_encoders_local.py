@@ -10,8 +10,8 @@ import pytest
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
-from retrievers.encoders.weights import PACKAGED, Weights
 from retrievers.errors import BackendError, InputError
+from retrievers.local.weights import PACKAGED, Weights
 from retrievers.meter import Meter
 from tests import tiny
 
@@ -179,7 +179,7 @@ def test_nothing_heavy_is_imported_before_the_first_text(folder):
 import sys
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.encoders.hashing import HashingEncoder
-from retrievers.rerank import CrossEncoderReranker
+from retrievers.rerankers.cross_encoder import CrossEncoderReranker
 from retrievers.meter import Meter
 encoder = SentenceTransformerEncoder({str(folder)!r}, meter=Meter())
 encoder.fingerprint, encoder.provenance

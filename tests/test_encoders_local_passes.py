@@ -12,10 +12,10 @@ from harness.dataset import DatasetReference, load
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders import forward, local
-from retrievers.encoders.forward import outputs
-from retrievers.encoders.local import Replicas, Setup
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
-from retrievers.encoders.weights import PACKAGED, Weights
+from retrievers.local.forward import outputs
+from retrievers.local.models import Replicas, Setup
+from retrievers.local.weights import PACKAGED, Weights
 from retrievers.meter import Meter
 from tests import tiny
 

@@ -16,7 +16,7 @@ from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
-from retrievers.encoders.weights import PACKAGED, Weights
+from retrievers.local.weights import PACKAGED, Weights
 from retrievers.meter import Meter
 from retrievers.prices import PRICES, price
 from retrievers.tokens import estimate, folder_tokens, openai_tokens

@@ -12,7 +12,7 @@ import pytest
 from harness import experiment, records
 from harness.cli import main
 from harness.pipeline import Options, run
-from harness.plan import plan
+from harness.running.plan import plan
 from retrievers.cache import Cache, default_path
 from retrievers.tokens import estimate
 from tests import small

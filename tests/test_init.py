@@ -7,11 +7,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from harness import init
-from harness.experiment import load
-from harness.init import write_experiment
+from harness.experiment import init, load
+from harness.experiment.init import write_experiment
+from harness.experiment.schema import experiment_schema
 from harness.pipeline import Options, run
-from harness.schema import experiment_schema
 from retrievers.errors import InputError
 from tests import small
 

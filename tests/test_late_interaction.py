@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from retrievers.cache import Cache
-from retrievers.encoders.local import Setup
 from retrievers.errors import InputError
-from retrievers.late_interaction import LateInteractionReranker
+from retrievers.local.models import Setup
 from retrievers.meter import Meter
+from retrievers.rerankers.late_interaction import LateInteractionReranker
 from retrievers.types import Document, Query, ranked
 from tests import tiny
 from tests.servers import POTION

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from harness.measures import parse, parse_all
-from harness.rescore import Conventions, Rescored, SummaryRow, rescore
-from harness.scoring import described
+from harness.scoring.evaluate import described
+from harness.scoring.trec_runs import Conventions, ScoredRun, SummaryRow, score_runs
 from retrievers.errors import InputError
 
 QRELS = "q1 0 a 1\nq1 0 b 2\nq2 0 a 0\nq3 0 c 1\nq4 0 d 1\n"
@@ -40,8 +40,8 @@ def run(tmp_path: Path) -> Path:
 ALL = Conventions()
 
 
-def scored(qrels: Path, run: Path, conventions: Conventions = ALL) -> Rescored:
-    (result,) = rescore(qrels, [run], [parse("P@1")], conventions=conventions)
+def scored(qrels: Path, run: Path, conventions: Conventions = ALL) -> ScoredRun:
+    (result,) = score_runs(qrels, [run], [parse("P@1")], conventions=conventions)
     return result
 
 
@@ -91,7 +91,7 @@ def test_packed_files_score_the_same(qrels: Path, run: Path, tmp_path: Path) -> 
 
 def test_a_relevance_level_changes_hits_and_not_which_queries_count(qrels: Path, run: Path) -> None:
     """trec_eval -l 2: q3 and q4 have relevant documents, but none of grade 2; they score 0 and stay."""
-    (result,) = rescore(qrels, [run], parse_all(["R@5"], rel=2), conventions=Conventions(skip_no_relevant=True))
+    (result,) = score_runs(qrels, [run], parse_all(["R@5"], rel=2), conventions=Conventions(skip_no_relevant=True))
     assert [(row.query_id, row.measure, row.value) for row in result.rows()] == [
         ("q1", "R(rel=2)@5", 1.0),
         ("q3", "R(rel=2)@5", 0.0),
@@ -100,7 +100,7 @@ def test_a_relevance_level_changes_hits_and_not_which_queries_count(qrels: Path,
 
 
 def test_the_g_of_err_is_that_of_the_whole_qrels_whichever_queries_count(qrels: Path, run: Path) -> None:
-    (result,) = rescore(qrels, [run], [parse("ERR")], conventions=Conventions(queries=["q3"]))
+    (result,) = score_runs(qrels, [run], [parse("ERR")], conventions=Conventions(queries=["q3"]))
     assert result.scores.largest_grade == 2
     assert "ERR: the largest grade of the qrels is G = 2" in result.notes
 
@@ -109,14 +109,14 @@ def test_runs_of_one_name_are_told_apart_by_their_paths(qrels: Path, run: Path, 
     (tmp_path / "other").mkdir()
     twin = tmp_path / "other" / "bm25.trec"
     twin.write_text(RUN)
-    assert [result.name for result in rescore(qrels, [run, twin], [parse("P@1")])] == [str(run), str(twin)]
+    assert [result.name for result in score_runs(qrels, [run, twin], [parse("P@1")])] == [str(run), str(twin)]
 
 
 def test_problems_of_all_files_come_together(qrels: Path, tmp_path: Path) -> None:
     for name, text in (("a", "q1 Q0 x 1 high t\n"), ("b", "q1 Q0 x 1 1 t\nq1 Q0 x 2 1 t\n"), ("c", "7 Q0 x 1 1 t\n")):
         (tmp_path / name).write_text(text)
     with pytest.raises(InputError) as error:
-        rescore(qrels, [tmp_path / name for name in "abc"], [parse("P@1")])
+        score_runs(qrels, [tmp_path / name for name in "abc"], [parse("P@1")])
     places = [problem.where for problem in error.value.problems]
     assert places == [f"{tmp_path / 'a'}:1", f"{tmp_path / 'b'}:2", str(tmp_path / "c")]
     assert "none of its queries is judged: ids look like '7' here and 'q1' in the qrels" in str(error.value)
@@ -141,7 +141,7 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path, monkeypatch: pytest.M
         with (tmp_path / "run").open("w") as file:
             file.writelines(f"{q} Q0 d{d} 1 {-d} t\n" for q in range(300) for d in range(hits))
         tracemalloc.start()
-        rescore(tmp_path / "qrels", [tmp_path / "run"], [parse("nDCG@10"), parse("AP")])
+        score_runs(tmp_path / "qrels", [tmp_path / "run"], [parse("nDCG@10"), parse("AP")])
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.5 * peaks[0]

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.dataset.trec import read_qrels, read_run
 from harness.measures import Measure, parse, score_run
-from harness.rescore import Conventions, Rescored, rescore
-from harness.trec import read_qrels, read_run
+from harness.scoring.trec_runs import Conventions, ScoredRun, score_runs
 from retrievers.errors import InputError
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data" / "trec_eval"
@@ -50,7 +50,7 @@ def expected(path: Path, rel: int = 1) -> dict[tuple[str, Measure], str]:
     return {(query, measure): value for query, measure, value in named if measure}
 
 
-def printed(result: Rescored) -> dict[tuple[str, Measure], str]:
+def printed(result: ScoredRun) -> dict[tuple[str, Measure], str]:
     scores = result.scores
     cells = {
         (query, measure): f"{value:.4f}"
@@ -87,7 +87,7 @@ def test_every_value_of_trec_eval(
     want = expected(DATA / folder / golden, rel)
     assert len(want) == size
     measures = tuple(dict.fromkeys(measure for _, measure in want))
-    (result,) = rescore(DATA / folder / qrels, [DATA / folder / run], measures, conventions=conventions)
+    (result,) = score_runs(DATA / folder / qrels, [DATA / folder / run], measures, conventions=conventions)
     got = printed(result)
     assert {cell: got[cell] for cell in want} == want
 
@@ -99,7 +99,7 @@ def test_every_value_of_trec_eval_with_no_more_than_100_documents_a_query() -> N
     first = {q: sorted(hits.items(), key=lambda hit: (np.float32(hit[1]), hit[0]))[-100:] for q, hits in run.items()}
     measures = tuple(dict.fromkeys(measure for _, measure in want))
     scores = score_run(measures, judgments, ((q, dict(hits)) for q, hits in first.items()))
-    got = printed(Rescored("", scores, ()))
+    got = printed(ScoredRun("", scores, ()))
     assert {cell: got[cell] for cell in want} == want
 
 

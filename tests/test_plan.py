@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness import equipment
 from harness.cli import main
 from harness.pipeline import Options, run
-from harness.plan import REQUEST, Plan, plan
+from harness.running import equipment
+from harness.running.plan import REQUEST, Plan, plan
 from retrievers.errors import InputError
 from tests import small, tiny
 from tests.servers import OpenAIProvider, serving

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrievers.cache import Cache
-from retrievers.encoders.local import Setup
 from retrievers.errors import InputError
+from retrievers.local.models import Setup
 from retrievers.meter import Meter
-from retrievers.rerank import CrossEncoderReranker, _above
+from retrievers.rerankers.cross_encoder import CrossEncoderReranker, _above
 from retrievers.types import Document, Query, ranked
 from tests import tiny
 

@@ -10,9 +10,9 @@ import pytest
 
 import harness
 from harness import records
-from harness.check import check
 from harness.pipeline import Options, run, unfinished
 from harness.reproduce import reproduce
+from harness.running.check import check
 from retrievers.errors import BackendError, InputError, NotShown
 from tests import small
 

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from harness.experiment import parse
-from harness.schema import experiment_schema
+from harness.experiment.schema import experiment_schema
 from retrievers.errors import InputError
 
 PROJECT = Path(__file__).parents[1]
@@ -24,7 +24,7 @@ EXPERIMENT: dict[str, Any] = {
 
 def test_the_file_is_current() -> None:
     written = json.loads((PROJECT / "experiments" / "experiment.schema.json").read_text(encoding="utf-8"))
-    assert written == json.loads(json.dumps(experiment_schema())), "run python -m harness.schema"
+    assert written == json.loads(json.dumps(experiment_schema())), "run python -m harness.experiment.schema"
 
 
 def test_it_is_a_schema() -> None:

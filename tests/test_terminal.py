@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from harness import terminal
+from harness.console import tables
 from harness.stats import Settings, compare_all, whole
 from retrievers.errors import BackendError, InputError, NotShown, Problem
 from retrievers.types import Floats
@@ -65,7 +65,7 @@ names = st.lists(
 
 @given(names=names, width=st.integers(50, 160))
 def test_the_leaderboard_fits(names: list[str], width: int) -> None:
-    lines = rendered(terminal.leaderboard(summary(names), "nDCG@10", width=width), width)
+    lines = rendered(tables.leaderboard(summary(names), "nDCG@10", width=width), width)
     assert max(map(cell_len, lines)) <= width
     rows = [line for line in lines if "0.500 … 0.900" in line or line.rstrip().endswith("000")]
     assert len(rows) == len(names)
@@ -74,67 +74,67 @@ def test_the_leaderboard_fits(names: list[str], width: int) -> None:
 @given(names=names.filter(lambda names: len(names) > 1), width=st.integers(50, 160))
 def test_the_comparisons_fit(names: list[str], width: int) -> None:
     rows = [comparison(a, b) for a in names for b in names if a < b]
-    lines = rendered(terminal.comparisons(rows, "nDCG@10", width=width), width)
+    lines = rendered(tables.comparisons(rows, "nDCG@10", width=width), width)
     assert max(map(cell_len, lines)) <= width
     assert sum("undecided" in line for line in lines) == len(rows)
 
 
 @pytest.mark.parametrize("width", [30, 40, 80])
 def test_the_narrowest_terminal_still_has_name_mean_and_verdict(width: int) -> None:
-    lines = rendered(terminal.leaderboard(summary(NAMES), "nDCG@10", width=width), width)
+    lines = rendered(tables.leaderboard(summary(NAMES), "nDCG@10", width=width), width)
     assert max(map(cell_len, lines)) <= width
     assert sum("0.9000" in line for line in lines) == 1
-    lines = rendered(terminal.comparisons([comparison(NAMES[0], NAMES[1])], "nDCG@10", width=width), width)
+    lines = rendered(tables.comparisons([comparison(NAMES[0], NAMES[1])], "nDCG@10", width=width), width)
     assert any("undecided" in line for line in lines)
 
 
 def test_an_interval_without_width_is_not_shown_as_one() -> None:
     equal = [row | {"mean": 0.95, "ci_low": 0.95, "ci_high": 0.95, "ci_method": "not estimable"}
              for row in summary(["bm25"], ["nDCG@10"])]  # fmt: skip
-    shown = rendered(terminal.leaderboard(equal, "nDCG@10", width=80), 80)
+    shown = rendered(tables.leaderboard(equal, "nDCG@10", width=80), 80)
     assert shown[-1].split() == ["bm25", "0.9500", "not", "estimable"]
     row = comparison("x", "y") | {"ci_low": 0.5, "ci_high": 0.5, "ci_method": "not estimable"}
-    shown = rendered(terminal.comparisons([row], "nDCG@10", width=80), 80)
+    shown = rendered(tables.comparisons([row], "nDCG@10", width=80), 80)
     assert "not estimable" in shown[-1]
     assert "…" not in shown[-1]
 
 
 def test_what_has_no_room_is_named() -> None:
-    lines = " ".join(rendered(terminal.leaderboard(summary(NAMES), "nDCG@10", width=80), 80))
+    lines = " ".join(rendered(tables.leaderboard(summary(NAMES), "nDCG@10", width=80), 80))
     assert "No room here for" in lines
-    wide = rendered(terminal.leaderboard(summary(NAMES), "nDCG@10", width=200), 200)
+    wide = rendered(tables.leaderboard(summary(NAMES), "nDCG@10", width=200), 200)
     assert not any("No room" in line for line in wide)
     assert any(NAMES[3] in line for line in wide)
     many = [comparison(f"a{i}", f"b{i}") for i in range(45)]
-    assert rendered(terminal.comparisons(many, "nDCG@10", width=80), 80)[-1] == "No room here for 25 more comparisons."
+    assert rendered(tables.comparisons(many, "nDCG@10", width=80), 80)[-1] == "No room here for 25 more comparisons."
 
 
 def test_heads_break_before_the_cutoff() -> None:
-    lines = rendered(terminal.leaderboard(summary(["x"], ["nDCG@10", "Success@10"]), "nDCG@10", width=80), 80)
+    lines = rendered(tables.leaderboard(summary(["x"], ["nDCG@10", "Success@10"]), "nDCG@10", width=80), 80)
     assert [line.split() for line in lines[1:3]] == [["nDCG", "95", "%", "Success"], ["@10", "interval", "@10"]]
 
 
 def test_the_best_stands_first_whatever_the_order_of_the_rows() -> None:
-    lines = rendered(terminal.leaderboard(summary(["a", "b"], ["nDCG@10", "RR"])[::-1], "nDCG@10", width=80), 80)
+    lines = rendered(tables.leaderboard(summary(["a", "b"], ["nDCG@10", "RR"])[::-1], "nDCG@10", width=80), 80)
     assert [line.split()[0] for line in lines[4:6]] == ["a", "b"]
     assert lines[0] == "nDCG@10 over 138 queries"
 
 
 def test_a_baseline_is_named_once() -> None:
-    lines = rendered(terminal.comparisons([comparison("x", "base"), comparison("y", "base")], "nDCG@10", width=80), 80)
+    lines = rendered(tables.comparisons([comparison("x", "base"), comparison("y", "base")], "nDCG@10", width=80), 80)
     assert lines[0] == "nDCG@10: a against b = base"
     assert sum("base" in line for line in lines) == 1
 
 
 def test_reasons_stand_where_there_is_room() -> None:
     rows = [comparison("x", "y")]
-    assert "undecided: no difference shown" in rendered(terminal.comparisons(rows, "nDCG@10", width=120), 120)[-1]
-    assert rendered(terminal.comparisons(rows, "nDCG@10", width=80), 80)[-1].rstrip().endswith("undecided")
+    assert "undecided: no difference shown" in rendered(tables.comparisons(rows, "nDCG@10", width=120), 120)[-1]
+    assert rendered(tables.comparisons(rows, "nDCG@10", width=80), 80)[-1].rstrip().endswith("undecided")
 
 
 @given(names=names, width=st.integers(8, 70))
 def test_shortened_names_fit_and_short_ones_stay(names: list[str], width: int) -> None:
-    short = terminal.shortened(names, width)
+    short = tables.shortened(names, width)
     for name, shown in zip(names, short, strict=True):
         assert cell_len(shown) <= width
         assert shown == name or cell_len(name) > width
@@ -142,16 +142,16 @@ def test_shortened_names_fit_and_short_ones_stay(names: list[str], width: int) -
 
 def test_names_that_differ_in_the_middle_stay_different() -> None:
     names = [f"sentence-transformers-all-MiniLM-L{n}-v2-reranked-by-a-cross-encoder" for n in (6, 12)]
-    assert len(set(terminal.shortened(names, 16))) == 2
+    assert len(set(tables.shortened(names, 16))) == 2
 
 
 @pytest.mark.parametrize("width", [40, 80])
 def test_the_scoreboard_leaves_nothing_out(width: int) -> None:
-    text = "\n".join(rendered(terminal.scoreboard(summary([f"run-{i}" for i in range(12)]), width=width), width))
+    text = "\n".join(rendered(tables.scoreboard(summary([f"run-{i}" for i in range(12)]), width=width), width))
     assert all(f"run-{i}" in text for i in range(12))
     assert text.count("Success@10") > 1
     rows = [{"query_id": f"問{i}", "measure": measure, "value": 0.5} for i in range(3) for measure in MEASURES]
-    lines = rendered(terminal.by_query(rows, "run", width=width), width)
+    lines = rendered(tables.by_query(rows, "run", width=width), width)
     assert max(map(cell_len, lines)) <= width
     assert "".join(lines).count("0.5000") == 3 * len(MEASURES)
 
@@ -161,18 +161,18 @@ def test_the_verdict_ends_in_words() -> None:
     settings = Settings()
     rows = compare_all({"nDCG@10": values}, primary="nDCG@10", settings=settings)
     found = whole(values, rows, measure="nDCG@10", settings=settings)
-    told = terminal.verdict(summary(["x", "y"]), [comparison("x", "y")], found, settings, width=80)
+    told = tables.verdict(summary(["x", "y"]), [comparison("x", "y")], found, settings, width=80)
     assert rendered(told, 80)[-1] == "x is the best of the 2 on this measure."
     alone = whole({"x": values["x"]}, [], measure="nDCG@10", settings=settings)
-    told = terminal.verdict(summary(["x"]), [], alone, settings, width=80)
+    told = tables.verdict(summary(["x"]), [], alone, settings, width=80)
     assert rendered(told, 80)[-1] == "It ran alone: there is nothing to compare it with."
 
 
 def test_messages() -> None:
     one, two = Problem("a.toml: depth", "is 0", "raise it"), Problem("b", "is missing")
-    assert terminal.message(InputError(one)) == "error: a.toml: depth: is 0 (raise it)"
-    assert terminal.message(InputError([one, two])).split("\n") == [
+    assert tables.message(InputError(one)) == "error: a.toml: depth: is 0 (raise it)"
+    assert tables.message(InputError([one, two])).split("\n") == [
         "error: 2 problems", "  a.toml: depth: is 0 (raise it)", "  b: is missing"
     ]  # fmt: skip
-    assert terminal.message(NotShown("gate failed: no")) == "gate failed: no"
-    assert terminal.message(BackendError("x: y")) == "error: x: y"
+    assert tables.message(NotShown("gate failed: no")) == "gate failed: no"
+    assert tables.message(BackendError("x: y")) == "error: x: y"

@@ -6,8 +6,8 @@ import threading
 import pytest
 from rich.console import Console
 
-from harness import progress
-from harness.progress import Progress
+from harness.console import progress
+from harness.console.progress import Progress
 from retrievers.meter import Budget, Meter
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness import trec
+from harness.dataset import trec
 from retrievers.errors import InputError
 from retrievers.types import Hit
 

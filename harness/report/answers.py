@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness import measures, trec
+from harness import measures
+from harness.dataset import trec
 from harness.measures import Measure
 from harness.records import SHOWN, Results
 from retrievers.types import Floats, Ranking

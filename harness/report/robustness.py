@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from harness.experiment import Relevance
-from harness.judging import alternatives
+from harness.experiment.options import checked
 from harness.measures import parse
 from harness.measures.sensitivity import sensitivity
-from harness.options import checked
 from harness.report.section import Section
 from harness.report.view import View
+from harness.scoring.grading import alternatives
 
 
 def robustness(view: View) -> Section | None:

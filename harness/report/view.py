@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness import trec
+from harness.dataset import trec
 from harness.measures import Measure, parse
 from harness.measures.grades import STEEPEST
-from harness.records import Judged, Results
+from harness.records import LabelledQuery, Results
 from harness.report.answers import Answers, read_answers
 from harness.report.theme import Mark, marks
 from harness.stats import Comparison, Settings, Whole, whole
@@ -107,7 +107,7 @@ class View:
                 return sentence.replace(full, self.names[full].short)
         return sentence
 
-    def query(self, place: int) -> Judged:
+    def query(self, place: int) -> LabelledQuery:
         """The query at a place of the arrays."""
         return self.results.queries[self.ids[place]]
 
@@ -155,7 +155,7 @@ def view_of(results: Results) -> View:
 
 
 def extra_measures(declared: Sequence[str], grades: trec.Judgments, cutoff: int) -> tuple[Measure, ...]:
-    """What a report tells beside the declared measures: Judged, and each nDCG with the other gain."""
+    """What a report tells beside the declared measures: LabelledQuery, and each nDCG with the other gain."""
     twins = [other_gain(parse(full)) for full in declared if _largest(grades) <= STEEPEST]
     wanted = [parse(f"Judged@{cutoff}"), *(twin for twin in twins if twin is not None)]
     return tuple(dict.fromkeys(measure for measure in wanted if str(measure) not in declared))

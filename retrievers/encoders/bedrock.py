@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from retrievers.encoders.faults import TooLong, Transient, retry_after, says_too_long
-from retrievers.encoders.redaction import redacted
-from retrievers.encoders.remote import Channel, Limits, Replied, check_options, packed, rectangular
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Meter
 from retrievers.prices import charged
+from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
+from retrievers.remote.redaction import redacted
+from retrievers.remote.requests import Channel, Limits, Replied, check_options, packed, rectangular
 from retrievers.tokens import Tokens, estimate
 from retrievers.types import Embedded, Role
 

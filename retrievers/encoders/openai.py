@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from retrievers.encoders.faults import TooLong, Transient, retry_after, says_too_long
-from retrievers.encoders.redaction import redacted
-from retrievers.encoders.remote import Channel, Limits, Replied, check_options, packed, rectangular
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Meter
 from retrievers.prices import charged
+from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
+from retrievers.remote.redaction import redacted
+from retrievers.remote.requests import Channel, Limits, Replied, check_options, packed, rectangular
 from retrievers.tokens import Tokens, openai_tokens
 from retrievers.types import Embedded, Role
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from retrievers.encoders.forward import outputs
-from retrievers.encoders.local import Backend, Dtype, Replicas, Setup
-from retrievers.encoders.weights import Weights
 from retrievers.errors import InputError, Problem
 from retrievers.fingerprints import fingerprint
+from retrievers.local.forward import outputs
+from retrievers.local.models import Backend, Dtype, Replicas, Setup
+from retrievers.local.weights import Weights
 from retrievers.meter import Meter
 from retrievers.tokens import Tokens, estimate, folder_tokens
 from retrievers.types import Embedded, Role

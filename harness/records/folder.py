@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from harness import trec
-from harness.dataset import Dataset, Labels
+from harness.dataset import Dataset, Labels, trec
 from retrievers.errors import InputError, Problem
 from retrievers.meter import StageTotals
 from retrievers.types import Document, Query, Ranking
@@ -66,7 +65,7 @@ class Run:
     """Why it failed, in one message."""
 
 
-class Judged(NamedTuple):
+class LabelledQuery(NamedTuple):
     """One judged query as it was."""
 
     query: Query
@@ -79,7 +78,7 @@ class Results:
 
     folder: Path
     manifest: Mapping[str, Any]
-    queries: Mapping[str, Judged]
+    queries: Mapping[str, LabelledQuery]
     """Every judged query, by id."""
     documents: Mapping[str, Document]
     """Title and beginning of every document in the labels or in a top 20."""
@@ -260,8 +259,8 @@ def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
 
 
-def _judged(row: Mapping[str, Any]) -> Judged:
-    return Judged(Query(row["query_id"], row["text"], row["fields"]), Labels.from_json(row))
+def _judged(row: Mapping[str, Any]) -> LabelledQuery:
+    return LabelledQuery(Query(row["query_id"], row["text"], row["fields"]), Labels.from_json(row))
 
 
 def _stages(

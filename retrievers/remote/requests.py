@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import tenacity
 
-from retrievers.encoders.faults import TooLong, Transient
-from retrievers.encoders.gate import Gate
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Meter
+from retrievers.remote.faults import TooLong, Transient
+from retrievers.remote.gate import Gate
 from retrievers.tokens import Count
 from retrievers.types import Counts, Embedded, Vectors
 

@@ -12,9 +12,9 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from retrievers.encoders.attention import attend_text_by_text
-from retrievers.encoders.weights import Weights, loading
 from retrievers.errors import BackendError, InputError, Problem
+from retrievers.local.attention import attend_text_by_text
+from retrievers.local.weights import Weights, loading
 from retrievers.types import Counts
 
 Dtype = Literal["float32", "float16", "bfloat16"]

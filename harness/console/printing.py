@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from harness import terminal
+from harness.console import tables
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -27,10 +27,10 @@ def warn(*lines: str) -> None:
 def print_results(found: Results, *, quiet: bool, as_json: bool) -> None:
     """The leaderboard, the comparisons, the verdict in words, what to be wary of, and where the report is."""
     if as_json:
-        tables = ("scores", "summary", "comparisons")
-        print_json(**{name: terminal.rows_of(getattr(found, name)) for name in tables})
+        names = ("scores", "summary", "comparisons")
+        print_json(**{name: tables.rows_of(getattr(found, name)) for name in names})
     elif not quiet:
-        show(terminal.results, found)
+        show(tables.results, found)
         warn(*(f"warning: {warning}" for warning in found.manifest["warnings"]))
         say("", f"report: {found.folder / 'report.html'}")
 

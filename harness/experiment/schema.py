@@ -1,4 +1,4 @@
-"""The experiment file as JSON Schema for editors, and as tables for people: `python -m harness.schema` writes both."""
+"""The experiment file as JSON Schema and as tables: `python -m harness.experiment.schema` writes both."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from harness.experiment import (
     Reranked,
     Statistics,
 )
-from harness.options import options_of
+from harness.experiment.options import options_of
 from retrievers import ENCODERS, RERANKERS, encoder_class, reranker_class
 from retrievers.stores import StoreOptions
 
@@ -105,7 +105,7 @@ TABLES: Mapping[str, type[BaseModel]] = {
     '[[retrievers]], kind = "rerank"': Reranked,
 }
 BLOCKS = (Dense, BM25, Fusion, Reranked)
-START, END = "<!-- keys: written by python -m harness.schema -->", "<!-- end of keys -->"
+START, END = "<!-- keys: written by python -m harness.experiment.schema -->", "<!-- end of keys -->"
 
 
 def experiment_schema() -> dict[str, Any]:

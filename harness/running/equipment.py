@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.dataset import Dataset
 from harness.experiment import BM25, Block, Dense, Experiment, expanded
-from harness.options import Kind
+from harness.experiment.options import Kind
 from harness.records import Latency
 from retrievers import encoder_class, reranker_class
 from retrievers.bm25 import BM25Retriever
@@ -21,7 +21,7 @@ from retrievers.dense import WINDOW
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Budget, Meter
-from retrievers.rerank import CrossEncoderReranker
+from retrievers.rerankers.cross_encoder import CrossEncoderReranker
 from retrievers.types import Document, Encoder, Role
 
 Watch = Callable[[str, Meter], None]
@@ -29,7 +29,7 @@ Watch = Callable[[str, Meter], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class Shared:
     """What all retrievers of one run share."""
 
     dataset: Dataset
@@ -49,7 +49,7 @@ class Bench:
 
 
 @dataclass(frozen=True, slots=True)
-class Equipped:
+class Equipment:
     """What one retriever works with."""
 
     meter: Meter
@@ -65,10 +65,10 @@ class Equipped:
         return {**first, **{f"reranker {key}": value for key, value in second.items()}}
 
 
-def equip(blocks: Sequence[Block], bench: Bench) -> dict[str, Equipped]:
+def equip(blocks: Sequence[Block], bench: Shared) -> dict[str, Equipment]:
     """Build encoders, equal ones once, and rerankers, without loading a model."""
     built: dict[str, tuple[Encoder, Meter]] = {}
-    equipment: dict[str, Equipped] = {}
+    equipment: dict[str, Equipment] = {}
     problems: list[Problem] = []
     for block in blocks:
         meter = _meter(block.name, bench)
@@ -79,8 +79,8 @@ def equip(blocks: Sequence[Block], bench: Bench) -> dict[str, Equipped]:
                 if key not in built:
                     built[key] = _encoder(block.encoder, meter), meter
                 encoder = built[key][0]
-                _see_that_it_can_work(block, encoder, bench)
-            equipment[block.name] = Equipped(meter, encoder, _reranker(block, bench, meter))
+                _check_access(block, encoder, bench)
+            equipment[block.name] = Equipment(meter, encoder, _reranker(block, bench, meter))
         except InputError as error:
             problems += [Problem(f"retriever {block.name!r}: {p.where}", p.what, p.remedy) for p in error.problems]
     if problems:
@@ -90,11 +90,11 @@ def equip(blocks: Sequence[Block], bench: Bench) -> dict[str, Equipped]:
 
 def _encoder(kind: Kind, meter: Meter) -> Encoder:
     encoder = encoder_of(kind, meter)
-    _see(encoder)
+    _check_model(encoder)
     return encoder
 
 
-def _see_that_it_can_work(block: Dense, encoder: Encoder, bench: Bench) -> None:
+def _check_access(block: Dense, encoder: Encoder, bench: Shared) -> None:
     """Let an encoder say that a key, credentials or a region is missing: no matter where all its texts are cached."""
     try:
         getattr(encoder, "check", lambda: None)()
@@ -105,22 +105,22 @@ def _see_that_it_can_work(block: Dense, encoder: Encoder, bench: Bench) -> None:
             raise
 
 
-def _reranker(block: Block, bench: Bench, meter: Meter) -> CrossEncoderReranker | None:
+def _reranker(block: Block, bench: Shared, meter: Meter) -> CrossEncoderReranker | None:
     if block.rerank is None:
         return None
     cls: Any = reranker_class(block.rerank.kind)
     reranker: CrossEncoderReranker = cls(
         **expanded(block.rerank.options), content=_Contents(bench.dataset), cache=bench.cache, meter=meter
     )
-    _see(reranker)
+    _check_model(reranker)
     return reranker
 
 
-def _meter(name: str, bench: Bench) -> Meter:
+def _meter(name: str, bench: Shared) -> Meter:
     return Meter(budget=bench.budget, watch=lambda meter: bench.watch(name, meter))
 
 
-def see_models(experiment: Experiment) -> None:
+def check_models(experiment: Experiment) -> None:
     """See, with no network, that every retriever can be built.
 
     Raises:
@@ -133,17 +133,17 @@ def see_models(experiment: Experiment) -> None:
             if isinstance(block, BM25):
                 BM25Retriever(k1=block.k1, b=block.b, stemming=block.stemming, meter=meter)
             if isinstance(block, Dense):
-                _see(encoder_of(block.encoder, meter))
+                _check_model(encoder_of(block.encoder, meter))
             if block.rerank is not None:
                 cls: Any = reranker_class(block.rerank.kind)
-                _see(cls(**expanded(block.rerank.options), content=None, cache=None, meter=meter))
+                _check_model(cls(**expanded(block.rerank.options), content=None, cache=None, meter=meter))
         except InputError as error:
             problems += [p._replace(where=f"retriever {block.name!r}: {p.where}") for p in error.problems]
     if problems:
         raise InputError(problems)
 
 
-def _see(model: Any) -> None:
+def _check_model(model: Any) -> None:
     """Ask for the fingerprint, which reads a model's folder; what only the hub knows is asked when the run begins."""
     if getattr(model, "at_hand", True):
         _ = model.fingerprint

@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 
 from retrievers.cache import Cache, Scored, keys
-from retrievers.encoders.forward import outputs
-from retrievers.encoders.local import Backend, Dtype, Replicas, Setup
-from retrievers.encoders.weights import Weights
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.fingerprints import fingerprint
+from retrievers.local.forward import outputs
+from retrievers.local.models import Backend, Dtype, Replicas, Setup
+from retrievers.local.weights import Weights
 from retrievers.meter import Meter
 from retrievers.parallel import answers
 from retrievers.types import RESOLUTION, Document, Query, Ranking, ranked

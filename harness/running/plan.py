@@ -9,21 +9,22 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness import provenance, records
-from harness.check import checked_data
+from harness import records
 from harness.dataset import Dataset
-from harness.equipment import chunks_of, encoder_of, forecast
 from harness.experiment import Block, Dense, Experiment, Loaded, load
-from harness.latency import sampled
-from harness.options import Kind
-from harness.runner import in_order
+from harness.experiment.options import Kind
+from harness.running import provenance
+from harness.running.check import checked_data
+from harness.running.equipment import chunks_of, encoder_of, forecast
+from harness.running.latency import sampled
+from harness.running.runner import in_order
 from retrievers import prices
 from retrievers.cache import Cache, default_path
 from retrievers.embedding import Embedder
-from retrievers.encoders.remote import Limits
-from retrievers.encoders.weights import Weights
 from retrievers.errors import InputError
+from retrievers.local.weights import Weights
 from retrievers.meter import Meter
+from retrievers.remote.requests import Limits
 from retrievers.tokens import Tokens, estimate, folder_tokens
 from retrievers.types import Encoder
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.text import Text
     from typer.exceptions import TyperException
 
-    from harness.plan import Plan
     from harness.records import Results
+    from harness.running.plan import Plan
     from harness.stats import Settings, Whole
 
 Row = Mapping[str, Any]

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import pandas as pd
 
 from harness.experiment import Experiment, Question, Reranked
-from harness.judging import Judged
 from harness.measures import Measure, score, tie_ranges
+from harness.scoring.grading import Graded
 from harness.stats import (
     Comparison,
     Settings,
@@ -62,7 +62,7 @@ class Ties(NamedTuple):
     best: float
 
 
-def evaluate(question: Question, queries: Mapping[str, Query], judged: Judged, rankings: Rankings) -> Scored:
+def evaluate(question: Question, queries: Mapping[str, Query], judged: Graded, rankings: Rankings) -> Scored:
     """Score every retriever on every measure, summarize, and compare.
 
     Args:
@@ -109,7 +109,7 @@ def described(measure: Measure, values: Floats, level: float) -> Summary:
     return summarize(values, level, binary=measure.name == "Success" or (first and measure.name in BINARY_AT_1))
 
 
-def ties_of(question: Question, judged: Judged, answers: Mapping[str, Ranking]) -> Ties:
+def ties_of(question: Question, judged: Graded, answers: Mapping[str, Ranking]) -> Ties:
     """Find the queries where equal scores meet the primary measure's cutoff, and how far their order could move it."""
     run = {query: dict(ranking) for query, ranking in answers.items()}
     ranges = tie_ranges(question.primary, judged.grades, run, groups=judged.groups or None, precision="double",
@@ -140,7 +140,7 @@ def _slices(
 
 
 def _uplifts(
-    question: Question, judged: Judged, rankings: Rankings, scores: Mapping[str, Floats], settings: Settings
+    question: Question, judged: Graded, rankings: Rankings, scores: Mapping[str, Floats], settings: Settings
 ) -> Iterator[TestRow]:
     """Each reranked retriever against its own first stage, with the ceiling that the candidates allow."""
     blocks = {
@@ -154,7 +154,7 @@ def _uplifts(
         yield replace(row, note=f"ceiling {ceiling:.4f}")
 
 
-def _ceiling(question: Question, judged: Judged, answers: Mapping[str, Ranking], depth: int | None) -> float:
+def _ceiling(question: Question, judged: Graded, answers: Mapping[str, Ranking], depth: int | None) -> float:
     """The mean that a perfect reranker would reach from the first `depth` candidates."""
     best = {query: _perfect(answers[query], judged.grades[query], depth) for query in judged.grades if query in answers}
     return score([question.primary], judged.grades, best, groups=judged.groups or None).means()[question.primary]

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from retrievers.cache import Scored
-from retrievers.encoders.forward import moved
 from retrievers.errors import InputError, Problem
 from retrievers.fingerprints import fingerprint
-from retrievers.rerank import CrossEncoderReranker, Pair
+from retrievers.local.forward import moved
+from retrievers.rerankers.cross_encoder import CrossEncoderReranker, Pair
 from retrievers.types import Counts
 
 if TYPE_CHECKING:

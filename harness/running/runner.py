@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.dataset import Dataset
-from harness.equipment import Bench, Equipped, canonical, chunks_of, equip, pieces
 from harness.experiment import BM25, Block, Dense, Experiment, Fusion, Reranked, expanded, inputs
-from harness.latency import Stopwatch, Timed, measure
 from harness.records import Run
+from harness.running.equipment import Equipment, Shared, canonical, chunks_of, equip, pieces
+from harness.running.latency import Stopwatch, Timed, measure
 from retrievers.bm25 import BM25Retriever
 from retrievers.dense import DenseRetriever
 from retrievers.embedding import Embedder
@@ -52,7 +52,7 @@ class _Corpus:
         return self._dataset.count
 
 
-def run_all(experiment: Experiment, bench: Bench, *, known: Mapping[str, Run] | None = None) -> Iterator[Run]:
+def run_all(experiment: Experiment, bench: Shared, *, known: Mapping[str, Run] | None = None) -> Iterator[Run]:
     """Answer all queries with every retriever; each Run is yielded as soon as it is whole.
 
     A retriever that fails for good yields a Run with an error, as does what is made of it; the others go on.
@@ -83,7 +83,7 @@ def in_order(blocks: tuple[Block, ...]) -> list[Block]:
     return list(placed.values())
 
 
-def _run(block: Block, equipped: Equipped, bench: Bench, done: _Done) -> Run:
+def _run(block: Block, equipped: Equipment, bench: Shared, done: _Done) -> Run:
     """Answer with one retriever."""
     answered, error = _Answered({}), ""
     provenance: Mapping[str, str] = {}
@@ -105,7 +105,7 @@ def _run(block: Block, equipped: Equipped, bench: Bench, done: _Done) -> Run:
     return Run(block.name, answered.answers, meter.stages(), meter.notes(), provenance, latency, error)
 
 
-def _answered(block: Block, equipped: Equipped, bench: Bench, done: _Done) -> _Answered:
+def _answered(block: Block, equipped: Equipment, bench: Shared, done: _Done) -> _Answered:
     first = _first_stage(block, equipped, bench, done)
     if equipped.reranker is None:
         return first
@@ -125,7 +125,7 @@ def _answered(block: Block, equipped: Equipped, bench: Bench, done: _Done) -> _A
     return _Answered(answers, timed, first.facts)
 
 
-def _first_stage(block: Block, equipped: Equipped, bench: Bench, done: _Done) -> _Answered:
+def _first_stage(block: Block, equipped: Equipment, bench: Shared, done: _Done) -> _Answered:
     """The answers before any reranking; equal first stages are computed once."""
     match block:
         case Fusion():
@@ -138,7 +138,7 @@ def _first_stage(block: Block, equipped: Equipped, bench: Bench, done: _Done) ->
     return done.first_stages[key]
 
 
-def _fused(block: Fusion, meter: Meter, bench: Bench, of: Sequence[Mapping[str, Ranking]]) -> _Answered:
+def _fused(block: Fusion, meter: Meter, bench: Shared, of: Sequence[Mapping[str, Ranking]]) -> _Answered:
     def fuse(query: Query) -> Ranking:
         return reciprocal_rank_fusion([run[query.id] for run in of], bench.depth, constant=block.constant)
 
@@ -152,7 +152,7 @@ def _fused(block: Fusion, meter: Meter, bench: Bench, of: Sequence[Mapping[str, 
         return _Answered({query.id: fuse(query) for query in bench.dataset.queries}, timed)
 
 
-def _searched(block: Block, equipped: Equipped, bench: Bench) -> _Answered:
+def _searched(block: Block, equipped: Equipment, bench: Shared) -> _Answered:
     retriever, timed = _retriever(block, equipped, bench)
     retriever.index(_Corpus(bench.dataset))
     rankings = retriever.search(bench.dataset.queries, bench.depth)
@@ -161,7 +161,7 @@ def _searched(block: Block, equipped: Equipped, bench: Bench) -> _Answered:
     return _Answered(answers, timed, facts)
 
 
-def _facts(block: Dense, retriever: Retriever, bench: Bench) -> dict[str, str]:
+def _facts(block: Dense, retriever: Retriever, bench: Shared) -> dict[str, str]:
     """What the index is made of, for the manifest."""
     assert isinstance(retriever, DenseRetriever)
     options = StoreOptions(**block.store)
@@ -175,7 +175,7 @@ def _facts(block: Dense, retriever: Retriever, bench: Bench) -> dict[str, str]:
     }
 
 
-def _retriever(block: Block, equipped: Equipped, bench: Bench) -> tuple[Retriever, Timed]:
+def _retriever(block: Block, equipped: Equipment, bench: Shared) -> tuple[Retriever, Timed]:
     """Build what indexes and searches, and what answers one query with each stage timed."""
     match block:
         case BM25():
@@ -206,7 +206,7 @@ def _retriever(block: Block, equipped: Equipped, bench: Bench) -> tuple[Retrieve
     raise TypeError(f"{type(block).__name__} has no first stage of its own")
 
 
-def _store(block: Dense, equipped: Equipped, bench: Bench) -> Store:
+def _store(block: Dense, equipped: Equipment, bench: Shared) -> Store:
     """The collection: in memory by the retriever's name, elsewhere by what is in it."""
     assert equipped.encoder is not None
     options = StoreOptions(**expanded(block.store))

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.check import checked_data
 from harness.experiment import Dense, expanded, load
+from harness.running.check import checked_data
 from retrievers import encoder_class
 from retrievers.cache import Cache, default_path
 from retrievers.embedding import Embedder

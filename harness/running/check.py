@@ -9,11 +9,11 @@ from typing import Any
 
 from harness.dataset import Dataset, DatasetReference
 from harness.dataset import load as load_dataset
-from harness.equipment import see_models
 from harness.experiment import Loaded
 from harness.experiment import load as load_experiment
-from harness.judging import judge
 from harness.measures import score
+from harness.running.equipment import check_models
+from harness.scoring.grading import grade_labels
 from retrievers.errors import InputError
 
 MEANINGS = {
@@ -82,10 +82,10 @@ def checked_data(loaded: Loaded) -> Dataset:
     relevance = loaded.experiment.relevance
     dataset = load_dataset(loaded.dataset, drop_dangling=relevance.dangling == "drop")
     try:
-        judged = judge(dataset.labels, relevance)
+        judged = grade_labels(dataset.labels, relevance)
         # Scoring empty rankings finds out whether every measure can read these labels.
         score(loaded.question.measures, judged.grades, {}, groups=judged.groups or None)
-        see_models(loaded.experiment)
+        check_models(loaded.experiment)
     except InputError as error:
         raise InputError([p._replace(where=f"{loaded.path}: {p.where}") for p in error.problems]) from None
     return dataset

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from retrievers.encoders.faults import Transient
 from retrievers.errors import BackendError
+from retrievers.remote.faults import Transient
 
 _MARGIN = 1.05
 """Requests are sent this much slower than the declared limit, since clocks and networks are not exact."""

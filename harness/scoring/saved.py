@@ -12,12 +12,12 @@ import numpy as np
 
 from harness import records
 from harness.experiment import Relevance
-from harness.judging import judge
+from harness.experiment.options import checked
 from harness.measures import Measure, parse_all, score
-from harness.options import checked
 from harness.records import Results
-from harness.rescore import Conventions, Rescored, rescore
-from harness.scoring import described
+from harness.scoring.evaluate import described
+from harness.scoring.grading import grade_labels
+from harness.scoring.trec_runs import Conventions, ScoredRun, score_runs
 from harness.stats import Comparison, Settings, Whole, compare_all, whole
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Floats
@@ -26,14 +26,14 @@ USUAL = ("nDCG@10", "AP", "RR", "P@10", "R@100")
 """What is measured on TREC files where no measure is named."""
 
 
-def rescored(
+def score_rankings(
     qrels: Path,
     runs: Sequence[Path],
     named: Sequence[str],
     *,
     rule: str | None = None,
     conventions: Conventions = Conventions(),  # noqa: B008 - frozen
-) -> list[Rescored]:
+) -> list[ScoredRun]:
     """Score TREC runs against judgments, or a results folder's rankings by its own labels.
 
     Args:
@@ -53,7 +53,7 @@ def rescored(
         measures = parse_all(named or results.manifest["resolved"]["measures"])
         relevance = relevance_of(results, rule)
         try:
-            return rescore_results(results, measures, relevance=relevance, queries=conventions.queries)
+            return score_saved(results, measures, relevance=relevance, queries=conventions.queries)
         except InputError as error:
             if rule is None:
                 raise
@@ -64,7 +64,7 @@ def rescored(
         raise InputError(Problem("RUN", "no run was named", "give runs after the judgments, or a results folder alone"))
     if rule is not None:
         raise InputError(Problem("--grades", "judgments have their grades already", "it is for results folders"))
-    return rescore(qrels, runs, parse_all(named or USUAL), conventions=conventions)
+    return score_runs(qrels, runs, parse_all(named or USUAL), conventions=conventions)
 
 
 def read_ids(path: Path) -> list[str]:
@@ -81,13 +81,13 @@ def read_ids(path: Path) -> list[str]:
     return ids
 
 
-def rescore_results(
+def score_saved(
     results: Results,
     measures: Sequence[Measure],
     *,
     relevance: Relevance,
     queries: Collection[str] | None = None,
-) -> list[Rescored]:
+) -> list[ScoredRun]:
     """Score the rankings of a results folder again.
 
     Args:
@@ -100,7 +100,7 @@ def rescore_results(
         InputError: the grade rule does not fit the labels or the measures; a query has no relevant document; a
             measure looks below the depth that was kept, and there was more.
     """
-    judged = judge({id_: said.labels for id_, said in results.queries.items()}, relevance)
+    judged = grade_labels({id_: said.labels for id_, said in results.queries.items()}, relevance)
     grades = judged.grades
     if unknown := [query for query in queries or () if query not in grades]:
         what = "is no query with a relevant document here"
@@ -117,7 +117,7 @@ def rescore_results(
                 "raise depth and run the experiment again",
             )
             raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in deeper])
-        found.append(Rescored(name, score(measures, kept, answers, groups=judged.groups or None), ()))
+        found.append(ScoredRun(name, score(measures, kept, answers, groups=judged.groups or None), ()))
     return found
 
 
@@ -143,7 +143,7 @@ def relevance_of(results: Results, rule: str | None = None) -> Relevance:
         raise InputError(Problem("--grades", f"{rule!r} is no grade rule", remedy)) from None
 
 
-def summary_rows(runs: Sequence[Rescored], level: float = 0.95) -> Iterator[dict[str, Any]]:
+def summary_rows(runs: Sequence[ScoredRun], level: float = 0.95) -> Iterator[dict[str, Any]]:
     """Describe every run on every measure: the columns of summary.csv."""
     for run in runs:
         for measure in run.scores.measures:
@@ -160,7 +160,7 @@ class Compared:
     """On the first measure."""
 
 
-def compare_runs(runs: Sequence[Rescored], *, baseline: str | None, settings: Settings) -> Compared:
+def compare_runs(runs: Sequence[ScoredRun], *, baseline: str | None, settings: Settings) -> Compared:
     """Compare runs that were scored on the same measures and queries; the first measure is the primary one.
 
     Args:

@@ -15,7 +15,7 @@ Judgments = Mapping[str, Mapping[str, int]]
 """Query id -> document id -> grade."""
 
 
-class Judged(NamedTuple):
+class Graded(NamedTuple):
     """Labels after the grade rule."""
 
     grades: dict[str, dict[str, int]]
@@ -26,7 +26,7 @@ class Judged(NamedTuple):
     """What to know about the grades under the experiment's gain; "" where nothing."""
 
 
-def judge(labels: Mapping[str, Labels], relevance: Relevance) -> Judged:
+def grade_labels(labels: Mapping[str, Labels], relevance: Relevance) -> Graded:
     """Apply the grade rule to the labels.
 
     Queries without a relevant document are left out, for all retrievers alike. Groups of alternatives are graded 1.
@@ -39,7 +39,7 @@ def judge(labels: Mapping[str, Labels], relevance: Relevance) -> Judged:
     named = rule if isinstance(rule, str) else "buckets"
     largest = max((max(judged.values()) for judged in grades.values()), default=0)
     groups = {query: labels[query].groups or () for query in grades if labels[query].groups is not None}
-    return Judged(grades, groups, gain_warning(named, largest, relevance.gain))
+    return Graded(grades, groups, gain_warning(named, largest, relevance.gain))
 
 
 def gains(grades: Judgments) -> dict[str, dict[str, int]] | None:
@@ -54,7 +54,7 @@ def alternatives(labels: Mapping[str, Labels], relevance: Relevance) -> dict[str
 
     Ordered lists can be graded by every named rule; grades as given also as binary; groups have one reading.
     """
-    judged = judge(labels, relevance).grades
+    judged = grade_labels(labels, relevance).grades
     lists = {query: labels[query].documents for query in judged if labels[query].ranked is not None}
     if len(lists) == len(judged):
         named = relevance.grades if isinstance(relevance.grades, str) else "linear"

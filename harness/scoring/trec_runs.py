@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import trec
+from harness.dataset import trec
 from harness.measures import Measure, Scores, score_run
 from harness.measures.scores import Judgments, Precision
 from harness.stats.words import count
@@ -48,7 +48,7 @@ class SummaryRow:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rescored:
+class ScoredRun:
     """One run's scores."""
 
     name: str
@@ -68,13 +68,13 @@ class Rescored:
             yield SummaryRow(self.name, str(measure), len(self.scores.query_ids), mean)
 
 
-def rescore(
+def score_runs(
     qrels: str | Path,
     runs: Sequence[str | Path],
     measures: Sequence[Measure],
     *,
     conventions: Conventions = Conventions(),
-) -> list[Rescored]:
+) -> list[ScoredRun]:
     """Score TREC run files, plain or gzip, against a qrels file.
 
     A run whose lines stand together by query, as nearly all do, is read as a stream: memory holds the judgments
@@ -97,11 +97,11 @@ def rescore(
         raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in grouped])
     judgments = trec.read_qrels(qrels)
     names = _names(runs)
-    done: list[Rescored] = []
+    done: list[ScoredRun] = []
     problems: list[Problem] = []
     for name, run in zip(names, runs, strict=True):
         try:
-            done.append(_rescored(name, run, judgments, measures, conventions))
+            done.append(_scored_file(name, run, judgments, measures, conventions))
         except InputError as error:
             problems.extend(error.problems)
     if problems:
@@ -109,9 +109,9 @@ def rescore(
     return done
 
 
-def _rescored(
+def _scored_file(
     name: str, path: str | Path, judgments: Judgments, measures: Sequence[Measure], conventions: Conventions
-) -> Rescored:
+) -> ScoredRun:
     met: set[str] = set()
     strangers: set[str] = set()
 
@@ -144,7 +144,7 @@ def _rescored(
         notes.append(f"queries of the run without judgments: {len(strangers)} (left aside)")
     if not kept:
         raise InputError(Problem(str(path), "no query is left to score", "; ".join(notes)))
-    return Rescored(name, scores if len(kept) == len(judgments) else scores.only(kept), tuple(notes))
+    return ScoredRun(name, scores if len(kept) == len(judgments) else scores.only(kept), tuple(notes))
 
 
 class _ComesAgain(Exception):

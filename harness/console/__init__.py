@@ -1,0 +1,1 @@
+"""Printing, tables, progress: what speaks to people."""

@@ -1,0 +1,1 @@
+"""Everything that asks: checks, plans, builds retrievers, runs them."""

@@ -1,0 +1,1 @@
+"""What local models share: weights, forward passes, devices."""

@@ -1,0 +1,1 @@
+"""What backends behind HTTP share: requests, limits, faults, redaction."""
