@@ -22,9 +22,6 @@ WINGS = [
 ]
 """From what is imported to what imports: a file uses its own wing and the wings before it."""
 FACES = {
-    "harness.measures": {"harness.measures", "harness.measures.grades", "harness.measures.scores",
-                         "harness.measures.sensitivity", "harness.measures.table"},
-    "harness.stats": {"harness.stats", "harness.stats.power", "harness.stats.words"},
     "harness.dataset": {"harness.dataset", "harness.dataset.load", "harness.dataset.markdown", "harness.dataset.trec"},
     "harness.experiment": {"harness.experiment", "harness.experiment.init", "harness.experiment.options"},
     "harness.records": {"harness.records"},
