@@ -11,8 +11,8 @@ import torch
 from harness.dataset import DatasetReference, load
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
-from retrievers.encoders import forward, local
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
+from retrievers.local import forward, models
 from retrievers.local.forward import outputs
 from retrievers.local.models import Replicas, Setup
 from retrievers.local.weights import PACKAGED, Weights
@@ -120,7 +120,7 @@ def test_requests_share_the_cores(cores, devices, shared, workers, threads):
 
 
 def test_no_more_workers_than_python_serves(cores, monkeypatch):
-    monkeypatch.setattr(local, "WORKERS", 2)
+    monkeypatch.setattr(models, "WORKERS", 2)
     models = replicas("cpu", shared=True, loaded=[])
     assert len(models) == 2
     with models.one(2):
