@@ -121,8 +121,8 @@ def test_requests_share_the_cores(cores, devices, shared, workers, threads):
 
 def test_no_more_workers_than_python_serves(cores, monkeypatch):
     monkeypatch.setattr(models, "WORKERS", 2)
-    models = replicas("cpu", shared=True, loaded=[])
-    assert len(models) == 2
+    copies = replicas("cpu", shared=True, loaded=[])
+    assert len(copies) == 2
     with models.one(2):
         assert torch.get_num_threads() == 2
 
