@@ -123,7 +123,7 @@ def test_no_more_workers_than_python_serves(cores, monkeypatch):
     monkeypatch.setattr(models, "WORKERS", 2)
     copies = replicas("cpu", shared=True, loaded=[])
     assert len(copies) == 2
-    with models.one(2):
+    with copies.one(2):
         assert torch.get_num_threads() == 2
 
 
