@@ -1,0 +1,142 @@
+"""Coefficients of agreement: known answers, other people's programs, and limits."""
+
+import math
+
+import krippendorff
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats import inter_rater
+
+from harness.stats.agreement import (
+    by_query,
+    cohen_kappa,
+    coincidences,
+    confusion,
+    dice,
+    fleiss_kappa,
+    krippendorff_alpha,
+    rank_biased_overlap,
+)
+
+NAN = math.nan
+# The 10 subjects x 14 raters table of the article "Fleiss' kappa" in Wikipedia, after Fleiss (1971).
+FLEISS = np.array([
+    [0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
+    [7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7],
+])  # fmt: skip
+# The example in the README of the package `krippendorff`: 3 coders, 15 units.
+README = [
+    [NAN, NAN, NAN, NAN, NAN, 3, 4, 1, 2, 1, 1, 3, 3, NAN, 3],
+    [1, NAN, 2, 1, 3, 3, 4, 3, NAN, NAN, NAN, NAN, NAN, NAN, NAN],
+    [NAN, NAN, 2, 1, 3, 4, 4, NAN, 2, 1, 1, 3, 3, NAN, 4],
+]
+# Example C of Krippendorff (2011): 4 observers, 12 units.
+KRIPPENDORFF = [
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
+    [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
+]
+GRADES = [0, 1, 2, 3]
+
+
+def test_cohen_of_the_textbook_table():
+    assert cohen_kappa(np.array([[20, 5], [10, 15]])) == pytest.approx(0.4)
+
+
+def test_fleiss_of_the_textbook_table():
+    assert fleiss_kappa(FLEISS) == pytest.approx(0.209931, abs=5e-7)
+
+
+@pytest.mark.parametrize(
+    ("ratings", "level", "known"),
+    [
+        (README, "nominal", 0.691358), (README, "ordinal", 0.806721), (README, "interval", 0.810845),
+        (KRIPPENDORFF, "nominal", 0.743421), (KRIPPENDORFF, "ordinal", 0.815388), (KRIPPENDORFF, "interval", 0.849107),
+    ],
+)  # fmt: skip
+def test_alpha_of_the_published_examples(ratings, level, known):
+    categories = sorted({value for row in ratings for value in row if not math.isnan(value)})
+    found = krippendorff_alpha(coincidences(ratings, categories), categories, level)
+    assert found == pytest.approx(known, abs=5e-7)
+    assert found == pytest.approx(krippendorff.alpha(ratings, level_of_measurement=level))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(*[st.sampled_from([*GRADES, None])] * 3), min_size=4, max_size=30))
+def test_alpha_agrees_with_the_package(rows):
+    ratings = np.array([[NAN if value is None else value for value in row] for row in rows], dtype=float).T
+    pairable = (~np.isnan(ratings)).sum(axis=0) > 1
+    used = np.unique(ratings[:, pairable][~np.isnan(ratings[:, pairable])])
+    for level in ("nominal", "ordinal", "interval"):
+        ours = krippendorff_alpha(coincidences(ratings, GRADES), GRADES, level)
+        if len(used) < 2:
+            assert math.isnan(ours)
+        else:
+            assert ours == pytest.approx(krippendorff.alpha(ratings, level_of_measurement=level), abs=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(GRADES), st.sampled_from(GRADES)), min_size=2, max_size=40))
+def test_kappa_agrees_with_statsmodels(pairs):
+    table = confusion(*zip(*pairs, strict=True), GRADES)
+    for categories, theirs in ((None, None), (GRADES, "quadratic")):
+        ours = cohen_kappa(table, categories)
+        if len(set(sum(pairs, ()))) == 1:
+            assert math.isnan(ours)
+        else:
+            # statsmodels warns of nothing, and calls quadratic weights "fc" or "quadratic".
+            assert ours == pytest.approx(inter_rater.cohens_kappa(table, wt=theirs, return_results=False), abs=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.lists(st.sampled_from(GRADES), min_size=3, max_size=3), min_size=2, max_size=20))
+def test_fleiss_agrees_with_statsmodels(units):
+    counts = np.array([[unit.count(grade) for grade in GRADES] for unit in units])
+    if len({grade for unit in units for grade in unit}) == 1:
+        assert math.isnan(fleiss_kappa(counts))
+    else:
+        assert fleiss_kappa(counts) == pytest.approx(inter_rater.fleiss_kappa(counts), abs=1e-12)
+
+
+def test_fleiss_refuses_units_with_unequal_numbers_of_judges():
+    with pytest.raises(ValueError, match="same number of judges"):
+        fleiss_kappa(np.array([[2, 0], [1, 0]]))
+
+
+def test_dice_is_twice_the_common_part():
+    assert dice(np.array([[100, 40], [5, 155]])) == pytest.approx(2 * 155 / (160 + 195))
+
+
+def test_the_interval_resamples_queries_not_pairs():
+    same, different = np.diag([6.0, 4.0]), np.array([[2.0, 4.0], [3.0, 1.0]])
+    clustered = np.stack([same] * 8 + [different] * 8)
+    found = by_query(cohen_kappa, clustered)
+    assert found.low < found.value < found.high
+    assert found == by_query(cohen_kappa, clustered)
+    # The same pairs dealt out evenly say more: the coefficient is equal, its interval narrower.
+    even = np.stack([(same + different) / 2] * 16)
+    assert by_query(cohen_kappa, even).value == pytest.approx(found.value)
+    assert by_query(cohen_kappa, even).high - by_query(cohen_kappa, even).low < 1e-9 < found.high - found.low
+
+
+def test_one_query_has_no_interval():
+    found = by_query(cohen_kappa, np.array([[[3.0, 1.0], [0.0, 2.0]]]))
+    assert math.isnan(found.low)
+    assert found.value > 0
+
+
+def test_overlap_of_lists():
+    assert rank_biased_overlap("abc", "abc") == pytest.approx(1.0)
+    assert rank_biased_overlap("abc", "xyz") == 0.0
+    assert rank_biased_overlap([], []) == 1.0
+    assert rank_biased_overlap("ab", []) == 0.0
+    # By hand, equation 32 with p = 0.5: the lists agree at depth 2, their tops differ.
+    # (0.5 / 0.5)(0 * 0.5 + 1 * 0.25) + 1 * 0.25 = 0.5
+    assert rank_biased_overlap("ab", "ba", p=0.5) == pytest.approx(0.5)
+    # Short list "a" in long list "ab", p = 0.5: (1/1 * 0.5 + 1/2 * 0.25) + 1 * (2 - 1) / (1 * 2) * 0.25 = 0.75,
+    # and beyond the end ((1 - 1) / 2 + 1 / 1) * 0.25 = 0.25.
+    assert rank_biased_overlap("a", "ab", p=0.5) == pytest.approx(1.0)
+    assert rank_biased_overlap("ab", "a", p=0.5) == rank_biased_overlap("a", "ab", p=0.5)
