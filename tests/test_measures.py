@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.measures import Measure, parse, parse_all, score, score_run, value
+from harness.measures import Measure, parse, parse_all, score, score_run, span, value
 from harness.measures.sensitivity import by_rule, sensitivity
-from harness.measures.table import MEASURES
+from harness.measures.table import MEASURES, is_binary
 from retrievers.errors import InputError
 
 DOCUMENTS = tuple("abcdefghij")
@@ -25,7 +25,6 @@ NAMES = [
     "RBP(p=0.8, residual=True)", "RBP(p=0.5, rel=2)@3", "Bpref", "Judged@3", "ContextPrecision@3", "IDContextPrecision",
     "IDContextRecall@3", "P(rel=2)@5", "AP(rel=3)",
 ]  # fmt: skip
-UNBOUNDED = ("CG", "DCG")
 IDEAL_IS_ONE = [
     "Rcap@3", "Success@3", "RR", "AP", "Rprec", "nDCG", "nDCG@3", "nDCG(dcg='exp-log2')@3", "nDCG(ideal='retrieved')@3",
     "nDCG(ideal='retrieved-all')@3", "ContextPrecision@3", "Bpref", "IDContextRecall", "SetR",
@@ -138,6 +137,11 @@ def test_several_names_once_each_with_all_their_problems() -> None:
 
 
 @pytest.mark.parametrize("name", MEASURES)
+def test_every_row_has_a_meaning(name: str) -> None:
+    assert MEASURES[name].meaning
+
+
+@pytest.mark.parametrize("name", MEASURES)
 def test_every_docstring_says_what_a_reader_needs(name: str) -> None:
     text = " ".join((MEASURES[name].compute.__doc__ or "").split())
     for word in ("Range", "Ties:", "Unjudged documents:", "ists", "Source:", ">>> value("):
@@ -155,9 +159,29 @@ def test_every_value_is_within_its_range(judged: dict[str, int], ranking: list[s
     nothing_relevant = not any(grade > 0 for grade in judged.values())
     for name, found in values(NAMES, judged, ranking).items():
         assert found >= 0, name
-        assert found <= 1 + 1e-12 or parse(name).name in UNBOUNDED, name
+        assert found <= 1 + 1e-12 or not MEASURES[parse(name).name].bounded, name
         if nothing_relevant and not name.startswith(("Judged", "RBP(p=0.8, residual")):
             assert found == 0, name
+
+
+@pytest.mark.parametrize("name", [name for name, row in MEASURES.items() if row.cutoff != "never"])
+def test_a_measure_is_0_or_1_exactly_where_its_row_says_so(name: str) -> None:
+    random = np.random.default_rng(5)
+    judgments = {str(q): {d: int(random.integers(0, 4)) for d in random.permutation(DOCUMENTS)[:6]} for q in range(50)}
+    rankings = {str(q): random.permutation(DOCUMENTS)[:5].tolist() for q in range(50)}
+    for cutoff in (1, 3):
+        measure = parse(f"{name}@{cutoff}")
+        values = score([measure], judgments, rankings).values
+        assert is_binary(measure) == set(values.ravel().tolist()).issubset({0.0, 1.0}), measure
+
+
+def test_the_span_of_a_measure_is_what_separates_its_ends() -> None:
+    judgments = {"q1": {"a": 3, "b": 1, "c": -1}, "q2": {"a": 1}}
+    assert [span(parse(name), judgments) for name in ("P@5", "nDCG", "ERR", "RBP")] == [1, 1, 1, 1]
+    assert span(parse("CG@5"), judgments) == 4
+    assert span(parse("DCG(dcg='exp-log2')@1"), judgments) == 7
+    assert span(parse("DCG"), judgments) == pytest.approx(3 + 1 / math.log2(3))
+    assert span(parse("DCG"), {"q": {}}) == 0
 
 
 @settings(deadline=None)

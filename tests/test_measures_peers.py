@@ -70,6 +70,15 @@ def test_pytrec_eval(qrels: dict[str, dict[str, int]], run: dict[str, dict[str, 
         np.testing.assert_allclose(row, want, rtol=0, atol=1e-9, err_msg=name)
 
 
+@pytest.mark.parametrize(("returned", "relevant", "hits"), [(1000, 204, 153), (10, 16, 3), (10, 64, 6), (20, 8, 3)])
+def test_set_average_precision_to_the_last_bit(returned: int, relevant: int, hits: int) -> None:
+    """A product of two quotients gives 0.11474999999999999 for 0.11475, and so another fourth decimal."""
+    qrels = {"q": {f"r{i}": 1 for i in range(relevant)}}
+    run = {"q": {f"r{i}" if i < hits else f"x{i}": 1.0 for i in range(returned)}}
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, {"set_map"}).evaluate(run)["q"]["set_map"]
+    assert score_run([parse("SetAP")], qrels, run.items()).values[0, 0] == theirs
+
+
 IR_MEASURES = [
     "P(rel=2)@5", "P@20", "R@5", "AP(rel=2)", "AP@4", "nDCG@5", "nDCG", "RR", "RR(rel=3)", "Rprec", "Bpref(rel=2)",
     "Success@3", "SetP", "SetR", "SetF", "SetAP(rel=2)",

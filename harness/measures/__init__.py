@@ -2,7 +2,7 @@
 
 from harness.measures.measure import Measure
 from harness.measures.names import parse, parse_all
-from harness.measures.scores import Scores, score, score_run, value
+from harness.measures.scores import Scores, score, score_run, span, value
 from harness.measures.ties import TieRange, tie_ranges
 
-__all__ = ["Measure", "Scores", "TieRange", "parse", "parse_all", "score", "score_run", "tie_ranges", "value"]
+__all__ = ["Measure", "Scores", "TieRange", "parse", "parse_all", "score", "score_run", "span", "tie_ranges", "value"]

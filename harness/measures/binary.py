@@ -156,7 +156,7 @@ def set_f1(batch: Batch, measure: Measure) -> Floats:
 
 
 def set_average_precision(batch: Batch, measure: Measure) -> Floats:
-    """SetAP, average precision without an order: SetP times SetR.
+    """SetAP, average precision without an order: SetP times SetR, hits squared / (returned * R) in one division.
 
     Range 0 to 1. Ties: they do not matter, unless a cutoff splits them. Unjudged documents: not relevant. Short
     lists: as in SetP. Source: trec_eval's set_map.
@@ -165,7 +165,8 @@ def set_average_precision(batch: Batch, measure: Measure) -> Floats:
     >>> value("SetAP", {"a": 1, "b": 1}, ["x", "a"])
     0.25
     """
-    return set_precision(batch, measure) * recall(batch, measure)
+    hits = batch.hits_within(measure.rel, measure.cutoff)
+    return share(hits * hits, batch.returned(measure.cutoff) * batch.relevant(measure.rel))
 
 
 def context_precision(batch: Batch, measure: Measure) -> Floats:

@@ -1,18 +1,21 @@
-"""Expected values over the orders of tied documents, in closed form (McSherry & Najork 2008)."""
+"""What is declared of measures under ties: expected values in closed form (McSherry & Najork 2008), and the ends.
+
+A row of the table names one of these functions only where it holds for that measure. Where a row declares nothing,
+every order of the tied documents is tried, or many are drawn (see `ties`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import comb
-from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
 from harness.measures.batch import Batch, Floats, Ints
 from harness.measures.groups import Groups, group_value
 from harness.measures.measure import Measure
-from harness.measures.table import MEASURES
 
 Block = tuple[int, int]
 """The places [start, end) of documents with one score."""
@@ -23,6 +26,8 @@ class Case:
     """One query under one measure."""
 
     measure: Measure
+    compute: Callable[[Batch, Measure], Floats]
+    """What the measure's row computes it by."""
     ids: tuple[str, ...]
     grades: Ints
     """By place; one UNJUDGED where nothing came back."""
@@ -58,20 +63,57 @@ class Case:
         n = len(orders)
         judged = np.broadcast_to(self.judged, (n, len(self.judged)))
         batch = Batch(self.grades[orders], np.full(n, len(self.ids)), judged, self.largest)
-        return MEASURES[self.measure.name].compute(batch, self.measure)
+        return self.compute(batch, self.measure)
 
 
-def expected(case: Case, blocks: Sequence[Block]) -> float:
-    """The mean of the measure over the orders of tied documents.
+class Ties(NamedTuple):
+    """What a row declares of its measure over the orders of tied documents; each holds for every such order."""
 
-    Args:
-        case: a query; its measure is none of ERR, Bpref, a measure of groups, or one whose ideal depends on the order.
-        blocks: all blocks of the ranking, in order, those of one document included.
-    """
-    return _CLOSED.get(case.measure.name, _additive)(case, blocks)
+    ends: Callable[[Case, Sequence[Block]], Ints]
+    """The orders among which are the worst and the best; takes the blocks that matter."""
+    mean: Callable[[Case, Sequence[Block]], float] | None = None
+    """The expected value in closed form; takes all blocks in order, those of one document included.
+
+    None: by trying every order, or drawing many."""
+    holds: Callable[[Case, Sequence[Block]], bool] = lambda case, blocks: True
+    """Whether both hold in this case; takes the blocks that matter."""
 
 
-def _additive(case: Case, blocks: Sequence[Block]) -> float:
+def order_cannot_matter_to_the_ideal(case: Case, blocks: Sequence[Block]) -> bool:
+    """Whether the ideal is the same in every order: it is not where a cutoff splits a tie and the ideal is cut too."""
+    return case.measure.get("ideal") != "retrieved" or not any(start < case.cutoff < end for start, end in blocks)
+
+
+def sorted_ends(case: Case, blocks: Sequence[Block]) -> Ints:
+    """In each block the grades fall, or rise: the ends of a measure that no better document higher up can lower."""
+    return np.array([_sorted(case, blocks, sign) for sign in (-1, 1)])
+
+
+def ends_of_context_precision(case: Case, blocks: Sequence[Block]) -> Ints:
+    """As `sorted_ends`, and every number of hits above a cutoff that splits a block: one more hit can lower this."""
+    orders = []
+    for sign in (-1, 1):
+        order = _sorted(case, blocks, sign)
+        orders.append(order)
+        start, end = blocks[-1]
+        if case.cutoff < end:
+            inside = order[start:end]
+            relevant = case.grades[inside] >= case.measure.rel
+            hits, others, taken = inside[relevant], inside[~relevant], case.cutoff - start
+            for x in range(max(0, taken - len(others)), min(taken, len(hits)) + 1):
+                above = [hits[:x], others[: taken - x]][::-sign]
+                orders.append(np.concatenate([order[:start], *above, hits[x:], others[taken - x :], order[end:]]))
+    return np.array(orders)
+
+
+def _sorted(case: Case, blocks: Sequence[Block], sign: int) -> Ints:
+    order = case.as_it_is()
+    for start, end in blocks:
+        order[start:end] = start + np.argsort(sign * case.grades[start:end], kind="stable")
+    return order
+
+
+def additive(case: Case, blocks: Sequence[Block]) -> float:
     """The mean of a measure that adds one term a place: turn each block round, so that each document has each place."""
     rows, shares = [case.as_it_is()], [0.0]
     for start, end in blocks:
@@ -84,7 +126,8 @@ def _additive(case: Case, blocks: Sequence[Block]) -> float:
     return float(values[0] + np.dot(shares, values - values[0]))
 
 
-def _success(case: Case, blocks: Sequence[Block]) -> float:
+def success(case: Case, blocks: Sequence[Block]) -> float:
+    """One minus the chance that none of the places within the cutoff falls to a hit."""
     for start, end in blocks:
         size, hits, taken = end - start, sum(case.hits[start:end]), min(end, case.cutoff) - start
         if taken > 0 and hits:
@@ -92,7 +135,8 @@ def _success(case: Case, blocks: Sequence[Block]) -> float:
     return 0.0
 
 
-def _reciprocal_rank(case: Case, blocks: Sequence[Block]) -> float:
+def reciprocal_rank(case: Case, blocks: Sequence[Block]) -> float:
+    """The first block with a hit decides: where its first hit stands follows the negative hypergeometric law."""
     for start, end in blocks:
         size, hits = end - start, sum(case.hits[start:end])
         if hits:
@@ -101,7 +145,8 @@ def _reciprocal_rank(case: Case, blocks: Sequence[Block]) -> float:
     return 0.0
 
 
-def _average_precision(case: Case, blocks: Sequence[Block]) -> float:
+def average_precision(case: Case, blocks: Sequence[Block]) -> float:
+    """Each place of a block expects the same share of its hits."""
     summed, found = 0.0, 0
     for start, end in blocks:
         hits = sum(case.hits[start:end])
@@ -116,7 +161,8 @@ def _precisions(start: int, size: int, hits: int, found: int, taken: int) -> flo
     return sum(hits / size * (found + 1 + (j - 1) * others) / (start + j) for j in range(1, taken + 1))
 
 
-def _context_precision(case: Case, blocks: Sequence[Block]) -> float:
+def context_precision(case: Case, blocks: Sequence[Block]) -> float:
+    """As average precision, but the divisor is drawn with the hits where the cutoff splits a block."""
     summed, found = 0.0, 0
     for start, end in blocks:
         size, hits, taken = end - start, sum(case.hits[start:end]), min(end, case.cutoff) - start
@@ -131,7 +177,7 @@ def _context_precision(case: Case, blocks: Sequence[Block]) -> float:
     return summed / found if found else 0.0
 
 
-def _set_average_precision(case: Case, blocks: Sequence[Block]) -> float:
+def set_average_precision(case: Case, blocks: Sequence[Block]) -> float:
     """Hits squared / (returned x R), and the hits are hypergeometric."""
     found = 0
     for start, end in blocks:
@@ -147,15 +193,3 @@ def _drawn(size: int, hits: int, taken: int) -> Iterator[tuple[int, float]]:
     """How likely it is that `taken` of `size` documents, drawn at random, hold x of the `hits` hits."""
     for x in range(max(0, taken - (size - hits)), min(taken, hits) + 1):
         yield x, comb(hits, x) * comb(size - hits, taken - x) / comb(size, taken)
-
-
-_CLOSED: Mapping[str, Callable[[Case, Sequence[Block]], float]] = MappingProxyType(
-    {
-        "Success": _success,
-        "RR": _reciprocal_rank,
-        "AP": _average_precision,
-        "ContextPrecision": _context_precision,
-        "SetAP": _set_average_precision,
-    }
-)
-"""The expected values of measures that do not add one term a place."""

@@ -9,8 +9,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal
 
+from harness.measures import table
 from harness.measures.measure import Measure, Parameter
-from harness.measures.table import ALIASES, ELSEWHERE, MEASURES
+from harness.measures.table import ALIASES, ELSEWHERE, row_of
 from retrievers.errors import InputError, Problem, did_you_mean
 
 Gain = Literal["linear", "exponential"]
@@ -51,7 +52,7 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None, re
     if shape is None:
         raise _refusal(text, "this is no measure", "a measure looks like nDCG@10 or P(rel=2)@5")
     name = _name(text, shape[1])
-    options = MEASURES[name].options
+    options = table.MEASURES[name].options
     params = {key: _value(text, key, value) for key, value in _arguments(text, name, shape[2] or "").items()}
     if "groups" in params:
         if len(params) > 1:
@@ -72,7 +73,7 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None, re
 def parse_all(
     texts: Iterable[str], *, gain: Gain | None = None, ideal: Ideal | None = None, rel: int | None = None
 ) -> tuple[Measure, ...]:
-    """Read several names: each measure once, and the residual beside each RBP.
+    """Read several names: each measure once, with what its row puts beside it (the residual of RBP).
 
     Raises:
         InputError: as `parse`, with the problems of all names.
@@ -89,8 +90,8 @@ def parse_all(
             problems.extend(error.problems)
             continue
         measures[measure] = None
-        if measure.name == "RBP":
-            params = {**dict(measure.params), "residual": True}
+        if beside := row_of(measure).beside:
+            params = {**dict(measure.params), beside: True}
             measures[replace(measure, params=tuple(sorted(params.items())))] = None
     if problems:
         raise InputError(problems)
@@ -98,13 +99,13 @@ def parse_all(
 
 
 def _name(text: str, written: str) -> str:
-    folded = {name.lower(): name for name in MEASURES}
+    folded = {name.lower(): name for name in table.MEASURES}
     word = written.lower()
     if name := folded.get(ALIASES.get(word, word).lower()):
         return name
     ours = ELSEWHERE.get(re.sub(r"(_at)?_?\d*$", "", word).replace("_", ""))
     raise _refusal(
-        text, f"there is no measure {written!r}", f"here it is {ours!r}" if ours else did_you_mean(word, MEASURES)
+        text, f"there is no measure {written!r}", f"here it is {ours!r}" if ours else did_you_mean(word, table.MEASURES)
     )
 
 
@@ -122,8 +123,8 @@ def _arguments(text: str, name: str, inside: str) -> dict[str, object]:
             text, f"cannot read ({inside})", "write parameters as name=value, each once, text in quotes"
         ) from error
     for key in given:
-        if key not in MEASURES[name].options:
-            known = MEASURES[name].options
+        if key not in table.MEASURES[name].options:
+            known = table.MEASURES[name].options
             raise _refusal(
                 text, f"{name} has no parameter {key!r}", did_you_mean(key, known) if known else "it takes none"
             )
@@ -146,7 +147,7 @@ def _value(text: str, key: str, value: object) -> Parameter:
 
 
 def _at(text: str, measure: Measure, cutoff: str | None) -> Measure:
-    row = MEASURES[measure.name]
+    row = row_of(measure)
     if cutoff is None:
         if row.cutoff == "must":
             raise _refusal(text, f"{measure.name} needs a cutoff", f"for example {measure}@10")

@@ -15,7 +15,7 @@ from harness.measures.grades import STEEPEST
 from harness.measures.groups import Groups, group_value
 from harness.measures.measure import Measure
 from harness.measures.names import parse
-from harness.measures.table import MEASURES
+from harness.measures.table import row_of
 from retrievers.errors import InputError, Problem
 
 Judgments = Mapping[str, Mapping[str, int]]
@@ -124,6 +124,23 @@ def score_run(
     return _scored(tuple(measures), judgments, _each_judged(judgments, run), make)
 
 
+def span(measure: Measure, judgments: Judgments) -> float:
+    """How far apart two values of a measure can lie on these queries: what equivalence calls its range.
+
+    1 for a measure between 0 and 1; for the others the largest value that an ideal ranking reaches.
+
+    Raises:
+        InputError: exponential gain meets a grade above 30.
+
+    >>> span(parse("nDCG@2"), {"q": {"a": 3, "b": 1}}), span(parse("CG@1"), {"q": {"a": 3, "b": 1}})
+    (1.0, 3.0)
+    """
+    if row_of(measure).bounded:
+        return 1.0
+    ideal = {query: sorted(judged, key=lambda d: -judged[d]) for query, judged in judgments.items()}
+    return float(score([measure], judgments, ideal).values.max(initial=0.0))
+
+
 def value(name: str, judged: Mapping[str, int], ranking: Sequence[str]) -> float:
     """Score one ranking by the name of a measure.
 
@@ -147,7 +164,7 @@ def _scored(
         batch = make([judgments[query_id] for query_id in ids], portion, largest)
         columns = [column[query_id] for query_id in ids]
         for row, measure in enumerate(measures):
-            values[row, columns] = MEASURES[measure.name].compute(batch, measure)
+            values[row, columns] = row_of(measure).compute(batch, measure)
     return _sealed(measures, judgments, values, largest)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from harness.measures.grades import RULES, STEEPEST, Named, grade
 from harness.measures.measure import Measure
 from harness.measures.scores import Judgments, score
-from harness.measures.table import MEASURES
+from harness.measures.table import row_of
 
 EQUAL = 1e-10
 """Means nearer than this share one place."""
@@ -77,7 +77,7 @@ def by_rule(lists: Mapping[str, Sequence[str]], first: Named = "linear") -> dict
 
 def _variants(measure: Measure) -> list[Measure]:
     """The measure with its own gain, then with the other one."""
-    if "dcg" not in MEASURES[measure.name].options or measure.get("groups"):
+    if "dcg" not in row_of(measure).options or measure.get("groups"):
         return [measure]
     params = dict(measure.params)
     if params.pop("dcg", None) is None:

@@ -1,4 +1,4 @@
-"""Every measure there is: its name, what computes it, the parameters it takes."""
+"""Every measure there is, and all that the house knows of it: one row each."""
 
 from __future__ import annotations
 
@@ -8,49 +8,146 @@ from typing import Literal, NamedTuple
 
 from harness.measures import binary, graded, incomplete
 from harness.measures.batch import Batch, Floats
+from harness.measures.expected import (
+    Ties,
+    additive,
+    average_precision,
+    context_precision,
+    ends_of_context_precision,
+    order_cannot_matter_to_the_ideal,
+    reciprocal_rank,
+    set_average_precision,
+    sorted_ends,
+    success,
+)
 from harness.measures.measure import Measure
 
 
 class Row(NamedTuple):
-    """One measure of the table."""
+    """All that the house knows of one measure."""
 
     compute: Callable[[Batch, Measure], Floats]
+    meaning: str
+    """What its values say, in words for the report."""
     options: tuple[str, ...]
     """The parameters it takes; with `groups` it is computed by `group_value` instead."""
+    ties: Ties | None = None
+    """Its expected value and its ends over the orders of tied documents; None: every order is tried, or many drawn."""
     cutoff: Literal["may", "must", "never"] = "may"
     bare: str = ""
     """The measure that is meant where the cutoff is left out."""
+    binary: Literal["never", "at 1", "always"] = "never"
+    """Where its values are 0 or 1 and nothing else: where only the first hit counts, or at any cutoff."""
+    bounded: bool = True
+    """Whether its values lie between 0 and 1; else between 0 and its value for the ideal ranking."""
+    beside: str = ""
+    """A parameter that is True in a second measure, which is computed beside it wherever it is asked for."""
+    by_largest_grade: bool = False
+    """Whether the largest grade of the whole judgments goes into every value, and is told with them."""
 
 
 REL = ("rel",)
 EITHER = ("groups", "rel")
+SUM = Ties(sorted_ends, additive)
+"""One term a place, which depends on the document there and on the place alone."""
+ENDS = Ties(sorted_ends)
+"""Ordered by grade at its ends; no closed form for the mean."""
+RETURNED = "share of the returned documents that are relevant"
+FOUND = "share of the relevant documents that were returned"
 
 MEASURES: Mapping[str, Row] = MappingProxyType(
     {
-        "P": Row(binary.precision, EITHER, bare="SetP"),
-        "R": Row(binary.recall, EITHER, bare="SetR"),
-        "Rcap": Row(binary.capped_recall, REL, cutoff="must"),
-        "F1": Row(binary.f1, EITHER, bare="SetF"),
-        "Success": Row(binary.success, REL),
-        "RR": Row(binary.reciprocal_rank, EITHER),
-        "AP": Row(binary.average_precision, EITHER),
-        "Rprec": Row(binary.precision_at_r, REL, cutoff="never"),
-        "SetP": Row(binary.set_precision, EITHER),
-        "SetR": Row(binary.recall, EITHER),
-        "SetF": Row(binary.set_f1, EITHER),
-        "SetAP": Row(binary.set_average_precision, REL),
-        "CG": Row(graded.cumulative_gain, ("dcg",)),
-        "DCG": Row(graded.discounted_gain, ("dcg",)),
-        "nDCG": Row(graded.normalised_gain, ("dcg", "groups", "ideal")),
-        "ERR": Row(graded.expected_reciprocal_rank, ()),
-        "RBP": Row(incomplete.rank_biased_precision, ("p", "rel", "residual")),
-        "Bpref": Row(incomplete.binary_preference, REL, cutoff="never"),
-        "Judged": Row(incomplete.judged_share, ()),
-        "ContextPrecision": Row(binary.context_precision, REL),
-        "IDContextPrecision": Row(binary.set_precision, REL),
-        "IDContextRecall": Row(binary.recall, REL),
+        "P": Row(
+            binary.precision,
+            "share of the first k hits that are relevant, also where fewer than k came back",
+            EITHER, SUM, bare="SetP", binary="at 1",
+        ),
+        "R": Row(
+            binary.recall, "share of the relevant documents that are among the first k hits",
+            EITHER, SUM, bare="SetR",
+        ),
+        "Rcap": Row(
+            binary.capped_recall, "hits among the first k, divided by the most that could be there",
+            REL, SUM, cutoff="must", binary="at 1",
+        ),
+        "F1": Row(binary.f1, "harmonic mean of the query's precision and recall", EITHER, SUM, bare="SetF"),
+        "Success": Row(
+            binary.success, "1 where a relevant document is among the first k hits",
+            REL, Ties(sorted_ends, success), binary="always",
+        ),
+        "RR": Row(
+            binary.reciprocal_rank,
+            "1 divided by the rank of the first relevant hit; an ordinal number, its mean is to be read with care",
+            EITHER, Ties(sorted_ends, reciprocal_rank), binary="at 1",
+        ),
+        "AP": Row(
+            binary.average_precision,
+            "mean of the precision at each relevant document, those not found counting 0",
+            EITHER, Ties(sorted_ends, average_precision),
+        ),
+        "Rprec": Row(
+            binary.precision_at_r, "precision at the rank that equals the number of relevant documents",
+            REL, SUM, cutoff="never",
+        ),
+        "SetP": Row(binary.set_precision, RETURNED, EITHER, SUM, binary="at 1"),
+        "SetR": Row(binary.recall, FOUND, EITHER, SUM),
+        "SetF": Row(binary.set_f1, "harmonic mean of the set's precision and recall", EITHER, SUM),
+        "SetAP": Row(
+            binary.set_average_precision, "precision of the returned set times its recall",
+            REL, Ties(sorted_ends, set_average_precision),
+        ),
+        "CG": Row(graded.cumulative_gain, "sum of the hits' gains", ("dcg",), SUM, bounded=False),
+        "DCG": Row(
+            graded.discounted_gain, "sum of the hits' gains, discounted by the logarithm of their rank",
+            ("dcg",), SUM, bounded=False,
+        ),
+        "nDCG": Row(
+            graded.normalised_gain, "discounted gain of the hits, divided by that of the best possible order",
+            ("dcg", "groups", "ideal"), SUM._replace(holds=order_cannot_matter_to_the_ideal),
+        ),
+        "ERR": Row(
+            graded.expected_reciprocal_rank, "expected reciprocal rank of the hit at which a reader stops",
+            (), ENDS, by_largest_grade=True,
+        ),
+        "RBP": Row(
+            incomplete.rank_biased_precision,
+            "rank-biased precision: what a reader sees who goes on to the next hit with probability p",
+            ("p", "rel", "residual"), SUM, beside="residual",
+        ),
+        "Bpref": Row(
+            incomplete.binary_preference, "how rarely a judged irrelevant document stands above a relevant one",
+            REL, ENDS, cutoff="never",
+        ),
+        "Judged": Row(
+            incomplete.judged_share, "share of the returned documents that were judged at all",
+            (), SUM, binary="at 1",
+        ),
+        "ContextPrecision": Row(
+            binary.context_precision,
+            "mean of the precision at each hit, divided by the hits: finding more can lower it",
+            REL, Ties(ends_of_context_precision, context_precision), binary="at 1",
+        ),
+        "IDContextPrecision": Row(binary.set_precision, RETURNED, REL, SUM, binary="at 1"),
+        "IDContextRecall": Row(binary.recall, FOUND, REL, SUM),
     }
-)
+)  # fmt: skip
+"""A new measure is one function, one row here, and its test."""
+
+
+def row_of(measure: Measure) -> Row:
+    """The row of a measure."""
+    return MEASURES[measure.name]
+
+
+def is_binary(measure: Measure) -> bool:
+    """Whether every value of a measure is 0 or 1.
+
+    >>> is_binary(Measure("RR", 1)), is_binary(Measure("RR", 2)), is_binary(Measure("Success", 5))
+    (True, False, True)
+    """
+    binary = row_of(measure).binary
+    return binary == "always" or (binary == "at 1" and measure.cutoff == 1 and not measure.get("groups"))
+
 
 ALIASES: Mapping[str, str] = MappingProxyType({"map": "AP", "mrr": "RR"})
 

@@ -14,13 +14,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from harness.measures.batch import UNJUDGED, Floats, Ints
-from harness.measures.expected import Block, Case, expected
+from harness.measures.expected import Block, Case, Ties
 from harness.measures.groups import Groups
 from harness.measures.measure import Measure
 from harness.measures.scores import Judgments, Precision, groups_for, largest_grade
+from harness.measures.table import row_of
 
 ENUMERABLE = 7
-"""Up to so many tied documents, every order is tried where there is no closed form."""
+"""Up to so many tied documents, every order is tried where no closed form is declared."""
 ORDERS = 10_000
 """So many seeded orders are drawn where there are more."""
 
@@ -52,8 +53,9 @@ def tie_ranges(
 ) -> list[TieRange]:
     """Return the worst, best and expected value of each judged query over the orders of tied documents.
 
-    In closed form, but for ERR, Bpref, measures with `groups=`, and nDCG(ideal='retrieved') where its cutoff splits
-    a tie: those try every order of up to 7 tied documents, else draw 10,000.
+    In closed form where the measure's row in the table declares one; else every order of up to 7 tied documents is
+    tried, and 10,000 are drawn of more. Measures with `groups=` declare none, nor do ERR and Bpref, nor
+    nDCG(ideal='retrieved') where its cutoff splits a tie.
 
     Args:
         measure: the measure.
@@ -67,6 +69,7 @@ def tie_ranges(
     >>> tie_ranges(parse("P@1"), {"q": {"a": 1}}, {"q": {"a": 0.5, "b": 0.5}})
     [TieRange(query_id='q', worst=0.0, best=1.0, expected=0.5, method='exact')]
     """
+    row = row_of(measure)
     largest = largest_grade([measure], judgments)
     members = groups_for(measure, judgments, groups) if measure.get("groups") else {}
     ranges = []
@@ -74,32 +77,33 @@ def tie_ranges(
         ids, scores = _by_score(run.get(query_id, {}), np.float32 if precision == "single" else np.float64)
         case = Case(
             measure,
+            row.compute,
             ids,
             np.array([judged.get(d, UNJUDGED) for d in ids] or [UNJUDGED], dtype=np.int64),
             np.array(sorted(judged.values(), reverse=True) or [UNJUDGED], dtype=np.int64),
             largest,
             members.get(query_id, ()),
         )
-        ranges.append(TieRange(query_id, *_range(case, _blocks(scores), f"{seed} ties {query_id}")))
+        declared = None if measure.get("groups") else row.ties
+        ranges.append(TieRange(query_id, *_range(case, declared, _blocks(scores), f"{seed} ties {query_id}")))
     return ranges
 
 
-def _range(case: Case, blocks: Sequence[Block], seed: str) -> tuple[float, float, float, Method]:
-    measure = case.measure
+def _range(case: Case, declared: Ties | None, blocks: Sequence[Block], seed: str) -> tuple[float, float, float, Method]:
     loose = [block for block in blocks if block[0] < case.cutoff and _matters(case, block)]
     if not loose:
         value = float(case.values(case.as_it_is()[None, :])[0])
         return value, value, value, "none"
-    split = any(start < case.cutoff < end for start, end in loose)
-    if measure.get("groups") or (measure.get("ideal") == "retrieved" and split):
+    if declared is None or not declared.holds(case, loose):
         orders, method = _orders(case, loose, seed)
         values = case.values(orders)
         return float(values.min()), float(values.max()), float(values.mean()), method
-    ends = case.values(_extremes(case, loose))
-    if measure.name in {"ERR", "Bpref"}:
+    ends = case.values(declared.ends(case, loose))
+    worst, best = float(ends.min()), float(ends.max())
+    if declared.mean is None:
         orders, method = _orders(case, loose, seed)
-        return float(ends.min()), float(ends.max()), float(case.values(orders).mean()), method
-    return float(ends.min()), float(ends.max()), expected(case, blocks), "exact"
+        return worst, best, float(case.values(orders).mean()), method
+    return worst, best, declared.mean(case, blocks), "exact"
 
 
 def _matters(case: Case, block: Block) -> bool:
@@ -107,29 +111,6 @@ def _matters(case: Case, block: Block) -> bool:
     if case.measure.get("groups"):
         return block[1] - block[0] > 1
     return len(set(case.grades[slice(*block)].tolist())) > 1
-
-
-def _extremes(case: Case, loose: Sequence[Block]) -> Ints:
-    """Orders among which are the worst and the best: in each block the grades rise, or fall.
-
-    No more is needed but for ContextPrecision, which a further hit can lower: there a block that the cutoff splits
-    is tried with every number of hits above the cutoff.
-    """
-    orders = []
-    for sign in (-1, 1):
-        order = case.as_it_is()
-        for start, end in loose:
-            order[start:end] = start + np.argsort(sign * case.grades[start:end], kind="stable")
-        orders.append(order)
-        start, end = loose[-1]
-        if case.measure.name == "ContextPrecision" and case.cutoff < end:
-            inside = order[start:end]
-            relevant = case.grades[inside] >= case.measure.rel
-            hits, others, taken = inside[relevant], inside[~relevant], case.cutoff - start
-            for x in range(max(0, taken - len(others)), min(taken, len(hits)) + 1):
-                above = [hits[:x], others[: taken - x]][::-sign]
-                orders.append(np.concatenate([order[:start], *above, hits[x:], others[taken - x :], order[end:]]))
-    return np.array(orders)
 
 
 def _orders(case: Case, loose: Sequence[Block], seed: str) -> tuple[Ints, Method]:

@@ -5,33 +5,10 @@ from __future__ import annotations
 import math
 
 from harness.measures import parse
+from harness.measures.table import row_of
 from harness.report.section import Section
 from harness.report.tests import describe_settings
 from harness.report.view import View, other_gain
-
-MEANINGS = {
-    "P": "share of the first k hits that are relevant, also where fewer than k came back",
-    "R": "share of the relevant documents that are among the first k hits",
-    "Rcap": "hits among the first k, divided by the most that could be there",
-    "F1": "harmonic mean of the query's precision and recall",
-    "Success": "1 where a relevant document is among the first k hits",
-    "RR": "1 divided by the rank of the first relevant hit; an ordinal number, its mean is to be read with care",
-    "AP": "mean of the precision at each relevant document, those not found counting 0",
-    "nDCG": "discounted gain of the hits, divided by that of the best possible order",
-    "DCG": "sum of the hits' gains, discounted by the logarithm of their rank",
-    "CG": "sum of the hits' gains",
-    "ERR": "expected reciprocal rank of the hit at which a reader stops",
-    "RBP": "rank-biased precision",
-    "Rprec": "precision at the rank that equals the number of relevant documents",
-    "Bpref": "how rarely a judged irrelevant document stands above a relevant one",
-    "SetP": "share of the returned documents that are relevant",
-    "SetR": "share of the relevant documents that were returned",
-    "SetF": "harmonic mean of the set's precision and recall",
-    "ContextPrecision": "mean of the precision at each hit, divided by the hits: finding more can lower it",
-    "IDContextPrecision": "share of the returned documents that are relevant",
-    "IDContextRecall": "share of the relevant documents that were returned",
-    "Judged": "share of the returned documents that were judged at all",
-}
 
 
 def reading(view: View) -> Section:
@@ -43,7 +20,7 @@ def reading(view: View) -> Section:
             "settings": describe_settings(view),
             "level": view.settings.level,
             "margin": view.settings.margin,
-            "measures": [(view.names[full], MEANINGS.get(parse(full).name, "")) for full in view.measures],
+            "measures": [(view.names[full], row_of(parse(full)).meaning) for full in view.measures],
             "gains": gains(view),
         },
     )

@@ -13,6 +13,7 @@ import numpy as np
 from harness.dataset import trec
 from harness.measures import Measure, parse
 from harness.measures.grades import STEEPEST
+from harness.measures.table import row_of
 from harness.records import LabelledQuery, Results
 from harness.report.answers import Answers, read_answers
 from harness.report.theme import Mark, marks
@@ -211,12 +212,12 @@ def _names(measures: Sequence[str], depth: int, largest: int) -> dict[str, Name]
         at = "" if measure.cutoff is None else f"@{measure.cutoff}"
         params = dict(measure.params)
         said = []
-        if measure.name in ("nDCG", "DCG", "CG"):
+        if "dcg" in row_of(measure).options:
             said.append("exponential gain" if params.pop("dcg", None) == "exp-log2" else "linear gain")
         ideal = params.pop("ideal", None)
         if ideal is not None:
             said.append("ideal of what was retrieved")
-        if measure.name == "ERR":
+        if row_of(measure).by_largest_grade:
             said.append(f"largest grade {largest}")
         said += [f"{key} {value}" for key, value in params.items()]
         if measure.cutoff is None:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from harness.experiment import Experiment, Question, Reranked
 from harness.measures import Measure, score, tie_ranges
+from harness.measures.table import is_binary
 from harness.scoring.grading import Graded
 from harness.stats import (
     Comparison,
@@ -34,8 +35,6 @@ Pairs = Sequence[tuple[str, str]]
 Values = dict[str, dict[str, Floats]]
 """Measure -> retriever -> scores, queries in the order of their ids."""
 
-BINARY_AT_1 = ("P", "RR", "Rcap", "ContextPrecision", "Judged")
-"""Measures that are 0 or 1 where only the first hit counts; Success is so at any cutoff."""
 SCORE_COLUMNS = ("retriever", "query_id", "measure", "value")
 SUMMARY_COLUMNS = ("retriever", "measure", *(f.name for f in fields(Summary)))
 TEST_COLUMNS = tuple(f.name for f in fields(TestRow))
@@ -105,8 +104,7 @@ def evaluate(question: Question, queries: Mapping[str, Query], judged: Graded, r
 
 def described(measure: Measure, values: Floats, level: float) -> Summary:
     """Summarize one retriever's scores on a measure, which says whether they can be anything but 0 and 1."""
-    first = measure.cutoff == 1 and not measure.get("groups")
-    return summarize(values, level, binary=measure.name == "Success" or (first and measure.name in BINARY_AT_1))
+    return summarize(values, level, binary=is_binary(measure))
 
 
 def ties_of(question: Question, judged: Graded, answers: Mapping[str, Ranking]) -> Ties:

@@ -9,6 +9,7 @@ from pathlib import Path
 from harness.dataset import trec
 from harness.measures import Measure, Scores, score_run
 from harness.measures.scores import Judgments, Precision
+from harness.measures.table import row_of
 from harness.stats.words import count
 from retrievers.errors import InputError, Problem
 
@@ -138,8 +139,8 @@ def _scored_file(
         what = f"none of its queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
         raise InputError(Problem(str(path), what, "give the qrels of the same queries"))
     kept, notes = _counted(judgments, met, conventions)
-    if any(measure.name == "ERR" for measure in measures):
-        notes.append(f"ERR: the largest grade of the qrels is G = {scores.largest_grade}")
+    for name in dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade):
+        notes.append(f"{name}: the largest grade of the qrels is G = {scores.largest_grade}")
     if strangers:
         notes.append(f"queries of the run without judgments: {len(strangers)} (left aside)")
     if not kept:
