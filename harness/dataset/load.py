@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.dataset import beir, markdown
 from harness.dataset.model import Dataset, Labels
-from harness.dataset.source import Source
+from harness.dataset.source import Source, id_problem
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Query
 
@@ -110,6 +110,9 @@ def _check_documents(source: Source, seen: _Seen) -> _Documents:
     found, digest = _Documents(), hashlib.sha256()
     contents: dict[bytes, str] = {}
     for place, document in source.documents(seen.problems):
+        if reason := id_problem(document.id):
+            seen.wrong(place, f"document id {document.id!r} {reason}", "give it another id")
+            continue
         if document.id in found.ids:
             seen.wrong(place, f"document id {document.id!r} stands twice", "ids must be unique")
             continue
@@ -133,7 +136,9 @@ def _check_documents(source: Source, seen: _Seen) -> _Documents:
 def _check_queries(source: Source, seen: _Seen) -> dict[str, Query]:
     queries: dict[str, Query] = {}
     for place, query in source.queries(seen.problems):
-        if query.id in queries:
+        if reason := id_problem(query.id):
+            seen.wrong(place, f"query id {query.id!r} {reason}", "give it another id")
+        elif query.id in queries:
             seen.wrong(place, f"query id {query.id!r} stands twice", "ids must be unique")
         else:
             queries[query.id] = query

@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from harness.dataset.model import Labels
-from harness.dataset.source import Place, grade_of, parse_json, read_text, text_of
+from harness.dataset.source import Place, files_below, grade_of, parse_json, read_text, text_of
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
 SUFFIXES = {".md", ".markdown", ".txt"}
 NOT_DOCUMENTS = {"readme", "license", "licence", "changelog"}
 KEYS = {"id", "query", "relevant_documents", "tags", "fields", "labelled_by"}
-SURVEY_LINE = re.compile(r"^\s*[*-]\s*([^::]+?)\s*[::]\s*(.*?)\s*$")
+SURVEY_LINE = re.compile(r"[*-]([^::]*)[::](.*)")
+"""A line of a survey's head, white space around it removed first: one look at each character."""
 SURVEY_KEYS = {
     "id": "id",
     "アンケート名": "title",
@@ -35,7 +36,7 @@ SURVEY_KEYS = {
 
 def matches(path: Path) -> bool:
     """Whether a folder holds a document of this form."""
-    return next(_files(path), None) is not None
+    return next(_files(path, []), None) is not None
 
 
 def read(path: Path, *, queries: tuple[str, ...] = (), split: str | None = None) -> MarkdownSource:
@@ -54,7 +55,7 @@ class MarkdownSource:
 
     def documents(self, problems: list[Problem]) -> Iterator[tuple[Place, Document]]:
         """One document a file, in the order of their paths."""
-        for file in sorted(_files(self.folder)):
+        for file in _files(self.folder, problems):
             try:
                 text = read_text(file)
             except InputError as error:
@@ -123,10 +124,10 @@ def parse_document(text: str, name: str) -> Document:
     said: dict[str, str] = {}
     id_line = None
     for number, line in enumerate(head):
-        found = SURVEY_LINE.match(line)
-        key = SURVEY_KEYS.get(found[1].lower()) if found else None
+        found = SURVEY_LINE.fullmatch(line.strip())
+        key = SURVEY_KEYS.get(found[1].strip().lower()) if found else None
         if found and key and key not in said:
-            said[key] = found[2]
+            said[key] = found[2].strip()
             id_line = number if key == "id" else id_line
     if id_line is None or not said["id"]:
         title = lines[headings[0]][2:].strip() if headings else ""
@@ -155,11 +156,10 @@ def parse_labels(row: Mapping[str, Any], place: Place, problems: list[Problem]) 
     return None
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    for file in folder.rglob("*"):
-        hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
+def _files(folder: Path, problems: list[Problem]) -> Iterator[Path]:
+    for file in files_below(folder, problems):
         paper = file.parent == folder and file.stem.lower() in NOT_DOCUMENTS
-        if file.suffix.lower() in SUFFIXES and not hidden and not paper and file.is_file():
+        if file.suffix.lower() in SUFFIXES and not paper:
             yield file
 
 

@@ -1,0 +1,133 @@
+"""Files that somebody hostile or careless wrote: one message each, nothing that hangs, nothing half read."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.dataset import DatasetReference, load, source
+from harness.dataset.markdown import parse_document
+from retrievers.errors import InputError
+
+
+def beir(folder: Path, corpus: str = '{"_id": "d1", "text": "one"}\n', qrels: str = "q1\td1\t1\n") -> Path:
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text(corpus, encoding="utf-8")
+    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "uno"}\n', encoding="utf-8")
+    (folder / "qrels" / "test.tsv").write_text(qrels, encoding="utf-8")
+    return folder
+
+
+def markdown(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "a.md").write_text("# One\n\ntext")
+    (folder / "queries.json").write_text(json.dumps([{"query": "one", "relevant_documents": ["a"]}]))
+    return folder
+
+
+def refused(folder: Path) -> str:
+    with pytest.raises(InputError) as caught:
+        load(DatasetReference(folder))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("id_", "reason"),
+    [("a\rb", "U+000D"), ("a\nb", "U+000A"), ("a\x1b[31m", "U+001B"), ("\ufeffa", "byte order mark"),
+     ("a\u2028b", "U+2028"), ("a\0", "U+0000")],
+)  # fmt: skip
+def test_ids_that_break_the_files_that_are_written_are_refused(tmp_path, id_, reason):
+    line = json.dumps({"_id": id_, "text": "one"})
+    assert reason in refused(beir(tmp_path / "documents", corpus=f"{line}\n"))
+    folder = beir(tmp_path / "queries")
+    (folder / "queries.jsonl").write_text(json.dumps({"_id": id_, "text": "uno"}) + "\n")
+    assert reason in refused(folder)
+
+
+@pytest.mark.parametrize("grade", ["1_0", "١", "1e0", "nan", "inf", "9" * 400, "0x1", "1.5"])
+def test_grades_that_only_a_programming_language_reads_are_refused(tmp_path, grade):
+    assert "is no whole number" in refused(beir(tmp_path / "set", qrels=f"q1\td1\t{grade}\n"))
+
+
+def test_a_grade_of_four_hundred_digits_in_json_is_refused(tmp_path):
+    folder = markdown(tmp_path / "set")
+    (folder / "queries.json").write_text('[{"query": "one", "relevant_documents": {"a": %s}}]' % ("9" * 400))
+    assert "is no whole number" in refused(folder)
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path):
+    message = refused(beir(tmp_path / "set", corpus='{"_id": "d1", "text": "one", "text": "two"}\n'))
+    assert "corpus.jsonl:1" in message
+    assert "'text' stands twice" in message
+
+
+def test_a_pipe_in_place_of_a_file_does_not_block(tmp_path):
+    folder = markdown(tmp_path / "set")
+    os.mkfifo(folder / "b.md")
+    assert "b.md: is no regular file" in refused(folder)
+    folder = beir(tmp_path / "other")
+    (folder / "queries.jsonl").unlink()
+    os.mkfifo(folder / "queries.jsonl")
+    assert "queries.jsonl: is no regular file" in refused(folder)
+
+
+def test_a_line_without_an_end_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "LONGEST_LINE", 1000)
+    message = refused(beir(tmp_path / "set", corpus=json.dumps({"_id": "d1", "text": "x" * 2000})))
+    assert "corpus.jsonl:1: is longer than 1,000 bytes" in message
+
+
+def test_a_document_larger_than_what_is_read_at_once_is_refused(tmp_path, monkeypatch):
+    folder = markdown(tmp_path / "set")
+    monkeypatch.setattr(source, "LARGEST_FILE", 5)
+    assert "a.md: has 11 bytes" in refused(folder)
+
+
+def test_links_that_lead_out_of_the_data_set_are_refused(tmp_path):
+    (tmp_path / "secret.txt").write_text("a secret")
+    folder = markdown(tmp_path / "set")
+    (folder / "b.txt").symlink_to(tmp_path / "secret.txt")
+    assert "b.txt: is a link that leads out of the data set" in refused(folder)
+    (folder / "b.txt").unlink()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "c.txt").write_text("text")
+    (folder / "inner").symlink_to(tmp_path / "folder")
+    assert "inner: is a link that leads out of the data set" in refused(folder)
+
+
+def test_a_link_within_the_data_set_is_a_document(tmp_path):
+    folder = markdown(tmp_path / "set")
+    (folder / "b.md").symlink_to(folder / "a.md")
+    assert load(DatasetReference(folder)).count == 2
+
+
+def test_a_name_that_is_not_utf8_is_refused(tmp_path):
+    folder = markdown(tmp_path / "set")
+    try:
+        Path(os.fsdecode(os.fsencode(folder) + b"/\xff.md")).write_text("text")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    assert "its name is not UTF-8" in refused(folder)
+
+
+def test_a_folder_that_cannot_be_listed_is_named(tmp_path, monkeypatch):
+    folder = markdown(tmp_path / "set")
+    (folder / "closed").mkdir()
+    listed = os.scandir
+
+    def denied(path: str) -> object:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", denied)
+    assert "closed: cannot be listed: Permission denied" in refused(folder)
+
+
+@pytest.mark.parametrize("text", [" " * 6000 + "x", "* " + " " * 6000, "*" + ":" * 6000 + " " * 6000 + "x"])
+def test_spaces_cost_no_more_than_their_number(text):
+    started = time.process_time()
+    parse_document(text, "a")
+    assert time.process_time() - started < 1  # 68 s with the pattern that looked at them three times over
