@@ -1,0 +1,265 @@
+"""Measures of answers against the papers' own examples, other programs, and identities."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.answers import alce, nuggets, overlap, ragas, ragchecker, truth
+from harness.answers.ragchecker import Entailments
+from harness.answers.text import sentences, tokenizer_of, words
+from retrievers.errors import InputError
+
+ELEVEN = (
+    "precision", "recall", "f1", "claim_recall", "context_precision", "context_utilization",
+    "noise_sensitivity_in_relevant", "noise_sensitivity_in_irrelevant", "hallucination", "self_knowledge",
+    "faithfulness",
+)  # fmt: skip
+N4, FIRST, SECOND, LAST, ENDS = "NNNN", "ENNN", "NENN", "NNNE", "ENNE"
+# The verdicts (E entailment, N neutral, C contradiction) and the eleven figures of amazon-science/RAGChecker,
+# examples/checking_outputs.json at 0faca92: rows are claims, columns passages.
+EXAMPLES = [
+    (
+        "NEEEEEEEENC", "EEEEEECNEENNNNNENNNNEE",
+        [SECOND, N4, N4, N4, N4, N4, SECOND, N4, ENDS, LAST, N4],
+        [SECOND, N4, N4, FIRST, "EENN", ENDS, "CCNN", *[N4] * 14, SECOND],
+        (8 / 11, 1 / 2, 0.5925925925925926, 5 / 22, 3 / 4, 1, 2 / 11, 0, 1 / 11, 6 / 11, 4 / 11),
+    ),
+    (
+        "NEEEE", "EECENEEE",
+        ["NEN", "NEE", "CEE", "ENE", "CEE"],
+        ["NEN", "NEE", "NEN", "CEE", "NNE", "ENE", "EEE", "NEE"],
+        (0.8, 0.75, 0.7741935483870968, 1, 1, 0.75, 0.2, 0, 0, 0, 1),
+    ),
+]  # fmt: skip
+
+
+def entailed(verdicts: str) -> tuple[bool, ...]:
+    return tuple(letter == "E" for letter in verdicts)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_ragchecker_gives_the_figures_of_its_own_example(example) -> None:
+    right, covered, response_in, reference_in, figures = example
+    found = Entailments(
+        entailed(right),
+        entailed(covered),
+        [entailed(row) for row in response_in],
+        [entailed(row) for row in reference_in],
+        len(response_in[0]),
+    )
+    for name, figure in zip(ELEVEN, figures, strict=True):
+        assert getattr(ragchecker, name)(found) == pytest.approx(figure, rel=1e-12), name
+
+
+@st.composite
+def verdicts(draw, values=None):
+    values = values if values is not None else st.booleans()
+    claims, wanted, passages = draw(st.integers(1, 6)), draw(st.integers(1, 5)), draw(st.integers(0, 4))
+
+    def row(size: int):
+        return draw(st.lists(values, min_size=size, max_size=size))
+
+    return Entailments(
+        row(claims),
+        row(wanted),
+        [row(passages) for _ in range(claims)],
+        [row(passages) for _ in range(wanted)],
+        passages,
+    )
+
+
+@given(verdicts())
+def test_ragcheckers_shares_add_up(found: Entailments) -> None:
+    parts = [getattr(ragchecker, name)(found) for name in ("faithfulness", "hallucination", "self_knowledge")]
+    assert sum(parts) == pytest.approx(1)
+    noise = [getattr(ragchecker, f"noise_sensitivity_in_{kind}")(found) for kind in ("relevant", "irrelevant")]
+    assert sum(noise) + parts[1] == pytest.approx(1 - ragchecker.precision(found))
+
+
+@given(verdicts(st.sampled_from([True, False, None])))
+def test_an_unknown_verdict_never_counts_as_a_value(found: Entailments) -> None:
+    """Where a measure is given despite unknown verdicts, every way of filling them in gives that same value."""
+    for name in ELEVEN:
+        value = getattr(ragchecker, name)(found)
+        if value is None:
+            continue
+        for filler in (True, False):
+
+            def fill(row, filler=filler):
+                return [filler if one is None else one for one in row]
+
+            filled = Entailments(
+                fill(found.right), fill(found.covered),
+                [fill(row) for row in found.response_in], [fill(row) for row in found.reference_in], found.passages,
+            )  # fmt: skip
+            assert getattr(ragchecker, name)(filled) == pytest.approx(value), name
+
+
+def test_an_empty_answer_is_undefined_and_not_free_of_hallucination() -> None:
+    empty = Entailments((), (False,), (), [(True, False)], 2)
+    undefined = {name for name in ELEVEN if getattr(ragchecker, name)(empty) is None}
+    assert undefined == {
+        "precision", "f1", "hallucination", "self_knowledge", "faithfulness",
+        "noise_sensitivity_in_relevant", "noise_sensitivity_in_irrelevant",
+    }  # fmt: skip
+    assert ragchecker.claim_recall(empty) == 1 and ragchecker.recall(empty) == 0
+    nothing = Entailments((True,), (True,), [()], [()], 0)
+    assert ragchecker.claim_recall(nothing) == 0 and ragchecker.context_precision(nothing) is None
+    assert ragchecker.context_utilization(nothing) is None
+    no_reference = Entailments((False,), (), [(True,)], (), 1)
+    assert ragchecker.context_precision(no_reference) is None
+    assert ragchecker.noise_sensitivity_in_relevant(no_reference) is None
+
+
+def test_the_articles_worked_examples() -> None:
+    reference, answer = "The quick brown fox jumps over the lazy dog.", "The brown fox jumped over the dog."
+    assert overlap.rouge_n(answer, reference, 1, "13a").recall == 6 / 9
+    assert overlap.rouge_n(answer, reference, 2, "13a").recall == 2 / 8  # the article prints 3/8
+    longest = overlap.rouge_l(answer, reference, "13a")
+    assert (longest.recall, longest.precision) == (6 / 9, 6 / 7)
+    # The article prints 0.0467: it passed the reference as a flat list of words.
+    cat = overlap.bleu("the cat is on the mat", ["there is a cat on the mat"], "13a", order=2)
+    assert cat == pytest.approx(math.exp(1 - 7 / 6) * math.sqrt(5 / 6 * 2 / 5), abs=1e-9)
+    assert round(cat, 6) == 0.488716
+    two = ["the cat is on the mat", "there is a cat on the mat"]
+    assert overlap.bleu("the cat is on the mat", two, "13a") == pytest.approx(1)
+
+
+def test_bleu_reads_the_whole_reference() -> None:
+    """RAGAS 0.4.3 passes sentences as streams: a right first sentence and two wrong ones score 100 there."""
+    reference = "The fee is 300 yen a month. It is paid in advance. Students pay half of it."
+    answer = "The fee is 300 yen a month. Nobody knows about rain. Blue whales sing at night."
+    assert overlap.bleu(answer, [reference], "13a") < 0.5
+
+
+def test_a_japanese_paraphrase_needs_characters() -> None:
+    # The same pair of sentences gives 0.0 with 13a and 52.8 with char in sacrebleu 2.6.0 for the texts of the notes;
+    # these are ours: the words have no spaces, so that 13a sees one token each.
+    reference, answer = "会員料金は月額三百円で、前払いです。", "会員料金は月額三百円で、先に払います。"
+    assert overlap.bleu(answer, [reference], "13a") == 0
+    assert overlap.bleu(answer, [reference], "char") > 0.5
+    assert tokenizer_of([reference, answer]) == "char"
+
+
+@pytest.mark.parametrize("text", ["価格と理由を聞く。", "가격과 이유를 묻는다.", "Спрашивает о цене и причинах."])
+def test_identical_texts_score_one_in_every_language(text: str) -> None:
+    tokenizer = tokenizer_of([text])
+    for n in (1, 2):
+        assert overlap.rouge_n(text, text, n, tokenizer).f1 == 1
+    assert overlap.rouge_l(text, text, tokenizer).f1 == 1
+    assert overlap.token_f1(text, [text], tokenizer) == overlap.exact_match(text, [text]) == 1
+    assert overlap.bleu(text, [text], tokenizer) == pytest.approx(1)
+    assert overlap.chrf(text, [text]) == pytest.approx(1)
+
+
+english = st.lists(
+    st.sampled_from(["the", "a", "dog", "cat", "sat", "on", "mats", "red", "under"]), min_size=1, max_size=14
+)
+
+
+@settings(deadline=None)  # the first call loads the oracle
+@given(english, english)
+def test_rouge_agrees_with_rouge_score_on_ascii(ours: list[str], theirs: list[str]) -> None:
+    from rouge_score.rouge_scorer import RougeScorer
+
+    answer, reference = f"{' '.join(ours)}.", f"{' '.join(theirs).capitalize()}!"
+    oracle = RougeScorer(["rouge1", "rouge2", "rougeL"]).score(reference, answer)
+    mine = {
+        "rouge1": overlap.rouge_n(answer, reference, 1, "13a"),
+        "rouge2": overlap.rouge_n(answer, reference, 2, "13a"),
+        "rougeL": overlap.rouge_l(answer, reference, "13a"),
+    }
+    for name, found in mine.items():
+        expected = (oracle[name].precision, oracle[name].recall, oracle[name].fmeasure)
+        assert (*found, found.f1) == pytest.approx(expected), name
+
+
+@settings(deadline=None)
+@given(english, st.lists(english, min_size=1, max_size=3))
+def test_bleu_and_chrf_agree_with_sacrebleu(ours: list[str], theirs: list[list[str]]) -> None:
+    import sacrebleu
+
+    answer, references = " ".join(ours), [" ".join(words) for words in theirs]
+    expected = sacrebleu.sentence_bleu(answer, references).score / 100
+    assert overlap.bleu(answer, references, "13a") == pytest.approx(expected)
+    assert overlap.chrf(answer, references) == pytest.approx(sacrebleu.sentence_chrf(answer, references).score / 100)
+
+
+def test_corpus_bleu_is_sacrebleus_and_tells_how() -> None:
+    import sacrebleu
+
+    answers, references = ["the cat sat on the mat", "it rains"], [["a cat sat on the mat"], ["it is raining"]]
+    expected = sacrebleu.corpus_bleu(answers, [[refs[0] for refs in references]]).score
+    assert overlap.corpus_bleu(answers, references, "13a") == pytest.approx(expected)
+    assert overlap.corpus_bleu(answers, [[], []], "13a") is None
+    assert "tok:13a" in overlap.bleu_signature("13a")
+
+
+def test_measures_of_words_without_a_reference_are_undefined() -> None:
+    assert overlap.bleu("x", [], "13a") is overlap.chrf("x", []) is overlap.exact_match("x", []) is None
+    assert overlap.token_f1("x", [], "13a") is overlap.best([]) is None
+    assert overlap.bleu(" ", ["x"], "13a") == overlap.chrf("", ["x"]) == 0
+
+
+def test_an_unknown_tokenizer_is_refused() -> None:
+    with pytest.raises(InputError, match="ja-mecab"):
+        words("x", "flores200")  # type: ignore[arg-type]
+
+
+def test_sentences_end_where_they_do() -> None:
+    assert sentences("Is 3.5 enough? Yes.\nNo") == ["Is 3.5 enough?", "Yes.", "No"]
+    assert sentences("「いい。」と言う。次。") == ["「いい。」と言う。", "次。"]
+    assert sentences("  ") == []
+
+
+def test_ragas_context_precision_keeps_its_epsilon() -> None:
+    assert ragas.context_precision([True, True]) == 2 / (2 + 1e-10) == pytest.approx(0.9999999999, rel=1e-9)
+    assert ragas.context_precision([False, True]) == 0.5 / (1 + 1e-10)
+    assert ragas.context_precision([True, None]) is None
+
+
+def test_ragas_answers_without_anything_to_divide_by() -> None:
+    import numpy as np
+
+    assert ragas.faithfulness([]) is ragas.context_relevancy([]) is ragas.context_relevance([]) is None
+    assert ragas.context_recall([[], []]) == 0
+    question = np.array([1.0, 0.0], dtype=np.float32)
+    assert ragas.answer_relevancy(question, np.zeros((0, 2), dtype=np.float32), []) is None
+    assert ragas.answer_relevancy(question, np.array([[1, 0], [1, 1]], dtype=np.float32), [True, True]) == 0
+    some = ragas.answer_relevancy(question, np.array([[1, 0], [1, 1]], dtype=np.float32), [False, True])
+    assert some == pytest.approx((1 + math.sqrt(0.5)) / 2)
+
+
+def test_alce_counts_a_citation_that_is_needed() -> None:
+    both_needed = alce.Cited(True, (False, False), (False, False))
+    superfluous = alce.Cited(True, (True, False), (False, True))
+    unsupported = alce.Cited(False, (False,), (False,))
+    silent = alce.Cited(False, (), ())
+    every = [both_needed, superfluous, unsupported, silent]
+    assert alce.citation_recall(every) == 2 / 4
+    assert alce.citation_precision(every) == 3 / 5
+    assert alce.citation_precision([silent]) is None and alce.citation_recall([]) is None
+    assert alce.citation_precision([alce.Cited(True, (None,), (False,))]) == 1
+    assert alce.citation_precision([alce.Cited(None, (True,), (True,))]) is None
+
+
+def test_nuggets_all_vital_and_strict() -> None:
+    some = [
+        nuggets.Nugget(True, "support"),
+        nuggets.Nugget(True, "not_support"),
+        nuggets.Nugget(False, "partial_support"),
+        nuggets.Nugget(False, "support"),
+    ]
+    assert nuggets.all_nuggets(some) == 2.5 / 4
+    assert nuggets.vital_nuggets(some) == nuggets.strict_vital_nuggets(some) == 1 / 2
+    assert nuggets.strict_nuggets(some) == 2 / 4
+    assert nuggets.all_nuggets([]) is nuggets.vital_nuggets(some[2:]) is None
+    assert nuggets.all_nuggets([*some, nuggets.Nugget(False, None)]) is None
+
+
+@given(st.lists(st.sampled_from([True, False, None]), max_size=5))
+def test_kleenes_or_is_what_every_filling_agrees_on(values: list[bool | None]) -> None:
+    filled = {any(filler if one is None else one for one in values) for filler in (True, False)}
+    assert truth.any_of(values) == (filled.pop() if len(filled) == 1 else None)
