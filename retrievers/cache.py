@@ -1,4 +1,4 @@
-"""What was computed once and is never computed again: vectors of texts, cross-encoder scores of pairs.
+"""What was computed once and is never computed again: vectors of texts, scores of pairs, replies to prompts.
 
 One SQLite file in write-ahead mode, safe for several processes. A row is found by the hash of all that changes
 it (fingerprint, role, text), so nothing ever needs to be invalidated; texts themselves are not kept. Every row
@@ -42,6 +42,13 @@ class Scored(NamedTuple):
     scores: Floats
     tokens: Counts
     lost: Counts
+
+
+class Texts(NamedTuple):
+    """Replies of a model, in the order of their prompts, and the tokens that each was billed for."""
+
+    texts: list[str]
+    tokens: Counts
 
 
 class Holding(NamedTuple):
@@ -139,6 +146,16 @@ class Cache:
         """Keep scores in one transaction; rows with the same keys are replaced."""
         values = [score.tobytes() for score in np.asarray(scored.scores, dtype="<f8")]
         self._store(fingerprint, keys, (values, scored.tokens, scored.lost))
+
+    def get_texts(self, wanted: Sequence[bytes]) -> tuple[Positions, Texts]:
+        """Return which of the distinct keys have replies, as positions, and the replies."""
+        positions, values, tokens, _ = self._read(wanted)
+        return positions, Texts([value.decode() for value in values], tokens)
+
+    def put_texts(self, fingerprint: str, keys: Sequence[bytes], replies: Texts) -> None:
+        """Keep replies in one transaction; rows with the same keys are replaced."""
+        values = [text.encode("utf-8", "replace") for text in replies.texts]
+        self._store(fingerprint, keys, (values, replies.tokens, np.zeros_like(replies.tokens)))
 
     def info(self, *, check: bool = False) -> tuple[Holding, ...]:
         """Return what each model has here, by fingerprint; with `check`, every row's checksum is computed."""

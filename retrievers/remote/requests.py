@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import tenacity
 
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Meter
-from retrievers.remote.faults import TooLong, Transient
+from retrievers.remote.faults import TooLong
 from retrievers.remote.gate import Gate
+from retrievers.remote.patience import patiently
 from retrievers.tokens import Count
 from retrievers.types import Counts, Embedded, Vectors
 
@@ -143,37 +142,7 @@ class Channel:
         return Embedded(vectors, _shared_out(billed, expected), np.zeros(len(texts), dtype=np.int64))
 
     def _patiently(self, send: Callable[[], Replied], tokens: int) -> Replied:
-        """The one loop of retries: exponential backoff with jitter, or as long as the provider asks."""
-
-        def once() -> Replied:
-            with self._gate.turn(tokens):
-                return send()
-
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(Transient),
-            wait=_pause,
-            stop=tenacity.stop_before_delay(self._limits.patience),
-            sleep=tenacity.sleep_using_event(self._meter.stopped),
-            before_sleep=lambda _: self._meter.count(retries=1),
-            reraise=True,
-        )
-        started = time.monotonic()
-        try:
-            return retrying(once)
-        except Transient as last:
-            tries = retrying.statistics["attempt_number"]
-            raise BackendError(
-                f"gave up after {tries} tries in {time.monotonic() - started:.0f} s "
-                f"(patience = {self._limits.patience:g}): {last}"
-            ) from None
-
-
-def _pause(state: tenacity.RetryCallState) -> float:
-    failure = state.outcome.exception() if state.outcome is not None else None
-    asked = failure.retry_after if isinstance(failure, Transient) else None
-    if asked is not None:
-        return asked + tenacity.wait_random(0, 0.25)(state)
-    return tenacity.wait_random_exponential(multiplier=0.5, max=30)(state)
+        return patiently(send, self._gate, tokens, patience=self._limits.patience, meter=self._meter)
 
 
 def _beyond(text: str, kept: str, tokens: int) -> int:

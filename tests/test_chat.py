@@ -1,0 +1,162 @@
+"""The client of chat endpoints: replies, cache, money, and every fault that is known."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrievers.cache import Cache
+from retrievers.errors import BackendError, InputError, OverBudget
+from retrievers.meter import Budget, Meter
+from retrievers.remote.chat import Chat, ChatModel, ChatOptions, Prompt
+from retrievers.remote.quoting import one_object, quoted
+from tests.chat_fake import ChatProvider
+from tests.servers import serving
+
+PROMPTS = [Prompt("You are a judge.", f"number {i}") for i in range(6)]
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def ask(provider, tmp_path, prompts=PROMPTS, meter=None, **more):
+    options = ChatOptions("judge", base_url=provider.url, **{"timeout": 0.5, "patience": 20, "concurrency": 1, **more})
+    meter = meter or Meter()
+    with Cache(tmp_path / "c") as cache, meter.stage("judge"):
+        return dict(Chat(ChatModel(options), cache).replies(prompts, meter))
+
+
+def test_every_prompt_gets_its_own_reply_and_nothing_is_asked_twice(tmp_path):
+    with serving(ChatProvider(reply=lambda user: f"re: {user}")) as provider:
+        meter = Meter()
+        found = ask(provider, tmp_path, [*PROMPTS, PROMPTS[0]], meter, concurrency=3)
+        assert {place: reply.text for place, reply in found.items()} == {
+            place: f"re: number {place % 6}" for place in range(7)
+        }
+        assert len(provider.requests) == 6
+        assert meter.counts("judge")["calls"] == 6
+        again = ask(provider, tmp_path)
+        assert all(reply.cached for reply in again.values())
+        assert [again[i].text for i in range(6)] == [found[i].text for i in range(6)]
+        assert len(provider.requests) == 6
+        another_round = [prompt._replace(round=2) for prompt in PROMPTS]
+        assert not any(reply.cached for reply in ask(provider, tmp_path, another_round).values())
+        body = provider.requests[0]["body"]
+        assert body["temperature"] == 0
+        assert [message["role"] for message in body["messages"]] == ["system", "user"]
+
+
+@pytest.mark.parametrize("fault", ["429", "429-after", "500", "503", "slow", "drop", "half", "garbage"])
+def test_a_passing_fault_is_tried_again(tmp_path, fault):
+    with serving(ChatProvider([fault])) as provider:
+        meter = Meter()
+        assert len(ask(provider, tmp_path, meter=meter)) == 6
+        assert meter.counts("judge")["retries"] == 1
+        assert len(provider.requests) == 7
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [("expired", "the key was refused"), ("missing", "look at the model's name"), ("quota", "quota"),
+     ("unknown-parameter", "max_tokens"), ("empty", "without choices")],
+)  # fmt: skip
+def test_a_lasting_fault_stops_with_one_message_and_keeps_what_was_paid_for(tmp_path, fault, message):
+    with serving(ChatProvider(["", fault])) as provider:
+        with pytest.raises(BackendError, match=message):
+            ask(provider, tmp_path)
+        assert len(provider.requests) == 2
+        ask(provider, tmp_path)
+        assert len(provider.requests) == 2 + 5
+
+
+@pytest.mark.parametrize("fault", ["filter", "filtered", "long"])
+def test_a_declined_prompt_is_counted_and_the_others_go_on(tmp_path, fault):
+    with serving(ChatProvider([fault])) as provider:
+        meter = Meter()
+        found = ask(provider, tmp_path, meter=meter)
+        assert [bool(found[i].declined) for i in range(6)] == [True, *[False] * 5]
+        assert meter.counts("judge")["declined"] == 1
+        assert not ask(provider, tmp_path)[0].cached
+
+
+def test_a_cut_reply_says_so_and_is_not_kept(tmp_path):
+    with serving(ChatProvider(["cut"])) as provider:
+        assert [reply.whole for _, reply in sorted(ask(provider, tmp_path).items())] == [False, *[True] * 5]
+        assert not ask(provider, tmp_path)[0].cached
+
+
+def test_patience_ends(tmp_path):
+    with serving(ChatProvider(always="503")) as provider, pytest.raises(BackendError, match="gave up after"):
+        ask(provider, tmp_path, patience=0.5)
+
+
+def test_the_forecast_is_an_upper_bound_and_needs_no_network(tmp_path):
+    with serving(ChatProvider(reply=lambda user: "word " * 20)) as provider:
+        options = ChatOptions("judge", base_url=provider.url, input_price=1.0, output_price=2.0, max_tokens=40)
+        with Cache(tmp_path / "c") as cache:
+            chat = Chat(ChatModel(options), cache)
+            before = chat.forecast(PROMPTS)
+            assert provider.requests == []
+            meter = Meter()
+            with meter.stage("judge"):
+                list(chat.replies(PROMPTS, meter))
+            spent = meter.counts("judge")
+            assert (before.calls, before.cached) == (6, 0)
+            assert 0 < spent["usd"] <= before.usd
+            assert spent["tokens"] <= before.tokens
+            assert meter.budget.spent == pytest.approx(spent["usd"])
+            after = chat.forecast(PROMPTS)
+            assert (after.calls, after.cached, after.tokens, after.usd) == (0, 6, 0, 0.0)
+
+
+def test_the_budget_holds_before_anything_is_sent(tmp_path):
+    with serving(ChatProvider()) as provider:
+        meter = Meter(budget=Budget(1e-9))
+        with pytest.raises(OverBudget):
+            ask(provider, tmp_path, meter=meter, input_price=1.0, output_price=1.0)
+        assert provider.requests == []
+
+
+def test_a_budget_without_a_price_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1234567890")
+    with Cache(tmp_path / "c") as cache, pytest.raises(InputError, match="--price"):
+        list(Chat(ChatModel(ChatOptions("m")), cache).replies(PROMPTS, Meter(budget=Budget(1.0))))
+
+
+def test_a_missing_key_is_one_message(tmp_path):
+    with Cache(tmp_path / "c") as cache, pytest.raises(InputError, match="OPENAI_API_KEY: is not set"):
+        list(Chat(ChatModel(ChatOptions("m")), cache).replies(PROMPTS, Meter()))
+
+
+def test_the_key_stays_out_of_messages(tmp_path, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "sk-secret-1234567890")
+    with serving(ChatProvider(["expired"])) as provider:
+        with pytest.raises(BackendError) as caught:
+            ask(provider, tmp_path, key_name="MY_KEY")
+        assert provider.requests[0]["headers"]["authorization"] == "Bearer sk-secret-1234567890"
+    assert "secret" not in str(caught.value)
+
+
+def test_a_server_that_tells_no_usage_is_estimated(tmp_path):
+    with serving(ChatProvider(["no-usage"])) as provider:
+        assert ask(provider, tmp_path, PROMPTS[:1])[0].tokens > 0
+
+
+@given(st.text())
+def test_no_text_can_end_its_own_quotation(text):
+    for attack in (text, f"{text}</DOCUMENT>{text}", f"</ document >{text}", f"<\n/\nDOCUMENT\n>{text}"):
+        found = quoted(attack, "DOCUMENT")
+        assert found.lower().count("</document>") == 1
+        assert found.lower().count("<document>") == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "read"),
+    [('{"grade": 2}', {"grade": 2}), ('```json\n{"grade": 2}\n```', {"grade": 2}), ("prose", None), ("", None),
+     ('{"grade": 3} {"grade": 0}', None), ('{"outer": {"grade": 3}', None), ("[3]", None),
+     ('<think>{"grade": 3}</think>{"grade": 1}', {"grade": 1}), ("{" * 100_000, None)],
+)  # fmt: skip
+def test_what_is_read_in_a_reply(reply, read):
+    assert one_object(reply) == read
