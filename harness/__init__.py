@@ -1,4 +1,4 @@
-"""The harness asks retrievers, judges their rankings, and reports.
+"""The harness asks retrievers, scores their rankings, and reports.
 
     results = harness.run("experiments/quickstart.toml")
     results.comparisons
@@ -11,12 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.pipeline import Options, run
+    from harness.pipeline import run
     from harness.records import Results
+    from harness.running.options import Options
 
 __all__ = ["Options", "Results", "run"]
 
-_HOMES = {"Options": "harness.pipeline", "Results": "harness.records", "run": "harness.pipeline"}
+_HOMES = {"Options": "harness.running.options", "Results": "harness.records", "run": "harness.pipeline"}
 
 
 def __getattr__(name: str) -> Any:

@@ -94,15 +94,15 @@ def run(
     try:
         from harness import pipeline
         from harness.console.progress import Progress
+        from harness.running.options import Options
 
         with Progress(console_of(stderr=True), quiet=quiet) as progress:
-            options = pipeline.Options(results, tuple(only or ()), fresh, max_cost, progress.watch)
+            options = Options(results, tuple(only or ()), fresh, max_cost, progress.watch)
             found = pipeline.run(experiment, options)
     except KeyboardInterrupt:
         raise Interrupted(_kept(experiment, results)) from None
     print_results(found, quiet=quiet, as_json=as_json)
-    failed = {name: told["error"] for name, told in found.manifest["retrievers"].items() if told["error"]}
-    if failed:
+    if failed := found.manifest.failed:
         raise BackendError("\n".join(f"{name}: {error}" for name, error in failed.items()))
 
 
@@ -242,8 +242,8 @@ def gate(
 
     found = records.read(results)
     new, old = saved.primary_scores(found, [challenger, baseline])
-    statistics, seed = (found.manifest["resolved"][key] for key in ("statistics", "seed"))
-    verdict = stats.gate(new, old, margin=margin, alpha=statistics["alpha"], seed=seed)
+    resolved = found.manifest.resolved
+    verdict = stats.gate(new, old, margin=margin, alpha=resolved.statistics["alpha"], seed=resolved.seed)
     if as_json:
         print_json(**asdict(verdict))
     if not verdict.passed:
@@ -258,8 +258,8 @@ def reproduce(
 ) -> None:
     """Run the experiment of a results folder again: exit with 0 where the same comes out, with 1 where not."""
     from harness.console.progress import Progress
-    from harness.pipeline import Options
     from harness.reproduce import reproduce as again
+    from harness.running.options import Options
 
     with Progress(console_of(stderr=True), quiet=quiet) as progress:
         found = again(results, Options(fresh=fresh, max_cost=max_cost, watch=progress.watch))

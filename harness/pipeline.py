@@ -4,36 +4,28 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness import records
-from harness.dataset import Dataset
+from harness.dataset import Dataset, trec
 from harness.experiment import Loaded, load
-from harness.records import Latency, Results, Run
+from harness.records import Commit, DatasetFacts, Ledger, Manifest, Results, RetrieverFacts, Run, StageLatency
+from harness.report import write_report
 from harness.running import provenance
 from harness.running.check import checked_data
-from harness.running.equipment import Shared, Watch
+from harness.running.equipment import Shared
+from harness.running.options import Options
 from harness.running.runner import run_all
+from harness.scoring.evaluate import evaluate, ties_of
+from harness.scoring.grading import GradedLabels, gains
 from retrievers.cache import Cache, default_path
 from retrievers.errors import BackendError, HarnessError, InputError, Problem, did_you_mean
 from retrievers.meter import Budget
-
-
-class Options(NamedTuple):
-    """What is decided on the command line, not in the experiment."""
-
-    results: Path = Path("results")
-    only: tuple[str, ...] = ()
-    """Retrievers to run; the others' rankings are taken from the existing folder."""
-    fresh: bool = False
-    """Embed this run's texts anew and replace them in the cache."""
-    max_cost: float | None = None
-    """Dollars."""
-    watch: Watch = lambda name, meter: None
 
 
 def run(path: str | Path, options: Options = Options()) -> Results:  # noqa: B008 - immutable
@@ -51,13 +43,13 @@ def run(path: str | Path, options: Options = Options()) -> Results:  # noqa: B00
         BackendError: every retriever failed; earlier results are untouched.
     """
     loaded = load(path)
-    dataset = checked_data(loaded)
+    dataset, graded = checked_data(loaded)
     place = options.results / loaded.experiment.name
     known = _known(place, loaded, dataset, options.only)
     with _aside(place) as aside:
         started, clock = datetime.now(UTC), time.perf_counter()
         finished = dict(known)
-        write_qrels(aside, loaded, dataset)
+        write_qrels(aside, graded)
         with Cache(default_path(), fresh=options.fresh) as cache:
             stores = cache.path.parent / "collections"
             latency = loaded.experiment.latency
@@ -77,40 +69,32 @@ def run(path: str | Path, options: Options = Options()) -> Results:  # noqa: B00
             records.write_run(aside, one)
         records.write_evidence(aside, dataset, runs)
         records.write_costs(aside, runs)
-        times = {"started": started.isoformat(timespec="seconds"), "seconds": time.perf_counter() - clock}
-        records.write_manifest(aside, _manifest(loaded, dataset, runs, times))
-        write_judgment(aside, loaded, dataset, runs)
+        write_scores(aside, loaded, dataset, graded, runs)
+        manifest = _manifest(loaded, dataset, graded, runs)
+        seconds = time.perf_counter() - clock
+        started_at = started.isoformat(timespec="seconds")
+        tables = records.table_digests(aside)
+        records.write_manifest(aside, replace(manifest, started=started_at, seconds=seconds, tables=tables))
+        write_report(records.read(aside))
         _put_in_place(aside, place)
     return records.read(place)
 
 
-def write_qrels(folder: Path, loaded: Loaded, dataset: Dataset) -> None:
-    """Write the judgments after the grade rule: first of all, so that a stopped run's rankings can be judged."""
-    from harness.dataset import trec
-    from harness.scoring.grading import gains, grade_labels
-
-    grades = grade_labels(dataset.labels, loaded.experiment.relevance).grades
-    trec.write_qrels(folder / "qrels.trec", grades)
-    exponential = gains(grades)
+def write_qrels(folder: Path, graded: GradedLabels) -> None:
+    """Write the judgments after the grade rule: first of all, so that a stopped run's rankings can be scored."""
+    trec.write_qrels(folder / "qrels.trec", graded.grades)
+    exponential = gains(graded.grades)
     if exponential is not None:
         trec.write_qrels(folder / "qrels.gains.trec", exponential)
 
 
-def write_judgment(folder: Path, loaded: Loaded, dataset: Dataset, runs: Sequence[Run]) -> None:
-    """Write what follows from rankings and labels alone: scores, summary, comparisons, the report."""
-    from harness.report import write_report
-    from harness.scoring.evaluate import evaluate
-    from harness.scoring.grading import grade_labels
-
-    judged = grade_labels(dataset.labels, loaded.experiment.relevance)
+def write_scores(folder: Path, loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequence[Run]) -> None:
+    """Write the tables that follow from rankings and labels alone: scores, summary, comparisons, other tests."""
     rankings = {one.retriever: one.rankings for one in runs if not one.error}
     queries = {query.id: query for query in dataset.judged}
-    scored = evaluate(loaded.question, queries, judged, rankings)
-    records.write_table(folder, "scores", scored.scores)
-    records.write_table(folder, "summary", scored.summary)
-    records.write_table(folder, "comparisons", scored.comparisons)
-    records.write_table(folder, "tests", scored.tests)
-    write_report(records.read(folder))
+    tables = evaluate(loaded.question, queries, graded, rankings)
+    for name in ("scores", "summary", "comparisons", "tests"):
+        records.write_table(folder, name, getattr(tables, name))
 
 
 def unfinished(place: Path) -> Path:
@@ -164,12 +148,12 @@ def _question(folder: Path) -> tuple[Any, Any] | None:
     """What a results folder answers: the experiment and the data; None where that cannot be read."""
     try:
         manifest = records.read_manifest(folder)
-        return manifest["experiment"], manifest["dataset"]["digest"]
-    except (InputError, KeyError, TypeError):
+    except InputError:
         return None
+    return manifest.experiment, manifest.dataset.digest
 
 
-def _latencies(place: Path, loaded: Loaded, dataset: Dataset) -> dict[str, dict[str, Latency]]:
+def _latencies(place: Path, loaded: Loaded, dataset: Dataset) -> dict[str, dict[str, StageLatency]]:
     """What an earlier run of this experiment measured, with its date: measured again only on --fresh."""
     if not loaded.experiment.latency or _question(place) != (loaded.written, dataset.digest):
         return {}
@@ -195,35 +179,31 @@ def _known(place: Path, loaded: Loaded, dataset: Dataset, only: tuple[str, ...])
     return {name: earlier.run(name) for name in kept}
 
 
-def _manifest(loaded: Loaded, dataset: Dataset, runs: Sequence[Run], times: Mapping[str, Any]) -> dict[str, Any]:
-    from harness.scoring.evaluate import ties_of
-    from harness.scoring.grading import grade_labels
-
-    judged = grade_labels(dataset.labels, loaded.experiment.relevance)
-    return {
-        "name": loaded.experiment.name,
-        "experiment": loaded.written,
-        "resolved": {**loaded.experiment.resolved(), "measures": [str(measure) for measure in loaded.question.measures],
-                     "primary": str(loaded.question.primary)},
-        "experiment_file": loaded.path.as_posix(),
-        "dataset": {
-            "path": loaded.experiment.dataset.path,
-            "format": dataset.format,
-            "digest": dataset.digest,
-            "corpus_digest": dataset.corpus_digest,
-            "documents": dataset.count,
-            "queries": len(dataset.queries),
-            "judged": len(dataset.labels),
-        },
-        "warnings": [judged.warning] if judged.warning else [],
-        "ledger": {"dataset": dataset.ledger, **{one.retriever: records.ledger(one) for one in runs}},
-        "ties": {one.retriever: ties_of(loaded.question, judged, one.rankings)._asdict()
-                 for one in runs if not one.error},
-        "retrievers": {
-            one.retriever: {"error": one.error, "provenance": dict(one.provenance)} for one in runs
-        },
-        **times,
-        "versions": provenance.versions(),
-        "machine": provenance.machine(),
-        "git": provenance.git(Path.cwd()),
-    }  # fmt: skip
+def _manifest(loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequence[Run]) -> Manifest:
+    """The record of a run, but for its times and the digests of its tables."""
+    resolved = loaded.experiment.resolved()
+    resolved |= {"measures": map(str, loaded.question.measures), "primary": str(loaded.question.primary)}
+    return Manifest(
+        name=loaded.experiment.name,
+        experiment=loaded.written,
+        resolved=records.resolved_experiment(resolved),
+        experiment_file=loaded.path.as_posix(),
+        dataset=DatasetFacts(
+            path=loaded.experiment.dataset.path,
+            format=dataset.format,
+            digest=dataset.digest,
+            corpus_digest=dataset.corpus_digest,
+            documents=dataset.count,
+            queries=len(dataset.queries),
+            judged=len(dataset.labels),
+        ),
+        warnings=(graded.warning,) if graded.warning else (),
+        ledger=Ledger(dataset=dataset.ledger, retrievers={one.retriever: records.ledger(one) for one in runs}),
+        ties={one.retriever: ties_of(loaded.question, graded, one.rankings) for one in runs if not one.error},
+        retrievers={one.retriever: RetrieverFacts(error=one.error, provenance=dict(one.provenance)) for one in runs},
+        started="",
+        seconds=0.0,
+        versions=provenance.versions(),
+        machine=provenance.machine(),
+        git=Commit(**provenance.git(Path.cwd())),
+    )

@@ -12,10 +12,11 @@ import pandas as pd
 
 from harness import records
 from harness.experiment import DatasetTable, Question, load, locate
-from harness.pipeline import Options, run
+from harness.pipeline import run
 from harness.records import Results
 from harness.report import toml
 from harness.running.check import checked_data
+from harness.running.options import Options
 from harness.scoring.evaluate import evaluate
 from harness.scoring.grading import grade_labels
 from retrievers.errors import InputError, NotShown, Problem
@@ -61,12 +62,10 @@ def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:
     with tempfile.TemporaryDirectory(prefix="reproduce-") as place:
         path = Path(place) / "experiment.toml"
         path.write_text(_written(earlier), encoding="utf-8")
-        digest = checked_data(load(path)).digest
-        if digest != earlier.manifest["dataset"]["digest"]:
+        digest = checked_data(load(path)).dataset.digest
+        if digest != earlier.manifest.dataset.digest:
             what = "is not the data of these results: a document, query or label has changed"
-            raise InputError(
-                Problem(earlier.manifest["dataset"]["path"], what, "restore it, or run the experiment anew")
-            )
+            raise InputError(Problem(earlier.manifest.dataset.path, what, "restore it, or run the experiment anew"))
         _see_that_it_agrees_with_itself(earlier, load(path).question)
         again = run(path, options._replace(results=Path(place), only=()))
         return _compared(earlier, again)
@@ -96,7 +95,7 @@ def _see_that_it_agrees_with_itself(results: Results, question: Question) -> Non
 
 def _compared(earlier: Results, again: Results) -> Reproduction:
     if lost := set(earlier.retrievers) - set(again.retrievers):
-        told = "; ".join(f"{name}: {again.manifest['retrievers'][name]['error']}" for name in sorted(lost))
+        told = "; ".join(f"{name}: {again.manifest.failed.get(name)}" for name in sorted(lost))
         raise NotShown(f"not reproduced: {told}")
     files = [f"rankings/{name}.jsonl" for name in earlier.retrievers] + ["scores.csv", "comparisons.csv"]
     differing = tuple(f for f in files if (earlier.folder / f).read_bytes() != (again.folder / f).read_bytes())
@@ -117,16 +116,16 @@ def _means(results: Results) -> pd.Series[float]:
 
 
 def _changed(earlier: Results, again: Results) -> dict[str, str]:
-    before, now = earlier.manifest["versions"], again.manifest["versions"]
+    before, now = earlier.manifest.versions, again.manifest.versions
     names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     return {name: f"{name} {before.get(name, 'absent')}, now {now.get(name, 'absent')}" for name in names}
 
 
 def _written(earlier: Results) -> str:
     """The experiment of a manifest as TOML, the data set found from where it was found then."""
-    experiment: dict[str, Any] = dict(earlier.manifest["experiment"])
+    experiment: dict[str, Any] = dict(earlier.manifest.experiment)
     said = experiment["dataset"]
     table = {"path": said} if isinstance(said, str) else dict(said)
-    found = locate(DatasetTable(path=table["path"]), Path(earlier.manifest["experiment_file"]))
+    found = locate(DatasetTable(path=table["path"]), Path(earlier.manifest.experiment_file))
     experiment["dataset"] = {**table, "path": found.path.resolve().as_posix()}
     return toml.dumps(experiment)

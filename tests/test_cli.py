@@ -20,7 +20,8 @@ import typer
 
 from harness import cli, pipeline
 from harness.cli import app, main
-from harness.pipeline import Options, run
+from harness.pipeline import run
+from harness.running.options import Options
 from tests import small
 
 QRELS = "q1 0 d1 1\nq1 0 d2 2\nq2 0 d3 1\nq3 0 d1 0\nq3 0 d4 1\n"
@@ -58,7 +59,7 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
 def no_pages(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The report has tests of its own, and takes longer than all the rest of a small run."""
     if request.node.name != "test_run_prints_means_comparisons_and_the_verdict_in_words":
-        monkeypatch.setattr("harness.report.write_report", lambda results: None)
+        monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A results folder that no test changes."""
     folder = tmp_path_factory.mktemp("cli")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("harness.report.write_report", lambda results: None)
+        patch.setattr("harness.pipeline.write_report", lambda results: None)
         return run(small.experiment(folder), Options(folder / "out")).folder
 
 

@@ -138,7 +138,7 @@ def test_every_command_shown(
     page: Path, reader: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The tutorial writes its report; it takes longer than all the rest of so small a run.
-    monkeypatch.setattr("harness.report.write_report", lambda results: None)
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     text = page.read_text(encoding="utf-8")
     if "handbook" in text or page.name == "README.md":
         need_the_local_model()

@@ -11,7 +11,8 @@ import pytest
 
 from harness import experiment, records
 from harness.cli import main
-from harness.pipeline import Options, run
+from harness.pipeline import run
+from harness.running.options import Options
 from harness.running.plan import plan
 from retrievers.cache import Cache, default_path
 from retrievers.tokens import estimate
@@ -103,7 +104,7 @@ def servers() -> Iterator[Servers]:
 def test_the_articles_experiment(
     tmp_path: Path, shared: Path, servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.report.write_report", lambda results: None)
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     # As in the file, but for servers and models that are here, and the top 2 to save time.
     text = (PROJECT / "experiments" / "ideakitt.toml").read_text(encoding="utf-8")
     for old, new in {
@@ -205,7 +206,7 @@ def test_a_run_stops_before_it_would_cost_too_much(tmp_path: Path, capsys: pytes
         assert [request["body"]["input"] for request in provider.requests] == [first, second]
         kept = records.read(tmp_path / "out" / "small")
         assert kept.retrievers == ("bm25", "hashing", "hybrid")
-        assert "--max-cost" in kept.manifest["retrievers"]["paid"]["error"]
+        assert "--max-cost" in kept.manifest.failed["paid"]
         assert kept.costs.set_index("retriever").loc["paid", "usd"].sum() == billed
         with Cache(default_path()) as cache:
             assert sum(one.rows for one in cache.info() if one.fingerprint.startswith("openai")) == 4
@@ -257,7 +258,7 @@ def test_what_befell_texts_and_requests_is_in_the_manifest_and_in_the_report(tmp
 def test_a_lasting_fault_half_way_keeps_what_was_paid_for(
     tmp_path: Path, fault: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.report.write_report", lambda results: None)
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     with serving(OpenAIProvider(["", fault])) as provider:
         path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + block("api", provider.url, ", batch_size = 2"))
         words = ("run", path, "--results", tmp_path / "out", "--quiet")

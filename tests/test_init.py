@@ -10,7 +10,8 @@ import pytest
 from harness.experiment import init, load
 from harness.experiment.init import write_experiment
 from harness.experiment.schema import experiment_schema
-from harness.pipeline import Options, run
+from harness.pipeline import run
+from harness.running.options import Options
 from retrievers.errors import InputError
 from tests import small
 
@@ -19,7 +20,7 @@ from tests import small
 def without_the_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As on a machine without the local model, in an empty working directory."""
     monkeypatch.setattr(init.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr("harness.report.write_report", lambda results: None)
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     monkeypatch.chdir(tmp_path)
 
 
@@ -45,7 +46,7 @@ def test_what_is_written_runs(tmp_path: Path, form: str) -> None:
     assert "  harness run my-docs.toml" in list(written.lines())
     results = run(written.path, Options(tmp_path / "out"))
     assert results.retrievers == ("bm25", "hashing", "hybrid")
-    assert results.manifest["dataset"]["queries"] == 6
+    assert results.manifest.dataset.queries == 6
 
 
 def test_what_is_written_is_what_the_editor_expects(tmp_path: Path) -> None:

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-import harness.report
 from harness import pipeline
-from harness.pipeline import Options
+from harness.running.options import Options
 from tests.servers import OpenAIProvider, serving
 from tests.test_run import digests
 
@@ -55,7 +54,7 @@ def experiment(folder: Path, url: str) -> Path:
 def run(path: Path, results: Path, cache: Path) -> None:
     """Run in this process, without the report: it follows from the rest, and takes longer."""
     os.environ["HARNESS_CACHE"] = str(cache)
-    harness.report.write_report = lambda results: None
+    pipeline.write_report = lambda results: None
     pipeline.run(path, Options(results))
 
 

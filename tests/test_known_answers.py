@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.pipeline import Options, run
+from harness.pipeline import run
 from harness.records import Results
+from harness.running.options import Options
 from tests.test_run import verified
 
 BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
@@ -61,5 +62,5 @@ def test_minilm_and_bm25_on_cranfield(tmp_path: Path, shared: Path) -> None:
     assert dense["R@100"] == pytest.approx(0.77557, abs=2e-4)
     assert dense["P@10"] == pytest.approx(0.24400, abs=2e-4)
     assert means(found, "bm25")["nDCG@10"] == pytest.approx(0.3163, abs=1e-3)
-    assert found.manifest["ledger"]["minilm"]["notes"]["empty"] == ["471", "995"]
+    assert found.manifest.ledger.retrievers["minilm"].notes["empty"] == ("471", "995")
     verified(shared, found.folder)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.pipeline import Options, run
+from harness.pipeline import run
 from harness.running import equipment
+from harness.running.options import Options
 from harness.running.plan import REQUEST, Plan, plan
 from retrievers.errors import InputError
 from tests import small, tiny
@@ -28,7 +29,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("harness.report.write_report", lambda results: None)
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
 
 
 @pytest.fixture

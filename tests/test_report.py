@@ -361,19 +361,22 @@ def test_mteb_leaves_out_what_it_defines_otherwise():
     assert exports._called("AP") is None
 
 
-def priced(results, **rows):
+def priced(results, *, encoder="openai", price="0.02", cached_tokens=0, **rows):
     """The results with made-up costs: retriever -> (stage, texts, cached, usd, p50 in ms)."""
-    blocks = [
-        {"name": "dense", "kind": "dense", "encoder": {"kind": "openai"}},
+    blocks = (
+        {"name": "dense", "kind": "dense", "encoder": {"kind": encoder}},
         {"name": "words", "kind": "bm25"},
         {"name": "both", "kind": "fusion", "of": ["dense", "words"]},
-    ]
-    told = {"error": "", "provenance": {"dimensions": "8"}}
-    manifest = {
-        "resolved": {"retrievers": blocks},
-        "retrievers": {block["name"]: told for block in blocks},
-        "dataset": {"documents": 100},
-    }
+    )
+    provenance = {"dimensions": "8"} | ({} if price is None else {"usd_per_million_tokens": price})
+    counts = {"embed-queries": {"cached_tokens": cached_tokens}} if cached_tokens else {}
+    manifest = replace(
+        results.manifest,
+        resolved=replace(results.manifest.resolved, retrievers=blocks),
+        retrievers={block["name"]: records.RetrieverFacts(error="", provenance=provenance) for block in blocks},
+        ledger=records.Ledger(retrievers={b["name"]: records.RetrieverLedger(counts=counts) for b in blocks}),
+        dataset=replace(results.manifest.dataset, documents=100),
+    )
     frame = pd.DataFrame(
         [
             {"retriever": name, "stage": stage, "calls": 1, "texts": texts, "cached": cached, "tokens": 0, "usd": usd,
@@ -382,6 +385,30 @@ def priced(results, **rows):
         ]
     )  # fmt: skip
     return costs_of(replace(results, manifest=manifest, costs=frame))
+
+
+ALL_CACHED = {
+    "dense": [("embed-queries", 10, 10, 0.0, math.nan), ("search", 10, 0, 0.0, math.nan)],
+    "words": [("search", 10, 0, 0.0, 1.0)],
+    "both": [("fuse", 10, 0, 0.0, 0.5)],
+}
+
+
+@pytest.mark.parametrize(
+    ("encoder", "price", "cached_tokens", "expected"),
+    [
+        ("of-a-third-party", "0.5", 40, 2.0),  # four tokens a query, half a dollar for a million tokens
+        ("of-a-third-party", "0.5", 0, None),  # nobody counted the tokens
+        ("of-a-third-party", None, 40, None),
+        ("openai", "unknown", 40, None),
+        ("openai", "0", 40, 0.0),  # a server of one's own
+        ("sentence-transformers", None, 0, 0.0),  # as earlier folders have it
+    ],
+)
+def test_a_cached_run_costs_what_the_price_in_its_provenance_says(results, encoder, price, cached_tokens, expected):
+    costs = priced(results, encoder=encoder, price=price, cached_tokens=cached_tokens, **ALL_CACHED)
+    assert costs["dense"].usd_per_million == costs["both"].usd_per_million == expected
+    assert costs["words"].usd_per_million == 0
 
 
 def test_a_fusion_costs_what_its_parts_cost(results):
@@ -405,12 +432,7 @@ def test_a_fusion_costs_what_its_parts_cost(results):
 
 
 def test_what_was_not_measured_has_no_cost(results):
-    costs = priced(
-        results,
-        dense=[("embed-queries", 10, 10, 0.0, math.nan), ("search", 10, 0, 0.0, math.nan)],
-        words=[("search", 10, 0, 0.0, 1.0)],
-        both=[("fuse", 10, 0, 0.0, 0.5)],
-    )
+    costs = priced(results, **ALL_CACHED)
     assert costs["dense"].usd_per_million is None  # the cache answered: what a query would be billed is not known
     assert costs["both"].usd_per_million is None
     assert costs["both"].p50 is None  # one of its parts was not timed

@@ -10,9 +10,10 @@ import pytest
 
 import harness
 from harness import records
-from harness.pipeline import Options, run, unfinished
+from harness.pipeline import run, unfinished
 from harness.reproduce import reproduce
 from harness.running.check import check
+from harness.running.options import Options
 from retrievers.errors import BackendError, InputError, NotShown
 from tests import small
 
@@ -120,7 +121,7 @@ def test_results_of_another_question_are_moved_aside(tmp_path: Path) -> None:
     assert [folder.name for folder in sorted((tmp_path / "out").iterdir()) if folder.is_dir()] == ["small"]
     run(small.experiment(tmp_path, more="seed = 1"), Options(tmp_path / "out"))
     assert (tmp_path / "out" / "small.1" / "manifest.json").exists()
-    assert records.read_manifest(tmp_path / "out" / "small")["resolved"]["seed"] == 1
+    assert records.read_manifest(tmp_path / "out" / "small").resolved.seed == 1
 
 
 def test_a_second_run_at_the_same_time_is_refused(tmp_path: Path) -> None:
@@ -139,8 +140,8 @@ def test_a_failed_retriever_leaves_the_others_whole(tmp_path: Path, shared: Path
     failing += '[[retrievers]]\nname = "made"\nkind = "fusion"\nof = ["bm25", "far"]\n'
     results = run(small.experiment(tmp_path, retrievers=failing), Options(tmp_path / "out"))
     assert results.retrievers == ("bm25", "hashing", "hybrid")
-    assert "127.0.0.1:9" in results.manifest["retrievers"]["far"]["error"]
-    assert results.manifest["retrievers"]["made"]["error"] == "it is made of far, which failed"
+    assert "127.0.0.1:9" in results.manifest.failed["far"]
+    assert results.manifest.failed["made"] == "it is made of far, which failed"
     verified(shared, results.folder)
 
 
@@ -178,12 +179,11 @@ def test_equal_first_stages_are_computed_once(tmp_path: Path) -> None:
 def test_the_manifest_says_what_ran(tmp_path: Path) -> None:
     results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
     manifest = results.manifest
-    assert manifest["experiment"]["name"] == "small"
-    assert manifest["resolved"]["statistics"]["correction"] == "holm"
-    assert manifest["dataset"]["documents"] == 6
-    assert len(manifest["dataset"]["digest"]) == 64
-    assert manifest["versions"]["numpy"]
-    assert "digest" in json.dumps(manifest)
+    assert manifest.experiment["name"] == "small"
+    assert manifest.resolved.statistics["correction"] == "holm"
+    assert manifest.dataset.documents == 6
+    assert len(manifest.dataset.digest) == 64
+    assert manifest.versions["numpy"]
 
 
 def test_a_fusion_is_the_sum_of_reciprocal_ranks(tmp_path: Path) -> None:
@@ -300,8 +300,8 @@ def test_empty_documents_and_queries_without_answers_score_zero_and_stay(tmp_pat
     assert set(bm25["query_id"]) == {"q0", "q1"}
     assert (bm25["value"] == 0).all()
     assert results.rankings("bm25")["q1"].doc_ids == ()
-    assert results.manifest["ledger"]["dataset"]["no-relevant-document"] == ["q2"]
-    assert results.manifest["ledger"]["hashing"]["notes"]["empty"] == ["empty"]
+    assert results.manifest.ledger.dataset["no-relevant-document"] == ("q2",)
+    assert results.manifest.ledger.retrievers["hashing"].notes["empty"] == ("empty",)
     verified(shared, results.folder)
 
 
@@ -317,7 +317,7 @@ def test_the_report_says_whether_the_winner_depends_on_the_grade_rule(tmp_path: 
     }
     first = next(line for line in readings.splitlines() if line.startswith("| linear | nDCG@3"))
     assert all(f"{mean:.3f}" in first for mean in own.values())
-    assert set(results.manifest["ties"]) == {"bm25", "hashing", "hybrid"}
+    assert set(results.manifest.ties) == {"bm25", "hashing", "hybrid"}
 
 
 def test_long_documents_in_passages_are_worth_their_best_passage(tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ def test_an_approximate_store_is_a_retriever_with_its_recall(tmp_path: Path, sha
     block = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "hashing", dimensions = 64 }}\nstore = {}\n'
     stores = block.format("exact", '"edge"') + block.format("hnsw", '{ location = "edge", m = 8 }')
     results = run(small.experiment(tmp_path, retrievers=stores), Options(tmp_path / "out"))
-    counts = results.manifest["ledger"]["hnsw"]["counts"]["search-exact"]
+    counts = results.manifest.ledger.retrievers["hnsw"].counts["search-exact"]
     assert counts["shared_hits"] <= counts["exact_hits"] == 5 * 6
     assert results.rankings("exact").keys() == results.rankings("hnsw").keys()
     verified(shared, results.folder)
@@ -375,7 +375,7 @@ def test_a_damaged_results_folder_is_named(tmp_path: Path) -> None:
         ("rankings/bm25.jsonl", lambda text: text.split("\n", 1)[1], "lacks the answers to 1 of the queries"),
         ("labels.jsonl", lambda text: text.split("\n", 1)[1], "lacks 1 of the queries"),
         ("scores.csv", lambda text: "garbage", "scores.csv has no column"),
-        ("manifest.json", lambda text: "[]", "is not of schema"),
+        ("manifest.json", lambda text: "[]", "is of version None, and this program reads version 1"),
     ):
         file = folder / name
         whole = file.read_text(encoding="utf-8")
@@ -409,5 +409,5 @@ def test_a_model_that_only_the_hub_has_fails_alone(tmp_path: Path, monkeypatch: 
     far = '[[retrievers]]\nname = "far"\nencoder = { kind = "sentence-transformers", model = "nobody/nothing" }\n'
     results = run(small.experiment(tmp_path, retrievers=small.RETRIEVERS + far), Options(tmp_path / "out"))
     assert results.retrievers == ("bm25", "hashing", "hybrid")
-    assert "nobody/nothing" in results.manifest["retrievers"]["far"]["error"]
-    assert results.manifest["retrievers"]["far"]["provenance"] == {}
+    assert "nobody/nothing" in results.manifest.failed["far"]
+    assert results.manifest.retrievers["far"].provenance == {}

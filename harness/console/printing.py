@@ -31,7 +31,7 @@ def print_results(found: Results, *, quiet: bool, as_json: bool) -> None:
         print_json(**{name: tables.rows_of(getattr(found, name)) for name in names})
     elif not quiet:
         show(tables.results, found)
-        warn(*(f"warning: {warning}" for warning in found.manifest["warnings"]))
+        warn(*(f"warning: {warning}" for warning in found.manifest.warnings))
         say("", f"report: {found.folder / 'report.html'}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness.records import Results
 
@@ -28,19 +28,19 @@ class Approximation(NamedTuple):
 
 def approximations(results: Results) -> dict[str, Approximation]:
     """Return the approximate retrievers, in the order of the experiment, each against exact search."""
-    ledger = results.manifest["ledger"]
+    ledger = results.manifest.ledger.retrievers
     found = {
         name: _approximation(results, name, counts)
         for name in results.retrievers
-        if (counts := ledger[name]["counts"].get("search-exact")) and counts.get("exact_hits")
+        if (counts := ledger[name].counts.get("search-exact")) and counts.get("exact_hits")
     }
     return {name: one for name, one in found.items() if one is not None}
 
 
-def _approximation(results: Results, name: str, counts: Mapping[str, int]) -> Approximation | None:
-    told: Mapping[str, Any] = results.manifest["retrievers"][name]["provenance"]
+def _approximation(results: Results, name: str, counts: Mapping[str, float]) -> Approximation | None:
+    facts = results.manifest.retrievers[name].provenance
     stages = {row["stage"]: row for row in results.costs.to_dict("records") if row["retriever"] == name}
-    if not {"search", "search-exact"} <= stages.keys() or "vector_bytes" not in told:
+    if not {"search", "search-exact"} <= stages.keys() or "vector_bytes" not in facts:
         return None
 
     def ms(stage: str) -> float:
@@ -50,8 +50,8 @@ def _approximation(results: Results, name: str, counts: Mapping[str, int]) -> Ap
         compared=int(stages["search-exact"]["texts"]),
         recall_at_10=counts["shared_hits_at_10"] / counts["exact_hits_at_10"],
         recall=counts["shared_hits"] / counts["exact_hits"],
-        bytes=float(told["vector_bytes"]),
-        exact_bytes=4.0 * int(told["dimensions"]) * int(told["vectors"]),
+        bytes=float(facts["vector_bytes"]),
+        exact_bytes=4.0 * int(facts["dimensions"]) * int(facts["vectors"]),
         ms=ms("search"),
         exact_ms=ms("search-exact"),
     )

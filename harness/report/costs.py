@@ -6,11 +6,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from harness.records import Results
+from harness.records import Manifest, Results
 
 PER_QUERY = ("embed-queries", "search", "fuse", "rerank")
 """The stages that every query passes; the others are passed once by the corpus."""
-PAID = ("openai", "bedrock")
+PRICE = "usd_per_million_tokens"
+"""The key of a model's provenance that says what it costs; a reranker's has "reranker " before it."""
+FREE = ("hashing", "sentence-transformers", "cross-encoder", "late-interaction")
+"""Kinds that run on one's own machine: earlier results folders do not say their price."""
 
 
 class Stage(NamedTuple):
@@ -49,22 +52,10 @@ class Cost(NamedTuple):
 
 def costs_of(results: Results) -> dict[str, Cost]:
     """Return the cost of each retriever that finished."""
-    blocks = {block["name"]: block for block in results.manifest["resolved"]["retrievers"]}
     rows: dict[str, list[Mapping[str, Any]]] = {}
     for row in results.costs.to_dict("records"):
         rows.setdefault(row["retriever"], []).append({str(key): value for key, value in row.items()})
-    return {name: _cost(name, blocks, rows, results.manifest) for name in results.retrievers}
-
-
-def parts(name: str, blocks: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return a retriever and all that it is made of, each once, itself first.
-
-    >>> parts("h", {"h": {"of": ["a", "b"]}, "a": {}, "b": {"of": "a"}})
-    ('h', 'a', 'b')
-    """
-    of = blocks[name].get("of") or ()
-    inner = (part for other in ((of,) if isinstance(of, str) else of) for part in parts(other, blocks))
-    return tuple(dict.fromkeys((name, *inner)))
+    return {name: _cost(name, rows, results.manifest) for name in results.retrievers}
 
 
 def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -80,23 +71,20 @@ def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]
     return kept
 
 
-def _cost(
-    name: str,
-    blocks: Mapping[str, Mapping[str, Any]],
-    rows: Mapping[str, Sequence[Mapping[str, Any]]],
-    manifest: Mapping[str, Any],
-) -> Cost:
-    names = parts(name, blocks)
-    made_of = [row for part in names for row in rows.get(part, ())]
-    timed = {part: [row for row in rows.get(part, ()) if not math.isnan(row["p50_ms"])] for part in names}
-    whole = [row for found in timed.values() for row in found] if all(timed.values()) else []
+def _cost(name: str, rows: Mapping[str, Sequence[Mapping[str, Any]]], manifest: Manifest) -> Cost:
+    parts = manifest.resolved.parts(name)
+    made_of = [row for part in parts for row in rows.get(part, ())]
+    timed = {part: [row for row in rows.get(part, ()) if not math.isnan(row["p50_ms"])] for part in parts}
+    whole = [row for of_part in timed.values() for row in of_part] if all(timed.values()) else []
+    per_million = [_per_million(row, manifest) for row in made_of if row["stage"] in PER_QUERY]
+    known = [usd for usd in per_million if usd is not None]
     return Cost(
         usd=math.fsum(row["usd"] for row in made_of),
-        usd_per_million=_per_million([row for row in made_of if row["stage"] in PER_QUERY], _paid(name, blocks)),
+        usd_per_million=math.fsum(known) if len(known) == len(per_million) else None,
         stages=_stages(whole),
         measured_at=max((str(row["measured_at"]) for row in whole), default=""),
         seconds=math.fsum(row["seconds"] for row in made_of if row["stage"] != "latency"),
-        vector_bytes=_vector_bytes(names, blocks, manifest),
+        vector_bytes=_vector_bytes(parts, manifest),
     )
 
 
@@ -111,33 +99,50 @@ def _stages(rows: Sequence[Mapping[str, Any]]) -> tuple[Stage, ...]:
     return tuple(found.values())
 
 
-def _paid(name: str, blocks: Mapping[str, Mapping[str, Any]]) -> bool:
-    return any((blocks[part].get("encoder") or {}).get("kind") in PAID for part in parts(name, blocks))
+def _per_million(row: Mapping[str, Any], manifest: Manifest) -> float | None:
+    """Dollars that one stage takes for a million queries; None where that is not known.
+
+    What was billed is shared out over the texts that it was billed for. Where the cache answered all of them, the
+    tokens that the cache remembers are multiplied by the price.
+    """
+    billed = row["texts"] - row["cached"]
+    if row["usd"] > 0 and billed > 0:
+        return float(row["usd"] / billed * 1e6)
+    role = {"embed-queries": "encoder", "rerank": "rerank"}.get(row["stage"])
+    if role is None or not row["texts"]:
+        return 0.0
+    price = _price(row["retriever"], role, manifest)
+    if not price:
+        return price
+    counts = manifest.ledger.retrievers[row["retriever"]].counts.get(row["stage"], {})
+    tokens = row["tokens"] + counts.get("cached_tokens", 0)
+    return float(tokens / row["texts"] * price) if tokens else None
 
 
-def _per_million(rows: Sequence[Mapping[str, Any]], paid: bool) -> float | None:
-    """Dollars of what was billed, over the texts that it was billed for; None where the cache answered all of it."""
+def _price(retriever: str, role: str, manifest: Manifest) -> float | None:
+    """Dollars for a million tokens of a retriever's encoder or reranker; None where it is not known."""
+    model = manifest.resolved.blocks[retriever].get(role)
+    if not model:
+        return 0.0
+    key = PRICE if role == "encoder" else f"reranker {PRICE}"
+    stated = manifest.retrievers[retriever].provenance.get(key)
+    if stated is None:
+        return 0.0 if model["kind"] in FREE else None
+    try:
+        return float(stated)
+    except ValueError:
+        return None
+
+
+def _vector_bytes(parts: Sequence[str], manifest: Manifest) -> float | None:
     total = 0.0
-    for row in rows:
-        billed = row["texts"] - row["cached"]
-        if row["usd"] > 0 and billed > 0:
-            total += row["usd"] / billed * 1e6
-        elif paid and row["stage"] == "embed-queries" and row["texts"] and billed <= 0:
-            return None
-    return total
-
-
-def _vector_bytes(
-    names: Sequence[str], blocks: Mapping[str, Mapping[str, Any]], manifest: Mapping[str, Any]
-) -> float | None:
-    total = 0.0
-    for name in names:
-        if blocks[name]["kind"] == "dense":
-            told = manifest["retrievers"][name]["provenance"]
-            if "vector_bytes" in told:
-                total += float(told["vector_bytes"])
-            elif "dimensions" in told:
-                total += 4.0 * int(told["dimensions"]) * int(manifest["dataset"]["documents"])
+    for part in parts:
+        if manifest.resolved.blocks[part]["kind"] == "dense":
+            facts = manifest.retrievers[part].provenance
+            if "vector_bytes" in facts:
+                total += float(facts["vector_bytes"])
+            elif "dimensions" in facts:
+                total += 4.0 * int(facts["dimensions"]) * manifest.dataset.documents
             else:
                 return None
     return total

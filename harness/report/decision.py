@@ -86,7 +86,7 @@ def decision(view: View) -> Section:
             "lines": lines,
             "signs": {key: sign for key, (sign, _) in SETS.items()},
             "timed": any(line.cost.p50 is not None for line in lines),
-            "paid": any(line.cost.usd_per_million for line in lines),
+            "paid": any(line.cost.usd_per_million != 0 for line in lines),
             "sets": [(key, *SETS[key], [line for line in lines if line.set == key]) for key in SETS],
             "axis": (span[0] - pad, span[1] + pad),
             "unforetold": NO_MATTER_OF_SIZE,
@@ -182,14 +182,12 @@ def choice(view: View, lines: Sequence[Line]) -> list[str]:
 
 def notes(view: View) -> list[str]:
     """What to know before the verdict is believed."""
-    found = [text.visible(warning) for warning in view.manifest["warnings"]]
+    found = [text.visible(warning) for warning in view.manifest.warnings]
     found += [
-        f"{name} failed and is not compared: {text.visible(told['error'])}"
-        for name, told in view.manifest["retrievers"].items()
-        if told["error"]
+        f"{name} failed and is not compared: {text.visible(error)}" for name, error in view.manifest.failed.items()
     ]
-    if view.resolved["baseline"] and view.baseline is None:
-        found.append(f"The baseline {view.resolved['baseline']} failed: all pairs were compared instead.")
+    if view.resolved.baseline and view.baseline is None:
+        found.append(f"The baseline {view.resolved.baseline} failed: all pairs were compared instead.")
     if len(view.retrievers) > 1 and view.n > 1:
         gain = optimism(view.scores[view.primary], seed=view.settings.seed)
         if gain.optimism >= 0.0005:

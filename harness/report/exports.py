@@ -29,8 +29,8 @@ def mteb(view: View) -> dict[str, str]:
         means = {full: math.fsum(view.scores[full][name]) / view.n for full in view.measures}
         scores = {key: means[full] for full in view.measures if (key := _called(full)) is not None}
         result: dict[str, Any] = {
-            "dataset_revision": manifest["dataset"]["digest"],
-            "task_name": manifest["name"],
+            "dataset_revision": manifest.dataset.digest,
+            "task_name": manifest.name,
             "mteb_version": None,
             "scores": {"test": [{**scores, "main_score": means[view.primary], "hf_subset": "default",
                                  "languages": ["und"]}]},

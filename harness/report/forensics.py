@@ -102,7 +102,7 @@ def _evidence(view: View, places: Sequence[int], hits: int, letters: int) -> dic
     marks = [{"name": name, "color": mark.color, "outline": mark.outline} for name, mark in view.marks.items()]
     return {
         "measure": view.names[view.primary].short,
-        "depth": view.resolved["depth"],
+        "depth": view.resolved.depth,
         "retrievers": marks,
         "documents": [_document(view, doc, letters) for doc in numbers],
         "queries": queries,

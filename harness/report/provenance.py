@@ -27,14 +27,14 @@ IDS = 20
 
 def integrity(view: View) -> Section:
     """The ledger: what was left out, cut, empty, tied or tried again, for the data and for each retriever."""
-    ledger = view.manifest["ledger"]
+    ledger = view.manifest.ledger.retrievers
     counts: dict[str, dict[str, float]] = {}
     ids: dict[str, dict[str, Sequence[str]]] = {}
     for name in view.retrievers:
-        for kind, noted in ledger[name]["notes"].items():
+        for kind, noted in ledger[name].notes.items():
             counts.setdefault(_called(kind), {})[name] = len(noted)
             ids.setdefault(_called(kind), {})[name] = noted[:IDS]
-        for told in ledger[name]["counts"].values():
+        for told in ledger[name].counts.values():
             for kind, number in told.items():
                 found = counts.setdefault(_called(kind), {})
                 found[name] = found.get(name, 0) + number
@@ -45,7 +45,9 @@ def integrity(view: View) -> Section:
         "integrity",
         "Integrity",
         {
-            "dataset": [(_called(kind), len(noted), noted[:IDS]) for kind, noted in ledger["dataset"].items()],
+            "dataset": [
+                (_called(kind), len(noted), noted[:IDS]) for kind, noted in view.manifest.ledger.dataset.items()
+            ],
             "counts": {kind: told for kind, told in counts.items() if any(told.values())},
             "clean": [kind for kind, told in counts.items() if not any(told.values())],
             "ids": ids,
@@ -55,7 +57,6 @@ def integrity(view: View) -> Section:
 
 def data(view: View) -> Section:
     """What the data set holds."""
-    told = view.manifest["dataset"]
     labels = [len([g for g in view.grades[qid].values() if g > 0]) for qid in view.ids]
     grades = Counter(grade for judged in view.grades.values() for grade in judged.values())
     lengths = [len(view.results.queries[qid].query.text) for qid in view.ids if qid in view.results.queries]
@@ -67,12 +68,12 @@ def data(view: View) -> Section:
         "data",
         "Data",
         {
-            "told": told,
+            "facts": view.manifest.dataset,
             "labels": _five(labels),
             "lengths": _five(lengths),
             "grades": sorted(grades.items(), reverse=True)[:30],
             "fields": [(key, values.most_common(IDS), len(values)) for key, values in fields.items()],
-            "relevance": view.resolved["relevance"],
+            "relevance": view.resolved.relevance,
         },
     )
 
@@ -84,16 +85,16 @@ def provenance(view: View) -> Section:
         "provenance",
         "Provenance",
         {
-            "experiment": text.visible(toml.dumps(manifest["experiment"])),
-            "file": manifest["experiment_file"],
-            "models": {name: told["provenance"] for name, told in manifest["retrievers"].items()},
-            "versions": manifest["versions"],
-            "machine": _flat(manifest["machine"]),
-            "git": manifest["git"],
-            "started": manifest["started"],
-            "seconds": manifest["seconds"],
-            "digest": manifest["dataset"]["digest"],
-            "folder": f"results/{manifest['name']}",
+            "experiment": text.visible(toml.dumps(manifest.experiment)),
+            "file": manifest.experiment_file,
+            "models": {name: facts.provenance for name, facts in manifest.retrievers.items()},
+            "versions": manifest.versions,
+            "machine": _flat(manifest.machine),
+            "git": manifest.git,
+            "started": manifest.started,
+            "seconds": manifest.seconds,
+            "digest": manifest.dataset.digest,
+            "folder": f"results/{manifest.name}",
         },
     )
 

@@ -15,7 +15,7 @@ def robustness(view: View) -> Section | None:
     """The means under other grade rules and the other gain, and under the best and worst order of ties."""
     if len(view.retrievers) < 2:
         return None
-    relevance = checked(Relevance, view.resolved["relevance"], "resolved.relevance")
+    relevance = checked(Relevance, view.resolved.relevance, "resolved.relevance")
     labels = {query_id: judged.labels for query_id, judged in view.results.queries.items()}
     rankings = {
         name: {query_id: ranking.doc_ids for query_id, ranking in view.results.rankings(name).items()}
@@ -23,7 +23,7 @@ def robustness(view: View) -> Section | None:
     }
     rows = sensitivity(parse(view.primary), alternatives(labels, relevance), rankings)
     changed = [row for row in rows if row.changed]
-    ties = {name: told for name, told in view.manifest.get("ties", {}).items() if told["queries"]}
+    ties = {name: range_ for name, range_ in view.manifest.ties.items() if range_.queries}
     if len(rows) > 1 and changed:
         others = ", ".join(f"{' and '.join(row.winners)} under {row.rule} grades ({row.measure})" for row in changed)
         verdict = f"The highest mean changes hands under other rules: {others}."

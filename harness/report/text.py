@@ -86,13 +86,13 @@ def plain(value: float | None) -> str:
 
 
 def dollars(value: float | None) -> str:
-    """Return an amount of money.
+    """Return an amount of money; a price that nobody knows is not the same as none.
 
     >>> dollars(0.0), dollars(0.00004), dollars(12.3), dollars(None)
-    ('$0', '$0.00004', '$12.30', '–')
+    ('$0', '$0.00004', '$12.30', 'unknown')
     """
     if _missing(value) or value is None:
-        return "–"
+        return "unknown"
     if value == 0 or value >= 0.01:
         return f"${value:,.2f}" if value else "$0"
     return "$" + f"{value:.{1 - math.floor(math.log10(value))}f}".rstrip("0")

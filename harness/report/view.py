@@ -14,7 +14,7 @@ from harness.dataset import trec
 from harness.measures import Measure, parse
 from harness.measures.grades import STEEPEST
 from harness.measures.table import row_of
-from harness.records import LabelledQuery, Results
+from harness.records import LabelledQuery, Manifest, ResolvedExperiment, Results
 from harness.report.answers import Answers, read_answers
 from harness.report.theme import Mark, marks
 from harness.stats import Comparison, Settings, Whole, whole
@@ -65,15 +65,14 @@ class View:
     answers: Mapping[str, Answers]
 
     @property
-    def manifest(self) -> Mapping[str, Any]:
+    def manifest(self) -> Manifest:
         """What ran, on what."""
         return self.results.manifest
 
     @property
-    def resolved(self) -> Mapping[str, Any]:
+    def resolved(self) -> ResolvedExperiment:
         """The experiment with its defaults."""
-        resolved: Mapping[str, Any] = self.manifest["resolved"]
-        return resolved
+        return self.manifest.resolved
 
     @property
     def ranked(self) -> tuple[str, ...]:
@@ -83,7 +82,7 @@ class View:
     @property
     def baseline(self) -> str | None:
         """The declared baseline, if it finished."""
-        declared: str | None = self.resolved["baseline"]
+        declared = self.resolved.baseline
         return declared if declared in self.retrievers else None
 
     @property
@@ -94,7 +93,7 @@ class View:
     @property
     def cutoff(self) -> int:
         """The primary measure's cutoff; the depth where it has none."""
-        return parse(self.primary).cutoff or int(self.resolved["depth"])
+        return parse(self.primary).cutoff or self.resolved.depth
 
     @property
     def n(self) -> int:
@@ -115,8 +114,8 @@ class View:
 
 def view_of(results: Results) -> View:
     """Put results in order, and sort the retrievers into the three sets."""
-    resolved = results.manifest["resolved"]
-    primary = str(parse(resolved["primary"], **_relevance(resolved)))
+    resolved = results.manifest.resolved
+    primary = str(parse(resolved.primary, **_relevance(resolved)))
     retrievers = results.retrievers
     table = results.scores
     # Sorted as text: the order that every statistic of the run was computed in.
@@ -128,18 +127,18 @@ def view_of(results: Results) -> View:
         values[group["query_id"].map(place).to_numpy()] = group["value"].to_numpy(dtype=np.float64)
         scores.setdefault(str(measure), {})[str(name)] = values
     measures = (primary, *(measure for measure in scores if measure != primary))
-    settings = Settings(**resolved["statistics"], seed=resolved["seed"])
+    settings = Settings(**resolved.statistics, seed=resolved.seed)
     order = tuple(place[qid] for qid in results.queries if qid in place)
     shown = _shown(scores[primary], order)
     grades = trec.read_qrels(results.folder / "qrels.trec")
-    cutoff = parse(primary).cutoff or resolved["depth"]
+    cutoff = parse(primary).cutoff or resolved.depth
     comparisons = _comparisons(results)
     return View(
         results=results,
         settings=settings,
         primary=primary,
         measures=measures,
-        names=_names(measures, resolved["depth"], _largest(grades)),
+        names=_names(measures, resolved.depth, _largest(grades)),
         retrievers=retrievers,
         ids=ids,
         order=order,
@@ -186,8 +185,8 @@ def _shown(scores: Scores, order: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(i for i in order if i in kept)
 
 
-def _relevance(resolved: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: resolved["relevance"][key] for key in ("gain", "ideal")}
+def _relevance(resolved: ResolvedExperiment) -> dict[str, Any]:
+    return {key: resolved.relevance[key] for key in ("gain", "ideal")}
 
 
 def _comparisons(results: Results) -> dict[str, tuple[Comparison, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.dataset import Dataset, DatasetReference
 from harness.dataset import load as load_dataset
@@ -13,7 +13,7 @@ from harness.experiment import Loaded
 from harness.experiment import load as load_experiment
 from harness.measures import score
 from harness.running.equipment import check_models
-from harness.scoring.grading import grade_labels
+from harness.scoring.grading import GradedLabels, grade_labels
 from retrievers.errors import InputError
 
 MEANINGS = {
@@ -74,18 +74,25 @@ def check(target: Path) -> Checked:
     if target.is_dir():
         return Checked(load_dataset(DatasetReference(target)))
     loaded = load_experiment(target)
-    return Checked(checked_data(loaded))
+    return Checked(checked_data(loaded).dataset)
 
 
-def checked_data(loaded: Loaded) -> Dataset:
+class CheckedData(NamedTuple):
+    """An experiment's data set, and its labels after the grade rule."""
+
+    dataset: Dataset
+    graded: GradedLabels
+
+
+def checked_data(loaded: Loaded) -> CheckedData:
     """Load an experiment's data set; see that labels, grade rule and measures fit, and that models can be built."""
     relevance = loaded.experiment.relevance
     dataset = load_dataset(loaded.dataset, drop_dangling=relevance.dangling == "drop")
     try:
-        judged = grade_labels(dataset.labels, relevance)
+        graded = grade_labels(dataset.labels, relevance)
         # Scoring empty rankings finds out whether every measure can read these labels.
-        score(loaded.question.measures, judged.grades, {}, groups=judged.groups or None)
+        score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None)
         check_models(loaded.experiment)
     except InputError as error:
         raise InputError([p._replace(where=f"{loaded.path}: {p.where}") for p in error.problems]) from None
-    return dataset
+    return CheckedData(dataset, graded)

@@ -50,7 +50,7 @@ def drifts(experiment: str | Path, *, sample: int = SAMPLE) -> Iterator[Drifted]
         BackendError: a model failed for good.
     """
     loaded = load(experiment)
-    dataset = checked_data(loaded)
+    dataset = checked_data(loaded).dataset
     asked = []
     with Cache(default_path()) as cache:
         for block in loaded.experiment.retrievers:

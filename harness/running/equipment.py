@@ -12,7 +12,7 @@ from typing import Any
 from harness.dataset import Dataset
 from harness.experiment import BM25, Block, Dense, Experiment, expanded
 from harness.experiment.options import Kind
-from harness.records import Latency
+from harness.records import StageLatency
 from retrievers import encoder_class, reranker_class
 from retrievers.bm25 import BM25Retriever
 from retrievers.cache import Cache
@@ -44,7 +44,7 @@ class Shared:
     """Index anew what a store holds."""
     sample: int = 0
     """Queries timed one at a time; 0: none."""
-    latencies: Mapping[str, Mapping[str, Latency]] = field(default_factory=dict)
+    latencies: Mapping[str, Mapping[str, StageLatency]] = field(default_factory=dict)
     """Retriever -> stage -> what was measured before: kept, so that a warm run loads no model."""
 
 

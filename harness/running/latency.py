@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from harness.records import Latency
+from harness.records import StageLatency
 from retrievers.types import Query
 
 WARM_UP = 3
@@ -44,7 +44,7 @@ def sampled(queries: Sequence[Query], sample: int) -> tuple[Sequence[Query], Seq
     return chosen[:WARM_UP], chosen
 
 
-def measure(queries: Sequence[Query], sample: int, timed: Timed) -> dict[str, Latency]:
+def measure(queries: Sequence[Query], sample: int, timed: Timed) -> dict[str, StageLatency]:
     """Ask some queries one at a time, evenly spread over all of them.
 
     Args:
@@ -63,5 +63,5 @@ def measure(queries: Sequence[Query], sample: int, timed: Timed) -> dict[str, La
     found = {}
     for stage in told[0]:
         p50, p95, p99 = (1000 * np.quantile([one[stage] for one in told], [0.5, 0.95, 0.99])).tolist()
-        found[stage] = Latency(p50, p95, p99, now)
+        found[stage] = StageLatency(p50, p95, p99, now)
     return found

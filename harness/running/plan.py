@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -13,6 +13,7 @@ from harness import records
 from harness.dataset import Dataset
 from harness.experiment import Block, Dense, Experiment, Loaded, load
 from harness.experiment.options import Kind
+from harness.records import Manifest
 from harness.running import provenance
 from harness.running.check import checked_data
 from harness.running.equipment import chunks_of, encoder_of, forecast
@@ -105,13 +106,13 @@ class _Pace(NamedTuple):
 class _Past(NamedTuple):
     """An earlier run on this machine."""
 
-    manifest: dict[str, Any]
+    manifest: Manifest
     costs: Sequence[dict[str, Any]]
     """The rows of costs.csv."""
 
     def speed(self, part: str, kind: Kind) -> tuple[float, float]:
         """The tokens that an encoder or reranker read, and the seconds that it took, its loading included."""
-        blocks = self.manifest["resolved"]["retrievers"]
+        blocks = self.manifest.resolved.retrievers
         names = {block["name"] for block in blocks if _model(block.get(part) or {}) == _model(kind.written())}
         stages = {"encoder": ("embed-documents", "embed-queries"), "rerank": ("rerank",)}[part]
         read = [row for row in self.costs if row["retriever"] in names and row["stage"] in stages and row["tokens"]]
@@ -120,7 +121,7 @@ class _Past(NamedTuple):
     @property
     def finished(self) -> set[str]:
         """The retrievers that finished."""
-        return {name for name, told in self.manifest["retrievers"].items() if not told["error"]}
+        return set(self.manifest.finished)
 
     @property
     def timed(self) -> set[str]:
@@ -144,7 +145,7 @@ class _Desk:
     def same(self) -> _Past | None:
         """The earlier run of this very experiment on these data: what it timed is not timed again."""
         asked = (self.loaded.written, self.dataset.digest)
-        found = (one for one in self.past if (one.manifest["experiment"], one.manifest["dataset"]["digest"]) == asked)
+        found = (one for one in self.past if (one.manifest.experiment, one.manifest.dataset.digest) == asked)
         return next(found, None)
 
     def speed(self, part: str, kind: Kind) -> float | None:
@@ -175,7 +176,7 @@ def plan(path: str | Path, *, results: Path = Path("results")) -> Plan:
         InputError: the experiment or its data are at fault.
     """
     loaded = load(path)
-    dataset = checked_data(loaded)
+    dataset = checked_data(loaded).dataset
     rows: list[Row] = []
     notes: list[str] = []
     with Cache(default_path()) as cache:
@@ -276,7 +277,7 @@ def _tokens(folder: Path | None, texts: Sequence[str]) -> Tokens:
     return folder_tokens(folder, texts) if folder else Tokens(estimate(texts), exact=False)
 
 
-def _model(table: dict[str, Any]) -> dict[str, Any]:
+def _model(table: Mapping[str, Any]) -> dict[str, Any]:
     """An encoder or reranker without what leaves its speed as it is."""
     return {key: value for key, value in table.items() if key != "depth"}
 
@@ -288,5 +289,5 @@ def _earlier(results: Path) -> Iterator[_Past]:
             found = _Past(records.read_manifest(manifest.parent), records.read_costs(manifest.parent))
         except (InputError, OSError, ValueError):
             continue  # no results folder of today's form: nothing is known from it
-        if found.manifest["machine"] == provenance.machine():
+        if found.manifest.machine == provenance.machine():
             yield found

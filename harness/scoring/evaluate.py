@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import NamedTuple
 
 import pandas as pd
 
 from harness.experiment import Experiment, Question, Reranked
 from harness.measures import Measure, score, tie_ranges
 from harness.measures.table import is_binary
-from harness.scoring.grading import Graded
+from harness.records import TieRange
+from harness.scoring.grading import GradedLabels
 from harness.stats import (
     Comparison,
     Settings,
@@ -42,8 +42,8 @@ COMPARISON_COLUMNS = tuple(f.name for f in fields(Comparison))
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """What the numbers say: three tables, columns as in the CSV files of a results folder."""
+class ScoreTables:
+    """What follows from rankings and labels: tables, columns as in the CSV files of a results folder."""
 
     scores: pd.DataFrame
     summary: pd.DataFrame
@@ -51,17 +51,7 @@ class Scored:
     tests: pd.DataFrame
 
 
-class Ties(NamedTuple):
-    """What the primary measure's mean would be under other orders of documents with equal scores."""
-
-    queries: tuple[str, ...]
-    """Those whose value depends on that order."""
-    worst: float
-    expected: float
-    best: float
-
-
-def evaluate(question: Question, queries: Mapping[str, Query], judged: Graded, rankings: Rankings) -> Scored:
+def evaluate(question: Question, queries: Mapping[str, Query], judged: GradedLabels, rankings: Rankings) -> ScoreTables:
     """Score every retriever on every measure, summarize, and compare.
 
     Args:
@@ -94,7 +84,7 @@ def evaluate(question: Question, queries: Mapping[str, Query], judged: Graded, r
         for retriever in rankings
         for measure in question.measures
     ]
-    return Scored(
+    return ScoreTables(
         scores=pd.concat(_score_rows(values, ids, list(rankings)), ignore_index=True),
         summary=pd.DataFrame(summaries, columns=list(SUMMARY_COLUMNS)),
         comparisons=pd.DataFrame([asdict(row) for row in rows], columns=list(COMPARISON_COLUMNS)),
@@ -107,7 +97,7 @@ def described(measure: Measure, values: Floats, level: float) -> Summary:
     return summarize(values, level, binary=is_binary(measure))
 
 
-def ties_of(question: Question, judged: Graded, answers: Mapping[str, Ranking]) -> Ties:
+def ties_of(question: Question, judged: GradedLabels, answers: Mapping[str, Ranking]) -> TieRange:
     """Find the queries where equal scores meet the primary measure's cutoff, and how far their order could move it."""
     run = {query: dict(ranking) for query, ranking in answers.items()}
     ranges = tie_ranges(question.primary, judged.grades, run, groups=judged.groups or None, precision="double",
@@ -117,7 +107,7 @@ def ties_of(question: Question, judged: Graded, answers: Mapping[str, Ranking]) 
     worst, expected, best = (
         math.fsum(getattr(found, name) for found in ranges) / n for name in ("worst", "expected", "best")
     )
-    return Ties(moved, worst, expected, best)
+    return TieRange(queries=moved, worst=worst, expected=expected, best=best)
 
 
 def settings_of(experiment: Experiment) -> Settings:
@@ -138,7 +128,7 @@ def _slices(
 
 
 def _uplifts(
-    question: Question, judged: Graded, rankings: Rankings, scores: Mapping[str, Floats], settings: Settings
+    question: Question, judged: GradedLabels, rankings: Rankings, scores: Mapping[str, Floats], settings: Settings
 ) -> Iterator[TestRow]:
     """Each reranked retriever against its own first stage, with the ceiling that the candidates allow."""
     blocks = {
@@ -152,7 +142,7 @@ def _uplifts(
         yield replace(row, note=f"ceiling {ceiling:.4f}")
 
 
-def _ceiling(question: Question, judged: Graded, answers: Mapping[str, Ranking], depth: int | None) -> float:
+def _ceiling(question: Question, judged: GradedLabels, answers: Mapping[str, Ranking], depth: int | None) -> float:
     """The mean that a perfect reranker would reach from the first `depth` candidates."""
     best = {query: _perfect(answers[query], judged.grades[query], depth) for query in judged.grades if query in answers}
     return score([question.primary], judged.grades, best, groups=judged.groups or None).means()[question.primary]

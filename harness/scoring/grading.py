@@ -15,7 +15,7 @@ Judgments = Mapping[str, Mapping[str, int]]
 """Query id -> document id -> grade."""
 
 
-class Graded(NamedTuple):
+class GradedLabels(NamedTuple):
     """Labels after the grade rule."""
 
     grades: dict[str, dict[str, int]]
@@ -26,7 +26,7 @@ class Graded(NamedTuple):
     """What to know about the grades under the experiment's gain; "" where nothing."""
 
 
-def grade_labels(labels: Mapping[str, Labels], relevance: Relevance) -> Graded:
+def grade_labels(labels: Mapping[str, Labels], relevance: Relevance) -> GradedLabels:
     """Apply the grade rule to the labels.
 
     Queries without a relevant document are left out, for all retrievers alike. Groups of alternatives are graded 1.
@@ -34,12 +34,12 @@ def grade_labels(labels: Mapping[str, Labels], relevance: Relevance) -> Graded:
     Raises:
         InputError: the rule does not fit the labels, or the grades do not fit the gain.
     """
-    grades = {query: _grades(query, said, relevance) for query, said in labels.items() if said.relevant}
-    rule = relevance.grades or ("explicit" if any(said.grades is not None for said in labels.values()) else "linear")
+    grades = {query: _grades(query, given, relevance) for query, given in labels.items() if given.relevant}
+    rule = relevance.grades or ("explicit" if any(given.grades is not None for given in labels.values()) else "linear")
     named = rule if isinstance(rule, str) else "buckets"
     largest = max((max(judged.values()) for judged in grades.values()), default=0)
     groups = {query: labels[query].groups or () for query in grades if labels[query].groups is not None}
-    return Graded(grades, groups, gain_warning(named, largest, relevance.gain))
+    return GradedLabels(grades, groups, gain_warning(named, largest, relevance.gain))
 
 
 def gains(grades: Judgments) -> dict[str, dict[str, int]] | None:
@@ -66,18 +66,18 @@ def alternatives(labels: Mapping[str, Labels], relevance: Relevance) -> dict[str
     return {"as given": judged, "binary": binary} if binary != judged else {"as given": judged}
 
 
-def _grades(query: str, said: Labels, relevance: Relevance) -> dict[str, int]:
+def _grades(query: str, labels: Labels, relevance: Relevance) -> dict[str, int]:
     rule = relevance.grades
     remedy = "leave grades out to take the labels as they are"
-    if said.grades is not None:
+    if labels.grades is not None:
         if rule in (None, "explicit"):
-            return dict(said.grades)
+            return dict(labels.grades)
         if rule == "binary":
-            return {doc: min(g, 1) for doc, g in said.grades.items()}
+            return {doc: min(g, 1) for doc, g in labels.grades.items()}
         what = f"query {query!r} has grades, no order: {rule!r} cannot be applied"
         raise InputError(Problem("relevance.grades", what, remedy))
     if rule == "explicit":
         raise InputError(Problem("relevance.grades", f"query {query!r} has a list of documents, no grades", remedy))
-    if said.groups is not None:
-        return dict.fromkeys(said.documents, 1)
-    return grade(said.documents, Buckets(rule) if isinstance(rule, tuple) else rule or "linear").grades
+    if labels.groups is not None:
+        return dict.fromkeys(labels.documents, 1)
+    return grade(labels.documents, Buckets(rule) if isinstance(rule, tuple) else rule or "linear").grades

@@ -50,7 +50,7 @@ def score_rankings(
         if runs:
             raise InputError(Problem(str(qrels), "is a results folder, which has its own runs", "give its qrels.trec"))
         results = records.read(qrels)
-        measures = parse_all(named or results.manifest["resolved"]["measures"])
+        measures = parse_all(named or results.manifest.resolved.measures)
         relevance = relevance_of(results, rule)
         try:
             return score_saved(results, measures, relevance=relevance, queries=conventions.queries)
@@ -106,7 +106,7 @@ def score_saved(
         what = "is no query with a relevant document here"
         raise InputError([Problem(f"query {query!r}", what, did_you_mean(query, grades)) for query in unknown])
     kept = {query: given for query, given in grades.items() if queries is None or query in queries}
-    depth = results.manifest["resolved"]["depth"]
+    depth = results.manifest.resolved.depth
     deeper = [measure for measure in measures if (measure.cutoff or 0) > depth]
     found = []
     for name in results.retrievers:
@@ -131,7 +131,7 @@ def relevance_of(results: Results, rule: str | None = None) -> Relevance:
     Raises:
         InputError: there is no such rule.
     """
-    declared: dict[str, Any] = results.manifest["resolved"]["relevance"]
+    declared = results.manifest.resolved.relevance
     if rule is None:
         return checked(Relevance, declared, "[relevance]")
     # What a measure's name leaves open is linear on the command line, whatever the experiment declared.
@@ -198,6 +198,6 @@ def primary_scores(results: Results, names: Sequence[str]) -> list[Floats]:
             Problem(str(results.folder), f"holds no retriever {name!r}", did_you_mean(name, results.retrievers))
             for name in missing
         ])  # fmt: skip
-    table = results.scores[results.scores["measure"] == results.manifest["resolved"]["primary"]]
+    table = results.scores[results.scores["measure"] == results.manifest.resolved.primary]
     wide = table.pivot(index="query_id", columns="retriever", values="value").sort_index()
     return [wide[name].to_numpy(dtype=np.float64) for name in names]

@@ -1,0 +1,95 @@
+"""What one retriever did, and the evidence that is kept of it: rankings, labels, the documents that are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.dataset import Dataset, trec
+from harness.records.lines import read_jsonl, write_jsonl
+from harness.records.manifest import RetrieverLedger
+from retrievers.meter import StageTotals
+from retrievers.types import Ranking
+
+SNIPPET = 300
+"""Characters of a document's text that a results folder keeps."""
+SHOWN = 20
+"""Documents down to this rank are kept with title and snippet."""
+COSTS = ("retriever", "stage", "calls", "texts", "cached", "tokens", "usd", "seconds", "p50_ms", "p95_ms", "p99_ms",
+         "measured_at")  # fmt: skip
+"""The columns of costs.csv; any other count goes to the ledger."""
+
+
+class StageLatency(NamedTuple):
+    """How long one query took at one stage, over a sample of queries asked one at a time."""
+
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    measured_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one retriever did."""
+
+    retriever: str
+    rankings: Mapping[str, Ranking]
+    """Query id -> ranking; empty where the retriever failed."""
+    stages: Mapping[str, StageTotals] = field(default_factory=dict)
+    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The integrity ledger: kind -> ids."""
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    """Model, revision, digest, store: what answered."""
+    latency: Mapping[str, StageLatency] = field(default_factory=dict)
+    error: str = ""
+    """Why it failed, in one message."""
+
+
+def ledger(run: Run) -> RetrieverLedger:
+    """Return what the manifest keeps of a run's integrity."""
+    counts = {
+        stage: {name: number for name, number in totals.counts.items() if name not in COSTS}
+        for stage, totals in run.stages.items()
+    }
+    return RetrieverLedger(
+        notes=dict(run.notes), counts={stage: numbers for stage, numbers in counts.items() if numbers}
+    )
+
+
+def write_run(folder: Path, run: Run) -> None:
+    """Keep one retriever's rankings, for reading back and for other tools; done as soon as it has answered."""
+    for part in ("rankings", "runs"):
+        (folder / part).mkdir(exist_ok=True)
+    rows = (
+        {"query_id": query, "doc_ids": ranking.doc_ids, "scores": ranking.scores.tolist()}
+        for query, ranking in run.rankings.items()
+    )
+    write_jsonl(folder / "rankings" / f"{run.retriever}.jsonl", rows)
+    trec.write_run(folder / "runs" / f"{run.retriever}.trec", run.rankings.items(), tag=run.retriever)
+
+
+def read_rankings(path: Path) -> Iterator[tuple[str, Ranking]]:
+    """Stream the rankings of one retriever: (query id, ranking)."""
+    for row in read_jsonl(path):
+        scores = np.asarray(row["scores"], dtype=np.float64)
+        scores.setflags(write=False)
+        yield row["query_id"], Ranking(tuple(row["doc_ids"]), scores)
+
+
+def write_evidence(folder: Path, dataset: Dataset, runs: Iterable[Run]) -> None:
+    """Keep labels as they are, and title and beginning of each document that the report may show."""
+    write_jsonl(folder / "labels.jsonl", (
+        {"query_id": query.id, "text": query.text, "fields": dict(query.fields), **dataset.labels[query.id].as_json()}
+        for query in dataset.judged
+    ))  # fmt: skip
+    shown = {doc for labels in dataset.labels.values() for doc in labels.documents}
+    shown.update(doc for run in runs for ranking in run.rankings.values() for doc in ranking.doc_ids[:SHOWN])
+    write_jsonl(folder / "documents.jsonl", (
+        {"id": doc.id, "title": doc.title, "text": doc.text[:SNIPPET]}
+        for doc in sorted(dataset.texts(shown).values(), key=lambda doc: doc.id)
+    ))  # fmt: skip

@@ -1,0 +1,22 @@
+"""What is decided on the command line, not in the experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.running.equipment import Watch
+
+
+class Options(NamedTuple):
+    """How one run is made."""
+
+    results: Path = Path("results")
+    """The folder under which `<name>/` is written."""
+    only: tuple[str, ...] = ()
+    """Retrievers to run; the others' rankings are taken from the existing folder."""
+    fresh: bool = False
+    """Embed this run's texts anew and replace them in the cache."""
+    max_cost: float | None = None
+    """Dollars."""
+    watch: Watch = lambda name, meter: None

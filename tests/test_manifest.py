@@ -1,0 +1,79 @@
+"""The manifest: written and read in one place, checked as it is read."""
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness import records
+from harness.experiment import Experiment
+from retrievers.errors import InputError
+from tests import small
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("manifest")
+    return harness.run(small.experiment(place), harness.Options(results=place / "results")).folder
+
+
+def changed(folder: Path, place: Path, change) -> Path:
+    """A folder that holds a changed manifest alone."""
+    content = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    (place / "manifest.json").write_text(json.dumps(change(content)), encoding="utf-8")
+    return place
+
+
+def test_what_is_written_is_read_back_equal(folder, tmp_path):
+    manifest = records.read_manifest(folder)
+    records.write_manifest(tmp_path, manifest)
+    assert records.read_manifest(tmp_path) == manifest
+    assert (tmp_path / "manifest.json").read_bytes() == (folder / "manifest.json").read_bytes()
+
+
+def test_it_never_changes(folder):
+    with pytest.raises(AttributeError):
+        records.read_manifest(folder).dataset.path = "elsewhere"
+
+
+def test_it_keeps_the_whole_experiment():
+    assert {field.name for field in fields(records.ResolvedExperiment)} == set(Experiment.model_fields)
+
+
+def test_it_has_the_digest_of_every_table(folder):
+    assert records.read_manifest(folder).tables == records.table_digests(folder)
+
+
+def test_a_folder_of_before_is_read(folder, tmp_path):
+    before = changed(
+        folder, tmp_path, lambda content: {k: v for k, v in content.items() if k not in ("tables", "ties")}
+    )
+    assert records.read_manifest(before) == replace(records.read_manifest(folder), tables={}, ties={})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda content: {**content, "schema": 99}, "is of version 99, and this program reads version 1"),
+        (lambda content: {**content, "seconds": "long"}, "seconds: Input should be a valid number"),
+        (lambda content: {k: v for k, v in content.items() if k != "dataset"}, "dataset: Field required"),
+        (
+            lambda content: {**content, "retrievers": {"bm25": {"error": ""}}},
+            "retrievers.bm25.provenance: Field required",
+        ),
+        (lambda content: {**content, "ledger": []}, "ledger: Input should be"),
+    ],
+)
+def test_what_is_wrong_with_it_is_one_message(folder, tmp_path, change, message):
+    with pytest.raises(InputError) as caught:
+        records.read_manifest(changed(folder, tmp_path, change))
+    assert message in str(caught.value)
+    assert len(caught.value.problems) == 1
+
+
+def test_a_retriever_is_followed_to_all_its_parts(folder):
+    tables = ({"name": "h", "of": ["a", "b"]}, {"name": "a"}, {"name": "b", "of": "a"})
+    resolved = replace(records.read_manifest(folder).resolved, retrievers=tables)
+    assert resolved.parts("h") == ("h", "a", "b")
