@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -12,11 +10,7 @@ import numpy.typing as npt
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.meter import Meter
 from retrievers.types import RESOLUTION, Document, Query, Ranking, Vectors, ranked
-
-UNSPACED = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af々〆ー"
-"""Kana, kanji and hangul: scripts whose runs are cut into character bigrams."""
-BIGRAMS = re.compile(f"[{UNSPACED}]")
-RUN = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}]+(?:'[^\W{UNSPACED}]+)?")
+from retrievers.words import RULE, tokenize
 
 
 class BM25Retriever:
@@ -33,6 +27,8 @@ class BM25Retriever:
         """
         self._k1, self._b, self._meter = k1, b, meter
         self._stem = _stemmer(stemming)
+        self.fingerprint = f"bm25 k1={k1:g} b={b:g} words={RULE} stemming={stemming or 'none'}"
+        """All that changes a ranking, but for the documents."""
         self._ids: list[str] = []
         self._vocabulary: dict[str, int] = {}
 
@@ -87,25 +83,6 @@ def candidates(scores: Vectors, depth: int) -> npt.NDArray[np.intp]:
     slack = 2 * RESOLUTION * float(scores[positive].max())
     kept: npt.NDArray[np.intp] = positive[scores[positive] >= cut - slack]
     return kept
-
-
-def tokenize(text: str) -> list[str]:
-    """Split text into lower-cased Unicode words; runs of kana, kanji and hangul into character bigrams.
-
-    Full-width forms are folded first (NFKC).
-
-    >>> tokenize("Don't use iPhone 15")
-    ["don't", 'use', 'iphone', '15']
-    >>> tokenize("顧客満足 NPS")
-    ['顧客', '客満', '満足', 'nps']
-    """
-    terms: list[str] = []
-    for run in RUN.findall(unicodedata.normalize("NFKC", text).lower()):
-        if len(run) > 1 and BIGRAMS.match(run):
-            terms.extend(run[i : i + 2] for i in range(len(run) - 1))
-        else:
-            terms.append(run)
-    return terms
 
 
 def _stemmer(language: str) -> Callable[[str], str]:

@@ -157,12 +157,15 @@ def _searched(block: Block, equipped: Equipment, bench: Shared) -> _Answered:
     retriever.index(_Corpus(bench.dataset))
     rankings = retriever.search(bench.dataset.queries, bench.depth)
     answers = {query.id: ranking for query, ranking in zip(bench.dataset.queries, rankings, strict=True)}
-    facts = _facts(block, retriever, bench) if isinstance(block, Dense) else {}
+    facts = _facts(block, retriever, bench)
     return _Answered(answers, timed, facts)
 
 
-def _facts(block: Dense, retriever: Retriever, bench: Shared) -> dict[str, str]:
+def _facts(block: Block, retriever: Retriever, bench: Shared) -> dict[str, str]:
     """What the index is made of, for the manifest."""
+    if isinstance(retriever, BM25Retriever):
+        return {"fingerprint": retriever.fingerprint}
+    assert isinstance(block, Dense)
     assert isinstance(retriever, DenseRetriever)
     options = StoreOptions(**block.store)
     points = sum(1 for _ in pieces(bench.dataset, retriever.chunks))
