@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.answers import alce, nuggets, overlap, ragas, ragchecker, truth
+from harness.answers import alce, nuggets, overlap, ragas, ragchecker
 from harness.answers.ragchecker import Entailments
 from harness.answers.text import sentences, tokenizer_of, words
+from harness.measures import truth
 from retrievers.errors import InputError
 
 ELEVEN = (

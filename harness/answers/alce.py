@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from harness.answers.truth import Truth, share
+from harness.measures.truth import Truth, share
 
 
 class Cited(NamedTuple):

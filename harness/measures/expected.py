@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.measures.batch import Batch, Floats, Ints
+from harness.measures.claims import NONE, Claimed, claim_value
 from harness.measures.groups import Groups, group_value
 from harness.measures.measure import Measure
 
@@ -34,6 +35,7 @@ class Case:
     judged: Ints
     largest: int
     groups: Groups
+    claimed: Claimed = NONE
 
     @property
     def cutoff(self) -> int:
@@ -60,6 +62,9 @@ class Case:
         if self.measure.get("groups"):
             rankings = ([self.ids[i] for i in order[: len(self.ids)]] for order in orders.tolist())
             return np.array([group_value(self.measure, self.groups, ranking) for ranking in rankings])
+        if self.measure.claimed:
+            rankings = ([self.ids[i] for i in order[: len(self.ids)]] for order in orders.tolist())
+            return np.array([claim_value(self.measure, self.claimed, ranking) for ranking in rankings])
         n = len(orders)
         judged = np.broadcast_to(self.judged, (n, len(self.judged)))
         batch = Batch(self.grades[orders], np.full(n, len(self.ids)), judged, self.largest)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 Parameter = str | int | float
+BY_CLAIMS = frozenset({"ClaimRecall", "ClaimPrecision"})
+"""Measures that know nothing of labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +38,8 @@ class Measure:
     def rel(self) -> int:
         """The smallest grade that counts as relevant."""
         return int(self.get("rel") or 1)
+
+    @property
+    def claimed(self) -> bool:
+        """Whether it is measured by the claims of reference answers, and not by labels of documents."""
+        return self.name in BY_CLAIMS or self.get("by") == "claims"

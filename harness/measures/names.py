@@ -23,9 +23,12 @@ CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "dcg": ("log2", "exp-log2"),
         "ideal": ("judged", "retrieved", "retrieved-all"),
         "groups": ("autorag", "first"),
+        "by": ("ids", "claims"),
     }
 )
-DEFAULTS: Mapping[str, Parameter] = MappingProxyType({"dcg": "log2", "ideal": "judged", "rel": 1, "residual": False})
+DEFAULTS: Mapping[str, Parameter] = MappingProxyType(
+    {"dcg": "log2", "ideal": "judged", "rel": 1, "residual": False, "by": "ids"}
+)
 """The values that are left out of a canonical name."""
 PERSISTENCE = 0.8
 """The p of RBP; always part of the canonical name."""
@@ -57,6 +60,10 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None, re
     if "groups" in params:
         if len(params) > 1:
             raise _refusal(text, "groups goes with no other parameter", f"write {name}(groups={params['groups']!r})")
+        options = ()
+    if params.get("by") == "claims":
+        if len(params) > 1:
+            raise _refusal(text, "by='claims' goes with no other parameter", f"write {name}(by='claims')")
         options = ()
     if gain is not None and "dcg" in options:
         params.setdefault("dcg", "exp-log2" if gain == "exponential" else "log2")

@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from harness.measures.batch import Batch, Floats, by_score, in_order
+from harness.measures.claims import NONE, Claimed, claim_value
 from harness.measures.grades import STEEPEST
 from harness.measures.groups import Groups, group_value
 from harness.measures.measure import Measure
@@ -34,7 +35,7 @@ class Scores:
     query_ids: tuple[str, ...]
     """Every judged query, in the order of the judgments."""
     values: Floats
-    """(measures, queries), read-only."""
+    """(measures, queries), read-only; NaN where a measure by claims is undefined."""
     largest_grade: int
     """The largest grade in the judgments: the G of ERR."""
 
@@ -51,10 +52,12 @@ class Scores:
         return Scores(self.measures, tuple(self.query_ids[i] for i in kept), values, self.largest_grade)
 
     def means(self) -> dict[Measure, float]:
-        """The mean of each measure over all queries; NaN without queries."""
-        n = len(self.query_ids)
-        sums = (math.fsum(row.tolist()) for row in self.values)
-        return {m: total / n if n else math.nan for m, total in zip(self.measures, sums, strict=True)}
+        """The mean of each measure over the queries for which it is defined; NaN without any."""
+        defined = ([value for value in row.tolist() if not math.isnan(value)] for row in self.values)
+        return {
+            measure: math.fsum(row) / len(row) if row else math.nan
+            for measure, row in zip(self.measures, defined, strict=True)
+        }
 
 
 def score(
@@ -63,6 +66,7 @@ def score(
     rankings: Mapping[str, Sequence[str]],
     *,
     groups: Mapping[str, Groups] | None = None,
+    claims: Mapping[str, Claimed] | None = None,
 ) -> Scores:
     """Score rankings whose documents already stand in their order, best first.
 
@@ -75,16 +79,19 @@ def score(
         rankings: query id -> document ids, each at most once.
         groups: query id -> groups of alternatives, for measures with `groups=`; in a query that has none here,
             each relevant document is a group of its own.
+        claims: query id -> the claims of its reference answer and what entails them, for measures by claims: NaN
+            where the value is undefined, as for a query that has none here.
 
     Raises:
         InputError: a document stands twice in a ranking; exponential gain meets a grade above 30; a measure asks
-            for groups and there are none.
+            for groups or claims and there are none.
 
     >>> score([parse("P@2"), parse("RR")], {"q": {"a": 1}}, {"q": ["b", "a"]}).values.tolist()
     [[0.5], [0.5]]
     """
     everything = tuple(measures)
-    plain = tuple(m for m in everything if not m.get("groups"))
+    by_claims = claims is not None
+    plain = tuple(m for m in everything if not m.get("groups") and not (by_claims and m.claimed))
     scores = _scored(plain, judgments, _each_once(judgments, rankings), in_order)
     if plain == everything:
         return scores
@@ -93,6 +100,10 @@ def score(
         if measure.get("groups"):
             wanted = groups_for(measure, judgments, groups)
             rows[measure] = np.array([group_value(measure, wanted[q], rankings.get(q, ())) for q in judgments])
+        elif claims is not None and measure.claimed:
+            rows[measure] = np.array(
+                [claim_value(measure, claims.get(q, NONE), rankings.get(q, ())) for q in judgments], dtype=np.float64
+            )
     return _sealed(everything, judgments, np.array([rows[m] for m in everything]), scores.largest_grade)
 
 

@@ -21,6 +21,7 @@ from harness.measures.expected import (
     success,
 )
 from harness.measures.measure import Measure
+from retrievers.errors import InputError, Problem
 
 
 class Row(NamedTuple):
@@ -44,6 +45,16 @@ class Row(NamedTuple):
     """A parameter that is True in a second measure, which is computed beside it wherever it is asked for."""
     by_largest_grade: bool = False
     """Whether the largest grade of the whole judgments goes into every value, and is told with them."""
+
+
+def needs_claims(batch: Batch, measure: Measure) -> Floats:
+    """Refuse to measure by claims where there are only labels; with claims, `claim_value` computes it instead.
+
+    Raises:
+        InputError: always.
+    """
+    remedy = "measure it in an experiment whose queries have claims, with a [judge]"
+    raise InputError(Problem(f"measure {str(measure)!r}", "needs the claims of reference answers", remedy))
 
 
 REL = ("rel",)
@@ -125,10 +136,17 @@ MEASURES: Mapping[str, Row] = MappingProxyType(
         "ContextPrecision": Row(
             binary.context_precision,
             "mean of the precision at each hit, divided by the hits: finding more can lower it",
-            REL, Ties(ends_of_context_precision, context_precision), binary="at 1",
+            ("by", "rel"), Ties(ends_of_context_precision, context_precision), binary="at 1",
         ),
         "IDContextPrecision": Row(binary.set_precision, RETURNED, REL, SUM, binary="at 1"),
         "IDContextRecall": Row(binary.recall, FOUND, REL, SUM),
+        "ClaimRecall": Row(
+            needs_claims, "share of the reference answer's claims that stand in any of the first k documents", (),
+        ),
+        "ClaimPrecision": Row(
+            needs_claims, "share of the first k documents in which any claim of the reference answer stands", (),
+            binary="at 1",
+        ),
     }
 )  # fmt: skip
 """A new measure is one function, one row here, and its test."""
@@ -136,7 +154,8 @@ MEASURES: Mapping[str, Row] = MappingProxyType(
 
 def row_of(measure: Measure) -> Row:
     """The row of a measure."""
-    return MEASURES[measure.name]
+    row = MEASURES[measure.name]
+    return row._replace(compute=needs_claims, ties=None) if measure.claimed else row
 
 
 def is_binary(measure: Measure) -> bool:

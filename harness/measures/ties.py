@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from harness.measures.batch import UNJUDGED, Floats, Ints
+from harness.measures.claims import NONE, Claimed
 from harness.measures.expected import Block, Case, Ties
 from harness.measures.groups import Groups
 from harness.measures.measure import Measure
@@ -48,6 +49,7 @@ def tie_ranges(
     run: Mapping[str, Mapping[str, float]],
     *,
     groups: Mapping[str, Groups] | None = None,
+    claims: Mapping[str, Claimed] | None = None,
     precision: Precision = "single",
     seed: int = 0,
 ) -> list[TieRange]:
@@ -62,6 +64,7 @@ def tie_ranges(
         judgments: query id -> document id -> grade.
         run: query id -> document id -> score.
         groups: as in `score`, for a measure with `groups=`.
+        claims: as in `score`, for a measure by claims; its value is NaN where it is undefined.
         precision: how scores are compared, as in `score_run`.
         seed: for the drawn orders.
 
@@ -83,6 +86,7 @@ def tie_ranges(
             np.array(sorted(judged.values(), reverse=True) or [UNJUDGED], dtype=np.int64),
             largest,
             members.get(query_id, ()),
+            (claims or {}).get(query_id, NONE),
         )
         declared = None if measure.get("groups") else row.ties
         ranges.append(TieRange(query_id, *_range(case, declared, _blocks(scores), f"{seed} ties {query_id}")))
@@ -108,7 +112,7 @@ def _range(case: Case, declared: Ties | None, blocks: Sequence[Block], seed: str
 
 def _matters(case: Case, block: Block) -> bool:
     """Whether a measure can tell two orders of a block apart."""
-    if case.measure.get("groups"):
+    if case.measure.get("groups") or case.measure.claimed:
         return block[1] - block[0] > 1
     return len(set(case.grades[slice(*block)].tolist())) > 1
 

@@ -1,0 +1,73 @@
+"""Rankings measured by claims: do the statements of a reference answer stand in what was retrieved?
+
+No document labels are needed, and no generator; and since texts are judged, not ids, the measures survive any new
+way of cutting documents. What entails what was decided elsewhere (`harness.answers`) and is given here as truth values:
+True, False, or None where there is no readable verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from harness.measures.measure import Measure
+from harness.measures.truth import Truth, any_of, share
+
+
+class Claimed(NamedTuple):
+    """The claims of one query's reference answer, and which documents entail them."""
+
+    claims: tuple[str, ...]
+    entailed_by: Mapping[str, tuple[Truth, ...]]
+    """Document id -> for each claim, whether the document entails it; a document that is absent was not judged."""
+
+
+NONE = Claimed((), {})
+"""A query without claims."""
+
+
+def claim_value(measure: Measure, claimed: Claimed, ranking: Sequence[str]) -> float:
+    """Score one ranking by the claims of its query's reference answer.
+
+    ClaimRecall@k: claims that any of the first k documents entails / claims (RAGChecker's claim recall).
+    ClaimPrecision@k: documents among the first k that entail any claim / documents among the first k that came back
+    (RAGChecker's context precision). ContextPrecision(by='claims')@k: the mean of the precision at each document that
+    entails a claim, divided by their number (RAGAS' rank-aware form, without its 1e-10), 0 where none does.
+
+    Range 0 to 1. Undefined (NaN) for a query without claims; where an unknown verdict leaves the value open; for
+    ClaimPrecision also where nothing came back. An empty ranking recalls nothing: 0.
+
+    Args:
+        measure: one of the three.
+        claimed: the claims and the verdicts.
+        ranking: document ids, best first.
+
+    >>> from harness.measures import parse
+    >>> fee = Claimed(("monthly", "in advance"), {"a": (True, False), "b": (False, False)})
+    >>> claim_value(parse("ClaimRecall@2"), fee, ["b", "a"]), claim_value(parse("ClaimPrecision@2"), fee, ["b", "a"])
+    (0.5, 0.5)
+    >>> claim_value(parse("ClaimRecall@1"), fee, ["unjudged"])
+    nan
+    """
+    if not claimed.claims:
+        return math.nan
+    unknown: tuple[Truth, ...] = (None,) * len(claimed.claims)
+    rows = [claimed.entailed_by.get(document, unknown) for document in ranking[: measure.cutoff]]
+    if measure.name == "ClaimRecall":
+        return _defined([any_of(row[i] for row in rows) for i in range(len(claimed.claims))])
+    useful = [any_of(row) for row in rows]
+    if measure.name == "ClaimPrecision":
+        return _defined(useful)
+    if None in useful:
+        return math.nan
+    hits, total = 0, 0.0
+    for rank, one in enumerate(useful, start=1):
+        hits += bool(one)
+        total += hits / rank if one else 0.0
+    return total / hits if hits else 0.0
+
+
+def _defined(values: Sequence[Truth]) -> float:
+    found = share(values)
+    return math.nan if found is None else found
