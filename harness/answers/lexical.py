@@ -11,8 +11,8 @@ from functools import lru_cache
 from harness.answers.judging import Asked, Pair, Questions, Replies, Word
 from harness.answers.nuggets import Support
 from harness.answers.text import sentences
-from retrievers.bm25 import tokenize
 from retrievers.errors import InputError, Problem
+from retrievers.words import RULE, tokenize
 
 THRESHOLD = 0.8
 """The share of a claim's distinct tokens that have to stand in a passage."""
@@ -34,7 +34,7 @@ class LexicalJudge:
         if not 0 < threshold <= 1:
             raise InputError(Problem("judge.threshold", f"{threshold} is not above 0 and at most 1"))
         self.threshold = threshold
-        self.name = f"lexical {threshold:g}"
+        self.name = f"lexical {RULE} {threshold:g}"
 
     def verdicts(self, pairs: Sequence[Pair], round_: int = 1) -> Replies[Word]:
         """Entailed or neutral for each pair; a claim without a token has no verdict."""
