@@ -1,4 +1,4 @@
-"""What tests share: one cache folder a session, and the collections with known answers where they lie beside us."""
+"""What all tests have: one cache folder a session, and examples by hypothesis that may take their time."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")  # how fast this machine is says nothing about the code
 
 PROJECT = Path(__file__).parents[1]
-SHARED = PROJECT.parent / "shared"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -18,14 +21,6 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
     os.environ["HARNESS_CACHE"] = str(folder)
     return folder
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder with real collections and models; a user's clone has none."""
-    if not (SHARED / "data").is_dir():
-        pytest.skip("the collections with known answers are not here")
-    return SHARED
 
 
 @pytest.fixture(scope="session")

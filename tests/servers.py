@@ -11,37 +11,17 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
-from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import numpy as np
 
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.meter import Meter
 
-POTION = Path(__file__).parents[2] / "shared" / "models" / "potion-base-4M"
-
 
 def real_vectors(texts):
-    """Vectors of a real model without torch: rows of potion-base-4M averaged; hashed n-grams where it is absent."""
-    if not POTION.is_dir():
-        return HashingEncoder(meter=Meter(), dimensions=128).embed(texts, "document").vectors
-    tokenizer, rows = _potion()
-    found = np.zeros((len(texts), rows.shape[1]), dtype=np.float32)
-    for i, encoding in enumerate(tokenizer.encode_batch(list(texts), add_special_tokens=False)):
-        if encoding.ids:
-            found[i] = rows[encoding.ids].mean(axis=0)
-    return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
-
-
-@cache
-def _potion():
-    from safetensors.numpy import load_file
-    from tokenizers import Tokenizer
-
-    (rows,) = load_file(POTION / "model.safetensors").values()
-    return Tokenizer.from_file(str(POTION / "tokenizer.json")), rows
+    """What every provider answers: hashed n-grams, so that texts about the same are near each other."""
+    return HashingEncoder(meter=Meter(), dimensions=128).embed(texts, "document").vectors
 
 
 def tokens_of(text):
@@ -309,7 +289,6 @@ class _Server(ThreadingHTTPServer):
 @contextmanager
 def serving(provider):
     """Serve a provider on a free port of the loopback; its `url` says where."""
-    real_vectors(["loaded before the first request"])
     handler = type("Handler", (_Handler,), {"provider": provider})
     server = _Server(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)

@@ -17,6 +17,7 @@ import pytest
 
 from harness.cli import app, main
 from harness.experiment.schema import END, START, markdown
+from tests import tiny
 from tests.qdrant_fake import fake_qdrant
 from tests.test_cli import commands
 
@@ -135,7 +136,7 @@ def test_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name != "tutorial.md"],
                          ids=lambda page: page.relative_to(PROJECT).as_posix())  # fmt: skip
 def test_every_command_shown(
-    page: Path, reader: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    page: Path, reader: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The tutorial writes its report; it takes longer than all the rest of so small a run.
     monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
@@ -148,10 +149,7 @@ def test_every_command_shown(
         for command in ("harness init handbook", "harness run handbook.toml --quiet"):
             run(Shown(command, 0, []), capsys)
     if "RERANKER" in text:
-        model = PROJECT.parent / "shared" / "models" / "minilm-cross-encoder"
-        if not model.is_dir():
-            pytest.skip("the tiny cross-encoder is not here")
-        monkeypatch.setenv("RERANKER", str(model))
+        monkeypatch.setenv("RERANKER", str(tiny.cross_encoder(tmp_path)))
     if "QDRANT_URL" in text:
         with fake_qdrant() as server:
             monkeypatch.setenv("QDRANT_URL", server.url)

@@ -15,8 +15,6 @@ from retrievers.local.weights import PACKAGED, Weights
 from retrievers.meter import Meter
 from tests import tiny
 
-SHARED = Path(__file__).parents[2] / "shared" / "models" / "potion-base-4M"
-needs_potion = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared models are not on this machine")
 TEXTS = ["wing", "the cat sits", "shock wave of the wing", "dog runs fast", "a heat flow " * 5]
 LENGTHS = [3, 5, 7, 5, 17]  # words + [CLS] + [SEP]
 
@@ -113,13 +111,12 @@ def test_fingerprints_follow_the_weights_and_the_options_not_the_name(folder, tm
     assert encoder(copy).fingerprint != base
 
 
-@needs_potion
-def test_a_static_model():
-    found = encoder(SHARED).embed(["Where is the café?", "flow " * 1000], "document")
-    assert np.allclose(
-        found.vectors, plain(SHARED, ["Where is the café?", "flow " * 1000], normalize_embeddings=True), atol=1e-6
-    )
-    assert found.tokens.tolist() == [5, 1000]
+def test_a_static_model(tmp_path):
+    model = tiny.static(tmp_path)
+    texts = ["Where is the café?", "flow " * 1000]
+    found = encoder(model).embed(texts, "document")
+    assert np.allclose(found.vectors, plain(model, texts, normalize_embeddings=True), atol=1e-6)
+    assert found.tokens.tolist() == [5 + 2 + 1 + 4 + 1, 1000]  # "the" and "flow" are words of the model's
     assert found.lost.tolist() == [0, 0]
 
 

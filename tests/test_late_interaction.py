@@ -8,7 +8,6 @@ from retrievers.meter import Meter
 from retrievers.rerankers.late_interaction import LateInteractionReranker
 from retrievers.types import Document, Query, ranked
 from tests import tiny
-from tests.servers import POTION
 
 TEXTS = ["the cat sits", "a dog runs fast", "shock wave of the wing", "heat", "slow body " * 8]
 DOCUMENTS = {f"d{number}": Document(f"d{number}", "", text) for number, text in enumerate(TEXTS)}
@@ -70,8 +69,6 @@ def test_a_warm_run_gives_the_same_and_loads_no_model(folder, cache, monkeypatch
     assert warm.notes() == cold.notes() == {"truncated-pair": ("q1", "q2")}
 
 
-def test_a_model_without_vectors_of_tokens_is_refused(cache):
-    if not POTION.is_dir():
-        pytest.skip("the shared models are not on this machine")
+def test_a_model_without_vectors_of_tokens_is_refused(cache, tmp_path):
     with pytest.raises(InputError, match="has no vectors of tokens"):
-        reranker(POTION, cache).rerank(QUERIES[0], RANKING)
+        reranker(tiny.static(tmp_path / "static"), cache).rerank(QUERIES[0], RANKING)

@@ -1,7 +1,7 @@
-"""Every value that the real trec_eval printed for these files, to its 4 decimals.
+"""Every value that trec_eval gives for the files in tests/data/trec_eval, to the 4 decimals that it prints.
 
-The expected outputs are NIST's own test files (9.0.8) and what the 9.0.8 and 10.0 binaries printed, gcc on
-x86-64; the data's README names the commands.
+`tests/trec_golden.py` makes those files and says which program gave the values. What the real binaries print for NIST's
+own files is compared in tests/test_outside.py.
 """
 
 from __future__ import annotations
@@ -9,16 +9,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from harness.dataset.trec import read_qrels, read_run
 from harness.measures import Measure, parse, score_run
 from harness.scoring.trec_runs import Conventions, ScoredRun, score_runs
 from retrievers.errors import InputError
-
-DATA = Path(__file__).parents[1].parent / "shared" / "data" / "trec_eval"
-pytestmark = pytest.mark.skipif(not DATA.exists(), reason=f"the trec_eval test data is not at {DATA}")
+from tests import trec_golden
+from tests.trec_golden import FOLDER
 
 WHOLE = {
     "map": "AP",
@@ -60,58 +58,55 @@ def printed(result: ScoredRun) -> dict[tuple[str, Measure], str]:
     return cells | {("all", measure): f"{mean:.4f}" for measure, mean in scores.means().items()}
 
 
-MET = Conventions(intersection=True)
-ALL = Conventions()
-DOUBLE = Conventions(precision="double")
-
-
-@pytest.mark.parametrize(
-    ("folder", "golden", "qrels", "run", "conventions", "rel", "size"),
-    [
-        ("official", "out.test", "qrels.test", "results.test", MET, 1, 13),
-        ("official", "out.test.a", "qrels.test", "results.test", MET, 1, 48),
-        ("official", "out.test.aq", "qrels.test", "results.test", MET, 1, 192),
-        ("official", "out.test.aqc", "qrels.test", "results.trunc", ALL, 1, 144),
-        ("official", "out.test.aql", "qrels.rel_level", "results.test", MET, 2, 192),
-        ("official", "out.test.meas_params", "qrels.test", "results.test", MET, 1, 44),
-        ("cranfield_bm25", "expected_9.0.8.test.txt", "test.qrel", "run.bm25.top100.txt", MET, 1, 4294),
-        ("quirks", "expected_9.0.8_q.txt", "quirks.qrels", "quirks.run", MET, 1, 65),
-        ("quirks", "expected_9.0.8_qc.txt", "quirks.qrels", "quirks.run", ALL, 1, 65),
-        ("quirks", "expected_10.0_q.txt", "quirks.qrels", "quirks.run", DOUBLE, 1, 39),
-        ("quirks", "expected_10.0_qc.txt", "quirks.qrels", "quirks.run", DOUBLE, 1, 78),
-    ],
-)
-def test_every_value_of_trec_eval(
-    folder: str, golden: str, qrels: str, run: str, conventions: Conventions, rel: int, size: int
-) -> None:
-    want = expected(DATA / folder / golden, rel)
+@pytest.mark.parametrize("rel", trec_golden.LEVELS)
+@pytest.mark.parametrize(("option", "intersection", "size"), [("q", True, 18 * 39), ("c", False, 39)])
+def test_every_value_of_trec_eval(option: str, intersection: bool, size: int, rel: int) -> None:
+    want = expected(FOLDER / f"expected.l{rel}.{option}.txt", rel)
     assert len(want) == size
     measures = tuple(dict.fromkeys(measure for _, measure in want))
-    (result,) = score_runs(DATA / folder / qrels, [DATA / folder / run], measures, conventions=conventions)
+    (result,) = score_runs(FOLDER / "drawn.qrels", [FOLDER / "drawn.run"], measures,
+                           conventions=Conventions(intersection=intersection))  # fmt: skip
     got = printed(result)
     assert {cell: got[cell] for cell in want} == want
 
 
-def test_every_value_of_trec_eval_with_no_more_than_100_documents_a_query() -> None:
-    want = expected(DATA / "official/out.test.aqcM")
-    assert len(want) == 144
-    judgments, run = read_qrels(DATA / "official/qrels.test"), read_run(DATA / "official/results.trunc")
-    first = {q: sorted(hits.items(), key=lambda hit: (np.float32(hit[1]), hit[0]))[-100:] for q, hits in run.items()}
-    measures = tuple(dict.fromkeys(measure for _, measure in want))
-    scores = score_run(measures, judgments, ((q, dict(hits)) for q, hits in first.items()))
-    got = printed(ScoredRun("", scores, ()))
-    assert {cell: got[cell] for cell in want} == want
+def test_the_files_are_those_that_trec_eval_made() -> None:
+    for name, text in trec_golden.files().items():
+        assert (FOLDER / name).read_text(encoding="utf-8") == text, f"{name}: run python -m tests.trec_golden"
 
 
-def test_scores_that_part_only_beyond_32_bits_tie_in_9_0_8_and_not_in_10_0() -> None:
-    judgments, run = read_qrels(DATA / "quirks/quirks.qrels"), read_run(DATA / "quirks/quirks.run")
-    one = {"q3": judgments["q3"]}
-    assert score_run([parse("AP")], one, run.items()).values[0, 0] == 1
-    assert score_run([parse("AP")], one, run.items(), precision="double").values[0, 0] == pytest.approx(0.58333333)
+# What trec_eval 9.0.8 and 10.0 printed (-q, built with gcc for x86-64) for query q3, whose three scores differ by 1e-8.
+APART = {
+    "map": ("1.0000", "0.5833"),
+    "Rprec": ("1.0000", "0.5000"),
+    "bpref": ("1.0000", "1.0000"),
+    "recip_rank": ("1.0000", "0.5000"),
+    "P_5": ("0.4000", "0.4000"),
+    "recall_5": ("1.0000", "1.0000"),
+    "ndcg": ("1.0000", "0.6199"),
+    "ndcg_cut_3": ("1.0000", "0.6199"),
+    "success_1": ("1.0000", "0.0000"),
+    "success_5": ("1.0000", "1.0000"),
+}
 
 
-def test_a_document_twice_stops_us_as_it_stops_trec_eval() -> None:
+@pytest.mark.parametrize(("precision", "version"), [("single", 0), ("double", 1)])
+def test_scores_that_part_only_beyond_32_bits_tie_in_9_0_8_and_not_in_10_0(precision: str, version: int) -> None:
+    run = {"q3": {"d9": 1.00000001, "d1": 1.00000002, "d0": 1.00000003}}
+    measures = {name: ours(name) for name in APART}
+    scores = score_run(list(measures.values()), {"q3": {"d1": 1, "d9": 2}}, run.items(), precision=precision)
+    got = dict(zip(scores.measures, scores.values[:, 0], strict=True))
+    assert {name: f"{got[measure]:.4f}" for name, measure in measures.items()} == {
+        name: values[version] for name, values in APART.items()
+    }
+
+
+def test_a_document_twice_stops_us_as_it_stops_trec_eval(tmp_path: Path) -> None:
+    # Both versions end with code 4: "duplicate docs".
+    qrels, run = tmp_path / "dup.qrels", tmp_path / "dup.run"
+    qrels.write_text("q1 0 d1 1\nq1 0 d1 2\n")
+    run.write_text("q1 Q0 d1 1 0.5 t\nq1 Q0 d1 2 0.4 t\n")
     with pytest.raises(InputError, match=r"dup\.qrels:2: document 'd1' is judged twice for query 'q1'"):
-        read_qrels(DATA / "quirks/dup.qrels")
+        read_qrels(qrels)
     with pytest.raises(InputError, match=r"dup\.run:2: document 'd1' is ranked twice for query 'q1'"):
-        read_run(DATA / "quirks/dup.run")
+        read_run(run)

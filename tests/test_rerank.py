@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +11,6 @@ from retrievers.rerankers.cross_encoder import CrossEncoderReranker, _above
 from retrievers.types import Document, Query, ranked
 from tests import tiny
 
-SHARED = Path(__file__).parents[2] / "shared" / "models" / "minilm-cross-encoder"
 DOCUMENTS = {
     name: Document(name, "", text)
     for name, text in {
@@ -122,20 +119,3 @@ def test_a_model_with_two_outputs_is_refused(tmp_path, cache):
 def test_options_out_of_range(cache, option):
     with pytest.raises(InputError, match=next(iter(option))):
         reranker("x", cache, **option)
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared models are not on this machine")
-def test_a_real_cross_encoder_knows_who_wrote_hamlet(cache):
-    # PROVENANCE.md of the model: 0.96 on the right passage, 0.04 on a wrong one.
-    passages = {
-        "right": Document("right", "", "Hamlet is a tragedy written by William Shakespeare around 1600."),
-        "wrong": Document("wrong", "", "The Battle of Hastings was fought in 1066 in the south of England."),
-    }
-    own = CrossEncoderReranker(
-        str(SHARED), content=lambda ids: {i: passages[i] for i in ids}, cache=cache, meter=Meter(), device="cpu"
-    )
-    (found,) = own.rerank_all([Query("q", "Who wrote Hamlet?")], [ranked(["wrong", "right"], [2, 1])])
-    assert found.doc_ids == ("right", "wrong")
-    right, wrong = 1 / (1 + np.exp(-found.scores))
-    assert right > 0.85
-    assert wrong < 0.15

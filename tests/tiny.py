@@ -67,6 +67,25 @@ def bi_encoder(folder: Path, prompts: dict[str, str] | None = None) -> Path:
     return folder / "model"
 
 
+def static(folder: Path) -> Path:
+    """Save a model that averages one vector a token: the words above, and any other text letter by letter."""
+    import numpy as np
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Normalize
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+    letters = [chr(code) for code in range(33, 127) if not chr(code).isupper()]
+    pieces = dict.fromkeys(["[UNK]", *WORDS, *letters, *(f"##{letter}" for letter in letters)])
+    tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    rows = np.random.default_rng(3).normal(size=(len(pieces), 32)).astype(np.float32)
+    body = StaticEmbedding(tokenizer, embedding_weights=rows)
+    SentenceTransformer(modules=[body, Normalize()], device="cpu").save(str(folder), create_model_card=False)
+    return folder
+
+
 def cross_encoder(folder: Path, outputs: int = 1) -> Path:
     """Save a BERT of two layers that scores pairs."""
     import torch
