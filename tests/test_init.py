@@ -86,6 +86,46 @@ def test_labels_that_are_missing_are_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "stemming", "reranker"),
+    [
+        ("The lease is not valid, and the notice of a month is over. Ask for a copy.", "english", "ms-marco-MiniLM"),
+        ("Der Vertrag ist nicht gültig, und die Frist von einem Monat ist vorbei.", "german", "bge-reranker-v2-m3"),
+        ("Het contract is niet geldig, en de termijn van een maand is voorbij.", "dutch", "bge-reranker-v2-m3"),
+        ("Договор не действителен, и срок в один месяц уже истёк. Что это для нас и как от него уйти?", "russian", "bge-reranker-v2-m3"),
+        ("यह अनुबंध मान्य नहीं है और एक महीने की अवधि समाप्त हो गई है।", "hindi", "bge-reranker-v2-m3"),
+        ("Договір не дійсний, і термін в один місяць вже минув. Що це для нас?", "", "bge-reranker-v2-m3"),
+        ("一年に二十五日の有給休暇があります。", "", "bge-reranker-v2-m3"),
+    ],
+)
+def test_a_stemmer_and_a_reranker_that_know_the_language_are_proposed(
+    tmp_path: Path, text: str, stemming: str, reranker: str
+) -> None:
+    folder = small.dataset(tmp_path / "d")
+    for file in folder.glob("*.md"):
+        file.write_text(text, encoding="utf-8")
+    rows = [{"query": text, "relevant_documents": ["apple"]}]
+    (folder / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    written = write_experiment(folder).path.read_text(encoding="utf-8")
+    assert [line.split('"')[1] for line in written.split("\n") if line.startswith("# stemming")] == [stemming][
+        : bool(stemming)
+    ]
+    assert reranker in written
+    assert ("ms-marco" in written) == (stemming == "english")
+
+
+def test_a_folder_in_another_layout_is_not_given_a_document_and_a_label(tmp_path: Path) -> None:
+    """README.md says what the folder holds; it is no document, and the example of a label must not name it."""
+    folder = tmp_path / "d"
+    folder.mkdir()
+    (folder / "README.md").write_text("# Our help pages\n", encoding="utf-8")
+    (folder / "pages.xml").write_text("<pages/>", encoding="utf-8")
+    with pytest.raises(InputError) as told:
+        write_experiment(folder)
+    assert "holds no document that can be read: only .md, .xml" in str(told.value)
+    assert "README" not in str(told.value)
+
+
+@pytest.mark.parametrize(
     ("left", "said"),
     [
         (["queries.jsonl"], "is missing: the questions"),

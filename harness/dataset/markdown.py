@@ -36,7 +36,7 @@ SURVEY_KEYS = {
 
 def matches(path: Path) -> bool:
     """Whether a folder holds a document of this form."""
-    return next(_files(path, []), None) is not None
+    return next(document_files(path, []), None) is not None
 
 
 def read(path: Path, *, queries: tuple[str, ...] = (), split: str | None = None) -> MarkdownSource:
@@ -55,7 +55,7 @@ class MarkdownSource:
 
     def documents(self, problems: list[Problem]) -> Iterator[tuple[Place, Document]]:
         """One document a file, in the order of their paths."""
-        for file in _files(self.folder, problems):
+        for file in document_files(self.folder, problems):
             try:
                 text = read_text(file)
             except InputError as error:
@@ -156,7 +156,8 @@ def parse_labels(row: Mapping[str, Any], place: Place, problems: list[Problem]) 
     return None
 
 
-def _files(folder: Path, problems: list[Problem]) -> Iterator[Path]:
+def document_files(folder: Path, problems: list[Problem]) -> Iterator[Path]:
+    """The files below a folder that are documents, in the order of their paths."""
     for file in files_below(folder, problems):
         paper = file.parent == folder and file.stem.lower() in NOT_DOCUMENTS
         if file.suffix.lower() in SUFFIXES and not paper:

