@@ -91,7 +91,7 @@ def test_labels_that_are_missing_are_shown(tmp_path: Path) -> None:
         ("The lease is not valid, and the notice of a month is over. Ask for a copy.", "english", "ms-marco-MiniLM"),
         ("Der Vertrag ist nicht gültig, und die Frist von einem Monat ist vorbei.", "german", "bge-reranker-v2-m3"),
         ("Het contract is niet geldig, en de termijn van een maand is voorbij.", "dutch", "bge-reranker-v2-m3"),
-        ("Договор не действителен, и срок в один месяц уже истёк. Что это для нас и как от него уйти?", "russian", "bge-reranker-v2-m3"),
+        ("Договор истёк, и срок вышел. Что это для нас и как от него уйти?", "russian", "bge-reranker-v2-m3"),
         ("यह अनुबंध मान्य नहीं है और एक महीने की अवधि समाप्त हो गई है।", "hindi", "bge-reranker-v2-m3"),
         ("Договір не дійсний, і термін в один місяць вже минув. Що це для нас?", "", "bge-reranker-v2-m3"),
         ("一年に二十五日の有給休暇があります。", "", "bge-reranker-v2-m3"),
