@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 WINGS = [
-    {"harness.measures", "harness.stats"},
+    {"harness.measures", "harness.stats", "harness.pages"},
     {"harness.dataset"},
     {"harness.experiment"},
     {"harness.records"},
     {"harness.scoring"},
-    {"harness.answers"},
+    {"harness.answers", "harness.labels"},
     {"harness.running", "harness.report"},
     {"harness.pipeline"},
     {"harness.reproduce"},
@@ -23,14 +23,15 @@ WINGS = [
 ]
 """From what is imported to what imports: a file uses its own wing and the wings before it."""
 FACES = {
-    "harness.dataset": {"harness.dataset", "harness.dataset.load", "harness.dataset.markdown", "harness.dataset.trec"},
+    "harness.dataset": {"harness.dataset", "harness.dataset.judgments", "harness.dataset.load", "harness.dataset.markdown",
+                        "harness.dataset.merging", "harness.dataset.source", "harness.dataset.trec"},
     "harness.experiment": {"harness.experiment", "harness.experiment.init", "harness.experiment.options"},
     "harness.records": {"harness.records"},
     "harness.report": {"harness.report", "harness.report.toml", "harness.report.view"},
 }  # fmt: skip
 """What other wings may import of a wing; a wing that is not named here shows every file."""
 LEAVES = {"retrievers.types", "retrievers.errors", "retrievers.meter"}
-BUILDERS = {"harness.answers", "harness.running", "harness.pipeline", "harness.cli"}
+BUILDERS = {"harness.answers", "harness.labels", "harness.running", "harness.pipeline", "harness.cli"}
 """Who may reach into retrievers beyond the leaves: what builds them, and what opens the cache for them."""
 TABLE_USERS = {"harness.experiment"}
 """Who may look up kinds and options, without building anything."""

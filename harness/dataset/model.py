@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal
 
 from retrievers.types import Document, Query
+
+Source = Literal["", "people", "model", "mixed"]
+
+
+def _none() -> Mapping[str, int]:
+    return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What was said about one query, kept as it was said: exactly one of the three forms is set."""
+    """What was said about one query, kept as it was said: one of the three forms, none where nobody judged."""
 
     grades: Mapping[str, int] | None = None
     """Document id -> grade; judged documents that are not relevant have grade 0 or below."""
@@ -21,6 +28,14 @@ class Labels:
     """Relevant documents as alternatives (inner) that are all needed (outer)."""
     by: str = ""
     """Who labelled it, where that is known."""
+    source: Source = ""
+    """Whose grades these are, where they were merged from judgments: people's, a model's, or of both ("mixed")."""
+    model: Mapping[str, int] = field(default_factory=_none)
+    """What a model said about a query that people judged, too; it is no label."""
+    chosen: Mapping[str, int] = field(default_factory=_none)
+    """Grades of documents that were judged because they could change a result: they bound it, and make no score."""
+    inclusion: float = 1.0
+    """The probability with which the query came into the sample that people judged."""
 
     @property
     def documents(self) -> tuple[str, ...]:
@@ -44,18 +59,21 @@ class Labels:
         >>> Labels(ranked=("a", "x", "b")).keeping({"a", "b"}.__contains__).ranked
         ('a', 'b')
         """
+        kept = replace(self, model=_known(self.model, known), chosen=_known(self.chosen, known))
         if self.grades is not None:
-            return Labels(grades={d: g for d, g in self.grades.items() if known(d)}, by=self.by)
+            return replace(kept, grades=_known(self.grades, known))
         if self.groups is not None:
             groups = (tuple(filter(known, group)) for group in self.groups)
-            return Labels(groups=tuple(group for group in groups if group), by=self.by)
-        return Labels(ranked=tuple(filter(known, self.ranked or ())), by=self.by)
+            return replace(kept, groups=tuple(group for group in groups if group))
+        return kept if self.ranked is None else replace(kept, ranked=tuple(filter(known, self.ranked)))
 
     def as_json(self) -> dict[str, Any]:
         """The labels as the results folder and the digest spell them."""
         forms: dict[str, Any] = {"grades": self.grades, "ranked": self.ranked, "groups": self.groups}
         said = {form: value for form, value in forms.items() if value is not None}
-        return {**said, "by": self.by} if self.by else said
+        judged = {"by": self.by, "source": self.source, "model": self.model, "chosen": self.chosen}
+        said |= {key: value for key, value in judged.items() if value}
+        return said if self.inclusion == 1 else {**said, "inclusion": self.inclusion}
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> Labels:
@@ -65,7 +83,15 @@ class Labels:
             ranked=None if said.get("ranked") is None else tuple(said["ranked"]),
             groups=None if said.get("groups") is None else tuple(map(tuple, said["groups"])),
             by=said.get("by", ""),
+            source=said.get("source", ""),
+            model=said.get("model", {}),
+            chosen=said.get("chosen", {}),
+            inclusion=said.get("inclusion", 1.0),
         )
+
+
+def _known(grades: Mapping[str, int], known: Callable[[str], bool]) -> dict[str, int]:
+    return {document: grade for document, grade in grades.items() if known(document)}
 
 
 @dataclass(frozen=True, slots=True)

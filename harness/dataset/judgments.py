@@ -1,0 +1,158 @@
+"""Judgments as they were given, one JSON object a line: who judged what, how, when, and as part of which pool.
+
+The file is only ever appended to. It is read whole or not at all: a line that cannot be read, a grade outside the
+scale, or a judge who contradicts himself is an error with its line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from harness.dataset.source import Place, id_problem, read_jsonl
+from retrievers.errors import InputError, Problem
+from retrievers.types import Document
+
+NAME = "judgments.jsonl"
+"""The file beside the queries whose judgments are the labels of a data set."""
+GRADES = (0, 1, 2, 3)
+SHOWN = 10
+"""So many problems of one file are listed; the rest is counted."""
+
+Kind = Literal["human", "llm"]
+Design = Literal["sample", "next", "adjudication"]
+Key = tuple[str, str]
+"""Query id, document id."""
+
+
+class Judgment(BaseModel):
+    """What one judge said about one document for one query."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    query_id: str = Field(min_length=1)
+    document_id: str = Field(min_length=1)
+    grade: int | None = Field(ge=GRADES[0], le=GRADES[-1])
+    """0 nothing to do with it, 1 related, 2 some answer, 3 dedicated to it; None where the judge gave none."""
+    judge: str = Field(min_length=1, max_length=200)
+    """The person's name, or the model's."""
+    kind: Kind
+    pool: str
+    """Digest of the pool that was judged."""
+    text: str
+    """Digest of what was read: the texts of the query and of the document."""
+    prompt: str = ""
+    """Digest of the policy that was shown, or of the prompt."""
+    design: Design = "sample"
+    """Why this pair was asked: as part of a random sample of the queries, because it could change the most ("next"), or
+    because people disagreed ("adjudication")."""
+    inclusion: float = Field(default=1.0, gt=0, le=1)
+    """The probability with which this query came into the pool."""
+    asked: int = Field(default=0, ge=0)
+    """How many documents of this query the pool asks for."""
+    round: int = Field(default=1, ge=1)
+    """1; 2 and more where the same judge was asked again, to measure the judge."""
+    corrects: bool = False
+    """Whether this replaces what the same judge said before in the same round."""
+    seconds: float | None = Field(default=None, ge=0)
+    note: str = ""
+    at: str = ""
+    """When, in ISO 8601."""
+
+    @property
+    def key(self) -> Key:
+        """Which pair of query and document."""
+        return self.query_id, self.document_id
+
+    def line(self) -> str:
+        """The judgment as one line of a file; what holds its default is left out."""
+        row = {name: value for name, value in self if name == "grade" or value != type(self).model_fields[name].default}
+        return json.dumps(row, ensure_ascii=False) + "\n"
+
+
+Placed = tuple[Place, Judgment]
+
+
+def text_digest(query: str, document: Document) -> str:
+    """Return a digest of what a judge reads: the query, the title and the text.
+
+    >>> text_digest("q", Document("1", "", "a")) == text_digest("q", Document("2", "", "a"))
+    True
+    """
+    whole = json.dumps([query, document.title, document.text], ensure_ascii=False)
+    return hashlib.blake2b(whole.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def read_judgments(paths: Iterable[Path]) -> list[Judgment]:
+    """Read files of judgments as one, corrections applied and repeated lines dropped.
+
+    Raises:
+        InputError: with every problem: lines that are no judgment, and judges who contradict themselves.
+    """
+    problems: list[Problem] = []
+    placed = [one for path in paths for one in read_file(path, problems)]
+    settled = settle(placed, problems)
+    refuse(problems)
+    return settled
+
+
+def read_file(path: Path, problems: list[Problem]) -> Iterator[Placed]:
+    """Stream the judgments of one file; what cannot be read becomes a problem."""
+    for place, row in read_jsonl(path, problems):
+        try:
+            judgment = Judgment.model_validate(row)
+        except ValidationError as error:
+            problems.append(
+                Problem(str(place), _complaint(error, row), "one judgment a line, as `harness judge` writes")
+            )
+            continue
+        if reason := id_problem(judgment.query_id) or id_problem(judgment.document_id):
+            problems.append(Problem(str(place), f"an id {reason}"))
+        else:
+            yield place, judgment
+
+
+def settle(placed: Sequence[Placed], problems: list[Problem]) -> list[Judgment]:
+    """Keep what each judge said last about each pair in each round; a judge who contradicts himself is a problem."""
+    kept: dict[tuple[str, str, str, str, int], Placed] = {}
+    for place, judgment in placed:
+        said = (*judgment.key, judgment.judge, judgment.design, judgment.round)
+        first = kept.get(said)
+        if first is None or judgment.corrects:
+            kept[said] = place, judgment
+        elif first[1].grade != judgment.grade:
+            what = (
+                f"{judgment.judge} graded document {judgment.document_id!r} for query {judgment.query_id!r} "
+                f"{_shown(judgment.grade)}, and {_shown(first[1].grade)} at {first[0]}"
+            )
+            problems.append(Problem(str(place), what, 'remove one of them, or mark the later with "corrects": true'))
+    return [judgment for _, judgment in kept.values()]
+
+
+def refuse(problems: Sequence[Problem]) -> None:
+    """Raise InputError with the first problems, the rest counted; nothing where there is none."""
+    if problems:
+        more = len(problems) - SHOWN
+        rest = [Problem("", f"and {more:,} more problems like these")] if more > 0 else []
+        raise InputError([*problems[:SHOWN], *rest])
+
+
+def _complaint(error: ValidationError, row: Mapping[str, Any]) -> str:
+    first = error.errors()[0]
+    key = ".".join(map(str, first["loc"]))
+    if key == "grade" and "grade" in row:
+        return f"grade {json.dumps(row['grade'], ensure_ascii=False)[:40]} is outside the scale of 0, 1, 2, 3 or null"
+    if first["type"] == "missing":
+        return f"{key!r} is missing"
+    if first["type"] == "extra_forbidden":
+        return f"unknown key {key!r}"
+    return f"{key!r} cannot be read: {first['msg'].lower()}"
+
+
+def _shown(grade: int | None) -> str:
+    return "without a grade" if grade is None else f"as {grade}"

@@ -1,0 +1,106 @@
+"""From judgments to labels, by one stated rule; people and models are never averaged.
+
+1. Of each judge the first round counts; further rounds only measure the judge.
+2. For a pair that several people judged: the median of their grades, the lower of two middle ones. Where their grades
+   lie two or more apart, the pair is listed for adjudication; an adjudicated grade goes before all others.
+3. Several models: the same among themselves.
+4. A query belongs to people where a person answered every document that was asked of it: then people's grades alone are
+   its labels. It belongs to the model where no person judged. Where people began and did not finish it is mixed: a
+   person's grade goes before a model's, document by document.
+5. Grades of pairs that were chosen because they could change a result are kept apart, and no score is made of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import median_low
+from typing import NamedTuple
+
+from harness.dataset.judgments import Judgment, Key
+from harness.dataset.model import Labels, Source
+
+SPREAD = 2
+"""People's grades that lie so far apart are a matter to talk about."""
+
+
+class Dispute(NamedTuple):
+    """A pair on which people differ by two grades or more, not yet adjudicated."""
+
+    query_id: str
+    document_id: str
+    grades: tuple[tuple[str, int], ...]
+    """Who gave what."""
+
+
+def merge(judgments: Sequence[Judgment]) -> dict[str, Labels]:
+    """Merge judgments into the labels of each query that was judged, in the order of their first judgments."""
+    by_query: dict[str, list[Judgment]] = {}
+    for judgment in judgments:
+        by_query.setdefault(judgment.query_id, []).append(judgment)
+    return {query: _merged(said) for query, said in by_query.items()}
+
+
+def disputes(judgments: Iterable[Judgment]) -> list[Dispute]:
+    """List the pairs whose people's grades lie two or more apart, and which nobody has adjudicated."""
+    adjudicated = {one.key for one in judgments if one.design == "adjudication" and one.grade is not None}
+    found = []
+    for key, said in _by_pair(one for one in judgments if one.kind == "human" and one.design == "sample").items():
+        grades = [one.grade for one in said if one.grade is not None]
+        if key not in adjudicated and grades and max(grades) - min(grades) >= SPREAD:
+            found.append(Dispute(*key, tuple((one.judge, one.grade) for one in said if one.grade is not None)))
+    return found
+
+
+def _merged(said: list[Judgment]) -> Labels:
+    chosen = [one for one in said if one.design == "next"]
+    sampled = [one for one in said if one.design != "next"]
+    people = [one for one in sampled if one.kind == "human"]
+    human, model = _grades(people), _grades([one for one in sampled if one.kind == "llm"])
+    source: Source
+    grades: dict[str, int] | None
+    if not sampled:
+        source, grades = "", None
+    elif not people:
+        source, grades = "model", model
+    elif _finished(people):
+        source, grades = "people", human
+    else:
+        source, grades = "mixed", {**model, **human}
+    probabilities = {one.inclusion for one in people}
+    return Labels(
+        grades=grades,
+        by=", ".join(sorted({one.judge for one in said})),
+        source=source,
+        model=model if source != "model" else {},
+        chosen=_grades([one for one in chosen if one.kind == "human"]) or _grades(chosen),
+        inclusion=min(probabilities) if probabilities else 1.0,
+    )
+
+
+def _grades(judgments: list[Judgment]) -> dict[str, int]:
+    """One grade for each document that got any."""
+    found = {}
+    for (_, document), said in _by_pair(judgments).items():
+        final = [one for one in said if one.design == "adjudication" and one.grade is not None] or said
+        grades = [one.grade for one in final if one.grade is not None]
+        if grades:
+            found[document] = median_low(grades)
+    return found
+
+
+def _by_pair(judgments: Iterable[Judgment]) -> dict[Key, list[Judgment]]:
+    pairs: dict[Key, list[Judgment]] = {}
+    for judgment in judgments:
+        if judgment.round == 1:
+            pairs.setdefault(judgment.key, []).append(judgment)
+    return pairs
+
+
+def _finished(people: list[Judgment]) -> bool:
+    """Whether people answered all that their pools asked of this query, also where the answer was no grade."""
+    asked: dict[str, int] = {}
+    answered: dict[str, set[str]] = {}
+    for one in people:
+        asked[one.pool] = max(asked.get(one.pool, 0), one.asked)
+        answered.setdefault(one.pool, set()).add(one.document_id)
+    return all(len(answered[pool]) >= number for pool, number in asked.items())

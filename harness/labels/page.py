@@ -1,0 +1,118 @@
+"""The judging page: one HTML file that needs no network, and no trust in what it shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import jinja2
+from markupsafe import Markup
+
+from harness.labels.policy import GRADE_WORDS, digest_of
+from harness.labels.pool import Pool, shuffled_place
+from harness.pages import embedded, policy
+from retrievers.errors import InputError, Problem
+
+REPEATED = 0.1
+"""The share of the pairs that is asked twice, to measure the judge against himself."""
+APART = 3
+"""A pair comes again after so many further questions, or at the end."""
+
+
+class Asked(NamedTuple):
+    """One place in the order of judging."""
+
+    query: int
+    """Place of the question in the pool."""
+    document: int
+    """Place of the document within its question."""
+    round: int
+    """1, and 2 where the pair comes again."""
+
+
+def in_order(pool: Pool, *, repeated: float = REPEATED) -> list[Asked]:
+    """Return the pairs of a pool in the order of judging, some of them twice.
+
+    Which pairs come again is drawn by a hash; they come after three further questions, so that a judge who stops early
+    has met some of them.
+    """
+    pairs = [Asked(q, d, 1) for q, query in enumerate(pool.queries) for d in range(len(query.documents))]
+    wanted = math.ceil(len(pairs) * repeated)
+    by_chance = sorted(pairs, key=lambda one: shuffled_place(pool.drawn.seed, "again", *_ids(pool, one)))
+    again: dict[int, list[Asked]] = {}
+    for one in by_chance[:wanted]:
+        again.setdefault(min(one.query + APART, len(pool.queries) - 1), []).append(one._replace(round=2))
+    order: list[Asked] = []
+    for number in range(len(pool.queries)):
+        order += [one for one in pairs if one.query == number]
+        order += again.get(number, [])
+    return order
+
+
+def judging_page(pool: Pool, *, title: str = "Judge documents", choices: dict[int, str] | None = None) -> str:
+    """Return the page as one HTML text.
+
+    Args:
+        pool: what is to be judged.
+        title: what stands above.
+        choices: the grades that can be given, with their words; the scale from 0 to 3 if left out.
+    """
+    words = choices or GRADE_WORDS
+    env = jinja2.Environment(
+        loader=jinja2.PackageLoader("harness.labels"), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    style, script = (env.loader.get_source(env, name)[0] for name in ("judge.css", "judge.js"))  # type: ignore[union-attr]
+    return env.get_template("judge.html").render(
+        title=title,
+        digest=pool.digest,
+        policy=policy([script], style),
+        style=Markup(style),  # noqa: S704 - ours
+        script=Markup(script),  # noqa: S704 - ours
+        data=Markup(embedded(_data(pool, words))),  # noqa: S704 - escaped for a script element
+    )
+
+
+def write_page(path: Path, pool: Pool) -> None:
+    """Write the page of a pool; InputError where that cannot be done."""
+    try:
+        path.write_text(judging_page(pool), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise InputError(Problem(str(path), f"cannot be written: {error.strerror}")) from None
+
+
+def _data(pool: Pool, words: dict[int, str]) -> dict[str, object]:
+    """What the script reads; each document's text stands once, however often it is asked."""
+    first = {place: number for number, place in enumerate(_places(pool))}
+    return {
+        "pool": pool.digest,
+        "policy": pool.policy,
+        "prompt": digest_of(pool.policy),
+        "design": pool.drawn.design,
+        "choices": [{"value": value, "words": said} for value, said in words.items()],
+        "queries": [
+            {"id": query.query_id, "text": query.query, "inclusion": query.inclusion, "asked": len(query.documents)}
+            for query in pool.queries
+        ],
+        "documents": [
+            {"id": document.id, "title": document.title, "text": document.text, "digest": document.digest}
+            for query in pool.queries
+            for document in query.documents
+        ],
+        "items": [
+            {"query": one.query, "document": one.document, "text": first[one.query, one.document], "round": one.round}
+            for one in in_order(pool, repeated=REPEATED)
+        ],
+    }
+
+
+def _places(pool: Pool) -> Iterator[tuple[int, int]]:
+    for q, query in enumerate(pool.queries):
+        for d in range(len(query.documents)):
+            yield q, d
+
+
+def _ids(pool: Pool, one: Asked) -> tuple[str, str]:
+    query = pool.queries[one.query]
+    return query.query_id, query.documents[one.document].id

@@ -1,0 +1,132 @@
+"""From results to a pool: a random sample of the questions, and the union of the top documents of every retriever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from harness import records
+from harness.dataset import Dataset, load
+from harness.dataset.judgments import Judgment, Key, text_digest
+from harness.experiment import DatasetTable, locate
+from harness.labels.policy import DEFAULT
+from harness.labels.pool import Drawn, Pool, PooledDocument, PooledQuery, pool_of, shuffled_place
+from harness.records import Results
+from retrievers.errors import InputError, Problem
+from retrievers.types import Document, Query
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How a pool is to be drawn."""
+
+    depth: int = 10
+    """Documents of each ranking that are taken."""
+    sample: int | None = None
+    """Questions to draw; all of them if left out."""
+    seed: int = 0
+    audience: Literal["human", "llm"] = "human"
+    """Whose earlier judgments are not asked for again: people's, or models'."""
+    policy: str = DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What several results folders over the same documents have found."""
+
+    dataset: Dataset
+    queries: Mapping[str, Query]
+    """Every question that was asked."""
+    tops: Mapping[str, frozenset[str]]
+    """Question -> documents that some retriever ranked down to the depth."""
+
+
+def draw(material: Material, drawing: Drawing, known: Iterable[Judgment] = ()) -> Pool:
+    """Draw a pool; a larger sample with the same seed holds every question of a smaller one.
+
+    Args:
+        material: rankings and texts.
+        drawing: how.
+        known: judgments that were made already: their pairs are left out.
+
+    Raises:
+        InputError: the sample is larger than the number of questions, or nothing is left to be judged.
+    """
+    population = len(material.queries)
+    wanted = population if drawing.sample is None else drawing.sample
+    if not 1 <= wanted <= population:
+        raise InputError(Problem("--sample", f"{wanted} questions of {population:,} cannot be drawn"))
+    done = {one.key for one in known if one.kind == drawing.audience and one.round == 1}
+    in_order = sorted(material.queries, key=lambda query: shuffled_place(drawing.seed, query))[:wanted]
+    asked = {query: _shuffled(query, material.tops[query], done, drawing.seed) for query in in_order}
+    queries = pooled(material, asked, wanted / population)
+    if not queries:
+        what = "nothing is left to be judged" if done else "no retriever found a document"
+        raise InputError(Problem("", what, "a larger --sample or --depth asks for more" if done else ""))
+    drawn = Drawn(depth=drawing.depth, seed=drawing.seed, population=population, sampled=wanted,
+                  audience=drawing.audience)  # fmt: skip
+    return pool_of(drawing.policy, drawn, queries)
+
+
+def _shuffled(query: str, documents: frozenset[str], done: set[Key], seed: int) -> list[str]:
+    left = (document for document in documents if (query, document) not in done)
+    return sorted(left, key=lambda document: shuffled_place(seed, query, document))
+
+
+def pooled(material: Material, asked: Mapping[str, Sequence[str]], inclusion: float) -> tuple[PooledQuery, ...]:
+    """The lines of a pool: questions with their documents in the given order, those without any left out."""
+    texts = material.dataset.texts({document for documents in asked.values() for document in documents})
+    return tuple(
+        PooledQuery(
+            query_id=query,
+            query=material.queries[query].text,
+            inclusion=inclusion,
+            documents=tuple(_document(material.queries[query], texts[document]) for document in documents),
+        )
+        for query, documents in asked.items()
+        if documents
+    )
+
+
+def gather(folders: Sequence[Path], depth: int) -> Material:
+    """Read the rankings of results folders, and the texts of their data set.
+
+    Raises:
+        InputError: a folder cannot be read, the folders are over different documents or ask other questions under
+            the same id, or the data set is no longer what it was.
+    """
+    found = [records.read(folder) for folder in folders]
+    dataset = dataset_of(found[0])
+    queries: dict[str, Query] = {}
+    tops: dict[str, set[str]] = {}
+    for results in found:
+        if results.manifest["dataset"]["corpus_digest"] != dataset.corpus_digest:
+            what = f"is over other documents than {found[0].folder}, or they have changed since"
+            raise InputError(Problem(str(results.folder), what, "run the experiment again"))
+        for id_, labelled in results.queries.items():
+            if queries.setdefault(id_, labelled.query).text != labelled.query.text:
+                what = f"asks another question as {id_!r} than {found[0].folder}"
+                raise InputError(Problem(str(results.folder), what, "pool results of the same questions"))
+        for name in results.retrievers:
+            for id_, ranking in results.answers(name):
+                tops.setdefault(id_, set()).update(ranking.doc_ids[:depth])
+    asked = {id_: query for id_, query in queries.items() if id_ in tops}
+    return Material(dataset, asked, {id_: frozenset(tops[id_]) for id_ in asked})
+
+
+def dataset_of(results: Results) -> Dataset:
+    """The data set of a results folder, as it is now.
+
+    Raises:
+        InputError: it is not there any more, or cannot be read.
+    """
+    resolved = results.manifest["resolved"]
+    reference = locate(DatasetTable(**resolved["dataset"]), Path(results.manifest["experiment_file"]))
+    return load(reference, drop_dangling=resolved["relevance"]["dangling"] == "drop")
+
+
+def _document(query: Query, document: Document) -> PooledDocument:
+    digest = text_digest(query.text, document)
+    return PooledDocument(id=document.id, title=document.title, text=document.text, digest=digest)

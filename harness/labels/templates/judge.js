@@ -1,0 +1,207 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const $ = (id) => document.getElementById(id);
+  const store = `judge:${data.pool}`;
+  const keyOf = (item) => `${item.query}\t${item.document}\t${item.round}`;
+  // Two tabs, or a browser that forgets: what is kept is read again before every write.
+  let judge = "";
+  let kept = {};
+  let lasting = true;
+  let history = [];
+  let at = 0;
+  let shownAt = 0;
+
+  const complain = (text) => { $("message").textContent = text; $("message").hidden = !text; };
+
+  const load = () => {
+    try {
+      const found = JSON.parse(window.localStorage.getItem(store) || "{}");
+      window.localStorage.setItem(`${store}:probe`, "1");
+      window.localStorage.removeItem(`${store}:probe`);
+      return found;
+    } catch {
+      lasting = false;
+      return {};
+    }
+  };
+
+  const save = () => {
+    if (!lasting) return;
+    try {
+      window.localStorage.setItem(store, JSON.stringify({ judge, kept }));
+    } catch {
+      lasting = false;
+      complain("This browser keeps nothing more: export your judgments now, before you close the page.");
+    }
+  };
+
+  const finished = () => data.items.filter((item) => keyOf(item) in kept).length;
+
+  const show = () => {
+    at = data.items.findIndex((item) => !(keyOf(item) in kept));
+    const done = finished();
+    $("bar").max = data.items.length;
+    $("bar").value = done;
+    $("count").textContent = `${done} of ${data.items.length}`;
+    $("pair").hidden = at < 0 || !judge;
+    $("done").hidden = at >= 0 || !judge;
+    $("undo").disabled = !history.length;
+    if (!judge) return;
+    if (at < 0) { $("done").querySelector("h2").focus(); return; }
+    const item = data.items[at];
+    const query = data.queries[item.query];
+    const shown = data.documents[item.text];
+    $("query").textContent = query.text;
+    $("title").textContent = shown.title;
+    $("title").hidden = !shown.title;
+    $("text").textContent = shown.text;
+    $("note").value = "";
+    const article = document.querySelector("article");
+    article.scrollTop = 0;
+    article.focus({ preventScroll: true });
+    $("live").textContent = `${done + 1} of ${data.items.length}: ${query.text}. ${shown.title}`;
+    shownAt = performance.now();
+  };
+
+  const give = (grade) => {
+    if (at < 0 || !judge) return;
+    const item = data.items[at];
+    kept = { ...kept, ...(load().kept || {}) };
+    kept[keyOf(item)] = {
+      grade,
+      seconds: Math.round((performance.now() - shownAt) / 100) / 10,
+      note: $("note").value.trim(),
+      at: new Date().toISOString(),
+    };
+    history.push(keyOf(item));
+    complain("");
+    save();
+    show();
+  };
+
+  const undo = () => {
+    const last = history.pop();
+    if (last === undefined) return;
+    delete kept[last];
+    save();
+    show();
+  };
+
+  const lines = () => data.items.filter((item) => keyOf(item) in kept).map((item) => {
+    const said = kept[keyOf(item)];
+    const query = data.queries[item.query];
+    const row = {
+      query_id: query.id, document_id: data.documents[item.text].id, grade: said.grade, judge, kind: "human",
+      pool: data.pool, text: data.documents[item.text].digest, prompt: data.prompt, design: data.design,
+      inclusion: query.inclusion, asked: query.asked, round: item.round, seconds: said.seconds, note: said.note,
+      at: said.at,
+    };
+    return `${JSON.stringify(row)}\n`;
+  });
+
+  const download = () => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob(lines(), { type: "application/jsonl" }));
+    link.download = "judgments.jsonl";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
+
+  // A file is taken whole or not at all: the first line that does not fit is told, with its number.
+  const taken = (text) => {
+    const known = {};
+    for (const item of data.items) {
+      known[`${data.queries[item.query].id}\t${data.documents[item.text].id}\t${item.round}`] = keyOf(item);
+    }
+    const found = {};
+    let who = judge;
+    text.split("\n").forEach((line, number) => {
+      if (!line.trim()) return;
+      const wrong = (what) => { throw new Error(`line ${number + 1}: ${what}. Nothing was imported.`); };
+      let row;
+      try { row = JSON.parse(line); } catch { wrong("it is not JSON, perhaps a line that was cut"); }
+      if (row.pool !== data.pool) wrong(`it judges pool ${row.pool}, and this page is of pool ${data.pool}`);
+      const place = known[`${row.query_id}\t${row.document_id}\t${row.round || 1}`];
+      if (!place) wrong("its question or document is not on this page");
+      if (row.grade !== null && !data.choices.some((choice) => choice.value === row.grade)) {
+        wrong(`grade ${JSON.stringify(row.grade)} is not on the scale`);
+      }
+      if (who && row.judge !== who) wrong(`it is by ${row.judge}, and this page is ${who}'s`);
+      who = row.judge;
+      const said = { grade: row.grade, seconds: row.seconds ?? null, note: row.note || "", at: row.at || "" };
+      if ((place in kept && kept[place].grade !== said.grade) || (place in found && found[place].grade !== said.grade)) {
+        wrong("it contradicts a judgment that is already here");
+      }
+      found[place] = said;
+    });
+    return { who, found };
+  };
+
+  const begin = (name) => {
+    judge = name;
+    $("start").hidden = true;
+    $("policy").open = finished() === 0;
+    save();
+    show();
+  };
+
+  const bring = async (file) => {
+    try {
+      const { who, found } = taken(await file.text());
+      kept = { ...found, ...kept };
+      complain("");
+      if (who) begin(who);
+    } catch (error) {
+      complain(error.message);
+    }
+    $("import").value = "";
+  };
+
+  for (const choice of data.choices) {
+    const button = document.createElement("button");
+    const key = document.createElement("kbd");
+    button.type = "button";
+    button.dataset.grade = choice.value;
+    key.textContent = choice.value;
+    button.append(key, ` ${choice.words}`);
+    button.addEventListener("click", () => give(choice.value));
+    $("buttons").append(button);
+    const term = document.createElement("dt");
+    const words = document.createElement("dd");
+    term.textContent = choice.value;
+    words.textContent = choice.words;
+    $("grades").append(term, words);
+  }
+  $("policy-text").textContent = data.policy;
+  $("skip").addEventListener("click", () => give(null));
+  $("undo").addEventListener("click", undo);
+  $("export").addEventListener("click", download);
+  $("import").addEventListener("change", (event) => { if (event.target.files.length) bring(event.target.files[0]); });
+  $("start").addEventListener("submit", (event) => {
+    event.preventDefault();
+    if ($("judge").value.trim()) begin($("judge").value.trim());
+  });
+  $("note").addEventListener("keydown", (event) => {
+    if (event.key === "Escape" || event.key === "Enter") { document.querySelector("article").focus(); event.preventDefault(); }
+    event.stopPropagation();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey || !judge || event.target.matches("input")) return;
+    if (event.repeat) return;
+    const choice = data.choices.find((one) => String(one.value) === event.key);
+    if (choice) give(choice.value);
+    else if (event.key === "s") give(null);
+    else if (event.key === "u") undo();
+    else if (event.key === "n") { $("note").focus(); event.preventDefault(); }
+    else if (event.key === "p") $("policy").open = !$("policy").open;
+  });
+  window.addEventListener("beforeunload", (event) => { if (!lasting && finished()) event.preventDefault(); });
+
+  const before = load();
+  kept = before.kept || {};
+  history = Object.keys(kept).sort((a, b) => (kept[a].at < kept[b].at ? -1 : 1));
+  if (!lasting) complain("This browser keeps nothing for this file: export your judgments before you close the page.");
+  if (before.judge) begin(before.judge);
+  else show();
+})();

@@ -1,0 +1,255 @@
+"""The judging page in a real browser: by keyboard, in any script, with nothing lost."""
+
+import json
+import time
+from html import unescape
+
+import pytest
+from selenium.webdriver.common.action_chains import ActionChains
+
+from harness.dataset.judgments import read_judgments
+from harness.labels.page import in_order, judging_page, write_page
+from tests.browser import axe, chromium, complaints, needs_browser, requests, resize
+from tests.hostile import ATTACKS, SCRIPTS
+from tests.labels_small import pool, write
+
+
+def test_the_page_stands_alone(tmp_path):
+    page = unescape(judging_page(pool()))
+    assert "default-src 'none'" in page
+    assert "http://" not in page
+    assert "https://" not in page
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("profile")
+    with chromium(folder / "profile") as found:
+        found.downloads = folder / "downloads"
+        found.downloads.mkdir()
+        behaviour = {"behavior": "allow", "downloadPath": str(found.downloads)}
+        found.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
+        yield found
+
+
+@pytest.fixture
+def opened(driver, tmp_path):
+    """A fresh page for a pool of 4 questions with 3 documents: 12 pairs, two of them asked twice."""
+    made = pool()
+    write_page(tmp_path / "judge.html", made)
+    for file in driver.downloads.iterdir():
+        file.unlink()
+    driver.get((tmp_path / "judge.html").as_uri())
+    driver.execute_script("localStorage.clear()")
+    driver.refresh()
+    complaints(driver), requests(driver)
+    driver.made = made
+    return driver
+
+
+def press(driver, keys):
+    ActionChains(driver).send_keys(keys).perform()
+
+
+def text(driver, selector):
+    return driver.find_element("css selector", selector).text
+
+
+def begin(driver, name="ann"):
+    driver.find_element("css selector", "#judge").send_keys(name + "\n")
+
+
+def exported(driver):
+    """What the page exports, under a name of its own: the browser writes over a file of the same name."""
+    driver.find_element("css selector", "#export").click()
+    file = driver.downloads / "judgments.jsonl"
+    for _ in range(100):
+        if file.exists() and file.stat().st_size:
+            return file.rename(driver.downloads / f"{time.monotonic_ns()}.jsonl")
+        time.sleep(0.05)
+    raise AssertionError("nothing was downloaded")
+
+
+def bring(driver, path):
+    driver.find_element("css selector", "#import").send_keys(str(path))
+    for _ in range(100):
+        if driver.execute_script("return document.getElementById('import').value") == "":
+            return
+        time.sleep(0.02)
+
+
+browser = needs_browser
+
+
+@browser
+def test_a_pool_is_judged_by_keyboard_alone(opened):
+    begin(opened, "Ann Ö.")
+    order, made = in_order(opened.made), opened.made
+    for number, one in enumerate(order):
+        query = made.queries[one.query]
+        assert text(opened, "#query") == query.query
+        assert text(opened, "#text") == query.documents[one.document].text
+        assert text(opened, "#count") == f"{number} of 14"
+        press(opened, "s" if number == 4 else str(number % 4))
+    assert "All is judged" in text(opened, "#done")
+    found = read_judgments([exported(opened)])
+    assert [(one.query_id, one.document_id, one.round) for one in found] == [
+        (made.queries[one.query].query_id, made.queries[one.query].documents[one.document].id, one.round)
+        for one in order
+    ]
+    assert [one.grade for one in found] == [None if i == 4 else i % 4 for i in range(14)]
+    assert {(one.judge, one.kind, one.pool, one.asked, one.inclusion) for one in found} == {
+        ("Ann Ö.", "human", made.digest, 3, 0.5)
+    }
+    digests = {document.digest for query in made.queries for document in query.documents}
+    assert {one.text for one in found} == digests
+    assert all(one.seconds is not None and one.at for one in found)
+    assert complaints(opened) == []
+    assert requests(opened) == []
+
+
+@browser
+def test_undo_and_notes(opened):
+    begin(opened)
+    press(opened, "3")
+    press(opened, "u")
+    assert text(opened, "#count") == "0 of 14"
+    press(opened, "n")
+    press(opened, "2 is near 3")
+    assert text(opened, "#count") == "0 of 14"
+    press(opened, "\ue00c")
+    press(opened, "2")
+    press(opened, "0")
+    found = read_judgments([exported(opened)])
+    assert [(one.grade, one.note) for one in found] == [(2, "2 is near 3"), (0, "")]
+    press(opened, "p")
+    assert opened.execute_script("return document.getElementById('policy').open") is False
+
+
+@browser
+def test_nothing_is_lost_by_closing_the_window(opened):
+    begin(opened)
+    press(opened, "1")
+    press(opened, "2")
+    opened.refresh()
+    assert text(opened, "#count") == "2 of 14"
+    press(opened, "u")
+    assert text(opened, "#count") == "1 of 14"
+
+
+@browser
+def test_a_browser_that_keeps_nothing_says_so_and_still_judges(opened):
+    source = """
+        Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied', 'SecurityError'); } });
+    """
+    script = opened.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
+    try:
+        opened.refresh()
+        assert "keeps nothing" in text(opened, "#message")
+        begin(opened)
+        press(opened, "1")
+        assert [one.grade for one in read_judgments([exported(opened)])] == [1]
+    finally:
+        opened.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", {"identifier": script["identifier"]})
+        opened.execute_script("window.addEventListener('beforeunload', (e) => e.stopImmediatePropagation(), true)")
+
+
+@browser
+def test_an_export_is_imported_and_judging_goes_on(opened):
+    begin(opened)
+    press(opened, "1")
+    press(opened, "2")
+    file = exported(opened)
+    opened.execute_script("localStorage.clear()")
+    opened.refresh()
+    bring(opened, file)
+    assert text(opened, "#count") == "2 of 14"
+    press(opened, "0")
+    assert [one.grade for one in read_judgments([exported(opened)])] == [1, 2, 0]
+
+
+@browser
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"pool": "another"}, "it judges pool another, and this page is of pool"),
+        ({"document_id": "elsewhere"}, "its question or document is not on this page"),
+        ({"judge": "ben"}, "it is by ben, and this page is ann's"),
+        ({"grade": 3}, "it contradicts a judgment that is already here"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused_whole(opened, tmp_path, changes, message):
+    begin(opened)
+    press(opened, "1")
+    (first,) = read_judgments([exported(opened)])
+    second = first.model_copy(update={"document_id": in_next(opened), "grade": 2})
+    bring(opened, write(tmp_path / "in.jsonl", [second, first.model_copy(update=changes)]))
+    assert f"line 2: {message}" in text(opened, "#message")
+    assert text(opened, "#count") == "1 of 14"
+
+
+def in_next(driver):
+    one = in_order(driver.made)[1]
+    return driver.made.queries[one.query].documents[one.document].id
+
+
+@browser
+def test_a_cut_line_is_refused(opened, tmp_path):
+    begin(opened)
+    (tmp_path / "in.jsonl").write_text('{"query_id": "q0", "gra', encoding="utf-8")
+    bring(opened, tmp_path / "in.jsonl")
+    assert "a line that was cut" in text(opened, "#message")
+
+
+@browser
+def test_a_grade_outside_the_scale_is_refused(opened, tmp_path):
+    begin(opened)
+    press(opened, "1")
+    row = json.loads(exported(opened).read_text(encoding="utf-8")) | {"grade": 7}
+    (tmp_path / "in.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    bring(opened, tmp_path / "in.jsonl")
+    assert "grade 7 is not on the scale" in text(opened, "#message")
+
+
+@browser
+def test_hostile_texts_in_every_script_are_shown_as_they_are(driver, tmp_path):
+    strings = [one for one in (*ATTACKS, *SCRIPTS) if one.strip() == one]
+    made = pool(len(strings), 1, texts=strings, policy=ATTACKS[1])
+    write_page(tmp_path / "judge.html", made)
+    driver.get((tmp_path / "judge.html").as_uri())
+    driver.execute_script("localStorage.clear()")
+    driver.refresh()
+    complaints(driver), requests(driver)
+    begin(driver, "<b>ann</b>")
+    directions = {}
+    for one in in_order(made):
+        query = made.queries[one.query]
+        shown = driver.execute_script(
+            """return ['query', 'text'].map((id) => document.getElementById(id).textContent)"""
+        )
+        assert shown == [query.query, query.documents[0].text]
+        directions[query.query] = driver.execute_script(
+            "return getComputedStyle(document.getElementById('query')).direction"
+        )
+        press(driver, "0")
+    assert driver.execute_script("return window.pwned") is None
+    assert driver.execute_script("return document.querySelectorAll('img, iframe, object, [onerror]').length") == 0
+    assert {directions[one] for one in strings if "استطلاع" in one or "סקר" in one} == {"rtl"}
+    assert {directions[one] for one in strings if "Опрос" in one or "顧客" in one} == {"ltr"}
+    assert complaints(driver) == []
+    assert requests(driver) == []
+
+
+@browser
+def test_everyone_can_use_it(opened):
+    assert axe(opened) == []
+    begin(opened)
+    assert axe(opened) == []
+
+
+@browser
+def test_it_fits_a_telephone(opened):
+    begin(opened)
+    resize(opened, 360, 700)
+    assert opened.execute_script("return document.documentElement.scrollWidth") <= 360
+    resize(opened, 1280)
