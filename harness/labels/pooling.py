@@ -102,7 +102,7 @@ def gather(folders: Sequence[Path], depth: int) -> Material:
     queries: dict[str, Query] = {}
     tops: dict[str, set[str]] = {}
     for results in found:
-        if results.manifest["dataset"]["corpus_digest"] != dataset.corpus_digest:
+        if results.manifest.dataset.corpus_digest != dataset.corpus_digest:
             what = f"is over other documents than {found[0].folder}, or they have changed since"
             raise InputError(Problem(str(results.folder), what, "run the experiment again"))
         for id_, labelled in results.queries.items():
@@ -122,9 +122,9 @@ def dataset_of(results: Results) -> Dataset:
     Raises:
         InputError: it is not there any more, or cannot be read.
     """
-    resolved = results.manifest["resolved"]
-    reference = locate(DatasetTable(**resolved["dataset"]), Path(results.manifest["experiment_file"]))
-    return load(reference, drop_dangling=resolved["relevance"]["dangling"] == "drop")
+    resolved = results.manifest.resolved
+    reference = locate(DatasetTable(**resolved.dataset), Path(results.manifest.experiment_file))
+    return load(reference, drop_dangling=resolved.relevance["dangling"] == "drop")
 
 
 def _document(query: Query, document: Document) -> PooledDocument:
