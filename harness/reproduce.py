@@ -127,5 +127,5 @@ def _written(earlier: Results) -> str:
     said = experiment["dataset"]
     table = {"path": said} if isinstance(said, str) else dict(said)
     found = locate(DatasetTable(path=table["path"]), Path(earlier.manifest.experiment_file))
-    experiment["dataset"] = {**table, "path": found.path.resolve().as_posix()}
+    experiment["dataset"] = {**table, "path": found.name if found.scheme else found.folder.resolve().as_posix()}
     return toml.dumps(experiment)

@@ -158,7 +158,9 @@ def test_no_documents_and_wrong_encodings(tmp_path: Path, corpus: str, told: str
 
 def test_folders_that_are_no_data_set(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert problems(tmp_path / "empty") == ["DATA: holds no documents (corpus.jsonl, or files *.md or *.txt)"]
+    assert problems(tmp_path / "empty") == [
+        "DATA: holds no documents (corpus.jsonl, tables of documents and queries, or files *.md or *.txt)"
+    ]
     assert problems(tmp_path / "none")[0].startswith("DATA: no such folder")
     folder = markdown(tmp_path / "d")
     (folder / "queries.json").unlink()

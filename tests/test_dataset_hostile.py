@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import DatasetReference, load, source
+from harness.dataset import DatasetReference, files, load, rows
 from harness.dataset.markdown import parse_document
 from retrievers.errors import InputError
 
@@ -74,15 +74,15 @@ def test_a_pipe_in_place_of_a_file_does_not_block(tmp_path):
 
 
 def test_a_line_without_an_end_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(rows, "LONGEST_LINE", 1000)
     message = refused(beir(tmp_path / "set", corpus=json.dumps({"_id": "d1", "text": "x" * 2000})))
     assert "corpus.jsonl:1: is longer than 1,000 bytes" in message
 
 
 def test_a_document_larger_than_what_is_read_at_once_is_refused(tmp_path, monkeypatch):
     folder = markdown(tmp_path / "set")
-    monkeypatch.setattr(source, "LARGEST_FILE", 5)
-    assert "a.md: has 11 bytes" in refused(folder)
+    monkeypatch.setattr(files, "LARGEST_FILE", 5)
+    assert "a.md: has more than the 5 bytes" in refused(folder)
 
 
 def test_links_that_lead_out_of_the_data_set_are_refused(tmp_path):

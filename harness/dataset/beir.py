@@ -1,100 +1,95 @@
-"""The BEIR format: corpus.jsonl, queries.jsonl and qrels/<split>.tsv (Thakur et al. 2021)."""
+"""The BEIR format: corpus.jsonl, queries.jsonl and qrels/<split>.tsv (Thakur et al. 2021), in a folder or a zip."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from pathlib import PurePosixPath
 
+from harness.dataset.columns import Columns, Gathered
+from harness.dataset.files import COMPRESSED, File, is_zip, listing, pick
 from harness.dataset.model import Labels
-from harness.dataset.source import Place, grade_of, read_jsonl, read_lines, text_of
+from harness.dataset.reference import DatasetReference
+from harness.dataset.rows import read_lines
+from harness.dataset.source import Findings, Place, grade_of
+from harness.dataset.tables import TableSource, rows_of
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
 HEADER = ("query-id", "corpus-id", "score")
+CORPUS = "corpus.jsonl"
 
 
-def matches(path: Path) -> bool:
-    """Whether a folder looks like BEIR."""
-    return (path / "corpus.jsonl").is_file()
+def matches(reference: DatasetReference) -> bool:
+    """Whether a folder or an archive looks like BEIR."""
+    if reference.scheme or reference.documents or reference.labels:
+        return False
+    if reference.folder.is_dir():
+        return any((reference.folder / f"{CORPUS}{suffix}").is_file() for suffix in ("", *COMPRESSED))
+    return is_zip(reference.folder) and CORPUS in listing(reference.folder)
 
 
-def read(path: Path, *, queries: tuple[str, ...] = (), split: str | None = None) -> BeirSource:
+def read(reference: DatasetReference) -> BeirSource:
     """Open a BEIR folder; `split` may be left out where there is one file of qrels, or one named test."""
-    splits = sorted(file.stem for file in (path / "qrels").glob("*.tsv"))
+    files, split, folder = listing(reference.folder), reference.split, reference.folder
+    splits = splits_of(files)
     if split is None and splits:
         split = splits[0] if len(splits) == 1 else "test"
     if split not in splits:
         remedy = did_you_mean(split, splits) if split and splits else "one judgment a line: query-id, corpus-id, score"
-        raise InputError(Problem(str(path / "qrels" / f"{split or 'test'}.tsv"), "no such file", remedy))
-    names = queries or ("queries.jsonl",)
-    return BeirSource(path / "corpus.jsonl", tuple(path / n for n in names), path / "qrels" / f"{split}.tsv")
+        raise InputError(Problem(str(folder / "qrels" / f"{split or 'test'}.tsv"), "no such file", remedy))
+    names = reference.queries or ("queries.jsonl",)
+    columns = Columns(reference.columns)
+    queries = rows_of(*(pick(files, name, folder) for name in names))
+    tables = TableSource(rows_of(pick(files, CORPUS, folder)), queries, None, columns)
+    return BeirSource(tables, files[f"qrels/{split}.tsv"])
+
+
+def splits_of(files: dict[str, File]) -> list[str]:
+    """The names of the files of judgments."""
+    pures = map(PurePosixPath, files)
+    return sorted(pure.stem for pure in pures if pure.suffix == ".tsv" and pure.parent.as_posix() == "qrels")
 
 
 @dataclass(frozen=True, slots=True)
 class BeirSource:
     """A BEIR folder, one split of it."""
 
-    corpus: Path
-    query_files: tuple[Path, ...]
-    qrels: Path
+    tables: TableSource
+    qrels: File
 
-    def documents(self, problems: list[Problem]) -> Iterator[tuple[Place, Document]]:
+    def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
         """One document a line of corpus.jsonl: `_id`, `text`, and `title` if there is one."""
-        for place, row in read_jsonl(self.corpus, problems):
-            id_, text = _id(row, place, problems), text_of(row, "text", place, problems)
-            title = text_of(row, "title", place, problems) if row.get("title") is not None else ""
-            if id_ is not None and text is not None and title is not None:
-                yield place, Document(id_, title, text, _fields(row))
+        return self.tables.documents(problems)
 
-    def queries(self, problems: list[Problem]) -> Iterator[tuple[Place, Query]]:
+    def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
         """One query a line of queries.jsonl: `_id` and `text`."""
-        for file in self.query_files:
-            for place, row in read_jsonl(file, problems):
-                id_, text = _id(row, place, problems), text_of(row, "text", place, problems)
-                if id_ is not None and text is not None:
-                    yield place, Query(id_, text, _fields(row))
+        return self.tables.queries(problems)
 
-    def labels(self, problems: list[Problem]) -> Iterator[tuple[Place, str, Labels]]:
+    def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """The rows of qrels/<split>.tsv, gathered by query; the place is that of the query's first row."""
-        grades: dict[str, dict[str, int]] = {}
-        places: dict[str, Place] = {}
-        for place, line in read_lines(self.qrels, problems):
-            cells = line.split("\t") if "\t" in line else line.split()
-            if place.line == 1 and tuple(cells[:2]) == HEADER[:2]:
-                continue
-            if len(cells) != len(HEADER):
-                problems.append(Problem(str(place), f"{len(cells)} columns", f"expected 3: {', '.join(HEADER)}"))
-                continue
-            query, document, written = (cell.strip() for cell in cells)
-            grade = grade_of(written)
-            if grade is None:
-                problems.append(Problem(str(place), f"grade {written!r} is no whole number"))
-            elif document in grades.setdefault(query, {}):
-                problems.append(Problem(str(place), f"query {query!r} and document {document!r} are judged twice"))
-            else:
-                grades[query][document] = grade
-                places.setdefault(query, place)
-        for query, judged in grades.items():
-            if judged:
-                yield places[query], query, Labels(grades=judged)
-
-
-def _id(row: Mapping[str, Any], place: Place, problems: list[Problem]) -> str | None:
-    """The id under `_id`; numbers are taken as their digits, since BEIR's own qrels are text."""
-    value = row.get("_id", row.get("id"))
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if isinstance(value, str) and value.strip():
-        return value
-    problems.append(Problem(str(place), "'_id' is missing or empty"))
-    return None
-
-
-def _fields(row: Mapping[str, Any]) -> dict[str, str]:
-    """Further keys with plain values: those of the row, and those of its `metadata`."""
-    metadata = row.get("metadata")
-    extra = {**(metadata if isinstance(metadata, dict) else {}), **row}
-    known = {"_id", "id", "title", "text", "metadata"}
-    return {k: str(v) for k, v in extra.items() if k not in known and isinstance(v, str | int | float) and v != ""}
+        gathered = Gathered()
+        try:
+            for number, line in read_lines(self.qrels, problems):
+                cells = line.split("\t") if "\t" in line else line.split()
+                if len(cells) != len(HEADER):
+                    remedy = f"expected 3: {', '.join(HEADER)}" + ("; this is TREC's form" if len(cells) == 4 else "")
+                    where = str(Place(self.qrels.path, number))
+                    problems.append(
+                        Problem(where, f"{len(cells)} columns", remedy or f"expected 3: {', '.join(HEADER)}")
+                    )
+                    continue
+                if number == 1 and tuple(cells[:2]) == HEADER[:2]:
+                    continue
+                query, document, written = cells[0].strip(), cells[1].strip(), cells[2].strip()
+                grade = (
+                    int(written) if written.isascii() and written.isdigit() and len(written) < 9 else grade_of(written)
+                )
+                place = Place(self.qrels.path, number)
+                if grade is None:
+                    problems.append(Problem(str(place), f"grade {written!r} is no whole number"))
+                else:
+                    gathered.add(place, query, document, grade, problems)
+        except InputError as error:
+            problems.extend(error.problems)
+        yield from gathered.labels()

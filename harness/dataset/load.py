@@ -5,42 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from harness.dataset import beir, markdown
+from harness.dataset.formats import open_source
 from harness.dataset.model import Dataset, Labels
-from harness.dataset.source import Source, id_problem
-from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.types import Query
+from harness.dataset.reference import DatasetReference
+from harness.dataset.source import Findings, Source, id_problem
+from retrievers.errors import InputError, did_you_mean
+from retrievers.types import Document, Query
 
-FORMATS: dict[str, ModuleType] = {"beir": beir, "markdown": markdown}
-"""Tried in this order where no format is named."""
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetReference:
-    """Where a data set lies, and which part of it is meant."""
-
-    path: Path
-    split: str | None = None
-    queries: tuple[str, ...] = ()
-    format: str | None = None
-
-
-@dataclass(slots=True)
-class _Seen:
-    """What one pass over the files has found."""
-
-    problems: list[Problem] = field(default_factory=list)
-    ledger: dict[str, list[str]] = field(default_factory=dict)
-
-    def note(self, kind: str, id_: str) -> None:
-        self.ledger.setdefault(kind, []).append(id_)
-
-    def wrong(self, place: object, what: str, remedy: str = "") -> None:
-        self.problems.append(Problem(str(place), what, remedy))
+COMPARABLE = 2_000
+"""Ids, at most, among which the nearest is looked for where a label names one that does not exist."""
 
 
 def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset:
@@ -53,14 +28,18 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
     Raises:
         InputError: with every problem that was found.
     """
-    name, source = _open(reference)
-    seen = _Seen()
-    documents = _check_documents(source, seen)
+    name, source = open_source(reference)
+    seen = Findings()
     queries = _check_queries(source, seen)
+    documents = _check_documents(source, seen, reference.match, {_key(query.text) for query in queries.values()})
     labels = _check_labels(source, seen, documents, queries, drop_dangling)
     asked = tuple(query for query in queries.values() if query.id in labels and labels[query.id].relevant)
-    _check_asked(asked, documents, seen, reference)
-    if seen.problems:
+    if not asked and not seen:
+        seen.wrong(reference.name, "no query has a relevant document", "nothing could be compared")
+    for query in asked:
+        if _key(query.text) in documents.asked:
+            seen.note("query-is-document", query.id)
+    if seen:
         raise InputError(seen.problems)
 
     digest = hashlib.sha256(f"{documents.digest}\n".encode())
@@ -68,7 +47,7 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
         said = labels.get(query.id)
         digest.update(_line([query.id, query.text, dict(query.fields), said and said.as_json()]))
     return Dataset(
-        path=reference.path.as_posix(),
+        path=reference.name,
         format=name,
         queries=asked,
         judged=tuple(query for query in queries.values() if query.id in labels),
@@ -77,39 +56,60 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
         digest=digest.hexdigest(),
         corpus_digest=documents.digest,
         ledger={kind: tuple(ids) for kind, ids in seen.ledger.items()},
-        read_documents=lambda: (document for _, document in source.documents([])),
+        same_as=documents.same_as,
+        read_documents=lambda: (document for _, document in source.documents(Findings())),
     )
-
-
-def _open(reference: DatasetReference) -> tuple[str, Source]:
-    path = reference.path
-    if not path.is_dir():
-        what = "is a file, not a folder" if path.exists() else "no such folder"
-        raise InputError(Problem(str(path), what, "a dataset is a folder of documents, or one in BEIR's format"))
-    if reference.format is not None and reference.format not in FORMATS:
-        raise InputError(Problem("dataset.format", f"unknown format {reference.format!r}",
-                                 did_you_mean(reference.format, FORMATS)))  # fmt: skip
-    for name, reader in FORMATS.items():
-        if reference.format == name or (reference.format is None and reader.matches(path)):
-            source: Source = reader.read(path, queries=reference.queries, split=reference.split)
-            return name, source
-    raise InputError(Problem(str(path), "holds no documents", "corpus.jsonl, or files *.md or *.txt"))
 
 
 @dataclass(slots=True)
 class _Documents:
-    """What is kept of a corpus while it streams by: ids, and digests of texts."""
+    """What is kept of a corpus while it streams by: ids, and which of its texts are asked."""
 
     ids: set[str] = field(default_factory=set)
-    texts: dict[bytes, str] = field(default_factory=dict)
-    """Digest of the normalised title or content -> the first document that has it."""
+    asked: set[bytes] = field(default_factory=set)
+    """Digests of the queries that are a title or a text, white space and case aside."""
+    keys: dict[str, str] = field(default_factory=dict)
+    """Where labels name a field: its value -> the first document that has it."""
+    same_as: dict[str, str] = field(default_factory=dict)
+    """Document -> the first one with the same value of that field."""
+    by_field: bool = False
     digest: str = ""
 
+    def named(self, label: str) -> str | None:
+        """The document that a label names, None where there is none."""
+        return self.keys.get(label) if self.by_field else label if label in self.ids else None
 
-def _check_documents(source: Source, seen: _Seen) -> _Documents:
-    found, digest = _Documents(), hashlib.sha256()
-    contents: dict[bytes, str] = {}
-    for place, document in source.documents(seen.problems):
+    def nearest(self, label: str) -> str:
+        """A remedy for a label that names nothing."""
+        known = self.keys if self.by_field else self.ids
+        otherwise = 'correct the id, or set dangling = "drop" under [relevance]'
+        stem = label.rpartition(".")[0]
+        if stem in known:
+            return f"did you mean {stem!r}? {otherwise}"
+        if len(known) > COMPARABLE:
+            return otherwise
+        remedy = did_you_mean(label, known)
+        return f"{remedy} {otherwise}" if remedy.startswith("did you mean") else otherwise
+
+    def take_key(self, document: Document, match: tuple[str, ...]) -> bool:
+        """Note the value by which labels name a document; False where it has none."""
+        values = [document.fields.get(name, "") for name in match]
+        if not all(values):
+            return False
+        first = self.keys.setdefault(JOINED.join(values), document.id)
+        if first != document.id:
+            self.same_as[document.id] = first
+        return True
+
+
+JOINED = "#"
+"""Between the values of several fields by which labels name documents: `manual.pdf#3`."""
+
+
+def _check_documents(source: Source, seen: Findings, match: tuple[str, ...], asked: set[bytes]) -> _Documents:
+    found, digest = _Documents(by_field=bool(match)), hashlib.sha256()
+    contents: set[bytes] = set()
+    for place, document in source.documents(seen):
         if reason := id_problem(document.id):
             seen.wrong(place, f"document id {document.id!r} {reason}", "give it another id")
             continue
@@ -118,72 +118,85 @@ def _check_documents(source: Source, seen: _Seen) -> _Documents:
             continue
         found.ids.add(document.id)
         digest.update(_line([document.id, document.title, document.text, dict(document.fields)]))
-        if not document.content.strip():
+        if match and not found.take_key(document, match):
+            seen.note("document-without-key", document.id)
+        content = document.content
+        if not content or content.isspace():
             seen.note("empty-document", document.id)
             continue
-        key = _key(document.content)
-        if contents.setdefault(key, document.id) != document.id:
+        key = _key(content)
+        if key in contents:
             seen.note("duplicate-text", document.id)
-        for text in (document.title, document.text, document.content):
-            if text.strip():
-                found.texts.setdefault(_key(text), document.id)
-    if not found.ids and not seen.problems:
+        contents.add(key)
+        keys = {key, *map(_key, (document.title, document.text))} if document.title else {key}
+        found.asked |= keys & asked
+    if not found.ids and not seen:
         seen.wrong("documents", "the corpus is empty")
+    if match and found.ids and not found.keys:
+        seen.wrong("dataset.match", f"no document has {' and '.join(map(repr, match))} among its fields")
     found.digest = digest.hexdigest()
     return found
 
 
-def _check_queries(source: Source, seen: _Seen) -> dict[str, Query]:
+def _check_queries(source: Source, seen: Findings) -> dict[str, Query]:
     queries: dict[str, Query] = {}
-    for place, query in source.queries(seen.problems):
+    texts: set[bytes] = set()
+    for place, query in source.queries(seen):
         if reason := id_problem(query.id):
             seen.wrong(place, f"query id {query.id!r} {reason}", "give it another id")
         elif query.id in queries:
             seen.wrong(place, f"query id {query.id!r} stands twice", "ids must be unique")
         else:
             queries[query.id] = query
+            key = _key(query.text)
+            if key in texts and query.text.strip():
+                seen.note("repeated-query", query.id)
+            texts.add(key)
     return queries
 
 
 def _check_labels(
-    source: Source, seen: _Seen, documents: _Documents, queries: dict[str, Query], drop_dangling: bool
+    source: Source, seen: Findings, documents: _Documents, queries: dict[str, Query], drop_dangling: bool
 ) -> dict[str, Labels]:
     labels: dict[str, Labels] = {}
-    remedy = 'correct the id, or set dangling = "drop" under [relevance]'
-    for place, query_id, said in source.labels(seen.problems):
-        dangling = dict.fromkeys(doc for doc in said.documents if doc not in documents.ids)
+    for place, query_id, said in source.labels(seen):
         if query_id not in queries:
             if not drop_dangling and queries:
+                remedy = did_you_mean(query_id, queries) if len(queries) <= COMPARABLE else ""
+                otherwise = 'correct the id, or set dangling = "drop" under [relevance]'
+                remedy = f"{remedy} {otherwise}" if remedy.startswith("did you mean") else otherwise
                 seen.wrong(place, f"judgments name query {query_id!r}, which does not exist", remedy)
             seen.note("dangling-query", query_id)
             continue
-        for doc in dangling:
+        dangling = dict[str, int]()
+        for position, doc in enumerate(said.documents):
+            if documents.named(doc) is None:
+                dangling.setdefault(doc, position)
+        for doc, position in dangling.items():
             if not drop_dangling and documents.ids:
-                seen.wrong(place, f"query {query_id!r} names document {doc!r}, which does not exist", remedy)
+                what = f"query {query_id!r} names document {doc!r}, which does not exist"
+                seen.wrong(place.of(position), what, documents.nearest(doc))
             seen.note("dangling-document", f"{query_id} {doc}")
         if not queries[query_id].text.strip():
             seen.wrong(place, f"judged query {query_id!r} is blank")
-        if said.grades is not None and min(said.grades.values(), default=0) < 0:
-            seen.note("negative-grade", query_id)
-        named = said.documents
-        if said.groups is None and len(set(named)) < len(named):
-            seen.note("duplicate-label", query_id)
-        labels[query_id] = said.keeping(documents.ids.__contains__) if dangling else said
+        _count(query_id, said, seen)
+        kept = said.keeping(lambda doc: documents.named(doc) is not None) if dangling else said
+        labels[query_id] = kept.renamed(documents.keys) if documents.by_field else kept
         if not labels[query_id].relevant:
             seen.note("no-relevant-document", query_id)
-    for query_id in queries.keys() - labels.keys() if not seen.problems else ():
+    unjudged = sorted(queries.keys() - labels.keys()) if not seen else ()
+    for query_id in unjudged:
         seen.note("unjudged-query", query_id)
-    if "unjudged-query" in seen.ledger:
-        seen.ledger["unjudged-query"].sort()
     return labels
 
 
-def _check_asked(asked: tuple[Query, ...], documents: _Documents, seen: _Seen, reference: DatasetReference) -> None:
-    if not asked and not seen.problems:
-        seen.wrong(reference.path, "no query has a relevant document", "nothing could be compared")
-    for query in asked:
-        if _key(query.text) in documents.texts:
-            seen.note("query-is-document", query.id)
+def _count(query_id: str, said: Labels, seen: Findings) -> None:
+    """Count what labels hold that is allowed and worth knowing."""
+    if said.grades is not None and min(said.grades.values(), default=0) < 0:
+        seen.note("negative-grade", query_id)
+    named = said.documents
+    if said.grades is None and said.groups is None and len(set(named)) < len(named):
+        seen.note("duplicate-label", query_id)
 
 
 def _key(text: str) -> bytes:

@@ -1,24 +1,29 @@
-"""A folder of Markdown or text files with ranked labels, as in iDEAKITT's experiment.
+"""A folder of documents as files with ranked labels, as in iDEAKITT's experiment.
 
-Every `*.md`, `*.markdown` and `*.txt` below the folder is a document, but for README and LICENSE files at its top.
-`queries.json` is a list of objects with `query` and `relevant_documents`.
+Every `*.md`, `*.markdown`, `*.rst` and `*.txt` below the folder is a document, but for README and LICENSE files at its
+top; so is what the extra `documents` converts (`harness.dataset.converted`). `queries.json` is a list of objects with
+`query` and `relevant_documents`.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+from harness.dataset.columns import list_of
+from harness.dataset.converted import CONVERTED, Converter, NotConverted
+from harness.dataset.files import File, is_zip, listing
 from harness.dataset.model import Labels
-from harness.dataset.source import Place, files_below, grade_of, parse_json, read_text, text_of
+from harness.dataset.reference import DatasetReference
+from harness.dataset.rows import read_json
+from harness.dataset.source import Findings, Place, decode
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
-SUFFIXES = {".md", ".markdown", ".txt"}
+SUFFIXES = {".md", ".markdown", ".rst", ".txt"}
 NOT_DOCUMENTS = {"readme", "license", "licence", "changelog"}
 KEYS = {"id", "query", "relevant_documents", "tags", "fields", "labelled_by"}
 SURVEY_LINE = re.compile(r"[*-]([^::]*)[::](.*)")
@@ -34,16 +39,31 @@ SURVEY_KEYS = {
 }
 
 
-def matches(path: Path) -> bool:
-    """Whether a folder holds a document of this form."""
-    return next(document_files(path, []), None) is not None
+def matches(reference: DatasetReference) -> bool:
+    """Whether a folder or an archive holds a document of this form."""
+    if reference.scheme or not (reference.folder.is_dir() or is_zip(reference.folder)):
+        return False
+    return holds_documents(reference.folder)
 
 
-def read(path: Path, *, queries: tuple[str, ...] = (), split: str | None = None) -> MarkdownSource:
+def holds_documents(folder: Path) -> bool:
+    """Whether a folder or an archive holds a file that is read as a document."""
+    return any(_readable(name, file, converts=True) for name, file in listing(folder).items())
+
+
+def document_names(folder: Path) -> list[str]:
+    """The ids of the documents in a folder, as the reader gives them to files without an id of their own."""
+    names = listing(folder).items()
+    return [_named(name, file) for name, file in names if _readable(name, file, converts=Converter().available)]
+
+
+def read(reference: DatasetReference) -> MarkdownSource:
     """Open a folder of documents; the query files lie in it, `queries.json` if none is named."""
-    if split is not None:
+    if reference.split is not None:
         raise InputError(Problem("dataset.split", "a folder of Markdown has no splits", "name a file: queries = …"))
-    return MarkdownSource(path, tuple(path / name for name in queries or ("queries.json",)))
+    files = listing(reference.folder)
+    names = reference.queries or ("queries.json",)
+    return MarkdownSource(reference.folder, tuple(files.get(name, File(reference.folder / name)) for name in names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,51 +71,57 @@ class MarkdownSource:
     """A folder of documents and its files of labelled queries."""
 
     folder: Path
-    query_files: tuple[Path, ...]
+    query_files: tuple[File, ...]
 
-    def documents(self, problems: list[Problem]) -> Iterator[tuple[Place, Document]]:
-        """One document a file, in the order of their paths."""
-        for file in document_files(self.folder, problems):
+    def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
+        """One document a file, in the order of their paths; what cannot be converted is counted."""
+        converter = Converter()
+        for name, file in listing(self.folder, problems).items():
+            if not _readable(name, file, converts=converter.available):
+                if not _paper(name) and file.path not in [one.path for one in self.query_files]:
+                    problems.note("unread-file", name)
+                continue
             try:
-                text = read_text(file)
+                if file.suffix in CONVERTED:
+                    converted = converter.convert(file)
+                    yield Place(file.path), Document(_named(name, file), converted.title, converted.text)
+                else:
+                    text = decode(file.read(), Place(file.path))
+                    yield Place(file.path), parse_document(text, _named(name, file))
+            except NotConverted as failure:
+                problems.note("unconverted-file", f"{name}: {failure}")
             except InputError as error:
                 problems.extend(error.problems)
-                continue
-            name = file.relative_to(self.folder).with_suffix("").as_posix()
-            yield Place(file), parse_document(text, name)
 
-    def queries(self, problems: list[Problem]) -> Iterator[tuple[Place, Query]]:
+    def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
         """The queries; those without an id are q0, q1, … by their place in the file."""
         for place, id_, row in self._rows(problems):
-            text = text_of(row, "query", place, problems)
-            if text is not None:
+            text = row.get("query")
+            if isinstance(text, str):
                 yield place, Query(id_, text, _fields(row, place, problems))
+            else:
+                what = "'query' is missing" if text is None else f"'query' is not a string but {text!r:.40}"
+                problems.append(Problem(str(place), what))
 
-    def labels(self, problems: list[Problem]) -> Iterator[tuple[Place, str, Labels]]:
+    def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """What `relevant_documents` says: ids best first, groups of alternatives, or grades by id."""
-        for place, id_, row in self._rows([]):
+        for place, id_, row in self._rows(Findings()):
             labels = parse_labels(row, place, problems)
             if labels is not None:
                 yield place, id_, labels
 
-    def _rows(self, problems: list[Problem]) -> Iterator[tuple[Place, str, Mapping[str, Any]]]:
+    def _rows(self, problems: Findings) -> Iterator[tuple[Place, str, Mapping[str, Any]]]:
         for file in self.query_files:
             try:
-                rows = parse_json(read_text(file))
+                rows = read_json(file)
             except InputError as error:
                 problems.extend(error.problems)
                 continue
-            except json.JSONDecodeError as error:
-                problems.append(Problem(f"{file}:{error.lineno}", f"is not JSON: {error.msg}"))
-                continue
-            except ValueError as error:
-                problems.append(Problem(str(file), f"is not JSON: {error}"))
-                continue
             if not isinstance(rows, list):
-                problems.append(Problem(str(file), "is not a list of queries"))
+                problems.append(Problem(str(file.path), "is not a list of queries"))
                 continue
             for number, row in enumerate(rows):
-                place = Place(Path(f"{file}[{number}]"))
+                place = Place(Path(f"{file.path}[{number}]"))
                 if not isinstance(row, dict):
                     problems.append(Problem(str(place), "is not an object with 'query' and 'relevant_documents'"))
                     continue
@@ -137,34 +163,33 @@ def parse_document(text: str, name: str) -> Document:
     return Document(said["id"], said.get("title", ""), body, fields)
 
 
-def parse_labels(row: Mapping[str, Any], place: Place, problems: list[Problem]) -> Labels | None:
+def parse_labels(row: Mapping[str, Any], place: Place, problems: Findings) -> Labels | None:
     """Read `relevant_documents`; None after a complaint."""
-    said, by = row.get("relevant_documents"), str(row.get("labelled_by", ""))
-    if isinstance(said, dict):
-        grades = {doc: grade_of(grade) for doc, grade in said.items()}
-        wrong = [doc for doc, grade in grades.items() if grade is None]
-        problems.extend(
-            Problem(str(place), f"grade {said[doc]!r} of document {doc!r} is no whole number") for doc in wrong
-        )
-        return None if wrong else Labels(grades={d: g for d, g in grades.items() if g is not None}, by=by)
-    if isinstance(said, list) and all(isinstance(doc, str) for doc in said):
-        return Labels(ranked=tuple(said), by=by)
-    if isinstance(said, list) and all(isinstance(g, list) and all(isinstance(d, str) for d in g) for g in said):
-        return Labels(groups=tuple(tuple(group) for group in said if group), by=by)
-    what = "'relevant_documents' is missing" if said is None else "'relevant_documents' cannot be read"
-    problems.append(Problem(str(place), what, "a list of document ids, best first"))
-    return None
+    said = row.get("relevant_documents")
+    if said is None or isinstance(said, str):
+        what = "'relevant_documents' is missing" if said is None else "'relevant_documents' is no list"
+        problems.append(Problem(str(place), what, "a list of document ids, best first"))
+        return None
+    labels = list_of(said, place, problems)
+    return labels and replace(labels, by=str(row.get("labelled_by", "")))
 
 
-def document_files(folder: Path, problems: list[Problem]) -> Iterator[Path]:
-    """The files below a folder that are documents, in the order of their paths."""
-    for file in files_below(folder, problems):
-        paper = file.parent == folder and file.stem.lower() in NOT_DOCUMENTS
-        if file.suffix.lower() in SUFFIXES and not paper:
-            yield file
+def _readable(name: str, file: File, *, converts: bool) -> bool:
+    if _paper(name):
+        return False
+    return file.suffix in SUFFIXES or (converts and file.suffix in CONVERTED)
 
 
-def _fields(row: Mapping[str, Any], place: Place, problems: list[Problem]) -> dict[str, str]:
+def _named(name: str, file: File) -> str:
+    """A document's id: its path, without the suffix where that says no more than that it is text."""
+    return name if file.suffix in CONVERTED else PurePosixPath(name).with_suffix("").as_posix()
+
+
+def _paper(name: str) -> bool:
+    return "/" not in name and PurePosixPath(name).stem.lower() in NOT_DOCUMENTS
+
+
+def _fields(row: Mapping[str, Any], place: Place, problems: Findings) -> dict[str, str]:
     fields, tags = row.get("fields", {}), row.get("tags", [])
     if isinstance(tags, str):
         tags = [tags]

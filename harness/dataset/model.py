@@ -67,6 +67,22 @@ class Labels:
             return replace(kept, groups=tuple(group for group in groups if group))
         return kept if self.ranked is None else replace(kept, ranked=tuple(filter(known, self.ranked)))
 
+    def renamed(self, names: Mapping[str, str]) -> Labels:
+        """The same labels with documents under other ids; what becomes one document keeps its best place or grade.
+
+        >>> Labels(grades={"p1": 1, "p2": 3}).renamed({"p1": "a", "p2": "a"}).grades
+        {'a': 3}
+        """
+        if self.grades is not None:
+            grades = dict[str, int]()
+            for doc, grade in self.grades.items():
+                grades[names[doc]] = max(grade, grades.get(names[doc], grade))
+            return Labels(grades=grades, by=self.by)
+        if self.groups is not None:
+            groups = tuple(tuple(dict.fromkeys(names[doc] for doc in group)) for group in self.groups)
+            return Labels(groups=groups, by=self.by)
+        return Labels(ranked=tuple(dict.fromkeys(names[doc] for doc in self.ranked or ())), by=self.by)
+
     def as_json(self) -> dict[str, Any]:
         """The labels as the results folder and the digest spell them."""
         forms: dict[str, Any] = {"grades": self.grades, "ranked": self.ranked, "groups": self.groups}
@@ -114,6 +130,9 @@ class Dataset:
     """SHA-256 of the documents alone: what an index is named after."""
     ledger: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What was counted and not refused: kind -> ids."""
+    same_as: Mapping[str, str] = field(default_factory=dict)
+    """Where labels name a field (a page, say): document -> the first document with the same value, which stands for
+    all of them in labels and rankings."""
     read_documents: Callable[[], Iterator[Document]] = field(repr=False, default=lambda: iter(()))
 
     def documents(self) -> Iterator[Document]:

@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.dataset import Dataset, DatasetReference, load
-from harness.dataset.markdown import document_files
+from harness.dataset import Dataset, DatasetReference, format_of, load, reference_of
+from harness.dataset.markdown import document_names
 from harness.experiment.language import UNSTEMMED, language_of
 from retrievers.errors import InputError, Problem
 
@@ -78,7 +78,7 @@ def write_experiment(folder: Path, output: Path | None = None) -> Written:
 
 def experiment_text(name: str, reference: DatasetReference, dataset: Dataset) -> str:
     """The experiment: retrievers that run here without a key, and others to be uncommented."""
-    said = [f"path = {_quoted(reference.path.as_posix())}"]
+    said = [f"path = {_quoted(reference.name)}"]
     said += [f"split = {_quoted(reference.split)}"] if reference.split else []
     said += [f"queries = [{', '.join(map(_quoted, reference.queries))}]"] if reference.queries else []
     language = _language(dataset)
@@ -101,12 +101,14 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset) ->
 
 def _look(folder: Path) -> _Found:
     """The folder as a data set, its files of queries found; InputError where something is missing."""
-    if not folder.is_dir():
-        what = "is a file, not a folder" if folder.exists() else "no such folder"
-        raise InputError(Problem(str(folder), what, "give the folder that holds your documents"))
-    if (folder / "corpus.jsonl").is_file():
+    reference = reference_of(folder)
+    if not reference.scheme and not folder.exists():
+        raise InputError(Problem(str(folder), "no such folder", "give the folder that holds your documents"))
+    if folder.is_dir() and (folder / "corpus.jsonl").is_file():
         return _beir(folder)
-    documents = list(document_files(folder, []))
+    if not folder.is_dir() or format_of(reference) not in ("markdown", None):
+        return _Found(reference)
+    documents = document_names(folder)
     if not documents:
         other = sorted({file.suffix.lower() or file.name for file in folder.rglob("*") if file.is_file()})
         what = f"holds no document that can be read{': only ' + ', '.join(other[:8]) if other else ''}"
@@ -153,9 +155,9 @@ def _beir(folder: Path) -> _Found:
     return _Found(DatasetReference(folder, split=None if "test" in splits or len(splits) == 1 else splits[0]))
 
 
-def _missing_labels(folder: Path, documents: Sequence[Path]) -> str:
-    ids = [file.relative_to(folder).with_suffix("").as_posix() for file in documents[:2]]
-    example = json.dumps([{"query": "what somebody would ask", "relevant_documents": ids}], ensure_ascii=False)
+def _missing_labels(folder: Path, documents: Sequence[str]) -> str:
+    asked = {"query": "what somebody would ask", "relevant_documents": documents[:2]}
+    example = json.dumps([asked], ensure_ascii=False)
     return (
         f"{folder}: {len(documents):,} documents, but no labelled query\n"
         f"write {folder / 'queries.json'}: for each question, the documents that answer it, best first:\n"

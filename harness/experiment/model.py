@@ -22,6 +22,16 @@ class DatasetTable(Strict):
     queries: str | tuple[str, ...] | None = None
     """The query files in it; several are asked as one set."""
     format: str | None = None
+    documents: str | None = None
+    """A file of documents, or a folder of them."""
+    labels: str | None = None
+    """A file of labels."""
+    columns: dict[str, str] = Field(default_factory=dict)
+    """What the columns of tables are called."""
+    match: str | tuple[str, ...] | None = None
+    """The fields by which labels name documents."""
+    exclude_self: bool = False
+    """Whether a document with a query's id is kept out of that query's answers."""
 
 
 class Relevance(Strict):

@@ -6,11 +6,12 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness import measures
-from harness.dataset import DatasetReference
+from harness.dataset import DatasetReference, suggestion
 from harness.experiment.model import BM25, KINDS, NAME, Block, DatasetTable, Experiment, Question
 from harness.experiment.options import Kind, checked, kind_of, options_of
 from harness.measures import Measure
@@ -117,13 +118,22 @@ def parse(written: Mapping[str, Any]) -> Experiment:
 
 def locate(table: DatasetTable, path: Path) -> DatasetReference:
     """Find the data set: relative to the working directory, else to the nearest parent of the file that has it."""
+    queries, match = (
+        (said,) if isinstance(said, str) else said or () for said in (table.queries, table.match)
+    )  # fmt: skip
+    reference = DatasetReference(
+        table.path, table.split, queries, table.format, table.documents, table.labels, table.columns, match
+    )
+    if reference.scheme:
+        return reference
     tried = [Path(), *path.resolve().parents]
     found = next((folder / table.path for folder in tried if (folder / table.path).exists()), None)
     if found is None:
-        remedy = "looked in the working directory and in every folder above the experiment"
+        near = suggestion(reference)
+        looked = "looked in the working directory and in every folder above the experiment"
+        remedy = f"{near} {looked}" if near.startswith("did you mean") else looked
         raise InputError(Problem(f"{path}: dataset", f"{table.path!r} does not exist", remedy))
-    queries = (table.queries,) if isinstance(table.queries, str) else table.queries or ()
-    return DatasetReference(found, table.split, queries, table.format)
+    return replace(reference, path=found)
 
 
 def expanded(value: Any) -> Any:

@@ -1,0 +1,92 @@
+"""Documents as companies have them (PDF, HTML, Word, …) as Markdown, by markitdown: converted once, then kept.
+
+markitdown (MIT, kept by Microsoft) was chosen because one small library reads all of these formats on a processor,
+with parsers that are well kept themselves (pdfminer, mammoth, python-pptx, Beautiful Soup) and no model to fetch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import io
+import json
+import os
+import warnings
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness.dataset.files import File
+
+CONVERTED = {".pdf", ".html", ".htm", ".docx", ".pptx", ".xlsx", ".epub", ".ipynb"}
+"""What markitdown is asked to read."""
+REMEDY = 'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
+
+
+class NotConverted(Exception):
+    """A file that holds no text which could be read, with the reason."""
+
+
+class Converted(NamedTuple):
+    """A document's title, where its format has one, and its text as Markdown."""
+
+    title: str
+    text: str
+
+
+class Converter:
+    """Converts files and keeps what came out beside the cache of vectors, by content and by markitdown's version."""
+
+    def __init__(self) -> None:
+        self.available = importlib.util.find_spec("markitdown") is not None
+        self._engine: Any = None
+
+    def convert(self, file: File) -> Converted:
+        """Convert one file, or take what was kept.
+
+        Raises:
+            NotConverted: it is damaged, protected, or holds no text (a scanned page, say).
+            InputError: it cannot be read.
+        """
+        raw = file.read()
+        name = f"{version('markitdown')}\0{file.suffix}\0".encode()
+        kept = _folder() / f"{hashlib.sha256(name + raw).hexdigest()}.json"
+        try:
+            said = json.loads(kept.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            said = self._fresh(raw, file.suffix)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            aside = kept.with_suffix(f".{os.getpid()}")
+            aside.write_text(json.dumps(said, ensure_ascii=False), encoding="utf-8", newline="\n")
+            aside.replace(kept)
+        if "failed" in said:
+            raise NotConverted(said["failed"])
+        return Converted(said["title"], said["text"])
+
+    def _fresh(self, raw: bytes, suffix: str) -> dict[str, str]:
+        from markitdown import MarkItDown, StreamInfo
+
+        if self._engine is None:
+            self._engine = MarkItDown(enable_plugins=False)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of parsers, about what they repaired
+                found = self._engine.convert_stream(io.BytesIO(raw), stream_info=StreamInfo(extension=suffix))
+        except Exception as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            return {"failed": reason[:200]}
+        text = found.markdown.encode("utf-8", "replace").decode().strip()
+        title = " ".join((found.title or _heading(text)).split())
+        return {"title": title, "text": text} if text else {"failed": "there is no text in it"}
+
+
+def _heading(text: str) -> str:
+    return next((line[2:] for line in text.split("\n") if line.startswith("# ")), "")
+
+
+def _folder() -> Path:
+    if folder := os.environ.get("HARNESS_CACHE"):
+        return Path(folder).expanduser() / "documents"
+    from platformdirs import user_cache_path
+
+    return user_cache_path("retriever-harness", appauthor=False) / "documents"

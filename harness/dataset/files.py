@@ -1,0 +1,258 @@
+"""Files as readers see them: in a folder or a zip archive, plain or compressed, never unpacked to disk."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from harness.dataset.source import HALF, Findings
+from retrievers.errors import InputError, Problem, did_you_mean
+
+COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
+"""Suffixes that may stand behind a file's own."""
+LARGEST_FILE = 1 << 30
+"""Bytes of a file that is read whole, at most."""
+FREE = 64 << 20
+"""Bytes that any archive or compressed file may unpack to."""
+RATIO = 200
+"""Beyond that, so many times its size: text shrinks to a tenth or so, a bomb to a thousandth."""
+PACKED = "is damaged, or cut short"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file on disk, or one member of a zip archive."""
+
+    path: Path
+    """As it is named in messages: for a member the archive's path and its own."""
+    archive: Path | None = None
+    member: str = ""
+
+    @property
+    def name(self) -> str:
+        """The file's own name, without the suffix of a compression."""
+        suffix = self.path.suffix.lower()
+        return self.path.stem if suffix in COMPRESSED else self.path.name
+
+    @property
+    def suffix(self) -> str:
+        """The suffix that tells what is in it, in lower case: `.jsonl` for `corpus.jsonl.gz`."""
+        return PurePosixPath(self.name).suffix.lower()
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """Open the file for reading, unpacked.
+
+        Raises:
+            InputError: it cannot be read, is damaged, or unpacks to more than `FREE` bytes and `RATIO` times its size.
+        """
+        try:
+            with self._raw() as raw:
+                yield raw
+        except OSError as error:
+            what = f"cannot be read: {error.strerror or error}"
+            raise InputError(Problem(str(self.path), what)) from None
+        except (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+            raise InputError(Problem(str(self.path), f"{PACKED}: {error}", "fetch or make it again")) from None
+        except RuntimeError as error:  # all that zipfile says of a password
+            raise InputError(Problem(str(self.path), f"cannot be unpacked: {error}")) from None
+
+    @contextmanager
+    def _raw(self) -> Iterator[IO[bytes]]:
+        suffix = self.path.suffix.lower()
+        if self.archive is not None:
+            with zipfile.ZipFile(self.archive) as archive:
+                size = archive.getinfo(self.member).compress_size
+                with archive.open(self.member) as member:
+                    bounded: IO[bytes] = _bounded(member, self.path, size)
+                    yield _unpacked(bounded, suffix, self.path, size)
+        else:
+            size = regular(self.path)
+            with self.path.open("rb") as plain:
+                yield _unpacked(plain, suffix, self.path, size)
+
+    def read(self) -> bytes:
+        """The whole of it; InputError where that is more than 1 GiB."""
+        with self.open() as handle:
+            raw = handle.read(LARGEST_FILE + 1)
+        if len(raw) > LARGEST_FILE:
+            what = f"has more than the {LARGEST_FILE:,} bytes that are read at once"
+            raise InputError(
+                Problem(str(self.path), what, "cut it into documents, or use a format with one record a line")
+            )
+        return raw
+
+
+def regular(path: Path) -> int:
+    """Return the size of a regular file in bytes; a pipe or a device, which could block for ever, is refused.
+
+    Raises:
+        InputError: it is something else than a file.
+        OSError: it cannot be looked at.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError(Problem(str(path), "is no regular file", "a data set is made of files"))
+    return status.st_size
+
+
+def listing(path: Path, problems: Findings | None = None) -> dict[str, File]:
+    """The files of a folder or a zip archive by their path in it, without the suffix of a compression, in order.
+
+    Hidden files are left out, and so is the one folder that an archive wraps its members in. Members whose names
+    lead out of the archive are refused: nothing is ever written, but such an archive is not what it seems.
+
+    Args:
+        path: the folder or the archive.
+        problems: where what cannot be taken of a folder goes: see `_files_below`.
+
+    Raises:
+        InputError: the archive is none, or a name in it leads outside.
+    """
+    if path.is_file():
+        return _members(path)
+    below = _files_below(path, Findings() if problems is None else problems)
+    return {_plain(file.relative_to(path).as_posix()): File(file) for file in below}
+
+
+def pick(files: Mapping[str, File], name: str, where: Path) -> File:
+    """The file of a listing that has this name, or an InputError with the nearest names."""
+    if (found := files.get(_plain(name))) is not None:
+        return found
+    remedy = did_you_mean(name, files) if len(files) <= 50 else f"one of {len(files):,} files there"
+    raise InputError(Problem(str(where / name), "no such file", remedy if files else "the folder is empty"))
+
+
+def is_zip(path: Path) -> bool:
+    """Whether a path is a zip archive, by its first bytes."""
+    return path.is_file() and zipfile.is_zipfile(path)
+
+
+def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:
+    """Yield the files below a folder, hidden ones left out, in the order of their paths.
+
+    What cannot be taken becomes a problem: a folder that cannot be listed, a name that is not UTF-8, a link that
+    leads out of the folder, a pipe or a device.
+    """
+    root = folder.resolve()
+
+    def unreadable(error: OSError) -> None:
+        problems.append(Problem(str(error.filename), f"cannot be listed: {error.strerror}"))
+
+    paths = []
+    for place, folders, names in os.walk(folder, onerror=unreadable):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        linked = [name for name in folders if Path(place, name).is_symlink()]
+        paths += [Path(place, name) for name in (*names, *linked) if not name.startswith(".")]
+    for path in sorted(paths):
+        if HALF.search(str(path)):
+            problems.append(Problem(ascii(str(path)), "its name is not UTF-8", "rename it"))
+        elif path.is_symlink() and not path.resolve().is_relative_to(root):
+            problems.append(Problem(str(path), "is a link that leads out of the data set", "copy what it points to"))
+        elif path.is_dir():
+            problems.append(Problem(str(path), "is a link to a folder", "copy the folder, or name it as the data set"))
+        else:
+            yield path
+
+
+def _members(path: Path) -> dict[str, File]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [info.filename for info in archive.infolist() if not info.is_dir()]
+    except (OSError, zipfile.BadZipFile) as error:
+        raise InputError(Problem(str(path), f"is no zip archive that can be read: {error}")) from None
+    for name in names:
+        pure = PurePosixPath(name.replace("\\", "/"))
+        if pure.is_absolute() or ".." in pure.parts or ":" in pure.parts[0]:
+            remedy = "do not trust this archive: unpack it where it can do no harm, and look at it"
+            raise InputError(Problem(f"{path}/{name}", "leads out of the archive", remedy))
+    shown = sorted(name for name in names if not _hidden(name) and not name.startswith("__MACOSX/"))
+    tops = {PurePosixPath(name).parts[0] for name in shown}
+    wrapped = len(tops) == 1 and all("/" in name for name in shown)
+    return {
+        _plain(name.partition("/")[2] if wrapped else name): File(path / name, path, name) for name in shown
+    }  # fmt: skip
+
+
+def _hidden(name: str) -> bool:
+    return any(part.startswith(".") for part in PurePosixPath(name).parts)
+
+
+def _plain(name: str) -> str:
+    """A name without the suffix of a compression."""
+    pure = PurePosixPath(name)
+    return pure.with_suffix("").as_posix() if pure.suffix.lower() in COMPRESSED else pure.as_posix()
+
+
+def _unpacked(raw: IO[bytes], suffix: str, path: Path, size: int) -> IO[bytes]:
+    if suffix not in COMPRESSED:
+        return raw
+    if suffix == ".zst":
+        return _bounded(_zstd(raw, path), path, size)
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    return _bounded(openers[suffix](raw), path, size)
+
+
+def _zstd(raw: IO[bytes], path: Path) -> Any:
+    try:
+        import zstandard
+    except ImportError:
+        raise InputError(missing(str(path), "zstandard", "formats")) from None
+
+    class Reader(io.RawIOBase):
+        """The decompressor, its own error turned into one that `File.open` knows."""
+
+        def __init__(self) -> None:
+            self._stream = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: Any) -> int:
+            try:
+                data = self._stream.read(len(buffer))
+            except zstandard.ZstdError as error:
+                raise EOFError(str(error)) from None
+            buffer[: len(data)] = data
+            return len(data)
+
+    return Reader()
+
+
+def missing(where: str, package: str, extra: str) -> Problem:
+    """What to say where a library of an extra is not installed."""
+    return Problem(where, f"needs the package {package}", f'pip install {package}, or the extra "{extra}"')
+
+
+def _bounded(stream: Any, path: Path, size: int) -> IO[bytes]:
+    return io.BufferedReader(_Bounded(stream, path, max(FREE, RATIO * size)), 1 << 20)
+
+
+class _Bounded(io.RawIOBase):
+    """A stream that stops with an InputError where it gives more than it may."""
+
+    def __init__(self, stream: IO[bytes], path: Path, most: int) -> None:
+        self._stream, self._path, self._left, self._most = stream, path, most, most
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        self._left -= len(data)
+        if self._left < 0:
+            what = f"unpacks to more than {self._most >> 20:,} MiB, far more than text would"
+            raise InputError(Problem(str(self._path), what, "unpack it yourself, if you trust it"))
+        buffer[: len(data)] = data
+        return len(data)

@@ -1,0 +1,85 @@
+"""The formats, and which of them opens a reference: one file and one line each."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from harness.dataset import (
+    autorag,
+    beir,
+    catalogue,
+    embench,
+    hub,
+    huggingface,
+    langsmith,
+    llama_index,
+    markdown,
+    phoenix,
+    ragas,
+    tables,
+    trec_collection,
+)
+from harness.dataset.files import is_zip, listing
+from harness.dataset.reference import DatasetReference
+from harness.dataset.source import Source
+from retrievers.errors import InputError, Problem, did_you_mean
+
+FORMATS: dict[str, ModuleType] = {
+    "hub": hub,
+    "ir_datasets": catalogue,
+    "beir": beir,
+    "huggingface": huggingface,
+    "autorag": autorag,
+    "trec": trec_collection,
+    "ragas": ragas,
+    "langsmith": langsmith,
+    "phoenix": phoenix,
+    "embench": embench,
+    "llama-index": llama_index,
+    "tables": tables,
+    "markdown": markdown,
+}
+"""Tried in this order where no format is named: each has `matches(reference)` and `read(reference)`."""
+
+
+def open_source(reference: DatasetReference) -> tuple[str, Source]:
+    """Find the reader of a reference, and open it.
+
+    Raises:
+        InputError: there is nothing there, the format is unknown, or no reader takes what is there.
+    """
+    if not reference.scheme and not reference.folder.exists():
+        raise InputError(Problem(reference.name, "no such folder", suggestion(reference)))
+    if reference.format is not None and reference.format not in FORMATS:
+        raise InputError(Problem("dataset.format", f"unknown format {reference.format!r}",
+                                 did_you_mean(reference.format, FORMATS)))  # fmt: skip
+    name = reference.format or format_of(reference)
+    if name is None:
+        raise InputError(Problem(reference.name, *_not_known(reference)))
+    source: Source = FORMATS[name].read(reference)
+    return name, source
+
+
+def format_of(reference: DatasetReference) -> str | None:
+    """The format of what is there, None where no reader takes it."""
+    return next((name for name, reader in FORMATS.items() if reader.matches(reference)), None)
+
+
+def suggestion(reference: DatasetReference) -> str:
+    """What may have been meant by a path that does not exist: the nearest name beside it."""
+    path = reference.folder
+    parent = path.parent
+    names = [file.name for file in parent.iterdir()] if parent.is_dir() else []
+    if not parent.is_dir():
+        return f"nor is there a folder {parent}"
+    remedy = did_you_mean(path.name, names)
+    return remedy if remedy.startswith("did you mean") else "a folder, a zip archive or a file; hf:… or irds:…"
+
+
+def _not_known(reference: DatasetReference) -> tuple[str, str]:
+    path = reference.folder
+    if path.is_file() and not is_zip(path):
+        return "is a file that no reader takes", f'say what it is: format = "…", one of {", ".join(FORMATS)}'
+    suffixes = sorted({file.suffix or file.name for file in listing(path).values()})
+    there = f": only {', '.join(suffixes[:8])}" if suffixes else ""
+    return f"holds no documents{there}", "corpus.jsonl, tables of documents and queries, or files *.md or *.txt"

@@ -1,0 +1,193 @@
+"""Rows of a table, whatever file they stand in: JSON Lines, JSON, CSV, TSV, Parquet."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from harness.dataset.files import COMPRESSED, File, missing
+from harness.dataset.source import Findings, Place, decode, parse_json
+from retrievers.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Row = Mapping[str, Any]
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
+"""What tables are read from."""
+LONGEST_LINE = 64 << 20
+"""Bytes of one line or one cell, at most."""
+BATCH = 4096
+"""Rows of a Parquet file in memory."""
+UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def read_rows(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+    """Stream the rows of one file, each with its line (of Parquet, its number from 1).
+
+    Cells of CSV and TSV are text; empty ones are None, as in the other forms. What cannot be read is added to
+    `problems` and skipped.
+
+    Args:
+        file: `*.jsonl`, `*.ndjson`, `*.json` (a list of objects), `*.csv`, `*.tsv` or `*.parquet`.
+        problems: where complaints go.
+    """
+    readers = {".csv": _csv, ".tsv": _tsv, ".json": _json, ".parquet": _parquet}
+    try:
+        yield from readers.get(file.suffix, _jsonl)(file, problems)
+    except InputError as error:
+        problems.extend(error.problems)
+
+
+def read_lines(file: File, problems: Findings) -> Iterator[tuple[int, str]]:
+    """Stream the non-blank lines of a UTF-8 file with their numbers, cut at line feeds alone."""
+    with file.open() as handle:
+        number = 0
+        while raw := handle.readline(LONGEST_LINE + 1):
+            number += 1
+            if len(raw) > LONGEST_LINE:
+                what = f"is longer than {LONGEST_LINE:,} bytes"
+                problems.append(Problem(str(Place(file.path, number)), what, "cut the record"))
+                return
+            try:
+                line = _text(raw, file.path, number)
+            except InputError as error:
+                problems.extend(error.problems)
+                return  # one complaint: in another encoding every line is wrong
+            if line and not line.isspace():
+                yield number, line
+
+
+def _text(raw: bytes, path: Path, number: int) -> str:
+    if number == 1 and raw.startswith(UTF16):
+        raise InputError(Problem(f"{path}:1", "is not UTF-8 but UTF-16", "save the file as UTF-8"))
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        text = decode(raw, Place(path, number))
+    return text.removeprefix("\ufeff").rstrip("\r\n")
+
+
+def _jsonl(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+    for number, line in read_lines(file, problems):
+        place = Place(file.path, number)
+        try:
+            row = parse_json(line)
+        except ValueError as error:
+            problems.append(Problem(str(place), f"is not JSON: {error}"))
+            continue
+        if isinstance(row, dict):
+            yield place, row
+        else:
+            problems.append(Problem(str(place), "is not a JSON object", 'expected {"_id": …, "text": …}'))
+
+
+def read_json(file: File) -> Any:
+    """Parse a JSON file whole; InputError with its line where it is none."""
+    text = decode(file.read(), Place(file.path))
+    try:
+        return parse_json(text)
+    except json.JSONDecodeError as error:
+        raise InputError(Problem(f"{file.path}:{error.lineno}", f"is not JSON: {error.msg}")) from None
+    except ValueError as error:
+        raise InputError(Problem(str(file.path), f"is not JSON: {error}")) from None
+
+
+def _json(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+    rows = read_json(file)
+    if not isinstance(rows, list):
+        problems.append(Problem(str(file.path), "is not a list of objects", "or name it .jsonl: one object a line"))
+        return
+    for number, row in enumerate(rows):
+        place = Place(Path(f"{file.path}[{number}]"))
+        if isinstance(row, dict):
+            yield place, row
+        else:
+            problems.append(Problem(str(place), "is not an object"))
+
+
+def _csv(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+    yield from _separated(file, ",", problems)
+
+
+def _tsv(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+    yield from _separated(file, "\t", problems)
+
+
+def _separated(file: File, delimiter: str, problems: Findings) -> Iterator[tuple[Place, Row]]:
+    """The rows of a table with a header, quoted as RFC 4180 has it, a quoted cell over several lines too."""
+    csv.field_size_limit(LONGEST_LINE)
+    with file.open() as handle:
+        reader = csv.reader(_decoded(handle, file.path), delimiter=delimiter, strict=True)
+        header: list[str] | None = None
+        begins = 1
+        while True:
+            try:
+                cells = next(reader, None)
+            except csv.Error as error:
+                remedy = "a quote is doubled within quotes, and every cell with a quote stands in quotes"
+                problems.append(Problem(str(Place(file.path, begins)), f"cannot be read as a table: {error}", remedy))
+                return
+            if cells is None:
+                break
+            place, begins = Place(file.path, begins), reader.line_num + 1
+            if not any(cell.strip() for cell in cells):
+                continue
+            if header is None:
+                header = [cell.strip() for cell in cells]
+                if twice := sorted({name for name in header if name and header.count(name) > 1}):
+                    problems.append(Problem(str(place), f"the column {twice[0]!r} stands twice", "name columns apart"))
+                    return
+            elif len(cells) != len(header):
+                remedy = f"the header has {len(header)}: {', '.join(header[:8])}"
+                problems.append(Problem(str(place), f"{len(cells)} columns", remedy))
+            else:
+                yield place, {name: cell or None for name, cell in zip(header, cells, strict=True)}
+        if header is None:
+            problems.append(Problem(str(file.path), "is empty", "a header, then one row a line"))
+
+
+def _decoded(handle: IO[bytes], path: Path) -> Iterator[str]:
+    number = 0
+    while raw := handle.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(raw) > LONGEST_LINE:
+            raise InputError(
+                Problem(str(Place(path, number)), f"is longer than {LONGEST_LINE:,} bytes", "cut the record")
+            )
+        if b"\0" in raw:
+            _text(raw, path, number)
+            raise InputError(Problem(str(Place(path, number)), "holds a zero byte", "is this a text file?"))
+        yield _text(raw, path, number) + "\n"
+
+
+def _parquet(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        problems.append(missing(str(file.path), "pyarrow", "formats"))
+        return
+    packed = file.archive is not None or file.path.suffix.lower() in COMPRESSED
+    try:
+        source: Any = pa.BufferReader(file.read()) if packed else str(file.path)
+        with pq.ParquetFile(source) as table:
+            number = 0
+            for batch in table.iter_batches(BATCH):
+                for row in _pylist(batch):
+                    number += 1
+                    yield Place(file.path, number), row
+    except (pa.ArrowException, OSError) as error:
+        what = f"is no Parquet file that can be read: {str(error).splitlines()[0]}"
+        problems.append(Problem(str(file.path), what, "fetch or write it again"))
+    except UnicodeDecodeError:
+        problems.append(Problem(str(file.path), "holds text that is not UTF-8", "write the strings as UTF-8"))
+
+
+def _pylist(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = batch.to_pylist()
+    return rows

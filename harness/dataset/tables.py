@@ -1,0 +1,149 @@
+"""Tables of documents, queries and labels: CSV, TSV, JSON Lines, JSON or Parquet, their columns declared or recognised.
+
+The files are called `documents.*` or `corpus.*`, `queries.*` or `questions.*`, `labels.*`, `qrels.*` or `judgments.*`,
+or as the experiment says. Queries may carry their labels themselves, and documents may be a folder of text files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from harness.dataset import markdown
+from harness.dataset.columns import Columns, document_of, labels_of, query_of
+from harness.dataset.files import File, is_zip, listing, pick
+from harness.dataset.model import Labels
+from harness.dataset.reference import DatasetReference
+from harness.dataset.rows import SUFFIXES, Row, read_rows
+from harness.dataset.source import Findings, Place, Source
+from retrievers.errors import InputError, Problem
+from retrievers.types import Document, Query
+
+Rows = Callable[[Findings], Iterable[tuple[Place, Row]]]
+DOCUMENTS = ("documents", "corpus", "docs", "passages")
+QUERIES = ("queries", "questions", "topics")
+LABELS = ("labels", "qrels", "judgments", "judgements", "relevance")
+
+
+def matches(reference: DatasetReference) -> bool:
+    """Whether a folder or archive holds a table of queries or labels by one of the usual names, or one is declared."""
+    if reference.scheme or not (reference.folder.is_dir() or is_zip(reference.folder)):
+        return False
+    if reference.documents or reference.labels:
+        return True
+    top = {name: file for name, file in listing(reference.folder).items() if "/" not in name}
+    asked = named(top, QUERIES) or named(top, LABELS)
+    return asked is not None and asked.name != "queries.json"
+
+
+def read(reference: DatasetReference) -> TableSource | Mixed:
+    """Open the tables of a folder or an archive."""
+    files, folder = listing(reference.folder), reference.folder
+    top = {name: file for name, file in files.items() if "/" not in name}
+    columns = Columns(reference.columns)
+    declared = reference.documents and not (folder / reference.documents).is_dir()
+    documents = pick(files, reference.documents, folder) if declared and reference.documents else None
+    documents = documents or (None if reference.documents else named(top, DOCUMENTS))
+    queries = [pick(files, name, folder) for name in reference.queries]
+    queries = queries or [file for file in [named(top, QUERIES)] if file is not None]
+    labels = pick(files, reference.labels, folder) if reference.labels else named(top, LABELS)
+    if not queries and labels is None:
+        remedy = "name the file: queries = …; or call it queries.csv, .tsv, .jsonl, .json or .parquet"
+        raise InputError(Problem(str(folder), "holds no table of queries", remedy))
+    asked = tuple(queries) if queries else (labels,) if labels else ()
+    source = TableSource(
+        rows_of(*([documents] if documents else [])),
+        rows_of(*asked),
+        rows_of(labels) if labels and queries else None,
+        columns,
+    )
+    if documents is not None:
+        return source
+    texts = folder / (reference.documents or "")
+    if not texts.is_dir() or not markdown.holds_documents(texts):
+        remedy = "name the file: documents = …; or call it documents.csv, .tsv, .jsonl or .parquet"
+        raise InputError(Problem(str(texts), "holds no documents", remedy))
+    return Mixed(markdown.MarkdownSource(texts, ()), source)
+
+
+def named(files: Mapping[str, File], stems: Iterable[str]) -> File | None:
+    """The first file of a listing whose name without its suffix is one of these, and which tables are read from."""
+    for stem in stems:
+        for name, file in files.items():
+            pure = PurePosixPath(name)
+            if pure.stem.lower() == stem and pure.suffix.lower() in SUFFIXES:
+                return file
+    return None
+
+
+def rows_of(*files: File) -> Rows:
+    """The rows of some files, one after the other."""
+
+    def read_all(problems: Findings) -> Iterator[tuple[Place, Row]]:
+        for file in files:
+            yield from read_rows(file, problems)
+
+    return read_all
+
+
+@dataclass(frozen=True, slots=True)
+class TableSource:
+    """Rows of documents, of queries, and of labels where these do not stand with the queries."""
+
+    document_rows: Rows
+    query_rows: Rows
+    label_rows: Rows | None
+    columns: Columns = field(default_factory=Columns)
+
+    def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
+        """One document a row."""
+        for place, row in self.document_rows(problems):
+            document = document_of(row, place, self.columns, problems)
+            if document is not None:
+                yield place, document
+
+    def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
+        """One query a row; without ids they are q0, q1, … and a text that comes again is the same query."""
+        seen: dict[str, str] = {}
+        for place, row in self.query_rows(problems):
+            query = query_of(row, place, self.columns, problems, unnamed=f"q{len(seen)}")
+            if query is None:
+                continue
+            if self.columns.name("query_id", row) is None:
+                if query.text in seen and self.label_rows is None:
+                    continue
+                seen[query.text] = query.id
+            yield place, query
+
+    def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
+        """The rows of labels, gathered by query."""
+        if self.label_rows is not None:
+            yield from labels_of(self.label_rows(problems), self.columns, problems)
+            return
+        unnamed: dict[str, str] = {}
+        for _, row in self.query_rows(Findings()):
+            if self.columns.name("query_id", row) is None:
+                text = str(self.columns.value("query", row))
+                unnamed.setdefault(text, f"q{len(unnamed)}")
+        yield from labels_of(self.query_rows(Findings()), self.columns, problems, unnamed or None)
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """Documents from one source, queries and labels from another."""
+
+    texts: Source
+    asked: Source
+
+    def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
+        """The documents of the first."""
+        return self.texts.documents(problems)
+
+    def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
+        """The queries of the second."""
+        return self.asked.queries(problems)
+
+    def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
+        """The labels of the second."""
+        return self.asked.labels(problems)

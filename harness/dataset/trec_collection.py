@@ -1,0 +1,197 @@
+"""A TREC collection: documents as `<DOC>` … `</DOC>`, topics as `<top>` … `</top>` or a line each, judgments as qrels.
+
+Documents lie in a folder `documents` or in files `documents.*`, `docs.*`, `corpus.*`; topics in `topics.*` or
+`queries.*`; judgments in `qrels.*`; or as the experiment says. Of a topic its title is asked, or the part that
+columns = { query = "desc" } names.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from harness.dataset.columns import Gathered
+from harness.dataset.files import File, is_zip, listing, pick
+from harness.dataset.model import Labels
+from harness.dataset.reference import DatasetReference
+from harness.dataset.rows import read_lines
+from harness.dataset.source import Findings, Place, grade_of
+from harness.dataset.trec import decode
+from retrievers.errors import InputError, Problem
+from retrievers.types import Document, Query
+
+TEXTS = (".trec", ".sgml", ".sgm", ".xml", ".txt", ".dat", "")
+DOCUMENTS = ("documents", "docs", "corpus", "collection")
+TOPICS = ("topics", "queries")
+QRELS = ("qrels", "qrel")
+TITLES = ("TITLE", "HEADLINE", "HEAD")
+TAG = re.compile(r"<[^<>]*>")
+NUMBER = re.compile(r"^\s*(?:Number|Query Number)\s*:\s*", re.IGNORECASE)
+PART = re.compile(r"^\s*(?:Topic|Title|Description|Narrative)\s*:\s*", re.IGNORECASE)
+LARGEST = 64 << 20
+"""Characters of one document, at most: so much without its end is a file cut short."""
+
+
+def matches(reference: DatasetReference) -> bool:
+    """Whether a folder or an archive holds topics and judgments, and documents in TREC's form."""
+    if reference.scheme or reference.documents or not (reference.folder.is_dir() or is_zip(reference.folder)):
+        return False
+    files = listing(reference.folder)
+    documents = _files(files, DOCUMENTS)
+    if not (documents and _files(files, TOPICS) and _files(files, QRELS)):
+        return False
+    first = next(read_lines(documents[0], Findings()), (0, ""))[1]
+    return first.lstrip().upper().startswith("<DOC>")
+
+
+def read(reference: DatasetReference) -> TrecSource:
+    """Open the collection."""
+    files, folder = listing(reference.folder), reference.folder
+    documents = [file for name, file in files.items() if reference.documents and name.startswith(reference.documents)]
+    topics = [pick(files, name, folder) for name in reference.queries]
+    qrels = [pick(files, reference.labels, folder)] if reference.labels else []
+    found = {
+        "documents": documents or _files(files, DOCUMENTS),
+        "topics": topics or _files(files, TOPICS),
+        "qrels": qrels or _files(files, QRELS),
+    }
+    if lacking := [name for name, some in found.items() if not some]:
+        raise InputError([Problem(str(folder), f"holds no {name}", f"a file {name}.txt, or name it in the experiment")
+                          for name in lacking])  # fmt: skip
+    if reference.split:
+        found["qrels"] = [file for file in found["qrels"] if reference.split in file.name] or found["qrels"]
+    part = reference.columns.get("query", "title")
+    return TrecSource(tuple(found["documents"]), tuple(found["topics"]), tuple(found["qrels"]), part)
+
+
+def _files(files: Mapping[str, File], stems: Iterable[str]) -> list[File]:
+    """The files of these names, or in a folder of one of them, or whose names begin so (`qrels.test.txt`)."""
+    found = []
+    for name, file in files.items():
+        pure = PurePosixPath(name)
+        begins = pure.name.lower().split(".")[0] if len(pure.parts) == 1 else pure.parts[0].lower()
+        if begins in stems and (pure.suffix.lower() in TEXTS or pure.suffix.lower() in (".qrels", ".tsv", ".topics")):
+            found.append(file)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class TrecSource:
+    """Files of documents, topics and judgments."""
+
+    document_files: tuple[File, ...]
+    topic_files: tuple[File, ...]
+    qrels_files: tuple[File, ...]
+    part: str = "title"
+
+    def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
+        """One document a `<DOC>`: its `DOCNO`, its title or headline, and all other text without the tags."""
+        for file in self.document_files:
+            for place, block in _blocks(file, "doc", problems):
+                id_ = _tag(block, "DOCNO")
+                if not id_:
+                    problems.append(Problem(str(place), "the document has no <DOCNO>"))
+                    continue
+                title = next((found for tag in TITLES if (found := _tag(block, tag))), "")
+                text = _tag(block, "TEXT") if re.search("<TEXT>", block, re.IGNORECASE) else _body(block)
+                yield place, Document(id_, title, text)
+
+    def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
+        """One query a topic, or a line: id, tab, text."""
+        for file in self.topic_files:
+            first = next(read_lines(file, Findings()), (0, ""))[1].lstrip().lower()
+            yield from self._topics(file, problems) if first.startswith("<") else _lines(file, problems)
+
+    def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
+        """The judgments, gathered by query."""
+        gathered = Gathered()
+        for file in self.qrels_files:
+            for number, line in _each(file, problems):
+                place, cells = Place(file.path, number), line.split()
+                grade = grade_of(cells[3]) if len(cells) == 4 else None
+                if len(cells) != 4:
+                    problems.append(Problem(str(place), f"{len(cells)} fields instead of 4",
+                                            "query iteration document grade"))  # fmt: skip
+                elif grade is None:
+                    problems.append(Problem(str(place), f"grade {cells[3]!r} is no whole number"))
+                else:
+                    gathered.add(place, decode(cells[0]), decode(cells[2]), grade, problems)
+        yield from gathered.labels()
+
+    def _topics(self, file: File, problems: Findings) -> Iterator[tuple[Place, Query]]:
+        for place, block in _blocks(file, "top", problems):
+            number = re.search(r"<topic[^>]*\bnumber\s*=\s*[\"']?([^\"'>\s]+)", block, re.IGNORECASE)
+            id_ = number[1] if number else NUMBER.sub("", _open(block, "num"))
+            text = PART.sub("", _open(block, self.part) or _open(block, "query" if self.part == "title" else ""))
+            if id_.strip() and text.strip():
+                yield place, Query(id_.strip(), text.strip())
+            else:
+                what = "the topic has no number" if not id_.strip() else f"topic {id_.strip()} has no <{self.part}>"
+                problems.append(Problem(str(place), what))
+
+
+def _each(file: File, problems: Findings) -> Iterator[tuple[int, str]]:
+    try:
+        yield from read_lines(file, problems)
+    except InputError as error:
+        problems.extend(error.problems)
+
+
+def _lines(file: File, problems: Findings) -> Iterator[tuple[Place, Query]]:
+    for number, line in _each(file, problems):
+        id_, tab, text = line.partition("\t")
+        if tab and id_.strip():
+            yield Place(file.path, number), Query(id_.strip(), text.strip())
+        else:
+            what = "is neither a topic nor a query's id, a tab and its text"
+            problems.append(Problem(str(Place(file.path, number)), what))
+
+
+def _blocks(file: File, tag: str, problems: Findings) -> Iterator[tuple[Place, str]]:
+    """The text of each element, with the line where it begins: `<doc>`, or `<top>` and `<topic …>`."""
+    opening = re.compile(rf"<{tag}(ic\b[^>]*)?>" if tag == "top" else rf"<{tag}>", re.IGNORECASE)
+    closing = re.compile(rf"</{tag}(ic)?>", re.IGNORECASE)
+    begins, lines, size, blocks = 0, list[str](), 0, 0
+    for number, line in _each(file, problems):
+        if begins and opening.search(line):
+            problems.append(Problem(str(Place(file.path, begins)), f"<{tag}> has no end before line {number}"))
+            begins = 0
+        if not begins and opening.search(line):
+            begins, lines, size = number, [], 0
+        if begins:
+            lines.append(line)
+            size += len(line)
+        if begins and (closing.search(line) or size > LARGEST):
+            if size > LARGEST:
+                break
+            blocks += 1
+            yield Place(file.path, begins), "\n".join(lines)
+            begins = 0
+    if begins:
+        problems.append(Problem(str(Place(file.path, begins)), f"<{tag}> has no end", "the file is cut short"))
+    elif not blocks:
+        problems.append(Problem(str(file.path), f"holds no <{tag}>", "is this the right file?"))
+
+
+def _tag(block: str, tag: str) -> str:
+    """The text within all elements of this name, one after the other."""
+    found = re.findall(rf"<{tag}>(.*?)</{tag}>", block, re.IGNORECASE | re.DOTALL)
+    return "\n".join(_plain(one) for one in found).strip()
+
+
+def _open(block: str, tag: str) -> str:
+    """The text after a tag up to the next one: topics do not close theirs."""
+    found = re.search(rf"<{tag}>([^<]*)", block, re.IGNORECASE) if tag else None
+    return " ".join(html.unescape(found[1]).split()) if found else ""
+
+
+def _body(block: str) -> str:
+    """All that stands outside `DOCNO` and titles."""
+    return _plain(re.sub(rf"<(DOCNO|{'|'.join(TITLES)})>.*?</\1>", " ", block, flags=re.IGNORECASE | re.DOTALL))
+
+
+def _plain(text: str) -> str:
+    return html.unescape(TAG.sub("", text)).strip()

@@ -1,0 +1,118 @@
+"""The same collection through every reader: the same digest, documents, queries, labels, rankings and scores."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.dataset import Dataset, load, reference_of
+from retrievers.bm25 import BM25Retriever
+from retrievers.errors import InputError
+from retrievers.meter import Meter
+from retrievers.types import Ranking
+from tests import layouts as written
+
+
+def loaded(place: object) -> Dataset:
+    return load(reference_of(place))
+
+
+def rankings(dataset: Dataset) -> list[Ranking]:
+    retriever = BM25Retriever(meter=Meter())
+    retriever.index(dataset.documents())
+    return retriever.search(dataset.queries, 10)
+
+
+@pytest.mark.parametrize("route", written.GRADED)
+def test_the_same_collection_through_every_route(tmp_path: Path, route: str) -> None:
+    expected = loaded(written.beir(tmp_path / "expected"))
+    found = loaded(written.GRADED[route](tmp_path / "data"))
+    assert found.labels == expected.labels
+    assert found.digest == expected.digest
+    assert found.queries == expected.queries
+    assert list(found.documents()) == list(expected.documents())
+    assert rankings(found) == rankings(expected)
+    assert found.ledger == expected.ledger
+
+
+def test_what_the_collection_is(tmp_path: Path) -> None:
+    found = loaded(written.beir(tmp_path / "d"))
+    assert {doc.id: doc.text for doc in found.documents()} == written.DOCUMENTS
+    assert {query.id: query.text for query in found.queries} == written.QUERIES
+    assert {query: labels.grades for query, labels in found.labels.items()} == written.GRADES
+
+
+def test_ir_datasets_by_name(tmp_path: Path) -> None:
+    found = loaded(written.catalogue(tmp_path / "irds"))
+    assert {doc.id: doc.text for doc in found.documents()} == {
+        id_: text.replace("\n", " ") for id_, text in written.DOCUMENTS.items()
+    }
+    assert {query.id: query.text for query in found.queries} == written.QUERIES
+    assert {query: labels.grades for query, labels in found.labels.items()} == written.GRADES
+    assert found.format == "ir_datasets"
+
+
+def test_names_that_ir_datasets_does_not_know() -> None:
+    with pytest.raises(InputError, match="is not known to ir_datasets"):
+        loaded("irds:no/such/set")
+    with pytest.raises(InputError, match=r"irds:beir: has no docs, queries, qrels"):
+        loaded("irds:beir")
+
+
+def test_autorag_keeps_its_groups(tmp_path: Path) -> None:
+    written.parquet(tmp_path / "corpus.parquet", [
+        {"doc_id": id_, "contents": text, "metadata": {"page": "1", "prev_id": None}}
+        for id_, text in written.DOCUMENTS.items()
+    ])  # fmt: skip
+    groups = {"q1": [["car"]], "q2": [["boat", "fish"]], "q3": [["pear"], ["boat", "car"]]}
+    written.parquet(tmp_path / "qa.parquet", [
+        {"qid": id_, "query": text, "retrieval_gt": groups[id_], "generation_gt": ["x"]}
+        for id_, text in written.QUERIES.items()
+    ])  # fmt: skip
+    found = loaded(tmp_path)
+    assert found.format == "autorag"
+    assert {query: labels.groups for query, labels in found.labels.items()} == {
+        query: tuple(map(tuple, some)) for query, some in groups.items()
+    }
+    assert next(found.documents()).fields == {"page": "1"}
+    assert found.queries[0].fields == {}
+
+
+def test_llama_index_lists_documents_in_no_order(tmp_path: Path) -> None:
+    relevant = {q: [d for d, g in judged.items() if g] for q, judged in written.GRADES.items()}
+    whole = {"queries": written.QUERIES, "corpus": written.DOCUMENTS, "relevant_docs": relevant, "mode": "text"}
+    (tmp_path / "qa.json").write_text(json.dumps(whole, indent=4))
+    found = loaded(tmp_path / "qa.json")
+    assert found.format == "llama-index"
+    assert found.labels["q2"].grades == {"boat": 1, "fish": 1}
+    assert list(found.documents()) == list(loaded(written.beir(tmp_path / "b")).documents())
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [('["car", "boat"]', ("car", "boat")), ("car|boat", ("car", "boat")), ("car; boat", ("car", "boat")),
+     ("car,boat", ("car", "boat")), ("car", ("car",))],
+)  # fmt: skip
+def test_lists_in_one_cell(tmp_path: Path, cell: str, expected: tuple[str, ...]) -> None:
+    written.table(tmp_path / "documents.csv", written.corpus("id"))
+    written.table(tmp_path / "queries.csv", [{"question": "things with wheels", "relevant_documents": cell}])
+    assert loaded(tmp_path).labels["q0"].ranked == expected
+
+
+def test_one_relevant_document_a_row(tmp_path: Path) -> None:
+    written.table(tmp_path / "documents.csv", written.corpus("id"))
+    rows = [{"question": written.QUERIES[q], "doc_id": d} for q, d in [("q2", "boat"), ("q1", "car"), ("q2", "fish")]]
+    written.table(tmp_path / "labels.csv", rows)
+    found = loaded(tmp_path)
+    assert [query.text for query in found.queries] == [written.QUERIES["q2"], written.QUERIES["q1"]]
+    assert found.labels["q0"].grades == {"boat": 1, "fish": 1}
+
+
+def test_a_folder_of_text_files_with_a_table_of_labels(tmp_path: Path) -> None:
+    for id_, text in written.DOCUMENTS.items():
+        (tmp_path / f"{id_}.txt").write_text(text)
+    written.table(tmp_path / "queries.csv", written.queries("id"))
+    written.table(tmp_path / "labels.csv", written.qrels())
+    found, plain = loaded(tmp_path), loaded(written.beir(tmp_path.with_name("plain")))
+    assert found.format == "tables"
+    assert found.digest == plain.digest
