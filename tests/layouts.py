@@ -1,4 +1,4 @@
-"""One small collection in the layout of every reader, written by the library that owns the layout where there is one."""
+"""One small collection in the layout of every reader, written by the library that owns it where there is one."""
 
 from __future__ import annotations
 
