@@ -24,7 +24,8 @@ WINGS = [
 """From what is imported to what imports: a file uses its own wing and the wings before it."""
 FACES = {
     "harness.dataset": {"harness.dataset", "harness.dataset.judgments", "harness.dataset.load",
-                        "harness.dataset.markdown", "harness.dataset.merging", "harness.dataset.source",
+                        "harness.dataset.markdown", "harness.dataset.merging", "harness.dataset.rows",
+                        "harness.dataset.source",
                         "harness.dataset.trec"},
     "harness.experiment": {"harness.experiment", "harness.experiment.init", "harness.experiment.options"},
     "harness.records": {"harness.records"},

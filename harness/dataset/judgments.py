@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from harness.dataset.source import Place, id_problem, read_jsonl
+from harness.dataset.rows import read_jsonl
+from harness.dataset.source import Place, id_problem
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document
 

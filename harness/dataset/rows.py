@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from harness.dataset.files import COMPRESSED, File, missing
-from harness.dataset.source import Findings, Place, decode, parse_json
+from harness.dataset.source import Complaints, Place, decode, parse_json
 from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ BATCH = 4096
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def read_rows(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def read_rows(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
     """Stream the rows of one file, each with its line (of Parquet, its number from 1).
 
     Cells of CSV and TSV are text; empty ones are None, as in the other forms. What cannot be read is added to
@@ -43,7 +43,7 @@ def read_rows(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
         problems.extend(error.problems)
 
 
-def read_lines(file: File, problems: Findings) -> Iterator[tuple[int, str]]:
+def read_lines(file: File, problems: Complaints) -> Iterator[tuple[int, str]]:
     """Stream the non-blank lines of a UTF-8 file with their numbers, cut at line feeds alone."""
     with file.open() as handle:
         number = 0
@@ -72,7 +72,7 @@ def _text(raw: bytes, path: Path, number: int) -> str:
     return text.removeprefix("\ufeff").rstrip("\r\n")
 
 
-def _jsonl(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _jsonl(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
     for number, line in read_lines(file, problems):
         place = Place(file.path, number)
         try:
@@ -86,6 +86,23 @@ def _jsonl(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
             problems.append(Problem(str(place), "is not a JSON object", 'expected {"_id": …, "text": …}'))
 
 
+def read_jsonl(path: Path, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+    """Stream the objects of a JSON Lines file; a line that is none becomes a problem."""
+    try:
+        yield from _jsonl(File(path), problems)
+    except InputError as error:
+        problems.extend(error.problems)
+
+
+def read_text(path: Path) -> str:
+    """Read a UTF-8 file whole, a byte order mark left out.
+
+    Raises:
+        InputError: it cannot be read, is no regular file, is larger than 1 GiB, or has another encoding.
+    """
+    return decode(File(path).read(), Place(path))
+
+
 def read_json(file: File) -> Any:
     """Parse a JSON file whole; InputError with its line where it is none."""
     text = decode(file.read(), Place(file.path))
@@ -97,7 +114,7 @@ def read_json(file: File) -> Any:
         raise InputError(Problem(str(file.path), f"is not JSON: {error}")) from None
 
 
-def _json(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _json(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
     rows = read_json(file)
     if not isinstance(rows, list):
         problems.append(Problem(str(file.path), "is not a list of objects", "or name it .jsonl: one object a line"))
@@ -110,15 +127,15 @@ def _json(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
             problems.append(Problem(str(place), "is not an object"))
 
 
-def _csv(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _csv(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
     yield from _separated(file, ",", problems)
 
 
-def _tsv(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _tsv(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
     yield from _separated(file, "\t", problems)
 
 
-def _separated(file: File, delimiter: str, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _separated(file: File, delimiter: str, problems: Complaints) -> Iterator[tuple[Place, Row]]:
     """The rows of a table with a header, quoted as RFC 4180 has it, a quoted cell over several lines too."""
     csv.field_size_limit(LONGEST_LINE)
     with file.open() as handle:
@@ -165,7 +182,7 @@ def _decoded(handle: IO[bytes], path: Path) -> Iterator[str]:
         yield _text(raw, path, number) + "\n"
 
 
-def _parquet(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _parquet(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

@@ -37,6 +37,16 @@ class Place(NamedTuple):
         return Place(self.path, self.lines[position] or None) if position < len(self.lines) else self
 
 
+class Complaints(Protocol):
+    """Where problems go: a list of them, or `Findings`."""
+
+    def append(self, problem: Problem, /) -> None:
+        """Take in a problem."""
+
+    def extend(self, problems: Iterable[Problem], /) -> None:
+        """Take in several."""
+
+
 class Findings:
     """What reading has found: problems, of each file the first few in full, and what is counted and not refused."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from harness.dataset.source import read_text
+from harness.dataset.rows import read_text
 from retrievers.errors import InputError, Problem
 
 GRADE_WORDS = {

@@ -16,7 +16,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.dataset.judgments import Design
-from harness.dataset.source import Place, read_jsonl
+from harness.dataset.rows import read_jsonl
+from harness.dataset.source import Place
 from retrievers.errors import InputError, Problem
 
 VERSION = 1
