@@ -54,6 +54,7 @@ DOUBLE = typer.Option("--double", help="Tell scores apart as trec_eval 10.0, in 
 ONLY = typer.Option(help="Run this retriever, take the others' rankings; may be given again.")
 Fresh = Annotated[bool, typer.Option("--fresh", help="Embed anew what the cache holds.")]
 MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Dollars that may be spent.")]
+Form = Annotated[Literal["table", "csv"], typer.Option("--format", help="How rows are printed.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 
@@ -157,7 +158,7 @@ def score(
     skip_no_relevant: NoRelevant = False,
     intersection: Annotated[bool, INTERSECTION] = False,
     double: Annotated[bool, DOUBLE] = False,
-    form: Annotated[Literal["table", "csv"], typer.Option("--format", help="How rows are printed.")] = "table",
+    form: Form = "table",
     as_json: Json = False,
 ) -> None:
     """Score rankings: anyone's TREC files, or a results folder by other measures. Nothing is embedded."""
@@ -195,6 +196,7 @@ def compare(
     grades: Grades = None,
     queries: Queries = None,
     skip_no_relevant: NoRelevant = False,
+    form: Form = "table",
     as_json: Json = False,
 ) -> None:
     """Compare runs query by query: differences, exact tests, a verdict. The first measure decides."""
@@ -202,6 +204,8 @@ def compare(
     from harness.scoring.trec_runs import Conventions
     from harness.stats import Settings
 
+    if as_json and form == "csv":
+        raise InputError(Problem("--json", "cannot go with --format csv", "choose one of them"))
     settings = Settings(test=test, correction=correction, margin=margin)  # type: ignore[arg-type]  # it checks them
     conventions = Conventions(skip_no_relevant, queries=saved.read_ids(queries) if queries else None)
     found = saved.score_rankings(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
@@ -213,6 +217,8 @@ def compare(
     summary = list(saved.summary_rows(found))
     if as_json:
         print_json(summary=summary, comparisons=rows)
+    elif form == "csv":
+        print_csv(rows)
     else:
         show(tables.verdict, summary, rows, compared.whole, settings)
 

@@ -109,7 +109,17 @@ def test_runs_of_one_name_are_told_apart_by_their_paths(qrels: Path, run: Path, 
     (tmp_path / "other").mkdir()
     twin = tmp_path / "other" / "bm25.trec"
     twin.write_text(RUN)
-    assert [result.name for result in score_runs(qrels, [run, twin], [parse("P@1")])] == [str(run), str(twin)]
+    assert [result.name for result in score_runs(qrels, [run, twin], [parse("P@1")])] == [
+        f"{tmp_path.name}/bm25", "other/bm25",
+    ]  # fmt: skip
+
+
+def test_runs_as_trec_names_them_are_called_by_their_tags(qrels: Path, tmp_path: Path) -> None:
+    runs = [tmp_path / f"input.{tag}.gz" for tag in ("bm25", "dense.v2")]
+    for file in runs:
+        file.write_bytes(gzip.compress(RUN.encode()))
+    assert [result.name for result in score_runs(qrels, runs, [parse("P@1")])] == ["bm25", "dense.v2"]
+    assert [result.name for result in score_runs(qrels, runs[:1], [parse("P@1")])] == ["bm25"]
 
 
 def test_problems_of_all_files_come_together(qrels: Path, tmp_path: Path) -> None:

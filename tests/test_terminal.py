@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from harness.console import tables
-from harness.stats import Settings, compare_all, whole
+from harness.stats import Settings, compare_all, whole, whole_sentences
 from retrievers.errors import BackendError, InputError, NotShown, Problem
 from retrievers.types import Floats
 
@@ -101,12 +101,28 @@ def test_an_interval_without_width_is_not_shown_as_one() -> None:
 
 def test_what_has_no_room_is_named() -> None:
     lines = " ".join(rendered(tables.leaderboard(summary(NAMES), "nDCG@10", width=80), 80))
-    assert "No room here for" in lines
+    assert "Too wide for this terminal:" in lines
+    assert "A wider one or --json shows them." in lines
     wide = rendered(tables.leaderboard(summary(NAMES), "nDCG@10", width=200), 200)
-    assert not any("No room" in line for line in wide)
+    assert not any("Too wide" in line for line in wide)
     assert any(NAMES[3] in line for line in wide)
-    many = [comparison(f"a{i}", f"b{i}") for i in range(45)]
-    assert rendered(tables.comparisons(many, "nDCG@10", width=80), 80)[-1] == "No room here for 25 more comparisons."
+    narrow = " ".join(rendered(tables.comparisons([comparison("x", "y")], "nDCG@10", width=40), 40))
+    assert "wins/ties/losses" in narrow
+
+
+def test_of_many_pairs_those_of_the_leader_stand_first_then_the_closest() -> None:
+    means = {f"r{i:02}": i / 20 for i in range(12)}
+    pairs = [(a, b) for a in means for b in means if a < b]
+    many = [comparison(a, b) | {"mean_difference": means[a] - means[b]} for a, b in pairs]
+    lines = rendered(tables.comparisons(many, "nDCG@10", width=80, leader="r11"), 80)
+    rows = [line.split()[:2] for line in lines if line.startswith("r")]
+    assert len(rows) == 20
+    assert [row[0] for row in rows[:11]] == [f"r{i:02}" for i in range(10, -1, -1)]
+    assert all(row[1] == "r11" for row in rows[:11])
+    assert all(means[b] - means[a] == pytest.approx(0.05) for a, b in rows[11:])
+    told = " ".join(" ".join(lines).split())
+    assert told.endswith("Here are 20 of 66 comparisons: those of r11, then the closest. --json shows them all.")
+    assert max(map(cell_len, lines)) <= 80
 
 
 def test_heads_break_before_the_cutoff() -> None:
@@ -166,6 +182,18 @@ def test_the_verdict_ends_in_words() -> None:
     alone = whole({"x": values["x"]}, [], measure="nDCG@10", settings=settings)
     told = tables.verdict(summary(["x"]), [], alone, settings, width=80)
     assert rendered(told, 80)[-1] == "It ran alone: there is nothing to compare it with."
+
+
+def test_no_sentence_is_said_again_for_each_pair() -> None:
+    random = np.random.default_rng(3)
+    values: dict[str, Floats] = {f"r{i}": random.random(30) for i in range(8)}
+    settings = Settings()
+    rows = compare_all({"nDCG@10": values}, primary="nDCG@10", settings=settings)
+    found = whole(values, rows, measure="nDCG@10", settings=settings)
+    assert len(found.unresolved) == 7
+    told = " ".join(whole_sentences(found, settings))
+    assert told.count("missed more often than once in five") == 1
+    assert all(f"{name} below about 0." in told for name in found.unresolved)
 
 
 def test_messages() -> None:

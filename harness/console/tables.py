@@ -31,7 +31,7 @@ NARROWEST = 6
 NO_INTERVAL = "not estimable"
 """The `ci_method` where all values are equal, which tells nothing of how far they scatter."""
 MOST = 20
-"""Comparisons shown; the rest is in the report."""
+"""Comparisons shown; `--json`, the CSV and the report hold them all."""
 
 
 class Column(NamedTuple):
@@ -100,7 +100,7 @@ def verdict(
     yield from leaderboard(summary, whole.measure, width=width, level=settings.level)
     yield ""
     if rows:
-        yield from comparisons(rows, whole.measure, width=width, level=settings.level)
+        yield from comparisons(rows, whole.measure, width=width, level=settings.level, leader=whole.leader)
         yield ""
     yield from (_text(sentence) for sentence in whole_sentences(whole, settings))
 
@@ -122,8 +122,6 @@ def leaderboard(summary: Sequence[Row], primary: str, *, width: int, level: floa
         width: cells of the terminal.
         level: confidence of the intervals.
     """
-    from harness.stats.words import join
-
     told = {(row["retriever"], row["measure"]): row for row in summary}
     order = sorted(dict.fromkeys(row["retriever"] for row in summary), key=lambda name: -told[name, primary]["mean"])
     others = [measure for measure in dict.fromkeys(row["measure"] for row in summary) if measure != primary]
@@ -141,10 +139,12 @@ def leaderboard(summary: Sequence[Row], primary: str, *, width: int, level: floa
     yield _text(f"{primary} over {n:,} {'query' if n == 1 else 'queries'}", "bold")
     yield _table(kept)
     if missing := [measure for measure, column in measured.items() if column not in kept]:
-        yield _text(f"No room here for {join(missing)}.", "dim")
+        yield _text(_left_out(missing), "dim")
 
 
-def comparisons(rows: Sequence[Row], measure: str, *, width: int, level: float = 0.95) -> Iterator[RenderableType]:
+def comparisons(
+    rows: Sequence[Row], measure: str, *, width: int, level: float = 0.95, leader: str = ""
+) -> Iterator[RenderableType]:
     """The tests of one measure's family: the difference and its interval before p.
 
     Args:
@@ -152,13 +152,16 @@ def comparisons(rows: Sequence[Row], measure: str, *, width: int, level: float =
         measure: whose family is shown.
         width: cells of the terminal.
         level: confidence of the intervals.
+        leader: where there are more pairs than are shown, those of this retriever stand first, then the closest.
     """
     from harness.stats import format_p
 
     family = [row for row in rows if row["measure"] == measure]
     if not family:
         return
-    shown = family[:MOST]
+    shown = family
+    if len(family) > MOST:
+        shown = sorted(family, key=lambda row: (leader not in (row["a"], row["b"]), abs(row["mean_difference"])))[:MOST]
     baselines = {row["b"] for row in family}
     names = [Column("a", [row["a"] for row in shown], left=True, name=True)]
     if len(baselines) > 1 or len(family) == 1:
@@ -176,9 +179,31 @@ def comparisons(rows: Sequence[Row], measure: str, *, width: int, level: float =
     short = [*columns, Column("verdict", [word.partition(":")[0] for word in words], left=True, bold=bold)]
     kept = _fitting(whole, width)
     yield _text(f"{measure}: a and b" if len(names) > 1 else f"{measure}: a against b = {family[0]['b']}", "bold")
-    yield _table(kept if len(kept) == len(whole) else _fitting(short, width))
+    kept = kept if len(kept) == len(whole) else _fitting(short, width)
+    yield _table(kept)
+    heads = [column.head for column in kept]
+    if missing := [
+        column.head.replace("/\n", "/").replace("\n", " ") for column in columns if column.head not in heads
+    ]:
+        yield _text(_left_out(missing), "dim")
     if len(family) > len(shown):
-        yield _text(f"No room here for {len(family) - len(shown)} more comparisons.", "dim")
+        yield _text(
+            f"Here are {len(shown)} of {len(family)} comparisons: those of {leader}, then the closest. "
+            "--json shows them all.", "dim",
+        )  # fmt: skip
+
+
+def _left_out(columns: Sequence[str]) -> str:
+    """The columns that the terminal is too narrow for.
+
+    >>> _left_out(["RR@10", "AP"])
+    'Too wide for this terminal: RR@10 and AP. A wider one or --json shows them.'
+    """
+    from harness.stats.words import join
+
+    return (
+        f"Too wide for this terminal: {join(columns)}. A wider one or --json shows {'them' if columns[1:] else 'it'}."
+    )
 
 
 def scoreboard(summary: Sequence[Row], *, width: int) -> Iterator[RenderableType]:

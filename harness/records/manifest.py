@@ -186,8 +186,12 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / "manifest.json"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(Problem(str(folder), "is no results folder", "it holds no manifest.json")) from None
+    except (FileNotFoundError, NotADirectoryError):
+        if folder.exists() and not folder.is_dir():
+            what, remedy = "is a file, not a results folder", "give the folder that `harness run` wrote"
+        else:
+            what, remedy = "is no results folder", "it holds no manifest.json"
+        raise InputError(Problem(str(folder), what, remedy)) from None
     except (OSError, ValueError) as error:
         raise InputError(Problem(str(path), f"cannot be read as JSON: {error}", AGAIN)) from None
     version = content.get("schema") if isinstance(content, dict) else None

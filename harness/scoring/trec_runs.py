@@ -97,7 +97,7 @@ def score_runs(
         what, remedy = "there are no AND/OR groups in TREC judgments", "leave out groups="
         raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in grouped])
     judgments = trec.read_qrels(qrels)
-    names = _names(runs)
+    names = run_names(runs)
     done: list[ScoredRun] = []
     problems: list[Problem] = []
     for name, run in zip(names, runs, strict=True):
@@ -182,8 +182,27 @@ def _counted(judgments: Judgments, met: set[str], conventions: Conventions) -> t
     return kept, notes
 
 
-def _names(runs: Sequence[str | Path]) -> list[str]:
-    """What the runs are called: the files' names without .gz and suffix, or their paths where those would clash."""
-    stems = [Path(run).name.removesuffix(".gz") for run in runs]
-    stems = [Path(stem).stem for stem in stems]
-    return stems if len(set(stems)) == len(stems) else [str(run) for run in runs]
+def run_names(runs: Sequence[str | Path]) -> list[str]:
+    """Name runs by their files: the tag of TREC's `input.TAG.gz`, else the name without its suffix.
+
+    Where two would share a name, all keep their suffixes, or as much of their paths as tells them apart.
+
+    >>> run_names(["input.bm25.gz", "input.dense.v2", "other.run"])
+    ['bm25', 'dense.v2', 'other']
+    >>> run_names(["2024/bm25.run", "2025/bm25.run"])
+    ['2024/bm25', '2025/bm25']
+    >>> run_names(["bm25.run", "bm25.trec"])
+    ['bm25.run', 'bm25.trec']
+    """
+    paths = [Path(run) for run in runs]
+    for above in range(max((len(path.parts) for path in paths), default=0)):
+        for named in (_tag, str):
+            names = ["/".join((*path.parts[-1 - above : -1], named(path.name))) for path in paths]
+            if len(set(names)) == len(names):
+                return names
+    return [str(run) for run in runs]
+
+
+def _tag(file: str) -> str:
+    plain = file.removesuffix(".gz")
+    return plain.removeprefix("input.") if plain.startswith("input.") else Path(plain).stem

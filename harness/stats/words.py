@@ -144,21 +144,31 @@ def _outlook(result: Whole) -> str:
 
 
 def _limits(result: Whole, settings: Settings) -> list[str]:
-    found = []
+    """What could be seen between the leader and each unresolved retriever; the same words once for all of them."""
+    reasons: dict[str, list[str]] = {}
+    limits: list[tuple[str, str, str]] = []
     for other, state in result.unresolved.items():
         row = result.against[other]
         if row.reason in NO_MATTER_OF_SIZE:
-            found.append(f"{result.leader} and {other}: {_why(row, settings)}.")
+            reasons.setdefault(f"{_why(row, settings)}.", []).append(other)
         elif state.detectable.difference is None:
-            found.append(
-                f"{result.leader} and {other}: {_differing(row, of=True)}; that few could "
-                "hardly have shown any difference."
-            )
+            few = f"{_differing(row, of=True)}; that few could hardly have shown any difference."
+            reasons.setdefault(few, []).append(other)
         else:
-            found.append(
-                f"{result.leader} and {other}: a true difference below about {state.detectable.difference:.3f} would "
-                f"have been missed more often than once in five; {abs(row.mean_difference):.3f} was seen."
-            )
+            limits.append((other, f"{state.detectable.difference:.3f}", f"{abs(row.mean_difference):.3f}"))
+    found = [f"{join((result.leader, *others))}: {reason}" if len(others) == 1 else
+             f"{result.leader} beside {join(others)}: {reason}" for reason, others in reasons.items()]  # fmt: skip
+    if len(limits) == 1:
+        ((other, least, seen),) = limits
+        found.append(
+            f"{result.leader} and {other}: a true difference below about {least} would "
+            f"have been missed more often than once in five; {seen} was seen."
+        )
+    elif limits:
+        each = join([f"{other} below about {least} ({seen} was seen)" for other, least, seen in limits])
+        found.append(
+            f"A true difference from {result.leader} would have been missed more often than once in five: {each}."
+        )
     return found
 
 
