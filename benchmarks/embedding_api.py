@@ -19,7 +19,7 @@ from pathlib import Path
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.openai import OpenAIEncoder
-from retrievers.meter import Meter
+from retrievers.meter import Meter, single_call
 from tests.servers import OpenAIProvider, serving
 
 LATENCY = 0.1
@@ -44,13 +44,12 @@ def provider(rpm: int = 0) -> Iterator[tuple[str, Connection]]:
 
 def timed(url: str, calls: int, **options: float) -> float:
     """Embed one text a call and return the seconds, the first call (which loads the SDK) left out."""
-    meter = Meter()
-    encoder = OpenAIEncoder("benchmark", meter=meter, base_url=url, batch_size=1, **options)
-    encoder.embed(["warm"], "query")
+    encoder = OpenAIEncoder("benchmark", base_url=url, batch_size=1, **options)
+    encoder.embed(["warm"], "query", single_call())
     with tempfile.TemporaryDirectory() as folder, Cache(Path(folder) / "c") as cache:
-        embedder = Embedder(encoder, cache, meter=meter)
+        embedder = Embedder(encoder, cache)
         started = time.perf_counter()
-        embedder.embed([f"text number {i}" for i in range(calls)], "document")
+        embedder.embed([f"text number {i}" for i in range(calls)], "document", Meter())
         return time.perf_counter() - started
 
 

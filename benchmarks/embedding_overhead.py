@@ -19,7 +19,7 @@ from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.local.weights import PACKAGED, Weights
-from retrievers.meter import Meter
+from retrievers.meter import Meter, single_call
 
 ROUNDS = 4
 WORDS = ("retrieval", "of", "the", "survey", "template", "measures", "employee", "and", "customer", "engagement")
@@ -37,9 +37,8 @@ def main() -> None:
     name = sys.argv[1] if len(sys.argv) > 1 else PACKAGED
     corpus = texts(int(sys.argv[2]) if len(sys.argv) > 2 else 256)
     plain = SentenceTransformer(Weights(name).location)
-    meter = Meter()
-    encoder = SentenceTransformerEncoder(name, meter=meter)
-    encoder.embed(["warm"], "document")
+    encoder = SentenceTransformerEncoder(name)
+    encoder.embed(["warm"], "document", single_call())
     plain.encode(["warm"])
     seconds: dict[str, list[float]] = {"plain": [], "harness": [], "warm": []}
     for _ in range(ROUNDS):
@@ -47,10 +46,10 @@ def main() -> None:
         expected = plain.encode(corpus, normalize_embeddings=True, show_progress_bar=False)
         seconds["plain"].append(time.perf_counter() - started)
         with tempfile.TemporaryDirectory() as folder, Cache(Path(folder) / "c") as cache:
-            embedder = Embedder(encoder, cache, meter=meter)
+            embedder = Embedder(encoder, cache)
             for kind in ("harness", "warm"):
                 started = time.perf_counter()
-                found = embedder.embed(corpus, "document")
+                found = embedder.embed(corpus, "document", Meter())
                 seconds[kind].append(time.perf_counter() - started)
         assert np.allclose(found.vectors, expected, atol=1e-5)
     best = {kind: min(times) for kind, times in seconds.items()}

@@ -17,10 +17,9 @@ from harness.experiment import Loaded, load
 from harness.records import Commit, DatasetFacts, Ledger, Manifest, Results, RetrieverFacts, Run, StageLatency
 from harness.report import write_report
 from harness.running import provenance
-from harness.running.check import checked_data
-from harness.running.equipment import Shared
+from harness.running.check import prepare
 from harness.running.options import Options
-from harness.running.runner import run_all
+from harness.running.runner import Shared, run_all
 from harness.scoring.evaluate import evaluate, ties_of
 from harness.scoring.grading import GradedLabels, gains
 from retrievers.cache import Cache, default_path
@@ -43,7 +42,7 @@ def run(path: str | Path, options: Options = Options()) -> Results:  # noqa: B00
         BackendError: every retriever failed; earlier results are untouched.
     """
     loaded = load(path)
-    dataset, graded = checked_data(loaded)
+    dataset, graded, parts = prepare(loaded)
     place = options.results / loaded.experiment.name
     known = _known(place, loaded, dataset, options.only)
     with _aside(place) as aside:
@@ -53,12 +52,12 @@ def run(path: str | Path, options: Options = Options()) -> Results:  # noqa: B00
         with Cache(default_path(), fresh=options.fresh) as cache:
             stores = cache.path.parent / "collections"
             latency = loaded.experiment.latency
-            bench = Shared(
+            shared = Shared(
                 dataset, cache, stores, loaded.experiment.depth, Budget(options.max_cost), options.watch,
                 fresh=options.fresh, sample=latency.sample if latency else 0,
                 latencies={} if options.fresh else _latencies(place, loaded, dataset),
             )  # fmt: skip
-            for one in run_all(loaded.experiment, bench, known=known):
+            for one in run_all(loaded.experiment, parts, shared, known=known):
                 finished[one.retriever] = one
                 if not one.error:
                     records.write_run(aside, one)

@@ -15,7 +15,7 @@ from harness.experiment import DatasetTable, Question, load, locate
 from harness.pipeline import run
 from harness.records import Results
 from harness.report import toml
-from harness.running.check import checked_data
+from harness.running.check import prepare
 from harness.running.options import Options
 from harness.scoring.evaluate import evaluate
 from harness.scoring.grading import grade_labels
@@ -62,7 +62,7 @@ def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:
     with tempfile.TemporaryDirectory(prefix="reproduce-") as place:
         path = Path(place) / "experiment.toml"
         path.write_text(_written(earlier), encoding="utf-8")
-        digest = checked_data(load(path)).dataset.digest
+        digest = prepare(load(path)).dataset.digest
         if digest != earlier.manifest.dataset.digest:
             what = "is not the data of these results: a document, query or label has changed"
             raise InputError(Problem(earlier.manifest.dataset.path, what, "restore it, or run the experiment anew"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from importlib.metadata import entry_points
 
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -18,24 +19,56 @@ RERANKERS = {
     "cross-encoder": "retrievers.rerankers.cross_encoder:CrossEncoderReranker",
     "late-interaction": "retrievers.rerankers.late_interaction:LateInteractionReranker",
 }
-ENTRY_POINTS = "retriever_harness.encoders"
-"""Third parties add encoder kinds through this entry-point group."""
+RETRIEVERS = {
+    "bm25": "retrievers.bm25:BM25Retriever",
+}
+"""Whole retrievers: what indexes and searches by itself. Dense retrieval and fusion are made by the harness."""
+
+
+def encoder_kinds() -> dict[str, str]:
+    """Return every kind of encoder with its class; third parties add kinds by `retriever_harness.encoders`."""
+    return _with_entry_points("encoders", ENCODERS)
+
+
+def reranker_kinds() -> dict[str, str]:
+    """Return every kind of reranker with its class; third parties add kinds by `retriever_harness.rerankers`."""
+    return _with_entry_points("rerankers", RERANKERS)
+
+
+def retriever_kinds() -> dict[str, str]:
+    """Return every kind of whole retriever; third parties add kinds by `retriever_harness.retrievers`."""
+    return _with_entry_points("retrievers", RETRIEVERS)
 
 
 def encoder_class(kind: str) -> type:
     """Import the class of an encoder kind; the heavy library behind it is loaded at its first use, not here."""
-    foreign = {} if kind in ENCODERS else {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
-    return _class(kind, {**foreign, **ENCODERS}, "encoder")
+    return _class(kind, encoder_kinds(), "encoder")
 
 
 def reranker_class(kind: str) -> type:
     """Import the class of a reranker kind."""
-    return _class(kind, RERANKERS, "reranker")
+    return _class(kind, reranker_kinds(), "reranker")
 
 
-def _class(kind: str, table: dict[str, str], what: str) -> type:
+def retriever_class(kind: str) -> type:
+    """Import the class of a kind of whole retriever."""
+    return _class(kind, retriever_kinds(), "retriever")
+
+
+def _with_entry_points(group: str, own: Mapping[str, str]) -> dict[str, str]:
+    foreign = {point.name: point.value for point in entry_points(group=f"retriever_harness.{group}")}
+    return {**foreign, **own}
+
+
+def _class(kind: str, table: Mapping[str, str], what: str) -> type:
     if kind not in table:
         raise InputError(Problem("kind", f"unknown {what} {kind!r}", did_you_mean(kind, table)))
-    module, name = table[kind].split(":")
-    found: type = getattr(importlib.import_module(module), name)
-    return found
+    module, _, name = table[kind].partition(":")
+    try:
+        cls: type = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as missing:
+        if kind in ENCODERS or kind in RERANKERS or kind in RETRIEVERS:
+            raise
+        remedy = "install its package again"
+        raise InputError(Problem("kind", f"{what} {kind!r} cannot be loaded: {missing}", remedy)) from missing
+    return cls

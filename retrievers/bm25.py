@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.meter import Meter
-from retrievers.types import RESOLUTION, Document, Query, Ranking, Vectors, ranked
+from retrievers.types import RESOLUTION, Document, Query, Ranking, Retriever, Vectors, ranked
 from retrievers.words import RULE, tokenize
 
 
-class BM25Retriever:
+class BM25Retriever(Retriever):
     """Okapi BM25 (Robertson & Zaragoza 2009), scored by bm25s in Lucene's variant."""
 
-    def __init__(self, *, k1: float = 0.9, b: float = 0.4, stemming: str = "", meter: Meter) -> None:
+    def __init__(self, *, k1: float = 0.9, b: float = 0.4, stemming: str = "") -> None:
         """Configure BM25.
 
         Args:
-            k1: how fast a repeated term saturates; 0.9 as in Anserini.
+            k1: how fast a repeated term saturates, 0 or more; 0.9 as in Anserini.
             b: how much long documents are discounted, 0 to 1; 0.4 as in Anserini.
             stemming: a Snowball language ("english", "russian", …), or "" for none.
-            meter: where stages and counts go.
         """
-        self._k1, self._b, self._meter = k1, b, meter
+        problems = [] if k1 >= 0 else [Problem("k1", f"{k1} is below 0")]
+        problems += [] if 0 <= b <= 1 else [Problem("b", f"{b} is not between 0 and 1")]
+        if problems:
+            raise InputError(problems)
+        self._k1, self._b = k1, b
         self._stem = _stemmer(stemming)
         self.fingerprint = f"bm25 k1={k1:g} b={b:g} words={RULE} stemming={stemming or 'none'}"
         """All that changes a ranking, but for the documents."""
         self._ids: list[str] = []
         self._vocabulary: dict[str, int] = {}
 
-    def index(self, documents: Iterable[Document]) -> None:
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What the manifest keeps: all that changes a ranking, and that nothing is paid."""
+        return {"fingerprint": self.fingerprint, "usd_per_million_tokens": "0"}
+
+    def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Count the terms of every document; those with no term are noted and never retrieved."""
         import bm25s
 
-        with self._meter.stage("index"):
+        with meter.stage("index"):
             corpus: list[list[int]] = []
             for document in documents:
                 terms = [self._vocabulary.setdefault(t, len(self._vocabulary)) for t in self._terms(document.content)]
@@ -44,19 +52,19 @@ class BM25Retriever:
                     self._ids.append(document.id)
                     corpus.append(terms)
                 else:
-                    self._meter.note("empty", document.id)
-            self._meter.count(texts=len(corpus))
+                    meter.note("empty", document.id)
+            meter.count(texts=len(corpus))
             if not corpus:
                 raise BackendError("bm25: no document has a word to index")
             self._engine = bm25s.BM25(k1=self._k1, b=self._b, method="lucene", dtype="float32")
             self._engine.index((corpus, self._vocabulary), create_empty_token=False, show_progress=False)
 
-    def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
         """Rank the documents that share a term with the query; the others are no answer."""
-        with self._meter.stage("search", total=len(queries)):
-            return list(self._search(queries, depth))
+        with meter.stage("search", total=len(queries)):
+            return list(self._search(queries, depth, meter))
 
-    def answer(self, query: Query, depth: int) -> Ranking:
+    def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Rank the documents for one query, counting nothing, as latency is measured."""
         terms = [self._vocabulary[t] for t in self._terms(query.text) if t in self._vocabulary]
         if not terms:
@@ -65,10 +73,10 @@ class BM25Retriever:
         best = candidates(scores, depth)
         return ranked([self._ids[i] for i in best], scores[best], depth)
 
-    def _search(self, queries: Sequence[Query], depth: int) -> Iterator[Ranking]:
+    def _search(self, queries: Sequence[Query], depth: int, meter: Meter) -> Iterator[Ranking]:
         for query in queries:
-            yield self.answer(query, depth)
-            self._meter.count(texts=1)
+            yield self.answer(query, depth, meter)
+            meter.count(texts=1)
 
     def _terms(self, text: str) -> list[str]:
         return [self._stem(term) for term in tokenize(text)]

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.types import Counts, Embedded, Floats
+from retrievers.types import Counts, Embedded, PairScores
 
 _VERSION = 1
 _AT_ONCE = 4096  # keys in one SELECT: SQLite allows 32,766
@@ -34,14 +34,6 @@ _SCHEMA = (
 _SELECT = "SELECT key, tokens, lost, checksum, value FROM rows"
 
 Positions = npt.NDArray[np.intp]
-
-
-class Scored(NamedTuple):
-    """Scores of some pairs of texts, in the order of the pairs; tokens and lost as in `Embedded`."""
-
-    scores: Floats
-    tokens: Counts
-    lost: Counts
 
 
 class Texts(NamedTuple):
@@ -76,12 +68,12 @@ def keys(fingerprint: str, role: str, texts: Iterable[str]) -> list[bytes]:
     False
     """
     start = hashlib.blake2b(f"{fingerprint}\0{role}\0".encode(), digest_size=16)
-    found = []
+    digests = []
     for text in texts:
         one = start.copy()
         one.update(text.encode("utf-8", "surrogatepass"))
-        found.append(one.digest())
-    return found
+        digests.append(one.digest())
+    return digests
 
 
 class Cache:
@@ -101,7 +93,7 @@ class Cache:
         except (OSError, sqlite3.Error) as failure:
             raise InputError(Problem(str(path), f"cannot be opened: {failure}", "set HARNESS_CACHE")) from None
         try:
-            with self._told():
+            with self._naming_the_file():
                 self._prepare()
         except BaseException:
             self._db.close()
@@ -137,12 +129,12 @@ class Cache:
         values = [vector.tobytes() for vector in np.asarray(embedded.vectors, dtype="<f4")]
         self._store(fingerprint, keys, (values, embedded.tokens, embedded.lost))
 
-    def get_scores(self, wanted: Sequence[bytes]) -> tuple[Positions, Scored]:
+    def get_scores(self, wanted: Sequence[bytes]) -> tuple[Positions, PairScores]:
         """Return which of the distinct keys have scores, as positions, and the scores."""
         positions, values, tokens, lost = self._read(wanted)
-        return positions, Scored(np.frombuffer(b"".join(values), dtype="<f8"), tokens, lost)
+        return positions, PairScores(np.frombuffer(b"".join(values), dtype="<f8"), tokens, lost)
 
-    def put_scores(self, fingerprint: str, keys: Sequence[bytes], scored: Scored) -> None:
+    def put_scores(self, fingerprint: str, keys: Sequence[bytes], scored: PairScores) -> None:
         """Keep scores in one transaction; rows with the same keys are replaced."""
         values = [score.tobytes() for score in np.asarray(scored.scores, dtype="<f8")]
         self._store(fingerprint, keys, (values, scored.tokens, scored.lost))
@@ -159,7 +151,7 @@ class Cache:
 
     def info(self, *, check: bool = False) -> tuple[Holding, ...]:
         """Return what each model has here, by fingerprint; with `check`, every row's checksum is computed."""
-        with self._told():
+        with self._naming_the_file():
             held = self._db.execute(
                 "SELECT fingerprint, count(*), sum(length(value)), id FROM rows JOIN models ON model = id "
                 "GROUP BY id ORDER BY fingerprint"
@@ -170,7 +162,7 @@ class Cache:
 
     def clear(self, fingerprint: str | None = None) -> int:
         """Remove one model's rows, or all; return how many there were, and give the space back."""
-        with self._told():
+        with self._naming_the_file():
             removed = self._db.execute(
                 "DELETE FROM rows WHERE ?1 IS NULL OR model = (SELECT id FROM models WHERE fingerprint = ?1)",
                 (fingerprint,),
@@ -193,7 +185,7 @@ class Cache:
         return np.asarray(positions, dtype=np.intp), values, counts[:, 0], counts[:, 1]
 
     def _select(self, select: str, wanted: Sequence[bytes]) -> Iterator[Any]:
-        with self._told():
+        with self._naming_the_file():
             for start in range(0, len(wanted), _AT_ONCE):
                 some = wanted[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(some))
@@ -201,7 +193,7 @@ class Cache:
 
     def _store(self, fingerprint: str, keys: Sequence[bytes], content: tuple[list[bytes], Counts, Counts]) -> None:
         now = time.time_ns()
-        with self._told():
+        with self._naming_the_file():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 self._db.execute("INSERT OR IGNORE INTO models (fingerprint) VALUES (?)", (fingerprint,))
@@ -251,7 +243,7 @@ class Cache:
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _naming_the_file(self) -> Iterator[None]:
         """Say which file it is when SQLite fails."""
         try:
             yield

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from retrievers.errors import InputError, Problem
@@ -45,19 +45,26 @@ def passages(document: Document, chunks: Chunks) -> list[Document]:
     >>> [p.text for p in passages(Document("d", "", "one two three four"), Chunks(8, 2))]
     ['one two', 'wo three', 'ee four']
     """
-    text, found, start = document.text.strip(), list[str](), 0
+    text, parts, start = document.text.strip(), list[str](), 0
     while len(text) - start > chunks.size:
         reach = text[start : start + chunks.size + 1]
         least = max(chunks.size // 2, chunks.overlap)
         ends = [gap.start() for gap in BREAK.finditer(reach) if least < gap.start() <= chunks.size]
         length = ends[-1] if ends else chunks.size
-        found.append(reach[:length].strip())
+        parts.append(reach[:length].strip())
         start += length - chunks.overlap
-    found.append(text[start:].strip())
+    parts.append(text[start:].strip())
     return [
         Document(f"{document.id}{SEPARATOR}{number}", document.title, part, document.fields)
-        for number, part in enumerate(part for part in found if part or not text)
+        for number, part in enumerate(part for part in parts if part or not text)
     ]
+
+
+def pieces(documents: Iterable[Document], chunks: Chunks | None) -> Iterator[Document]:
+    """Yield what is embedded of a corpus: every document that is not blank, or its passages."""
+    for document in documents:
+        if document.content.strip():
+            yield from passages(document, chunks) if chunks else (document,)
 
 
 def document_of(passage_id: str) -> str:
@@ -84,12 +91,12 @@ def best_passages(search: Callable[[Vectors, int], list[Ranking]], vectors: Vect
     waiting = list(range(len(vectors)))
     size = 4 * depth
     while waiting:
-        for position, found in zip(waiting, search(vectors[waiting], size), strict=True):
+        for position, passages_found in zip(waiting, search(vectors[waiting], size), strict=True):
             best: dict[str, float] = {}
-            for passage, score in found:
+            for passage, score in passages_found:
                 best.setdefault(document_of(passage), score)
             ranking = ranked(list(best), list(best.values()), depth)
-            if len(found) < size or (len(ranking) == depth and found.scores[-1] < ranking.scores[-1]):
+            if len(passages_found) < size or (len(ranking) == depth and passages_found.scores[-1] < ranking.scores[-1]):
                 answers[position] = ranking
         waiting = [position for position in waiting if position not in answers]
         size *= 4

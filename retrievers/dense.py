@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from retrievers.chunking import Chunks, best_passages, document_of, passages
 from retrievers.errors import InputError
 from retrievers.meter import Meter
-from retrievers.types import Document, Embedded, Query, Ranking, Role, Store, Vectors, ranked
+from retrievers.types import Document, Embedded, Query, Ranking, Retriever, Role, Store, Vectors, ranked
 
 WINDOW = 16_384
 """Texts embedded together: requests are planned within a window, so that they do not depend on the cache."""
@@ -21,106 +22,141 @@ WINDOW = 16_384
 COMPARED = 100
 """Queries for which an approximate search is compared with an exact one."""
 
-Embed = Callable[[Sequence[str], Role], Embedded]
+Describe = Callable[[int], Mapping[str, str]]
+"""The dimensions of the vectors -> what the manifest keeps of the models and the collection."""
 
 
-class DenseRetriever:
+class Embeds(Protocol):
+    """Turns texts, none of them blank, into vectors in the same order: normally an `Embedder`."""
+
+    def embed(self, texts: Sequence[str], role: Role, meter: Meter) -> Embedded:
+        """Embed texts, normally through the cache."""
+
+    def one(self, text: str, role: Role, meter: Meter) -> Embedded:
+        """Embed one text past the cache."""
+
+
+class DenseRetriever(Retriever):
     """Answers with the documents whose vectors lie nearest to the query's by cosine.
 
     Blank documents are never embedded, and vectors of length zero have no cosine: neither is ever retrieved, and a
-    query with such a vector retrieves nothing. All are noted: "empty", "zero-vector", and "truncated" where the
-    model did not read a text to its end (of passages: any of a document's).
+    query with such a vector retrieves nothing. Documents are noted as "empty", "zero-vector", and "truncated" where the
+    model did not read a text to its end (of passages: any of a document's); queries as "zero-vector-query" and
+    "truncated-query".
 
     Args:
-        embed: texts, none of them blank, to vectors in the same order; normally through the cache.
-        store: where the vectors go.
-        meter: where counts and times go.
+        embedder: turns texts into vectors.
+        open_store: opens the collection when the index is made, with the meter of that call.
         fresh: make the collection anew even where a finished one is there.
         chunks: cut documents into passages; a document then has its best passage's score.
+        describe: what the manifest keeps, known once queries were embedded.
     """
 
     def __init__(
-        self, embed: Embed, store: Store, meter: Meter, *, fresh: bool = False, chunks: Chunks | None = None
+        self,
+        embedder: Embeds,
+        open_store: Callable[[Meter], Store],
+        *,
+        fresh: bool = False,
+        chunks: Chunks | None = None,
+        describe: Describe = lambda dimensions: {},
     ) -> None:
-        self.embed = embed
-        self.fresh = fresh
-        self.chunks = chunks
-        self.store = store
-        self.meter = meter
-        self.dimensions = 0
-        """Of the vectors; known once queries were embedded."""
+        self._embedder = embedder
+        self._open_store = open_store
+        self._fresh = fresh
+        self._chunks = chunks
+        self._describe = describe
+        self._dimensions = 0
+        self.store: Store
+        """Known once the corpus was indexed."""
 
-    def index(self, documents: Iterable[Document]) -> None:
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What the manifest keeps of the models and the collection."""
+        return self._describe(self._dimensions)
+
+    def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Embed the corpus window by window into the store, or use the finished collection that is there."""
-        notes = None if self.fresh else self.store.finished()
+        self.store = self._open_store(meter)
+        notes = None if self._fresh else self.store.finished()
         if notes is None:
-            notes = self._build(documents)
+            notes = self._build(documents, meter)
         for kind, ids in notes.items():
             for document_id in ids:
-                self.meter.note(kind, document_id)
+                meter.note(kind, document_id)
 
-    def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
         """Return one ranking of at most `depth` hits per query, in the order of the queries."""
         if not queries:
             return []
-        with self.meter.stage("embed-queries", total=len(queries)):
-            embedded = self.embed([query.text for query in queries], "query")
-            self.meter.count(lost_tokens=int(embedded.lost.sum()))
-        self.dimensions = embedded.vectors.shape[1]
+        with meter.stage("embed-queries", total=len(queries)):
+            embedded = self._embedder.embed([query.text for query in queries], "query", meter)
+            meter.count(lost_tokens=int(embedded.lost.sum()))
+        self._dimensions = embedded.vectors.shape[1]
         directed = _with_direction(embedded.vectors)
         for query, lost, has_direction in zip(queries, embedded.lost, directed, strict=True):
             if lost:
-                self.meter.note("truncated", query.id)
+                meter.note("truncated-query", query.id)
             if not has_direction:
-                self.meter.note("zero-vector", query.id)
+                meter.note("zero-vector-query", query.id)
         asked = embedded.vectors[directed]
-        with self.meter.stage("search", total=len(queries)):
-            found = self.nearest(asked, depth)
-            self.meter.count(texts=len(queries))
+        with meter.stage("search", total=len(queries)):
+            rankings = self.nearest(asked, depth)
+            meter.count(texts=len(queries))
         if self.store.approximate:
-            self._compare_with_exact(asked[:COMPARED], found[:COMPARED], depth)
-        answers = iter(found)
+            self._compare_with_exact(asked[:COMPARED], rankings[:COMPARED], depth, meter)
+        answers = iter(rankings)
         return [next(answers) if has_direction else ranked([], []) for has_direction in directed]
+
+    def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
+        """Answer one query, its text embedded anew; embedding and search are stages of their own."""
+        with meter.stage("embed-queries"):
+            vectors = self._embedder.one(query.text, "query", meter).vectors
+        with meter.stage("search"):
+            (ranking,) = self.nearest(vectors, depth)
+        return ranking
 
     def nearest(self, vectors: Vectors, depth: int, *, exact: bool = False) -> list[Ranking]:
         """Return the documents nearest to each query vector (queries, dimensions)."""
         search = partial(self.store.search, exact=exact)
-        return best_passages(search, vectors, depth) if self.chunks else search(vectors, depth)
+        return best_passages(search, vectors, depth) if self._chunks else search(vectors, depth)
 
-    def _compare_with_exact(self, vectors: Vectors, found: Sequence[Ranking], depth: int) -> None:
+    def _compare_with_exact(self, vectors: Vectors, approximate: Sequence[Ranking], depth: int, meter: Meter) -> None:
         """Count how many of the exact hits an approximate search found, among the first 10 and within the depth."""
-        with self.meter.stage("search-exact", total=len(vectors)):
+        with meter.stage("search-exact", total=len(vectors)):
             exact = self.nearest(vectors, depth, exact=True)
-            self.meter.count(texts=len(vectors))
+            meter.count(texts=len(vectors))
             for name, cutoff in (("hits_at_10", 10), ("hits", depth)):
-                pairs = [(set(a.doc_ids[:cutoff]), set(b.doc_ids[:cutoff])) for a, b in zip(found, exact, strict=True)]
-                self.meter.count(
+                pairs = [
+                    (set(a.doc_ids[:cutoff]), set(b.doc_ids[:cutoff])) for a, b in zip(approximate, exact, strict=True)
+                ]
+                meter.count(
                     **{
                         f"exact_{name}": sum(len(b) for _, b in pairs),
                         f"shared_{name}": sum(len(a & b) for a, b in pairs),
                     }
                 )
 
-    def _build(self, documents: Iterable[Document]) -> dict[str, list[str]]:
+    def _build(self, documents: Iterable[Document], meter: Meter) -> dict[str, list[str]]:
         notes: dict[str, list[str]] = {"empty": [], "truncated": [], "zero-vector": []}
         expected = operator.length_hint(documents) or None
         created = False
         for window in _windows(self._texts(documents, notes["empty"])):
-            with self.meter.stage("embed-documents", total=expected):
-                embedded = self.embed([document.content for document in window], "document")
-                self.meter.count(lost_tokens=int(embedded.lost.sum()))
+            with meter.stage("embed-documents", total=expected):
+                embedded = self._embedder.embed([document.content for document in window], "document", meter)
+                meter.count(lost_tokens=int(embedded.lost.sum()))
             notes["truncated"] += _ids(window, embedded.lost > 0)
             directed = _with_direction(embedded.vectors)
             notes["zero-vector"] += _ids(window, ~directed)
-            with self.meter.stage("index", total=expected):
+            with meter.stage("index", total=expected):
                 if not created:
                     self.store.create(embedded.vectors.shape[1])
                     created = True
                 self.store.upsert([window[i].id for i in np.flatnonzero(directed)], embedded.vectors[directed])
-                self.meter.count(texts=int(directed.sum()))
+                meter.count(texts=int(directed.sum()))
         if not created:
             raise InputError("nothing to index: the corpus holds no document with any content")
-        with self.meter.stage("index"):
+        with meter.stage("index"):
             self.store.finish(notes)
         return notes
 
@@ -129,10 +165,10 @@ class DenseRetriever:
         for document in documents:
             if not document.content.strip():
                 empty.append(document.id)
-            elif self.chunks is None:
+            elif self._chunks is None:
                 yield document
             else:
-                yield from passages(document, self.chunks)
+                yield from passages(document, self._chunks)
 
 
 def _ids(window: Sequence[Document], chosen: npt.NDArray[np.bool_]) -> list[str]:

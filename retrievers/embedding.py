@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from threading import Event
 from typing import NamedTuple
 
 import numpy as np
 
 from retrievers.cache import Cache, keys
 from retrievers.errors import BackendError
-from retrievers.meter import Meter
+from retrievers.meter import Call, Meter, single_call
 from retrievers.parallel import answers
-from retrievers.tokens import Tokens, estimate
 from retrievers.types import Embedded, Encoder, Role, Vectors
 
 
@@ -37,20 +37,19 @@ class Drift(NamedTuple):
 
 
 class Embedder:
-    """An encoder with its cache and its meter."""
+    """An encoder with its cache."""
 
-    def __init__(self, encoder: Encoder, cache: Cache, *, meter: Meter) -> None:
+    def __init__(self, encoder: Encoder, cache: Cache) -> None:
         self.encoder = encoder
         self._cache = cache
-        self._meter = meter
         self._dimensions = 0
 
-    def embed(self, texts: Sequence[str], role: Role) -> Embedded:
+    def embed(self, texts: Sequence[str], role: Role, meter: Meter) -> Embedded:
         """Return the vectors of texts, in their order; none of them may be blank.
 
         Requests are planned from the distinct texts, sorted by length, then text, as if nothing were cached, so
-        that an interrupted run sends the same requests as an undisturbed one. Counts `texts` (distinct) and
-        `cached`; the encoder itself counts calls, tokens and dollars.
+        that an interrupted run sends the same requests as an undisturbed one. The meter counts `texts` (distinct) and
+        `cached`; the encoder itself counts calls, tokens and dollars in it.
 
         Raises:
             BackendError: a request failed for good (what the others brought is stored), or its vectors are
@@ -61,7 +60,7 @@ class Embedder:
         held, cached = self._cache.get(names)
         missing = np.ones(len(distinct), dtype=bool)
         missing[held] = False
-        self._meter.count(texts=len(held), cached=len(held))
+        meter.count(texts=len(held), cached=len(held))
         if len(held):
             self._expect(cached.vectors.shape[1])
 
@@ -70,12 +69,12 @@ class Embedder:
             requests = self.encoder.batches(distinct, role)
             wanted = [some for request in requests if (some := [i for i in request if missing[i]])]
 
-            def ask(some: list[int]) -> Embedded:
-                return self._ask([distinct[i] for i in some], role)
+            def ask(some: list[int], stopped: Event) -> Embedded:
+                return self._ask([distinct[i] for i in some], role, Call(meter, stopped))
 
-            for some, embedded in answers(ask, wanted, width=self.encoder.concurrency, stopped=self._meter.stopped):
+            for some, embedded in answers(ask, wanted, width=self.encoder.concurrency):
                 self._cache.put(self.encoder.fingerprint, [names[i] for i in some], embedded)
-                self._meter.count(texts=len(some))
+                meter.count(texts=len(some))
                 places.append(np.asarray(some, dtype=np.intp))
                 parts.append(embedded)
 
@@ -86,9 +85,9 @@ class Embedder:
         filled = [part for part in parts if len(part.tokens)]
         return Embedded(*(np.concatenate(column)[order] for column in zip(*filled, strict=True))) if filled else cached
 
-    def one(self, text: str, role: Role = "query") -> Embedded:
+    def one(self, text: str, role: Role, meter: Meter) -> Embedded:
         """Embed one text with the cache bypassed, as latency is measured."""
-        return self._ask([text], role)
+        return self._ask([text], role, single_call(meter))
 
     def forecast(self, texts: Iterable[str], role: Role) -> Forecast:
         """Count what `embed` would do, with no network and no model; blank texts are left out.
@@ -96,14 +95,13 @@ class Embedder:
         A model that is not on this machine yet has nothing in the cache.
         """
         distinct = _distinct(text for text in texts if text.strip())
-        at_hand = getattr(self.encoder, "at_hand", True)
+        at_hand = self.encoder.at_hand
         names = keys(self.encoder.fingerprint, role, distinct) if at_hand else []
         held = self._cache.held(names)
         missing = (
             [text for text, name in zip(distinct, names, strict=True) if name not in held] if at_hand else distinct
         )
-        count = getattr(self.encoder, "count", None)
-        tokens = count(missing, role) if count is not None else Tokens(estimate(missing), exact=False)
+        tokens = self.encoder.count(missing, role)
         gone = set(missing)
         calls = sum(any(distinct[i] in gone for i in request) for request in self.encoder.batches(distinct, role))
         return Forecast(len(distinct), len(held), calls, int(tokens.counts.sum()), tokens.exact)
@@ -118,15 +116,16 @@ class Embedder:
         picked = [distinct[known[i]] for i in chosen]
         places, cached = self._cache.get([names[known[i]] for i in chosen])
         old = dict(zip(places.tolist(), cached.vectors, strict=True))
-        found: list[float] = []
+        distances: list[float] = []
+        call = single_call()
         for request in self.encoder.batches(picked, role):
-            new = self._ask([picked[i] for i in request], role).vectors
-            found += [_distance(old[i], vector) for i, vector in zip(request, new, strict=True) if i in old]
-        return Drift(len(found), max(found, default=0.0), float(np.mean(found)) if found else 0.0)
+            new = self._ask([picked[i] for i in request], role, call).vectors
+            distances += [_distance(old[i], vector) for i, vector in zip(request, new, strict=True) if i in old]
+        return Drift(len(distances), max(distances, default=0.0), float(np.mean(distances)) if distances else 0.0)
 
-    def _ask(self, texts: list[str], role: Role) -> Embedded:
+    def _ask(self, texts: list[str], role: Role, call: Call) -> Embedded:
         """Send one request and check the answer."""
-        vectors, tokens, lost = self.encoder.embed(texts, role)
+        vectors, tokens, lost = self.encoder.embed(texts, role, call)
         if vectors.ndim != 2 or not len(vectors) == len(tokens) == len(lost) == len(texts):
             raise BackendError(f"{len(vectors)} vectors came back for {len(texts)} texts")
         self._expect(vectors.shape[1])

@@ -63,6 +63,21 @@ class NotShown(HarnessError):
     exit_code = 1
 
 
+def check_positive(where: str, **options: float) -> None:
+    """Refuse options that are not positive.
+
+    Raises:
+        InputError: naming each of them, after the table in which it stands.
+
+    >>> check_positive("encoder", timeout=0)
+    Traceback (most recent call last):
+    retrievers.errors.InputError: encoder.timeout: 0 is not positive
+    """
+    problems = [Problem(f"{where}.{name}", f"{value} is not positive") for name, value in options.items() if value <= 0]
+    if problems:
+        raise InputError(problems)
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a remedy for an unknown word: the nearest known one, else all of them.
 

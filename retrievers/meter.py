@@ -48,21 +48,15 @@ class StageTotals(NamedTuple):
 
 
 class Meter:
-    """The observations of one retriever: retrievers write to it, the runner reads it.
+    """The observations of one retriever, passed to every call that does work for it; the runner reads it.
 
     A stage is one of "embed-documents", "index", "embed-queries", "search", "search-exact" (the recall of an
     approximate search is found with it), "fuse", "rerank", "latency". Counts go to
     the innermost open stage. The names that reach costs.csv are calls, texts, cached, tokens, usd; any other
-    count (retries, lost_tokens, …) goes to the integrity ledger. Safe for the threads of one encoder.
+    count (retries, lost_tokens, …) goes to the integrity ledger. Safe for many threads.
     """
 
-    def __init__(
-        self,
-        usd_per_million_tokens: float = 0.0,
-        budget: Budget | None = None,
-        watch: Callable[[Meter], None] | None = None,
-    ) -> None:
-        self.price = usd_per_million_tokens / 1e6
+    def __init__(self, budget: Budget | None = None, watch: Callable[[Meter], None] | None = None) -> None:
         self.budget = budget or Budget()
         self._watch = watch
         self._lock = threading.RLock()
@@ -71,8 +65,6 @@ class Meter:
         self._seconds: dict[str, float] = {}
         self._counts: dict[str, dict[str, float]] = {}
         self._notes: dict[str, list[str]] = {}
-        self.stopped = threading.Event()
-        """Set when the retriever gives up: requests that wait for another try give up too."""
 
     @contextmanager
     def stage(self, name: str, total: int | None = None) -> Iterator[None]:
@@ -82,14 +74,14 @@ class Meter:
             self._open.append(name)
             if total is not None:
                 self._totals[name] = total
-        self._tell()
+        self._notify()
         try:
             yield
         finally:
             with self._lock:
                 self._open.pop()
                 self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - started
-            self._tell()
+            self._notify()
 
     def count(self, **numbers: float) -> None:
         """Add numbers to the sums of the stage that is open."""
@@ -97,21 +89,25 @@ class Meter:
             sums = self._counts.setdefault(self.current, {})
             for name, number in numbers.items():
                 sums[name] = sums.get(name, 0) + number
-        self._tell()
+        self._notify()
 
     def note(self, kind: str, id: str) -> None:
-        """Remember that something of a kind ("truncated", "empty", "zero-vector", …) befell a document or query."""
+        """Keep the id of a document or query in the integrity ledger.
+
+        Of documents: "empty", "truncated", "zero-vector"; of queries: "truncated-query", "zero-vector-query",
+        "truncated-pair". An id of a query is never noted under a kind of documents.
+        """
         with self._lock:
             self._notes.setdefault(kind, []).append(id)
 
-    def before(self, tokens: int) -> None:
-        """Promise the price of `tokens` tokens before they are sent; raises OverBudget."""
-        self.budget.take(tokens * self.price)
+    def before(self, usd: float) -> None:
+        """Promise dollars before a request is sent; raises OverBudget."""
+        self.budget.take(usd)
 
-    def after(self, promised: int, tokens: int) -> None:
-        """Settle a promise: `tokens` tokens were billed of `promised`; counts tokens and dollars."""
-        self.budget.give_back((promised - tokens) * self.price)
-        self.count(tokens=tokens, usd=tokens * self.price)
+    def after(self, promised: float, *, tokens: int, usd: float) -> None:
+        """Settle a promise of dollars: what was billed, in tokens and dollars, which are counted."""
+        self.budget.give_back(promised - usd)
+        self.count(tokens=tokens, usd=usd)
 
     @property
     def current(self) -> str:
@@ -138,6 +134,21 @@ class Meter:
         with self._lock:
             return {kind: tuple(ids) for kind, ids in self._notes.items()}
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self._watch is not None:
             self._watch(self)
+
+
+class Call(NamedTuple):
+    """What one call of an encoder or a reranker reports to, and what may stop it."""
+
+    meter: Meter
+    """Of the retriever for which the call is made."""
+    stopped: threading.Event
+    """Set by the loop of requests that makes the call (`retrievers.parallel`), when another request failed for good
+    or the run was interrupted: who waits for another try gives up."""
+
+
+def single_call(meter: Meter | None = None) -> Call:
+    """Return the call of a request that no loop makes and nothing stops; without a meter, nobody reads its counts."""
+    return Call(meter or Meter(), threading.Event())

@@ -12,18 +12,23 @@ Answer = TypeVar("Answer")
 
 
 def answers(
-    ask: Callable[[Request], Answer], requests: Sequence[Request], *, width: int, stopped: Event
+    ask: Callable[[Request, Event], Answer], requests: Sequence[Request], *, width: int
 ) -> Iterator[tuple[Request, Answer]]:
     """Yield each request with its answer in the order of arrival, `width` requests being under way at once.
 
     When one fails, no further one is sent, those under way are waited for and yielded (they may have been paid
-    for), and the first failure is raised at the end. `stopped` is then set, so that none of them tries again; it
-    is also set when the caller is interrupted.
+    for), and the first failure is raised at the end. The event that `ask` is given is then set, so that none of them
+    tries again; it is also set when the caller is interrupted.
+
+    Args:
+        ask: sends one request; its event belongs to this loop.
+        requests: what is sent, in this order.
+        width: requests at once.
     """
     waiting = iter(requests)
     running: dict[Future[Answer], Request] = {}
     failure: BaseException | None = None
-    stopped.clear()
+    stopped = Event()
     with ThreadPoolExecutor(width) as pool:
         try:
             while True:
@@ -31,7 +36,7 @@ def answers(
                 while failure is None and len(running) < width + width // 2:
                     if (request := next(waiting, None)) is None:
                         break
-                    running[pool.submit(ask, request)] = request
+                    running[pool.submit(ask, request, stopped)] = request
                 if not running:
                     break
                 for future in wait(running, return_when=FIRST_COMPLETED).done:

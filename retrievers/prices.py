@@ -6,43 +6,46 @@ experiment's own `price` goes before them.
 
 from __future__ import annotations
 
+import ipaddress
 from typing import NamedTuple
-
-from retrievers.errors import InputError, Problem
-from retrievers.meter import Meter
+from urllib.parse import urlsplit
 
 
 class Price(NamedTuple):
-    """Dollars for a million tokens of input, on demand, before taxes and discounts."""
+    """What a model's input costs, on demand, before taxes and discounts."""
 
     usd_per_million_tokens: float
-    read: str
     source: str
+    """Where the figure is from: a page with the day on which it was read, or the reason why nothing is paid."""
+
+    def usd(self, tokens: int) -> float:
+        """Return the dollars for so many tokens."""
+        return tokens * self.usd_per_million_tokens / 1e6
 
 
-_READ = "2026-11-20"
-_OPENAI = "https://developers.openai.com/api/docs/pricing"
-_AWS = "https://aws.amazon.com/bedrock/pricing/"
+FREE = Price(0.0, "runs on this machine, nothing is paid")
+_OPENAI = "https://developers.openai.com/api/docs/pricing, read 2026-11-20"
+_AWS = "https://aws.amazon.com/bedrock/pricing/, read 2026-11-20"
 
 PRICES = {
-    ("openai", "text-embedding-3-small"): Price(0.02, _READ, _OPENAI),
-    ("openai", "text-embedding-3-large"): Price(0.13, _READ, _OPENAI),
-    ("openai", "text-embedding-ada-002"): Price(0.10, _READ, _OPENAI),
-    ("bedrock", "amazon.titan-embed-text-v1"): Price(0.10, _READ, _AWS),
-    ("bedrock", "amazon.titan-embed-text-v2:0"): Price(0.02, _READ, _AWS),
-    ("bedrock", "cohere.embed-english-v3"): Price(0.10, _READ, _AWS),
-    ("bedrock", "cohere.embed-multilingual-v3"): Price(0.10, _READ, _AWS),
-    ("bedrock", "cohere.embed-v4:0"): Price(0.12, _READ, _AWS),
+    ("openai", "text-embedding-3-small"): Price(0.02, _OPENAI),
+    ("openai", "text-embedding-3-large"): Price(0.13, _OPENAI),
+    ("openai", "text-embedding-ada-002"): Price(0.10, _OPENAI),
+    ("bedrock", "amazon.titan-embed-text-v1"): Price(0.10, _AWS),
+    ("bedrock", "amazon.titan-embed-text-v2:0"): Price(0.02, _AWS),
+    ("bedrock", "cohere.embed-english-v3"): Price(0.10, _AWS),
+    ("bedrock", "cohere.embed-multilingual-v3"): Price(0.10, _AWS),
+    ("bedrock", "cohere.embed-v4:0"): Price(0.12, _AWS),
 }
 """(kind of encoder, model) -> price."""
 
 
-def price(kind: str, model: str) -> Price | None:
+def list_price(kind: str, model: str) -> Price | None:
     """Return the list price of a model, None where the table has none.
 
     A prefix of Bedrock's inference profiles ("us.", "eu.", "apac.", "global.") changes no price.
 
-    >>> price("bedrock", "eu.cohere.embed-v4:0").usd_per_million_tokens
+    >>> list_price("bedrock", "eu.cohere.embed-v4:0").usd_per_million_tokens
     0.12
     """
     plain = model
@@ -51,16 +54,33 @@ def price(kind: str, model: str) -> Price | None:
     return PRICES.get((kind, plain))
 
 
-def charged(kind: str, model: str, said: float | None, *, meter: Meter) -> float:
-    """Tell the meter what a million tokens cost: what the experiment says, else the list price, else nothing.
+def price_of(kind: str, model: str, *, own: float | None = None, base_url: str = "") -> Price | None:
+    """Return what a model costs: what the experiment says, else nothing on this machine, else the list price.
 
-    Raises:
-        InputError: the price is unknown, and the run may not spend more than a limit.
+    Args:
+        kind: of the encoder or reranker.
+        model: its name at the provider.
+        own: the experiment's `price`, dollars for a million tokens.
+        base_url: a server that is not the provider's own; the list prices are not its prices.
+
+    Returns:
+        None where the price is not known.
+
+    >>> price_of("openai", "bge-m3", base_url="http://localhost:11434/v1").usd_per_million_tokens
+    0.0
+    >>> price_of("openai", "text-embedding-3-small", base_url="https://models.example.org/v1") is None
+    True
     """
-    listed = price(kind, model)
-    usd = said if said is not None else listed.usd_per_million_tokens if listed is not None else None
-    if usd is None and meter.budget.limit is not None:
-        unknown = f"the price of {model} is not known, so that --max-cost cannot be kept"
-        raise InputError(Problem("encoder.price", unknown, "write price = dollars for a million tokens"))
-    meter.price = (usd or 0.0) / 1e6
-    return usd or 0.0
+    if own is not None:
+        return Price(own, "the experiment's price")
+    if base_url:
+        return Price(0.0, "a server on this machine") if _on_this_machine(base_url) else None
+    return list_price(kind, model)
+
+
+def _on_this_machine(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from retrievers.types import Counts
-
+Counts = npt.NDArray[np.int64]
 Count = Callable[[Sequence[str]], Counts]
 
 _PIECES = re.compile(r"[A-Za-z]+|\d{1,3}|[^\sA-Za-z\d]")
@@ -66,9 +66,12 @@ def openai_tokens(texts: Sequence[str]) -> Tokens:
     return Tokens(np.asarray([len(ids) for ids in encoding(list(texts))], dtype=np.int64), exact=True)
 
 
-def folder_tokens(folder: Path, texts: Sequence[str]) -> Tokens:
-    """Return the tokens that a model in a folder reads of each text, by its own tokenizer, up to its limit."""
-    if not (folder / "tokenizer.json").is_file():
+def folder_tokens(folder: Path | None, texts: Sequence[str]) -> Tokens:
+    """Return the tokens that a model in a folder reads of each text, by its own tokenizer, up to its limit.
+
+    An upper estimate where there is no folder, or no tokenizer in it.
+    """
+    if folder is None or not (folder / "tokenizer.json").is_file():
         return Tokens(estimate(texts), exact=False)
     from tokenizers import Tokenizer
 
@@ -85,15 +88,15 @@ def folder_tokens(folder: Path, texts: Sequence[str]) -> Tokens:
 def _limit(folder: Path) -> int:
     """The tokens that a sentence-transformers folder reads: the smallest limit that its files name."""
     limits = [
-        said[key]
+        settings[key]
         for name, key in (
             ("sentence_bert_config.json", "max_seq_length"),
             ("tokenizer_config.json", "model_max_length"),
             ("config.json", "max_position_embeddings"),
         )
         if (folder / name).is_file()
-        and key in (said := json.loads((folder / name).read_text(encoding="utf-8")))
-        and said[key]
+        and key in (settings := json.loads((folder / name).read_text(encoding="utf-8")))
+        and settings[key]
     ]
     return int(min(limits, default=1 << 62))
 
@@ -103,10 +106,10 @@ def _cl100k() -> Callable[[list[str]], list[list[int]]] | None:
     """Tiktoken's encoder for many texts, None where using it would need the network."""
     if importlib.util.find_spec("tiktoken") is None:
         return None
-    told = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
-    folder = Path(tempfile.gettempdir(), "data-gym-cache") if told is None else Path(told)
+    named = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
+    folder = Path(tempfile.gettempdir(), "data-gym-cache") if named is None else Path(named)
     file = folder / hashlib.sha1(_CL100K_URL.encode(), usedforsecurity=False).hexdigest()
-    if told == "" or not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != _CL100K_SHA256:
+    if named == "" or not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != _CL100K_SHA256:
         return None
     import tiktoken
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -10,10 +11,16 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from retrievers.meter import Call, Meter
+from retrievers.prices import FREE, Price
+from retrievers.tokens import Tokens, estimate
+
 Role = Literal["document", "query"]
 Floats = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
 Counts = npt.NDArray[np.int64]
+Pair = tuple[str, str]
+"""A query's text and a document's."""
 
 RESOLUTION = 1e-6
 """Scores nearer than this share of a query's largest absolute score are equal (see `ranked`)."""
@@ -85,22 +92,111 @@ class Embedded(NamedTuple):
     """(n,): tokens beyond the model's limit, cut off unread."""
 
 
-class Encoder(Protocol):
-    """Turns texts into vectors, one request at a time; `retrievers.embedding` plans the requests."""
+class PairScores(NamedTuple):
+    """Scores of some pairs of a query and a document, in the order of the pairs."""
+
+    scores: Floats
+    """(n,), float64: higher is better; comparable within one query."""
+    tokens: Counts
+    """(n,): tokens that the model read."""
+    lost: Counts
+    """(n,): tokens beyond the model's limit, cut off unread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How fast and how long a provider may be asked."""
+
+    concurrency: int
+    """Requests at once, at most."""
+    rpm: float
+    """Requests a minute; 0: no limit."""
+    tpm: float
+    """Tokens a minute; 0: no limit."""
+    patience: float
+    """Seconds after which a request that keeps failing is given up."""
+    tokens: int
+    """Tokens of one text, at most."""
+    characters: int = 0
+    """Characters of one text, at most; 0: no limit."""
+
+
+class Model(Protocol):
+    """What encoders and rerankers have in common. Only `fingerprint` must be given; the rest has defaults.
+
+    A model keeps no meter and no cache: it may serve several retrievers at once. Building one loads and sends nothing.
+    """
 
     @property
+    @abstractmethod
     def fingerprint(self) -> str:
-        """All that changes a vector; for a local folder the weights' digest, never its name."""
+        """All that changes a vector or a score; for a local folder the weights' digest, never its name."""
 
     @property
     def concurrency(self) -> int:
-        """How many `embed` calls may run at once; 1 for a local model."""
+        """How many requests may be under way at once; 1 for most local models."""
+        return 1
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether the fingerprint can be had without the network."""
+        return True
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What the manifest keeps beside the price: model, source, revision, options that matter."""
+        return {}
+
+    @property
+    def price(self) -> Price | None:
+        """What a million tokens cost; None where that is not known."""
+        return FREE
+
+    @property
+    def limits(self) -> Limits | None:
+        """How a provider behind a network may be asked; None for what runs on this machine."""
+        return None
+
+    def check(self) -> None:
+        """Look for what a run needs before it starts, such as a key; raises InputError where it is missing."""
+        return
+
+
+class Encoder(Model, Protocol):
+    """Turns texts into vectors, one request at a time; `retrievers.embedding` plans the requests."""
+
+    def count(self, texts: Sequence[str], role: Role) -> Tokens:
+        """Count the tokens that would be read or billed, with no network: exactly, or estimated from above."""
+        return Tokens(estimate(texts), exact=False)
 
     def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
         """Split texts (distinct, sorted by length) into requests: positions, each exactly once."""
+        return runs(len(texts), 32)
 
-    def embed(self, texts: Sequence[str], role: Role) -> Embedded:
-        """Embed the texts of one request."""
+    @abstractmethod
+    def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
+        """Embed the texts of one request; counts `calls` and `tokens`, and `usd` where it costs, in `call.meter`."""
+
+
+class Reranker(Model, Protocol):
+    """Scores pairs of a query and a document, one request at a time; `retrievers.reranking` plans the requests."""
+
+    @property
+    def depth(self) -> int:
+        """How many candidates of each query are scored; the others keep their order beneath them."""
+        return 10
+
+    def count(self, texts: Sequence[str]) -> Tokens:
+        """Count the tokens of texts, each as one side of a pair, with no network: exactly, or estimated from above."""
+        return Tokens(estimate(texts), exact=False)
+
+    def batches(self, pairs: Sequence[Pair]) -> Iterable[Sequence[int]]:
+        """Split pairs (distinct, sorted by length) into requests: positions, each exactly once."""
+        return runs(len(pairs), 32)
+
+    @abstractmethod
+    def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
+        """Score the pairs of one request; counts as `Encoder.embed` does."""
 
 
 class Store(Protocol):
@@ -136,20 +232,40 @@ class Store(Protocol):
 
 
 class Retriever(Protocol):
-    """Answers queries over an indexed corpus."""
+    """Answers queries over an indexed corpus. Building one loads and sends nothing."""
 
-    def index(self, documents: Iterable[Document]) -> None:
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What the manifest keeps, asked for after the search; `usd_per_million_tokens` where a price is known."""
+        return {}
+
+    def check(self) -> None:
+        """Look for what a run needs before it starts, such as a key; raises InputError where it is missing."""
+        return
+
+    @abstractmethod
+    def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Take in the corpus; called once, before any search."""
 
-    def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+    @abstractmethod
+    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
         """Return one ranking of at most `depth` hits per query, in the order of the queries."""
 
+    def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
+        """Answer one query as a user would ask it, past every cache, as latency is measured.
 
-class Reranker(Protocol):
-    """Puts one ranking's first documents into a better order."""
+        Stages opened in the meter are timed apart; without any, the whole time is that of "search".
+        """
+        return self.search([query], depth, meter)[0]
 
-    def rerank(self, query: Query, candidates: Ranking) -> Ranking:
-        """Return the same documents, the first `depth` of them in the reranker's order."""
+
+def runs(count: int, size: int) -> list[range]:
+    """Split positions into runs of `size`.
+
+    >>> runs(5, 2)
+    [range(0, 2), range(2, 4), range(4, 5)]
+    """
+    return [range(start, min(start + size, count)) for start in range(0, count, size)]
 
 
 def ranked(doc_ids: Sequence[str], scores: npt.ArrayLike, depth: int | None = None) -> Ranking:

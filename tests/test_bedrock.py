@@ -7,7 +7,7 @@ from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.errors import BackendError, InputError, OverBudget
-from retrievers.meter import Budget, Meter
+from retrievers.meter import Budget, Meter, single_call
 from tests.servers import BedrockProvider, real_vectors, serving, tokens_of
 
 TEXTS = [f"text number {i} about " + ["wing", "flow", "heat", "shock", "wave"][i % 5] for i in range(10)]
@@ -41,15 +41,15 @@ def serve():
         context.__exit__(None, None, None)
 
 
-def encoder(provider, meter=None, model=V1, **more):
+def encoder(provider, model=V1, **more):
     options = {"region": "us-east-1", "concurrency": 2, "timeout": 0.5, "patience": 20, **more}
-    return BedrockEncoder(model, meter=meter or Meter(), endpoint_url=provider.url, **options)
+    return BedrockEncoder(model, endpoint_url=provider.url, **options)
 
 
 def embed(provider, tmp_path, texts=TEXTS, meter=None, **more):
     meter = meter or Meter()
     with Cache(tmp_path / "c") as cache, meter.stage("embed-documents"):
-        return Embedder(encoder(provider, meter, **more), cache, meter=meter).embed(texts, "document")
+        return Embedder(encoder(provider, **more), cache).embed(texts, "document", meter)
 
 
 def padded(texts, dimensions):
@@ -77,7 +77,7 @@ def test_titan_takes_one_text_a_call(serve, tmp_path):
 
 def test_requests_are_signed(serve):
     provider = serve()
-    encoder(provider).embed(["wing"], "query")
+    encoder(provider).embed(["wing"], "query", single_call())
     signed = provider.requests[0]["headers"]["authorization"]
     assert signed.startswith("AWS4-HMAC-SHA256 Credential=AKIACANARY0123456789/")
     assert "/us-east-1/bedrock/aws4_request" in signed
@@ -85,10 +85,10 @@ def test_requests_are_signed(serve):
 
 def test_titan_v2_has_dimensions_and_normalisation(serve):
     provider = serve(dimensions=1024)
-    found = encoder(provider, model=V2, dimensions=256, normalize=False).embed(["wing"], "query")
+    found = encoder(provider, model=V2, dimensions=256, normalize=False).embed(["wing"], "query", single_call())
     assert found.vectors.shape == (1, 256)
     assert provider.requests[0]["body"] == {"inputText": "wing", "dimensions": 256, "normalize": False}
-    encoder(provider, model=V2).embed(["wing"], "query")
+    encoder(provider, model=V2).embed(["wing"], "query", single_call())
     assert provider.requests[1]["body"] == {"inputText": "wing", "normalize": True}
 
 
@@ -99,7 +99,7 @@ def test_cohere_is_told_the_role_and_takes_96_texts(serve, tmp_path):
     assert np.array_equal(found.vectors, padded(texts, 1024))
     assert found.tokens.sum() == sum(map(tokens_of, texts))
     assert sorted(len(request["body"]["texts"]) for request in provider.requests) == [4, 96]
-    encoder(provider, model=COHERE).embed(["wing"], "query")
+    encoder(provider, model=COHERE).embed(["wing"], "query", single_call())
     assert {request["body"]["input_type"] for request in provider.requests[:2]} == {"search_document"}
     assert provider.requests[2]["body"]["input_type"] == "search_query"
 
@@ -207,13 +207,13 @@ def test_what_is_missing_is_seen_before_the_first_request(monkeypatch):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     with pytest.raises(InputError, match="credentials: were not found"):
-        BedrockEncoder(V1, meter=Meter(), region="us-east-1").check()
+        BedrockEncoder(V1, region="us-east-1").check()
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", "x")
     with pytest.raises(InputError, match=r"encoder\.region"):
-        BedrockEncoder(V1, meter=Meter()).check()
-    BedrockEncoder(V1, meter=Meter(), region="us-east-1").check()
+        BedrockEncoder(V1).check()
+    BedrockEncoder(V1, region="us-east-1").check()
     with pytest.raises(InputError, match="profile"):
-        BedrockEncoder(V1, meter=Meter(), profile="nobody").check()
+        BedrockEncoder(V1, profile="nobody").check()
 
 
 @pytest.mark.parametrize(
@@ -227,12 +227,12 @@ def test_what_is_missing_is_seen_before_the_first_request(monkeypatch):
 )
 def test_options_that_cannot_be(model, option, message):
     with pytest.raises(InputError, match=message):
-        BedrockEncoder(model, meter=Meter(), **option)
+        BedrockEncoder(model, **option)
 
 
 def test_fingerprints():
     def made(model=V2, **more):
-        return BedrockEncoder(model, meter=Meter(), **more).fingerprint
+        return BedrockEncoder(model, **more).fingerprint
 
     assert len({made(), made(V1), made(dimensions=256), made(normalize=False)}) == 4
     assert made(region="eu-west-1", profile="x", concurrency=2, rpm=9) == made()

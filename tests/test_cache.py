@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrievers.cache import Cache, Scored, default_path, keys
+from retrievers.cache import Cache, default_path, keys
 from retrievers.errors import BackendError, InputError
-from retrievers.types import Embedded
+from retrievers.types import Embedded, PairScores
 
 
 def embedded(n, d=4, seed=0):
@@ -41,7 +41,7 @@ def test_what_is_stored_comes_back_in_full(cache):
 
 def test_scores_come_back_in_full(cache):
     names = keys("judge", "pair", "abc")
-    stored = Scored(np.array([0.1, -7.25, 1e-300]), np.array([3, 4, 5]), np.array([0, 1, 0]))
+    stored = PairScores(np.array([0.1, -7.25, 1e-300]), np.array([3, 4, 5]), np.array([0, 1, 0]))
     cache.put_scores("judge", names, stored)
     positions, found = cache.get_scores(names)
     assert same([column[np.argsort(positions)] for column in found], stored)
@@ -100,7 +100,7 @@ def test_a_fresh_cache_sees_only_what_it_stores(cache):
 
 def test_info_counts_by_model_and_clear_removes_one_or_all(cache):
     cache.put("b", keys("b", "document", "abc"), embedded(3))
-    cache.put_scores("a", keys("a", "pair", "z"), Scored(np.array([1.0]), np.array([1]), np.array([0])))
+    cache.put_scores("a", keys("a", "pair", "z"), PairScores(np.array([1.0]), np.array([1]), np.array([0])))
     assert [tuple(holding) for holding in cache.info()] == [("a", 1, 8, 0), ("b", 3, 48, 0)]
     assert cache.clear("b") == 3
     assert [holding.fingerprint for holding in cache.info()] == ["a"]

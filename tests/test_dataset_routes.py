@@ -18,9 +18,9 @@ def loaded(place: object) -> Dataset:
 
 
 def rankings(dataset: Dataset) -> list[Ranking]:
-    retriever = BM25Retriever(meter=Meter())
-    retriever.index(dataset.documents())
-    return retriever.search(dataset.queries, 10)
+    retriever = BM25Retriever()
+    retriever.index(dataset.documents(), Meter())
+    return retriever.search(dataset.queries, 10, Meter())
 
 
 @pytest.mark.parametrize("route", written.GRADED)

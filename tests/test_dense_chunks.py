@@ -73,9 +73,12 @@ def test_documents_rank_by_their_best_passage(rows, depth):
     assert ranking.scores == pytest.approx(expected.scores, abs=2e-6)
 
 
-def embed_words(texts, role):
-    vectors = np.array([[text.count(word) for word in ("sun", "moon", "star")] for text in texts], np.float32)
-    return Embedded(vectors, np.ones(len(texts), np.int64), np.array([int("long" in text) for text in texts]))
+class Words:
+    """One dimension a word."""
+
+    def embed(self, texts, role, meter):
+        vectors = np.array([[text.count(word) for word in ("sun", "moon", "star")] for text in texts], np.float32)
+        return Embedded(vectors, np.ones(len(texts), np.int64), np.array([int("long" in text) for text in texts]))
 
 
 def test_a_long_document_is_found_by_one_of_its_passages():
@@ -86,13 +89,14 @@ def test_a_long_document_is_found_by_one_of_its_passages():
         Document("nothing", "", "long " * 10),
     ]
     whole, cut = (
-        DenseRetriever(embed_words, QdrantStore(":memory:", "c"), Meter(), chunks=chunks)
+        DenseRetriever(Words(), lambda meter: QdrantStore(":memory:", "c"), chunks=chunks)
         for chunks in (None, Chunks(16))
     )
     first = {}
     for name, retriever in (("whole", whole), ("cut", cut)):
-        retriever.index(documents)
-        [ranking] = retriever.search([Query("q", "moon")], 10)
+        meter = Meter()
+        retriever.index(documents, meter)
+        [ranking] = retriever.search([Query("q", "moon")], 10, meter)
         first[name] = ranking.doc_ids
     assert first == {"whole": ("mostly moon", "mixed"), "cut": ("mixed", "mostly moon")}
-    assert cut.meter.notes() == {"empty": ("void",), "truncated": ("nothing",), "zero-vector": ("nothing",)}
+    assert meter.notes() == {"empty": ("void",), "truncated": ("nothing",), "zero-vector": ("nothing",)}

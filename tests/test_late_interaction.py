@@ -6,6 +6,7 @@ from retrievers.errors import InputError
 from retrievers.local.models import Setup
 from retrievers.meter import Meter
 from retrievers.rerankers.late_interaction import LateInteractionReranker
+from retrievers.reranking import CachedReranker
 from retrievers.types import Document, Query, ranked
 from tests import tiny
 
@@ -27,10 +28,8 @@ def cache(tmp_path):
 
 
 def reranker(folder, cache, **more):
-    options = {"meter": Meter(), "device": "cpu", "depth": 4, **more}
-    return LateInteractionReranker(
-        str(folder), content=lambda ids: {name: DOCUMENTS[name] for name in ids}, cache=cache, **options
-    )
+    model = LateInteractionReranker(str(folder), **{"device": "cpu", "depth": 4, **more})
+    return CachedReranker(model, cache, lambda ids: {name: DOCUMENTS[name] for name in ids})
 
 
 def max_sim(folder, query, text):
@@ -46,23 +45,23 @@ def max_sim(folder, query, text):
 
 
 def test_scores_are_those_of_single_texts_whatever_they_are_padded_with(folder, cache):
-    found = reranker(folder, cache, depth=5).rerank_all(QUERIES, [RANKING, RANKING])
+    found = reranker(folder, cache, depth=5).rerank_all(QUERIES, [RANKING, RANKING], Meter())
     for query, ranking in zip(QUERIES, found, strict=True):
         for hit in ranking:
             assert hit.score == pytest.approx(max_sim(folder, query.text, DOCUMENTS[hit.doc_id].text), abs=3e-6)
 
 
 def test_a_document_that_is_the_query_comes_first_and_the_rest_stays(folder, cache):
-    (found,) = reranker(folder, cache).rerank_all([Query("q", "heat")], [RANKING])
+    (found,) = reranker(folder, cache).rerank_all([Query("q", "heat")], [RANKING], Meter())
     assert (found.doc_ids[0], found.doc_ids[4]) == ("d3", "d4")
     assert found.scores[0] == pytest.approx(1, abs=1e-5)
 
 
 def test_a_warm_run_gives_the_same_and_loads_no_model(folder, cache, monkeypatch):
     cold, warm = Meter(), Meter()
-    first = reranker(folder, cache, meter=cold, depth=5).rerank_all(QUERIES, [RANKING, RANKING])
+    first = reranker(folder, cache, depth=5).rerank_all(QUERIES, [RANKING, RANKING], cold)
     monkeypatch.setattr(Setup, "load", lambda *_: pytest.fail("a model was loaded"))
-    assert reranker(folder, cache, meter=warm, depth=5).rerank_all(QUERIES, [RANKING, RANKING]) == first
+    assert reranker(folder, cache, depth=5).rerank_all(QUERIES, [RANKING, RANKING], warm) == first
     assert warm.counts("")["cached"] == warm.counts("")["texts"] == 10
     # Of the longest document 16 words and two marks are to be read, and 12 are.
     assert warm.counts("")["lost_tokens"] == cold.counts("")["lost_tokens"] == 2 * 6
@@ -71,4 +70,4 @@ def test_a_warm_run_gives_the_same_and_loads_no_model(folder, cache, monkeypatch
 
 def test_a_model_without_vectors_of_tokens_is_refused(cache, tmp_path):
     with pytest.raises(InputError, match="has no vectors of tokens"):
-        reranker(tiny.static(tmp_path / "static"), cache).rerank(QUERIES[0], RANKING)
+        reranker(tiny.static(tmp_path / "static"), cache).rerank(QUERIES[0], RANKING, Meter())

@@ -4,11 +4,12 @@ import time
 import numpy as np
 import pytest
 
+from harness.running import parts
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError, OverBudget
-from retrievers.meter import Budget, Meter
+from retrievers.meter import Budget, Meter, single_call
 from tests.servers import OpenAIProvider, real_vectors, serving, tokens_of
 
 TEXTS = [f"text number {i} about " + ["wing", "flow", "heat", "shock", "wave"][i % 5] for i in range(10)]
@@ -34,15 +35,15 @@ def serve():
         context.__exit__(None, None, None)
 
 
-def encoder(provider, meter=None, **more):
+def encoder(provider, **more):
     options = {"batch_size": 4, "concurrency": 2, "timeout": 0.5, "patience": 20, **more}
-    return OpenAIEncoder("text-embedding-3-small", meter=meter or Meter(), base_url=provider.url, **options)
+    return OpenAIEncoder("text-embedding-3-small", base_url=provider.url, **options)
 
 
 def embed(provider, tmp_path, texts=TEXTS, meter=None, **more):
     meter = meter or Meter()
     with Cache(tmp_path / "c") as cache, meter.stage("embed-documents"):
-        return Embedder(encoder(provider, meter, **more), cache, meter=meter).embed(texts, "document")
+        return Embedder(encoder(provider, **more), cache).embed(texts, "document", meter)
 
 
 def stored(tmp_path):
@@ -183,8 +184,8 @@ def test_what_fails_is_not_charged(serve, tmp_path):
 def test_prompts_dimensions_and_roles_are_sent(serve):
     provider = serve()
     own = encoder(provider, dimensions=16, query_prompt="query: ", document_prompt="passage: ")
-    assert own.embed(["wing"], "query").vectors.shape == (1, 16)
-    own.embed(["wing"], "document")
+    assert own.embed(["wing"], "query", single_call()).vectors.shape == (1, 16)
+    own.embed(["wing"], "document", single_call())
     assert [request["body"]["input"] for request in provider.requests] == [["query: wing"], ["passage: wing"]]
     assert provider.requests[0]["body"]["dimensions"] == 16
 
@@ -215,7 +216,7 @@ def test_fewer_at_once_while_the_provider_throttles(serve, tmp_path):
 
 def test_fingerprints():
     def made(model="text-embedding-3-small", **more):
-        return OpenAIEncoder(model, meter=Meter(), **more).fingerprint
+        return OpenAIEncoder(model, **more).fingerprint
 
     different = [
         made(),
@@ -230,16 +231,16 @@ def test_fingerprints():
 
 def test_a_key_is_needed_only_for_openai_itself(monkeypatch):
     with pytest.raises(InputError, match="OPENAI_API_KEY"):
-        OpenAIEncoder("text-embedding-3-small", meter=Meter()).check()
-    OpenAIEncoder("bge-m3", meter=Meter(), base_url="http://localhost:11434/v1").check()
+        OpenAIEncoder("text-embedding-3-small").check()
+    OpenAIEncoder("bge-m3", base_url="http://localhost:11434/v1").check()
     monkeypatch.setenv("OPENAI_API_KEY", "x")
-    OpenAIEncoder("text-embedding-3-small", meter=Meter()).check()
+    OpenAIEncoder("text-embedding-3-small").check()
 
 
 def test_openais_key_is_not_sent_to_other_servers(serve, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-for-openai-only")
     provider = serve()
-    encoder(provider).embed(["wing"], "query")
+    encoder(provider).embed(["wing"], "query", single_call())
     assert provider.requests[0]["headers"]["authorization"] == "Bearer none"
 
 
@@ -249,14 +250,14 @@ def test_no_key_reaches_a_message_the_cache_or_a_log(serve, tmp_path, monkeypatc
     monkeypatch.setenv("SOME_SERVICE_TOKEN", canaries[1])
     provider = serve("", always="expired")
     meter = Meter()
-    own = encoder(provider, meter, api_key=canaries[0], concurrency=1)
+    own = encoder(provider, api_key=canaries[0], concurrency=1)
     provider.refusal = lambda fault, headers: (
         OpenAIProvider.refusal(provider, fault, headers)
         if fault != "expired"
         else type(provider.too_long(1))(401, "no", f"{headers['Authorization']} {' '.join(canaries)}")
     )
     with Cache(tmp_path / "c") as cache, pytest.raises(BackendError) as caught:
-        Embedder(own, cache, meter=meter).embed(TEXTS, "document")
+        Embedder(own, cache).embed(TEXTS, "document", meter)
     written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     said = f"{caught.value} {caught.value.__cause__} {own.fingerprint} {dict(own.provenance)} {caplog.text}"
     for canary in canaries:
@@ -268,23 +269,24 @@ def test_no_key_reaches_a_message_the_cache_or_a_log(serve, tmp_path, monkeypatc
 @pytest.mark.parametrize("option", [{"batch_size": 0}, {"batch_size": 4096}, {"concurrency": 0}, {"timeout": 0}])
 def test_options_out_of_range(option):
     with pytest.raises(InputError, match=next(iter(option))):
-        OpenAIEncoder("m", meter=Meter(), **option)
+        OpenAIEncoder("m", **option)
 
 
-def test_list_prices_are_used_for_openai_itself():
-    meter = Meter()
-    OpenAIEncoder("text-embedding-3-small", meter=meter)
-    assert meter.price == pytest.approx(0.02e-6)
-    OpenAIEncoder("text-embedding-3-small", meter=meter, base_url="http://localhost:1")
-    assert meter.price == 0
-    OpenAIEncoder("text-embedding-3-small", meter=meter, price=5)
-    assert meter.price == pytest.approx(5e-6)
-
-
-def test_a_limit_of_costs_needs_a_price():
-    limited = Meter(budget=Budget(1))
-    with pytest.raises(InputError, match="--max-cost cannot be kept"):
-        OpenAIEncoder("text-embedding-9", meter=limited)
-    OpenAIEncoder("text-embedding-9", meter=limited, price=1)
-    OpenAIEncoder("text-embedding-9", meter=Meter())
-    OpenAIEncoder("bge-m3", meter=limited, base_url="http://localhost:1")
+@pytest.mark.parametrize(
+    ("option", "usd"),
+    [
+        ({}, 0.02),
+        ({"price": 5}, 5),
+        ({"base_url": "http://localhost:1/v1"}, 0),
+        ({"base_url": "http://127.0.0.1:11434/v1"}, 0),
+        ({"base_url": "http://[::1]:11434/v1"}, 0),
+        ({"base_url": "https://models.example.org/v1", "price": 0.5}, 0.5),
+        ({"base_url": "https://models.example.org/v1"}, None),
+        ({"base_url": "http://192.168.0.7:8000/v1"}, None),
+    ],
+)
+def test_the_price_is_the_experiments_or_the_list_price_or_nothing_here(option, usd):
+    price = OpenAIEncoder("text-embedding-3-small", **option).price
+    assert (price and price.usd_per_million_tokens) == usd
+    described = parts.described(OpenAIEncoder("text-embedding-3-small", **option))
+    assert described.get("usd_per_million_tokens") == (None if usd is None else f"{usd:g}")

@@ -24,6 +24,7 @@ from harness.scoring.trec_runs import Conventions, ScoredRun, score_runs
 from retrievers.cache import Cache
 from retrievers.meter import Meter
 from retrievers.rerankers.cross_encoder import CrossEncoderReranker
+from retrievers.reranking import CachedReranker
 from retrievers.types import Document, Query, ranked
 from tests.recompute import verified
 from tests.test_known_answers import BM25, MINILM
@@ -156,10 +157,9 @@ def test_a_real_cross_encoder_knows_who_wrote_hamlet(tmp_path: Path) -> None:
     }
     model = outside("models/minilm-cross-encoder")
     with Cache(tmp_path / "cache") as cache:
-        own = CrossEncoderReranker(
-            str(model), content=lambda ids: {i: passages[i] for i in ids}, cache=cache, meter=Meter(), device="cpu"
-        )
-        (found,) = own.rerank_all([Query("q", "Who wrote Hamlet?")], [ranked(["wrong", "right"], [2, 1])])
+        reranker = CrossEncoderReranker(str(model), device="cpu")
+        own = CachedReranker(reranker, cache, lambda ids: {i: passages[i] for i in ids})
+        (found,) = own.rerank_all([Query("q", "Who wrote Hamlet?")], [ranked(["wrong", "right"], [2, 1])], Meter())
     assert found.doc_ids == ("right", "wrong")
     right, wrong = 1 / (1 + np.exp(-found.scores))
     assert right > 0.85

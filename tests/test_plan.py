@@ -8,7 +8,6 @@ import pytest
 
 from harness.cli import main
 from harness.pipeline import run
-from harness.running import equipment
 from harness.running.options import Options
 from harness.running.plan import REQUEST, Plan, plan
 from retrievers.errors import InputError
@@ -112,7 +111,7 @@ def test_dollars_with_their_date_and_their_source(tmp_path: Path) -> None:
     notes = dict(note.split(": ", 1) for note in found.notes)
     assert "$0.02 a million tokens (https://developers.openai.com/api/docs/pricing, read 20" in notes["listed"]
     assert "$3 a million tokens (the experiment's price)" in notes["own"]
-    assert "a server of one's own" in notes["odd"]
+    assert "a server on this machine" in notes["odd"]
     assert "price unknown" in notes["new"]
     # The slowest of what is declared decides: a request a half second, 2 requests or 60 tokens a minute.
     assert listed[2].minutes == pytest.approx(7 * REQUEST / 60)
@@ -134,7 +133,7 @@ def test_equal_first_stages_count_once(tmp_path: Path) -> None:
 def test_windows_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = small.experiment(tmp_path, retrievers=LISTED.format("a", ""))
     whole = plan(path, results=tmp_path).rows[0]
-    monkeypatch.setattr(equipment, "WINDOW", 4)
+    monkeypatch.setattr("harness.running.forecast.WINDOW", 4)
     parts = plan(path, results=tmp_path).rows[0]
     assert (parts.texts, parts.tokens, parts.calls) == (whole.texts, whole.tokens, whole.calls + 1)
 

@@ -7,7 +7,8 @@ from retrievers.cache import Cache
 from retrievers.errors import InputError
 from retrievers.local.models import Setup
 from retrievers.meter import Meter
-from retrievers.rerankers.cross_encoder import CrossEncoderReranker, _above
+from retrievers.rerankers.cross_encoder import CrossEncoderReranker
+from retrievers.reranking import CachedReranker, above_the_rest
 from retrievers.types import Document, Query, ranked
 from tests import tiny
 
@@ -46,9 +47,8 @@ def cache(tmp_path):
 
 
 def reranker(folder, cache, **more):
-    return CrossEncoderReranker(
-        str(folder), content=content, cache=cache, **{"meter": Meter(), "device": "cpu", "depth": 3, **more}
-    )
+    model = CrossEncoderReranker(str(folder), **{"device": "cpu", "depth": 3, **more})
+    return CachedReranker(model, cache, content)
 
 
 def logits(folder, pairs):
@@ -59,7 +59,7 @@ def logits(folder, pairs):
 
 
 def test_the_head_is_in_the_librarys_order_and_the_rest_stays(folder, cache):
-    found = reranker(folder, cache).rerank_all(QUERIES, RANKINGS)
+    found = reranker(folder, cache).rerank_all(QUERIES, RANKINGS, Meter())
     for query, before, after in zip(QUERIES[:2], RANKINGS, found, strict=False):
         scores = logits(folder, [(query.text, DOCUMENTS[name].content) for name in before.doc_ids[:3]])
         order = np.argsort(-scores)
@@ -72,10 +72,10 @@ def test_the_head_is_in_the_librarys_order_and_the_rest_stays(folder, cache):
 def test_a_warm_run_gives_the_same_and_loads_no_model(folder, cache, monkeypatch):
     cold, warm = Meter(), Meter()
     with cold.stage("rerank"):
-        first = reranker(folder, cache, meter=cold, batch_size=2).rerank_all(QUERIES, RANKINGS)
+        first = reranker(folder, cache, batch_size=2).rerank_all(QUERIES, RANKINGS, cold)
     monkeypatch.setattr(Setup, "load", lambda *_: pytest.fail("a model was loaded"))
     with warm.stage("rerank"):
-        second = reranker(folder, cache, meter=warm).rerank_all(QUERIES, RANKINGS)
+        second = reranker(folder, cache).rerank_all(QUERIES, RANKINGS, warm)
     assert first == second
     assert cold.stages()["rerank"].counts == {"texts": 6, "cached": 0, "calls": 3, "tokens": 55, "lost_tokens": 11}
     assert warm.stages()["rerank"].counts == {"texts": 6, "cached": 6, "lost_tokens": 11}
@@ -84,18 +84,18 @@ def test_a_warm_run_gives_the_same_and_loads_no_model(folder, cache, monkeypatch
 
 def test_a_single_query_bypasses_the_cache(folder, cache):
     own = reranker(folder, cache)
-    alone = own.rerank(QUERIES[0], RANKINGS[0])
+    alone = own.rerank(QUERIES[0], RANKINGS[0], Meter())
     assert cache.info() == ()
-    assert alone.doc_ids == own.rerank_all(QUERIES[:1], RANKINGS[:1])[0].doc_ids
-    assert len(own.rerank(QUERIES[2], RANKINGS[2])) == 0
+    assert alone.doc_ids == own.rerank_all(QUERIES[:1], RANKINGS[:1], Meter())[0].doc_ids
+    assert len(own.rerank(QUERIES[2], RANKINGS[2], Meter())) == 0
 
 
 def test_scores_depend_on_the_side_on_which_a_text_stands(folder, cache):
     own = reranker(folder, cache)
     swapped = {"x": Document("x", "", "cat"), "y": Document("y", "", "the cat sits")}
-    own._content = lambda ids: {name: swapped[name] for name in ids}
-    there = own.rerank_all([Query("q", "the cat sits")], [ranked(["x"], [1])])
-    back = own.rerank_all([Query("q", "cat")], [ranked(["y"], [1])])
+    own._contents = lambda ids: {name: swapped[name] for name in ids}
+    there = own.rerank_all([Query("q", "the cat sits")], [ranked(["x"], [1])], Meter())
+    back = own.rerank_all([Query("q", "cat")], [ranked(["y"], [1])], Meter())
     assert cache.info()[0].rows == 2
     assert there[0].scores[0] != back[0].scores[0]
 
@@ -105,14 +105,14 @@ def test_scores_depend_on_the_side_on_which_a_text_stands(folder, cache):
 )
 def test_candidates_beneath_keep_their_order(scores, more, shift):
     before = ranked([f"d{i:03}" for i in range(len(scores) + more)], np.arange(len(scores) + more, 0, -1))
-    after = _above(before, np.asarray(scores))
+    after = above_the_rest(before, np.asarray(scores))
     assert set(after.doc_ids[: len(scores)]) == set(before.doc_ids[: len(scores)])
     assert after.doc_ids[len(scores) :] == before.doc_ids[len(scores) :]
 
 
 def test_a_model_with_two_outputs_is_refused(tmp_path, cache):
     with pytest.raises(InputError, match="has 2 outputs"):
-        reranker(tiny.cross_encoder(tmp_path, outputs=2), cache).rerank(QUERIES[0], RANKINGS[0])
+        reranker(tiny.cross_encoder(tmp_path, outputs=2), cache).rerank(QUERIES[0], RANKINGS[0], Meter())
 
 
 @pytest.mark.parametrize("option", [{"depth": 0}, {"batch_size": 0}])

@@ -103,11 +103,11 @@ def test_no_letter_is_lost(text: str) -> None:
 
 def test_a_hindi_question_finds_its_document() -> None:
     """Cut at vowel signs, the words for language and for book shared most of their letters."""
-    bm25 = BM25Retriever(meter=Meter())
-    bm25.index([Document("language", "", "हिन्दी भाषा"), Document("book", "", "हनद भष किताबें और भालू")])
-    (ranking,) = bm25.search([Query("q", "भाषा")], 2)
+    bm25 = BM25Retriever()
+    bm25.index([Document("language", "", "हिन्दी भाषा"), Document("book", "", "हनद भष किताबें और भालू")], Meter())
+    (ranking,) = bm25.search([Query("q", "भाषा")], 2, Meter())
     assert ranking.doc_ids == ("language",)
 
 
 def test_the_rule_is_part_of_the_fingerprint() -> None:
-    assert BM25Retriever(stemming="", meter=Meter()).fingerprint == "bm25 k1=0.9 b=0.4 words=uax29-2 stemming=none"
+    assert BM25Retriever(stemming="").fingerprint == "bm25 k1=0.9 b=0.4 words=uax29-2 stemming=none"

@@ -1,7 +1,6 @@
 """TOML in, a frozen and fully checked Experiment out."""
 
 from harness.experiment.model import (
-    BM25,
     KINDS,
     NAME,
     Block,
@@ -14,13 +13,13 @@ from harness.experiment.model import (
     Question,
     Relevance,
     Reranked,
+    Standalone,
     Statistics,
     inputs,
 )
 from harness.experiment.reading import Loaded, expanded, load, locate, parse, question_of
 
 __all__ = [
-    "BM25",
     "KINDS",
     "NAME",
     "Block",
@@ -34,6 +33,7 @@ __all__ = [
     "Question",
     "Relevance",
     "Reranked",
+    "Standalone",
     "Statistics",
     "expanded",
     "inputs",

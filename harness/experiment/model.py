@@ -93,13 +93,12 @@ class Dense(Block):
     """Cut long documents into passages; a document is worth its best one."""
 
 
-class BM25(Block):
-    """Okapi BM25."""
+class Standalone(Block):
+    """A whole retriever that indexes and searches by itself, such as BM25 or one of another package."""
 
-    kind: Literal["bm25"] = "bm25"
-    k1: float = Field(default=0.9, ge=0)
-    b: float = Field(default=0.4, ge=0, le=1)
-    stemming: str = ""
+    kind: str
+    options: dict[str, Any] = Field(default_factory=dict)
+    """The keyword arguments of its class, defaults filled in; they stand beside `kind` in the file."""
 
 
 class Fusion(Block):
@@ -125,7 +124,8 @@ class Reranked(Block):
     rerank: Kind
 
 
-KINDS: dict[str, type[Block]] = {"dense": Dense, "bm25": BM25, "fusion": Fusion, "rerank": Reranked}
+KINDS: dict[str, type[Block]] = {"dense": Dense, "fusion": Fusion, "rerank": Reranked}
+"""Blocks that the harness makes; any other kind is a whole retriever."""
 
 
 class Experiment(Strict):
@@ -175,6 +175,8 @@ class Experiment(Strict):
         for table, block in zip(dumped["retrievers"], self.retrievers, strict=True):
             if isinstance(block, Dense):
                 table["encoder"] = block.encoder.written()
+            if isinstance(block, Standalone):
+                table.update(table.pop("options"))
             if block.rerank is not None:
                 table["rerank"] = block.rerank.written()
         return dumped

@@ -49,14 +49,14 @@ def kind_of(table: object, find: Callable[[str], type], where: str) -> Kind:
 
 
 def options_of(cls: type) -> type[BaseModel]:
-    """A model of a class's keyword arguments, but for those that the harness gives itself."""
+    """A model of a class's keyword arguments, each with its type and default."""
     constructor: Any = cls.__init__  # type: ignore[misc]
     hints = get_type_hints(constructor)
     fields: dict[str, Any] = {}
     for name, parameter in list(inspect.signature(constructor).parameters.items())[1:]:
-        if name not in {"meter", "content", "cache"}:
+        if parameter.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
             default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-            fields[name] = (hints[name], default)
+            fields[name] = (hints.get(name, Any), default)
     return create_model(cls.__name__, __base__=Strict, **fields)
 
 

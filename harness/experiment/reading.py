@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from harness import measures
 from harness.dataset import DatasetReference, suggestion
-from harness.experiment.model import BM25, KINDS, NAME, Block, DatasetTable, Experiment, Question
+from harness.experiment.model import KINDS, NAME, Block, DatasetTable, Experiment, Question, Standalone
 from harness.experiment.options import Kind, checked, kind_of, options_of
 from harness.measures import Measure
-from retrievers import encoder_class, reranker_class
+from retrievers import encoder_class, reranker_class, retriever_class, retriever_kinds
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.stores import StoreOptions
 
@@ -105,7 +105,7 @@ def parse(written: Mapping[str, Any]) -> Experiment:
             problems.extend(error.problems)
             # Its name still counts: others may be made of it, and the rest of the file is checked all the same.
             name = entry.get("name") if isinstance(entry, Mapping) else None
-            blocks += [BM25(name=name)] if isinstance(name, str) and re.match(NAME, name) else []
+            blocks += [Standalone(name=name, kind="unknown")] if isinstance(name, str) and re.match(NAME, name) else []
     try:
         tables["retrievers"] = blocks
         experiment = checked(Experiment, tables, "")
@@ -149,10 +149,12 @@ def _block(entry: object, where: str) -> Block:
     if not isinstance(entry, Mapping):
         raise InputError(Problem("retrievers", "is no list of tables", "write each under [[retrievers]]"))
     kind = entry.get("kind") or ("dense" if "encoder" in entry else "rerank" if "rerank" in entry else None)
-    if not isinstance(kind, str) or kind not in KINDS:
+    foreign = {} if kind in KINDS else retriever_kinds()
+    if not isinstance(kind, str) or kind not in {*KINDS, *foreign}:
         what = f"unknown kind {kind!r}" if kind else "has neither an encoder nor a kind"
-        raise InputError(Problem(where, what, did_you_mean(str(kind or ""), KINDS)))
+        raise InputError(Problem(where, what, did_you_mean(str(kind or ""), {*KINDS, *foreign})))
     table = {**entry, "kind": kind}
+    model = KINDS.get(kind, Standalone)
     if isinstance(table.get("store"), str):
         table["store"] = {"location": table["store"]}
     problems: list[Problem] = []
@@ -163,19 +165,28 @@ def _block(entry: object, where: str) -> Block:
         except InputError as error:
             problems.extend(error.problems)
     for key, find in (("encoder", encoder_class), ("rerank", reranker_class)):
-        if key in table and key in KINDS[kind].model_fields:
+        if key in table and key in model.model_fields:
             try:
                 table[key] = kind_of(table[key], find, f"{where}.{key}")
             except InputError as error:
                 problems.extend(error.problems)
                 table[key] = Kind(kind="unknown", options={})
     try:
-        block = checked(KINDS[kind], table, where)
+        if model is Standalone:
+            table = _with_options(table, retriever_class(kind), where)
+        block = checked(model, table, where)
     except InputError as error:
         problems.extend(error.problems)
     if problems:
         raise InputError(problems)
     return block
+
+
+def _with_options(table: Mapping[str, Any], cls: type, where: str) -> dict[str, Any]:
+    """The table of a whole retriever, the options of its class checked and put aside under `options`."""
+    own = {key: value for key, value in table.items() if key in {"name", "kind", "rerank"}}
+    others = {key: value for key, value in table.items() if key not in own}
+    return {**own, "options": checked(options_of(cls), others, where).model_dump()}
 
 
 def _walk(value: Any, where: str) -> Iterator[tuple[str, str, str]]:

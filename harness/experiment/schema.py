@@ -15,7 +15,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from harness.experiment import (
-    BM25,
     Chunk,
     DatasetTable,
     Dense,
@@ -26,11 +25,12 @@ from harness.experiment import (
     Reranked,
     Statistics,
 )
+from harness.experiment.model import Block
 from harness.experiment.options import options_of
-from retrievers import ENCODERS, RERANKERS, encoder_class, reranker_class
+from retrievers import encoder_class, encoder_kinds, reranker_class, reranker_kinds, retriever_class, retriever_kinds
 from retrievers.stores import StoreOptions
 
-SAID: Mapping[str, Mapping[str, str]] = {
+DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
     "Experiment": {
         "name": "Of the results folder: letters, digits, full stops, hyphens, underscores; at most 64.",
         "dataset": "A folder, or a table that says more; relative to the working directory, else to the nearest "
@@ -81,9 +81,6 @@ SAID: Mapping[str, Mapping[str, str]] = {
         "encoder": "What turns texts into vectors.",
         "store": "Where the vectors are: `:memory:`, `edge`, a folder, a server's URL, or a table that says more.",
         "of": "The retriever, or retrievers, that this one is made of.",
-        "k1": "How fast a repeated term saturates.",
-        "b": "How much long documents are discounted, 0 to 1.",
-        "stemming": "A Snowball language such as english; left out, none.",
         "constant": "Added to every rank.",
     },
     "StoreOptions": {
@@ -93,7 +90,6 @@ SAID: Mapping[str, Mapping[str, str]] = {
         "shards": "Of a server's collection; left out, the server decides.",
         "replication": "Copies of each shard; left out, the server decides.",
     },
-    "HashingEncoder": {"dimensions": "Numbers in a vector."},
 }
 """What docstrings do not say, or not to a reader of the file: model -> key -> description."""
 
@@ -105,11 +101,10 @@ TABLES: Mapping[str, type[BaseModel]] = {
     "[latency]": Latency,
     '[[retrievers]], kind = "dense"': Dense,
     "chunk = { … }": Chunk,
-    '[[retrievers]], kind = "bm25"': BM25,
     '[[retrievers]], kind = "fusion"': Fusion,
     '[[retrievers]], kind = "rerank"': Reranked,
 }
-BLOCKS = (Dense, BM25, Fusion, Reranked)
+BLOCKS = (Dense, Fusion, Reranked)
 START, END = "<!-- keys: written by python -m harness.experiment.schema -->", "<!-- end of keys -->"
 
 
@@ -118,19 +113,22 @@ def experiment_schema() -> dict[str, Any]:
     defs: dict[str, Any] = {model.__name__: _object(model) for model in TABLES.values()}
     root = defs.pop("Experiment")
     root["properties"]["dataset"] = _described("Experiment", "dataset", _either("DatasetTable"))
-    root["properties"]["retrievers"]["items"] = {"anyOf": [_ref(model.__name__) for model in BLOCKS]}
+    root["properties"]["retrievers"]["items"] = {
+        "anyOf": [*(_ref(model.__name__) for model in BLOCKS), _ref("Standalone")]
+    }
     for key, model in (("relevance", "Relevance"), ("statistics", "Statistics"), ("latency", "Latency")):
         root["properties"][key] = _described("Experiment", key, _ref(model))
     for block in BLOCKS:
         table = defs[block.__name__]
         table["properties"]["rerank"] = _described("Block", "rerank", _ref("Reranker"))
-        if block in (BM25, Fusion):
+        if block is Fusion:
             table["required"].append("kind")
     defs["Dense"]["properties"]["encoder"] = _described("Block", "encoder", _ref("Encoder"))
     defs["Dense"]["properties"]["store"] = _described("Block", "store", _either("Store"))
     defs["Store"] = _object(options_of(StoreOptions), _attribute_docs(StoreOptions))
-    defs["Encoder"] = {"anyOf": [_kind(kind, encoder_class(kind)) for kind in ENCODERS]}
-    defs["Reranker"] = {"anyOf": [_kind(kind, reranker_class(kind)) for kind in RERANKERS]}
+    defs["Encoder"] = {"anyOf": [_kind(kind, encoder_class(kind)) for kind in sorted(encoder_kinds())]}
+    defs["Reranker"] = {"anyOf": [_kind(kind, reranker_class(kind)) for kind in sorted(reranker_kinds())]}
+    defs["Standalone"] = {"anyOf": [_standalone(kind, retriever_class(kind)) for kind in sorted(retriever_kinds())]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "An experiment of the retriever harness",
@@ -144,6 +142,8 @@ def markdown() -> str:
     schema = experiment_schema()
     tables = {head: schema["$defs"].get(model.__name__, schema) for head, model in TABLES.items()}
     tables["store = { … }"] = schema["$defs"]["Store"]
+    for table in schema["$defs"]["Standalone"]["anyOf"]:
+        tables[f'[[retrievers]], kind = "{table["properties"]["kind"]["const"]}"'] = table
     for name, of in (("encoder", "Encoder"), ("rerank", "Reranker")):
         for table in schema["$defs"][of]["anyOf"]:
             tables[f'{name} = {{ kind = "{table["properties"]["kind"]["const"]}", … }}'] = table
@@ -162,12 +162,12 @@ def write(project: Path) -> None:
 
 def _object(model: type[BaseModel], docs: Mapping[str, str] | None = None) -> dict[str, Any]:
     """A model's own table: properties with descriptions and defaults, no titles, nothing else allowed."""
-    said = _attribute_docs(model) if docs is None else docs
+    own = _attribute_docs(model) if docs is None else docs
     made = model.model_json_schema(ref_template="#/$defs/{model}")
-    shared = SAID["Block"] if model in BLOCKS else SAID.get(model.__name__, {})
+    shared = DESCRIPTIONS["Block"] if model in (Block, *BLOCKS) else DESCRIPTIONS.get(model.__name__, {})
     properties = {}
     for key, value in made["properties"].items():
-        described = {"description": text} if (text := shared.get(key) or said.get(key)) else {}
+        described = {"description": text} if (text := shared.get(key) or own.get(key)) else {}
         properties[key] = {**described, **_without_titles(value)}
     return {
         **({"description": _first_sentence(model)} if docs is None else {}),
@@ -183,6 +183,15 @@ def _kind(kind: str, cls: type) -> dict[str, Any]:
     table["properties"] = {"kind": {"const": kind}, **table["properties"]}
     table["required"].insert(0, "kind")
     return {"description": _first_sentence(cls), **table}
+
+
+def _standalone(kind: str, cls: type) -> dict[str, Any]:
+    """The table of a whole retriever: what every block has, and the options of its class."""
+    block, table = _object(Block), _kind(kind, cls)
+    block["properties"]["rerank"] = _described("Block", "rerank", _ref("Reranker"))
+    table["properties"] = {**block["properties"], **table["properties"]}
+    table["required"] = [*block["required"], *table["required"]]
+    return table
 
 
 def _table(head: str, table: Mapping[str, Any]) -> str:
@@ -206,7 +215,7 @@ def _shown(value: Mapping[str, Any]) -> str:
 
 
 def _described(model: str, key: str, value: Mapping[str, Any]) -> dict[str, Any]:
-    return {"description": SAID[model][key], **value}
+    return {"description": DESCRIPTIONS[model][key], **value}
 
 
 def _ref(name: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from harness.dataset import load as load_dataset
 from harness.experiment import Loaded
 from harness.experiment import load as load_experiment
 from harness.measures import score
-from harness.running.equipment import check_models
+from harness.running.parts import Parts, build_parts
 from harness.scoring.grading import GradedLabels, grade_labels
 from retrievers.errors import InputError
 
@@ -55,6 +55,16 @@ class Checked:
                 "queries": len(dataset.queries), "digest": dataset.digest, "ledger": dict(dataset.ledger)}  # fmt: skip
 
 
+class Prepared(NamedTuple):
+    """An experiment's data set without faults, and what its retrievers are made of."""
+
+    dataset: Dataset
+    graded: GradedLabels
+    """Its labels after the grade rule."""
+    parts: dict[str, Parts]
+    """By retriever; nothing is loaded yet."""
+
+
 def counted(number: int, noun: str) -> str:
     """A number with its noun.
 
@@ -74,25 +84,22 @@ def check(target: Path) -> Checked:
     if target.is_dir():
         return Checked(load_dataset(DatasetReference(target)))
     loaded = load_experiment(target)
-    return Checked(checked_data(loaded).dataset)
+    return Checked(prepare(loaded).dataset)
 
 
-class CheckedData(NamedTuple):
-    """An experiment's data set, and its labels after the grade rule."""
+def prepare(loaded: Loaded) -> Prepared:
+    """Load an experiment's data set and build what its retrievers are made of; labels and measures are seen to fit.
 
-    dataset: Dataset
-    graded: GradedLabels
-
-
-def checked_data(loaded: Loaded) -> CheckedData:
-    """Load an experiment's data set; see that labels, grade rule and measures fit, and that models can be built."""
+    Raises:
+        InputError: with every problem that was found.
+    """
     relevance = loaded.experiment.relevance
     dataset = load_dataset(loaded.dataset, drop_dangling=relevance.dangling == "drop")
     try:
         graded = grade_labels(dataset.labels, relevance)
         # Scoring empty rankings finds out whether every measure can read these labels.
         score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None)
-        check_models(loaded.experiment)
+        parts = build_parts(loaded.experiment.retrievers)
     except InputError as error:
         raise InputError([p._replace(where=f"{loaded.path}: {p.where}") for p in error.problems]) from None
-    return CheckedData(dataset, graded)
+    return Prepared(dataset, graded, parts)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from harness.experiment import Dense, expanded, load
-from harness.running.check import checked_data
-from retrievers import encoder_class
+from harness.experiment import Dense, load
+from harness.running.check import prepare
+from harness.running.forecast import chunks_of
+from harness.running.parts import canonical
 from retrievers.cache import Cache, default_path
+from retrievers.chunking import pieces
 from retrievers.embedding import Embedder
-from retrievers.meter import Meter
 
 DRIFTED = 1e-3
 """Largest 1 - cosine that rounding explains, across machines and batch shapes; beyond, it is another model."""
 SAMPLE = 100
-"""Documents that are embedded again for each model."""
+"""Documents, or passages, that are embedded again for each model."""
 
 
 class Drifted(NamedTuple):
@@ -24,7 +25,7 @@ class Drifted(NamedTuple):
 
     retriever: str
     compared: int
-    """Cached documents that were embedded again."""
+    """Cached documents, or passages, that were embedded again."""
     largest: float
     """1 - cosine."""
     mean: float
@@ -37,29 +38,30 @@ class Drifted(NamedTuple):
 
 
 def drifts(experiment: str | Path, *, sample: int = SAMPLE) -> Iterator[Drifted]:
-    """Embed a sample of the documents that are cached again, with each model of an experiment, and compare.
+    """Embed a sample of what is cached again, as a run would embed it, and compare; the cache stays as it is.
 
-    The cache stays as it is. Equal encoders are asked once.
+    Equal encoders that cut documents alike are asked once.
 
     Args:
         experiment: its file.
-        sample: documents for each model.
+        sample: documents, or passages of them, for each model.
 
     Raises:
         InputError: the experiment, its data or its environment is at fault.
         BackendError: a model failed for good.
     """
     loaded = load(experiment)
-    dataset = checked_data(loaded).dataset
-    asked = []
+    dataset, _, parts = prepare(loaded)
+    asked = set()
     with Cache(default_path()) as cache:
         for block in loaded.experiment.retrievers:
-            if not isinstance(block, Dense) or block.encoder in asked:
+            encoder = parts[block.name].encoder
+            if not isinstance(block, Dense) or encoder is None:
                 continue
-            asked.append(block.encoder)
-            meter = Meter()
-            cls: Any = encoder_class(block.encoder.kind)
-            embedder = Embedder(cls(**expanded(block.encoder.options), meter=meter), cache, meter=meter)
-            texts = (document.content for document in dataset.documents() if document.content.strip())
-            found = embedder.drift(texts, "document", sample=sample)
-            yield Drifted(block.name, found.compared, found.largest, found.mean)
+            key = canonical({"encoder": block.encoder.written(), "chunk": block.chunk and block.chunk.model_dump()})
+            if key in asked:
+                continue
+            asked.add(key)
+            texts = (piece.content for piece in pieces(dataset.documents(), chunks_of(block)))
+            drift = Embedder(encoder, cache).drift(texts, "document", sample=sample)
+            yield Drifted(block.name, drift.compared, drift.largest, drift.mean)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from harness.records import StageLatency
+from retrievers.meter import Meter
 from retrievers.types import Query
 
 WARM_UP = 3
@@ -17,24 +18,28 @@ Timed = Callable[[Query], Mapping[str, float]]
 """Answers one query and returns the seconds of each stage."""
 
 
-class Stopwatch:
-    """Splits one answer into stages.
+BILLED = ("calls", "tokens", "usd", "retries")
+"""What a timed answer costs, which its retriever has to bear; what it counts besides is the clock's business alone."""
 
-    >>> watch = Stopwatch()
-    >>> watch.split("search")
-    >>> list(watch.seconds)
-    ['search']
+
+def time_call(stage: str, answer: Callable[[Meter], object], meter: Meter) -> dict[str, float]:
+    """Answer once, and return the seconds by stage.
+
+    Args:
+        stage: what the whole time is booked to where the call opens no stage of its own.
+        answer: is given a meter of its own, which shares the retriever's budget.
+        meter: the retriever's; what the answer cost is counted in it.
     """
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def split(self, stage: str) -> None:
-        """Book the time since the last split to a stage."""
-        now = time.perf_counter()
-        self.seconds[stage] = now - self._last
-        self._last = now
+    alone = Meter(meter.budget)
+    started = time.perf_counter()
+    try:
+        answer(alone)
+    finally:
+        seconds = time.perf_counter() - started
+        for totals in alone.stages().values():
+            meter.count(**{name: number for name, number in totals.counts.items() if name in BILLED})
+    timed = {name: totals.seconds for name, totals in alone.stages().items() if totals.seconds}
+    return timed or {stage: seconds}
 
 
 def sampled(queries: Sequence[Query], sample: int) -> tuple[Sequence[Query], Sequence[Query]]:
@@ -58,10 +63,10 @@ def measure(queries: Sequence[Query], sample: int, timed: Timed) -> dict[str, St
     warm_up, chosen = sampled(queries, sample)
     for query in warm_up:
         timed(query)
-    told = [timed(query) for query in chosen]
+    seconds = [timed(query) for query in chosen]
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    found = {}
-    for stage in told[0]:
-        p50, p95, p99 = (1000 * np.quantile([one[stage] for one in told], [0.5, 0.95, 0.99])).tolist()
-        found[stage] = StageLatency(p50, p95, p99, now)
-    return found
+    percentiles = {}
+    for stage in seconds[0]:
+        p50, p95, p99 = (1000 * np.quantile([one[stage] for one in seconds], [0.5, 0.95, 0.99])).tolist()
+        percentiles[stage] = StageLatency(p50, p95, p99, now)
+    return percentiles

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.running.equipment import Watch
+from retrievers.meter import Meter
+
+Watch = Callable[[str, Meter], None]
+"""Called with the retriever's name and its meter whenever something was counted."""
 
 
 class Options(NamedTuple):

@@ -15,19 +15,15 @@ from harness.experiment import Block, Dense, Experiment, Loaded, load
 from harness.experiment.options import Kind
 from harness.records import Manifest
 from harness.running import provenance
-from harness.running.check import checked_data
-from harness.running.equipment import chunks_of, encoder_of, forecast
+from harness.running.check import prepare
+from harness.running.forecast import chunks_of, forecast
 from harness.running.latency import sampled
 from harness.running.runner import in_order
-from retrievers import prices
 from retrievers.cache import Cache, default_path
 from retrievers.embedding import Embedder
 from retrievers.errors import InputError
-from retrievers.local.weights import Weights
-from retrievers.meter import Meter
-from retrievers.remote.requests import Limits
-from retrievers.tokens import Tokens, estimate, folder_tokens
-from retrievers.types import Encoder
+from retrievers.prices import FREE, Price
+from retrievers.types import Encoder, Limits, Model, Reranker
 
 REQUEST = 0.5
 """Seconds that a request to an API is taken to last."""
@@ -79,7 +75,8 @@ class Plan(NamedTuple):
 class _Pace(NamedTuple):
     """What a model's tokens cost, and how fast it reads them."""
 
-    usd_per_million: float | None = 0.0
+    price: Price | None = FREE
+    """None: unknown."""
     limits: Limits | None = None
     """An API's."""
     speed: float | None = None
@@ -88,7 +85,7 @@ class _Pace(NamedTuple):
     def usd(self, tokens: int) -> float | None:
         if not tokens:
             return 0.0
-        return None if self.usd_per_million is None else tokens * self.usd_per_million / 1e6
+        return None if self.price is None else self.price.usd(tokens)
 
     def minutes(self, calls: int, tokens: int, *, together: bool = True) -> float | None:
         """Minutes of so many requests, sent together or one after another."""
@@ -103,7 +100,7 @@ class _Pace(NamedTuple):
         return max(paces)
 
 
-class _Past(NamedTuple):
+class _EarlierRun(NamedTuple):
     """An earlier run on this machine."""
 
     manifest: Manifest
@@ -113,7 +110,8 @@ class _Past(NamedTuple):
     def speed(self, part: str, kind: Kind) -> tuple[float, float]:
         """The tokens that an encoder or reranker read, and the seconds that it took, its loading included."""
         blocks = self.manifest.resolved.retrievers
-        names = {block["name"] for block in blocks if _model(block.get(part) or {}) == _model(kind.written())}
+        model = _without_depth(kind.written())
+        names = {block["name"] for block in blocks if _without_depth(block.get(part) or {}) == model}
         stages = {"encoder": ("embed-documents", "embed-queries"), "rerank": ("rerank",)}[part]
         read = [row for row in self.costs if row["retriever"] in names and row["stage"] in stages and row["tokens"]]
         return math.fsum(row["tokens"] for row in read), math.fsum(row["seconds"] for row in read)
@@ -130,27 +128,27 @@ class _Past(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Desk:
+class _Context:
     """What planning one experiment needs."""
 
     loaded: Loaded
     dataset: Dataset
     cache: Cache
-    past: Sequence[_Past]
+    earlier: Sequence[_EarlierRun]
 
     @property
     def experiment(self) -> Experiment:
         return self.loaded.experiment
 
-    def same(self) -> _Past | None:
+    def same(self) -> _EarlierRun | None:
         """The earlier run of this very experiment on these data: what it timed is not timed again."""
         asked = (self.loaded.written, self.dataset.digest)
-        found = (one for one in self.past if (one.manifest.experiment, one.manifest.dataset.digest) == asked)
-        return next(found, None)
+        runs = (run for run in self.earlier if (run.manifest.experiment, run.manifest.dataset.digest) == asked)
+        return next(runs, None)
 
     def speed(self, part: str, kind: Kind) -> float | None:
         """Tokens a second of a local model, by the earlier runs."""
-        tokens, seconds = map(sum, zip((0, 0), *(one.speed(part, kind) for one in self.past), strict=True))
+        tokens, seconds = map(sum, zip((0, 0), *(one.speed(part, kind) for one in self.earlier), strict=True))
         return tokens / seconds if seconds else None
 
     def timed(self, block: Block) -> list[str]:
@@ -176,20 +174,23 @@ def plan(path: str | Path, *, results: Path = Path("results")) -> Plan:
         InputError: the experiment or its data are at fault.
     """
     loaded = load(path)
-    dataset = checked_data(loaded).dataset
+    dataset, _, parts = prepare(loaded)
     rows: list[Row] = []
     notes: list[str] = []
     with Cache(default_path()) as cache:
-        desk = _Desk(loaded, dataset, cache, tuple(_earlier(results)))
+        context = _Context(loaded, dataset, cache, tuple(_earlier(results)))
         planned: set[str] = set()
         for block in in_order(loaded.experiment.retrievers):
-            if isinstance(block, Dense):
-                encoder = encoder_of(block.encoder, Meter())
-                pace, note = _pace(block.encoder, encoder, desk)
-                rows += _embedding(block, (encoder, pace), desk, planned)
+            encoder, _, reranker = parts[block.name]
+            if isinstance(block, Dense) and encoder is not None:
+                pace, note = _pace("encoder", block.encoder, encoder, context)
+                rows += _embedding(block, (encoder, pace), context, planned)
                 notes.append(f"{block.name}: {note}")
-            if block.rerank is not None:
-                rows += _reranking(block, block.rerank, desk, rows)
+            if block.rerank is not None and reranker is not None:
+                pace, note = _pace("rerank", block.rerank, reranker, context)
+                rows += _reranking(block, (reranker, pace), context, rows)
+                if reranker.limits is not None:
+                    notes.append(f"{block.name}: reranker: {note}")
     if any(row.minutes is None for row in rows):
         notes.append("?: how fast a local model is on this machine is not known before its first run")
     if not all(row.exact for row in rows):
@@ -197,97 +198,86 @@ def plan(path: str | Path, *, results: Path = Path("results")) -> Plan:
     return Plan(tuple(rows), tuple(notes))
 
 
-def _embedding(block: Dense, equipped: tuple[Encoder, _Pace], desk: _Desk, planned: set[str]) -> Iterator[Row]:
+def _embedding(block: Dense, model: tuple[Encoder, _Pace], context: _Context, planned: set[str]) -> Iterator[Row]:
     """The rows of an encoder; texts that an earlier retriever embeds alike are left out, and added to `planned`."""
-    encoder, pace = equipped
-    model = repr(block.encoder.written())
-    expected = forecast(Embedder(encoder, desk.cache, meter=Meter()), desk.dataset, chunks_of(block))
-    for role, key in (("document", f"{model} {block.chunk}"), ("query", model)):
+    encoder, pace = model
+    written = repr(block.encoder.written())
+    expected = forecast(Embedder(encoder, context.cache), context.dataset, chunks_of(block))
+    for role, key in (("document", f"{written} {block.chunk}"), ("query", written)):
         if key in planned:
             continue
         planned.add(key)
         texts, cached, calls, tokens, exact = expected["document" if role == "document" else "query"]
         stage = "embed-documents" if role == "document" else "embed-queries"
         yield Row(block.name, stage, texts, cached, calls, tokens, exact, pace.usd(tokens), pace.minutes(calls, tokens))
-    if timed := desk.timed(block):
-        counts, exact = _count(encoder, timed)
-        tokens, calls = sum(counts), len(timed)
+    if timed := context.timed(block):
+        counts, exact = encoder.count(timed, "query")
+        tokens, calls = int(counts.sum()), len(timed)
         yield Row(block.name, "latency", calls, 0, calls, tokens, exact, pace.usd(tokens),
                   pace.minutes(calls, tokens, together=False))  # fmt: skip
 
 
-def _reranking(block: Block, kind: Kind, desk: _Desk, rows: Sequence[Row]) -> Iterator[Row]:
-    """The rows of a reranker: at most `depth` pairs a query, each pair of average length."""
-    width = min(kind.options["depth"], desk.experiment.depth, desk.dataset.count)
-    folder = Weights(kind.options["model"], kind.options["revision"]).snapshot
-    pace = _Pace(speed=desk.speed("rerank", kind))
-    documents = [document.content for document in islice(desk.dataset.documents(), SAMPLE)]
-    average = float(_tokens(folder, documents).counts.mean())
+def _reranking(block: Block, model: tuple[Reranker, _Pace], context: _Context, rows: Sequence[Row]) -> Iterator[Row]:
+    """The rows of a reranker: at most `depth` pairs a query, the first documents standing for the candidates."""
+    reranker, pace = model
+    width = min(reranker.depth, context.experiment.depth, context.dataset.count)
+    documents = [document.content for document in islice(context.dataset.documents(), SAMPLE)]
+    average = float(reranker.count(documents).counts.mean())
 
-    def row(stage: str, texts: Sequence[str], cached: int, calls: int) -> Row:
+    def requests(texts: Sequence[str]) -> int:
+        pairs = [(text, documents[number % len(documents)]) for text in texts for number in range(width)]
+        return sum(1 for _ in reranker.batches(pairs))
+
+    def row(stage: str, texts: Sequence[str], calls: int, *, cached: bool = False) -> Row:
         pairs = width * len(texts)
-        tokens = 0 if cached else int(width * _tokens(folder, texts).counts.sum() + pairs * average)
-        return Row(block.name, stage, pairs, cached, calls, tokens, not tokens, 0.0, pace.minutes(calls, tokens))
+        tokens = 0 if cached else int(width * reranker.count(texts).counts.sum() + pairs * average)
+        minutes = pace.minutes(calls, tokens, together=stage == "rerank")
+        return Row(
+            block.name, stage, pairs, pairs if cached else 0, calls, tokens, not tokens, pace.usd(tokens), minutes
+        )
 
-    asked = [query.text for query in desk.dataset.queries]
+    asked = [query.text for query in context.dataset.queries]
     # Whether pairs are cached cannot be looked up before they are known: they are, where this very run was finished
     # before and nothing it embeds has gone from the cache since.
-    same = desk.same()
-    known = same is not None and block.name in same.finished and all(
+    same = context.same()
+    cached = same is not None and block.name in same.finished and all(
         one.texts == one.cached for one in rows if one.stage.startswith("embed-")
     )  # fmt: skip
-    size = kind.options["batch_size"]
-    yield row("rerank", asked, width * len(asked) if known else 0, 0 if known else -(-width * len(asked) // size))
-    if timed := desk.timed(block):
-        yield row("latency-rerank", timed, 0, len(timed) * -(-width // size))
+    yield row("rerank", asked, 0 if cached else requests(asked), cached=cached)
+    if timed := context.timed(block):
+        yield row("latency-rerank", timed, sum(requests([text]) for text in timed))
 
 
-def _pace(kind: Kind, encoder: Encoder, desk: _Desk) -> tuple[_Pace, str]:
-    """What an encoder's tokens cost and how fast it is, with a sentence that says where that is from."""
-    limits: Limits | None = getattr(encoder, "limits", None)
+def _pace(part: str, kind: Kind, model: Model, context: _Context) -> tuple[_Pace, str]:
+    """What a model's tokens cost and how fast it is, with a sentence that says where that is from."""
+    limits = model.limits
     if limits is None:
-        speed = desk.speed("encoder", kind)
+        speed = context.speed(part, kind)
         known = f", {speed:,.0f} tokens a second in earlier runs" if speed else ""
-        absent = "" if getattr(encoder, "at_hand", True) else ", its weights are still to be fetched"
-        return _Pace(speed=speed), f"runs on this machine, nothing is paid{known}{absent}"
-    usd, source = _price(kind)
-    said = "price unknown: write price = dollars for a million tokens" if usd is None else f"${usd:g} a million tokens"
+        absent = "" if model.at_hand else ", its weights are still to be fetched"
+        return _Pace(model.price, speed=speed), f"{_price_sentence(model.price)}{known}{absent}"
     rates = [f"{rate:g} {name} a minute" for rate, name in ((limits.rpm, "requests"), (limits.tpm, "tokens")) if rate]
     pace = ", ".join([f"{limits.concurrency} requests of {REQUEST:g} s at once", *rates])
-    return _Pace(usd, limits), f"{said}{source}; {pace}"
+    return _Pace(model.price, limits), f"{_price_sentence(model.price)}; {pace}"
 
 
-def _price(kind: Kind) -> tuple[float | None, str]:
-    """Dollars for a million tokens, as the encoder takes them, and where they are from."""
-    if kind.options.get("price") is not None:
-        return float(kind.options["price"]), " (the experiment's price)"
-    if kind.options.get("base_url"):
-        return 0.0, " (a server of one's own)"
-    listed = prices.price(kind.kind, kind.options["model"])
-    return (listed.usd_per_million_tokens, f" ({listed.source}, read {listed.read})") if listed else (None, "")
+def _price_sentence(price: Price | None) -> str:
+    if price is None:
+        return "price unknown: write price = dollars for a million tokens"
+    return price.source if price is FREE else f"${price.usd_per_million_tokens:g} a million tokens ({price.source})"
 
 
-def _count(encoder: Encoder, texts: Sequence[str]) -> Tokens:
-    count = getattr(encoder, "count", None)
-    found: Tokens = count(texts, "query") if count else Tokens(estimate(texts), exact=False)
-    return found
-
-
-def _tokens(folder: Path | None, texts: Sequence[str]) -> Tokens:
-    return folder_tokens(folder, texts) if folder else Tokens(estimate(texts), exact=False)
-
-
-def _model(table: Mapping[str, Any]) -> dict[str, Any]:
+def _without_depth(table: Mapping[str, Any]) -> dict[str, Any]:
     """An encoder or reranker without what leaves its speed as it is."""
     return {key: value for key, value in table.items() if key != "depth"}
 
 
-def _earlier(results: Path) -> Iterator[_Past]:
+def _earlier(results: Path) -> Iterator[_EarlierRun]:
     """The results folders that were made on this machine."""
     for manifest in sorted(results.glob("*/manifest.json")):
         try:
-            found = _Past(records.read_manifest(manifest.parent), records.read_costs(manifest.parent))
+            run = _EarlierRun(records.read_manifest(manifest.parent), records.read_costs(manifest.parent))
         except (InputError, OSError, ValueError):
             continue  # no results folder of today's form: nothing is known from it
-        if found.manifest.machine == provenance.machine():
-            yield found
+        if run.manifest.machine == provenance.machine():
+            yield run

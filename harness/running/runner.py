@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from harness.dataset import Dataset
-from harness.experiment import BM25, Block, Dense, Experiment, Fusion, Reranked, expanded, inputs
-from harness.records import Run
-from harness.running.equipment import Equipment, Shared, canonical, chunks_of, equip, pieces
-from harness.running.latency import Stopwatch, Timed, measure
-from retrievers.bm25 import BM25Retriever
+from harness.experiment import Block, Dense, Experiment, Fusion, Reranked, expanded, inputs
+from harness.records import Run, StageLatency
+from harness.running.forecast import check_needs, chunks_of
+from harness.running.latency import measure, time_call
+from harness.running.options import Watch
+from harness.running.parts import Parts, canonical, described
+from retrievers.cache import Cache
+from retrievers.chunking import pieces
 from retrievers.dense import DenseRetriever
 from retrievers.embedding import Embedder
 from retrievers.errors import BackendError, HarnessError
 from retrievers.fusion import reciprocal_rank_fusion
-from retrievers.meter import Meter
+from retrievers.meter import Budget, Meter
+from retrievers.reranking import CachedReranker
 from retrievers.stores import MEMORY, StoreOptions, open_store
-from retrievers.types import Document, Query, Ranking, Retriever, Store
+from retrievers.types import Document, Encoder, Query, Ranking, Retriever, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all retrievers of one run share."""
+
+    dataset: Dataset
+    cache: Cache
+    stores: Path
+    """Where edge collections live from run to run."""
+    depth: int
+    budget: Budget
+    watch: Watch = lambda name, meter: None
+
+    fresh: bool = False
+    """Index anew what a store holds."""
+    sample: int = 0
+    """Queries timed one at a time; 0: none."""
+    latencies: Mapping[str, Mapping[str, StageLatency]] = field(default_factory=dict)
+    """Retriever -> stage -> what was measured before: kept, so that a warm run loads no model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,25 +50,17 @@ class _Answered:
     """The answers to all queries, and how to answer one again against the clock."""
 
     answers: Mapping[str, Ranking]
-    timed: Timed = lambda query: {}
-    facts: Mapping[str, str] = field(default_factory=dict)
-    """What the manifest keeps of the index: store, kind of search, dimensions, bytes."""
-
-
-@dataclass(slots=True)
-class _Done:
-    """What was already computed in this run, to be computed once."""
-
-    runs: dict[str, Run] = field(default_factory=dict)
-    first_stages: dict[str, _Answered] = field(default_factory=dict)
-    """By the canonical form of the first stage."""
+    timed: Callable[[Query, Meter], Mapping[str, float]] = lambda query, meter: {}
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    """What the manifest keeps of the first stage: models, store, kind of search, dimensions, bytes."""
 
 
 class _Corpus:
-    """The documents, with their number for progress."""
+    """The documents, with their number for progress; and by id, each looked up once."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
+        self._held: dict[str, Document] = {}
 
     def __iter__(self) -> Iterator[Document]:
         return self._dataset.documents()
@@ -51,30 +68,52 @@ class _Corpus:
     def __length_hint__(self) -> int:
         return self._dataset.count
 
+    def contents(self, ids: Collection[str]) -> Mapping[str, Document]:
+        """Return documents by id."""
+        missing = {id_ for id_ in ids if id_ not in self._held}
+        if missing:
+            self._held.update(self._dataset.texts(missing))
+        return {id_: self._held[id_] for id_ in ids}
 
-def run_all(experiment: Experiment, bench: Shared, *, known: Mapping[str, Run] | None = None) -> Iterator[Run]:
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """One run under way: what its retrievers share, and what was already computed, to be computed once."""
+
+    shared: Shared
+    corpus: _Corpus
+    runs: dict[str, Run]
+    first_stages: dict[str, _Answered] = field(default_factory=dict)
+    """By the canonical form of the first stage."""
+
+
+def run_all(
+    experiment: Experiment, parts: dict[str, Parts], shared: Shared, *, known: Mapping[str, Run] | None = None
+) -> Iterator[Run]:
     """Answer all queries with every retriever; each Run is yielded as soon as it is whole.
 
     A retriever that fails for good yields a Run with an error, as does what is made of it; the others go on.
 
     Args:
         experiment: names the retrievers; equal first stages are computed once.
-        bench: what they share.
+        parts: what the retrievers are made of.
+        shared: what they share.
         known: runs to be taken as they are, by retriever.
 
     Raises:
-        InputError: some encoder cannot be built, or lacks a key that it needs; told before anything is embedded.
+        InputError: some part lacks a key, or a price, that it needs; raised before anything is embedded.
     """
-    done = _Done(dict(known or {}))
-    equipment = equip([block for block in experiment.retrievers if block.name not in done.runs], bench)
-    for block in in_order(experiment.retrievers):
-        if block.name not in done.runs:
-            done.runs[block.name] = _run(block, equipment[block.name], bench, done)
-            yield done.runs[block.name]
+    state = _State(shared, _Corpus(shared.dataset), dict(known or {}))
+    wanted = [block for block in in_order(experiment.retrievers) if block.name not in state.runs]
+    timed = [block.name for block in wanted if shared.sample and not shared.latencies.get(block.name)]
+    check_needs(wanted, parts, shared.dataset, shared.cache, timed=timed, limited=shared.budget.limit is not None)
+    for block in wanted:
+        state.runs[block.name] = _run(block, parts[block.name], state)
+        yield state.runs[block.name]
 
 
 def in_order(blocks: tuple[Block, ...]) -> list[Block]:
-    """The blocks, each after those it is made of."""
+    """Return the blocks, each after those it is made of."""
     waiting, placed = list(blocks), dict[str, Block]()
     while waiting:
         block = next(block for block in waiting if placed.keys() >= set(inputs(block)))
@@ -83,137 +122,112 @@ def in_order(blocks: tuple[Block, ...]) -> list[Block]:
     return list(placed.values())
 
 
-def _run(block: Block, equipped: Equipment, bench: Shared, done: _Done) -> Run:
+def _run(block: Block, parts: Parts, state: _State) -> Run:
     """Answer with one retriever."""
+    shared = state.shared
+    meter = Meter(shared.budget, lambda meter: shared.watch(block.name, meter))
     answered, error = _Answered({}), ""
-    provenance: Mapping[str, str] = {}
-    latency = bench.latencies.get(block.name, {})
+    latency = shared.latencies.get(block.name, {})
     try:
-        failed = [name for name in inputs(block) if done.runs[name].error]
+        failed = [name for name in inputs(block) if state.runs[name].error]
         if failed:
             raise BackendError(f"it is made of {', '.join(failed)}, which failed")
-        answered = _answered(block, equipped, bench, done)
-        provenance = {**equipped.provenance, **answered.facts}
-        if bench.sample and not latency:
-            with equipped.meter.stage("latency"):
-                latency = measure(bench.dataset.queries, bench.sample, answered.timed)
+        answered = _first_stage(block, parts, state, meter)
+        if parts.reranker is not None:
+            reranker = CachedReranker(parts.reranker, shared.cache, state.corpus.contents)
+            answered = _reranked(answered, reranker, shared.dataset.queries, meter)
+        if shared.sample and not latency:
+            timed = answered.timed
+            with meter.stage("latency"):
+                latency = measure(shared.dataset.queries, shared.sample, lambda query: timed(query, meter))
     except HarnessError as failure:
         # What can only be seen now (a model that the hub does not have, a store that another process holds) stops
         # this retriever and what is made of it, not the others.
         answered, error = _Answered({}), str(failure)
-    meter = equipped.meter
-    return Run(block.name, answered.answers, meter.stages(), meter.notes(), provenance, latency, error)
+    return Run(block.name, answered.answers, meter.stages(), meter.notes(), answered.provenance, latency, error)
 
 
-def _answered(block: Block, equipped: Equipment, bench: Shared, done: _Done) -> _Answered:
-    first = _first_stage(block, equipped, bench, done)
-    if equipped.reranker is None:
-        return first
-    reranker, queries = equipped.reranker, bench.dataset.queries
-    pairs = sum(min(reranker.depth, len(first.answers[query.id])) for query in queries)
-    with equipped.meter.stage("rerank", total=pairs):
-        better = reranker.rerank_all(queries, [first.answers[query.id] for query in queries])
+def _reranked(first: _Answered, reranker: CachedReranker, queries: Sequence[Query], meter: Meter) -> _Answered:
+    before = [first.answers[query.id] for query in queries]
+    with meter.stage("rerank", total=sum(min(reranker.reranker.depth, len(ranking)) for ranking in before)):
+        after = reranker.rerank_all(queries, before, meter)
 
-    def timed(query: Query) -> Mapping[str, float]:
-        before = first.timed(query)
-        watch = Stopwatch()
-        reranker.rerank(query, first.answers[query.id])
-        watch.split("rerank")
-        return {**before, **watch.seconds}
+    def timed(query: Query, meter: Meter) -> Mapping[str, float]:
+        def rerank(alone: Meter) -> Ranking:
+            return reranker.rerank(query, first.answers[query.id], alone)
 
-    answers = {query.id: ranking for query, ranking in zip(queries, better, strict=True)}
-    return _Answered(answers, timed, first.facts)
+        return {**first.timed(query, meter), **time_call("rerank", rerank, meter)}
+
+    answers = {query.id: ranking for query, ranking in zip(queries, after, strict=True)}
+    model = {f"reranker {key}": value for key, value in described(reranker.reranker).items()}
+    return _Answered(answers, timed, {**first.provenance, **model})
 
 
-def _first_stage(block: Block, equipped: Equipment, bench: Shared, done: _Done) -> _Answered:
+def _first_stage(block: Block, parts: Parts, state: _State, meter: Meter) -> _Answered:
     """The answers before any reranking; equal first stages are computed once."""
     match block:
         case Fusion():
-            return _fused(block, equipped.meter, bench, [done.runs[name].rankings for name in block.of])
+            return _fused(block, [state.runs[name].rankings for name in block.of], state.shared, meter)
         case Reranked():
-            return _Answered(dict(done.runs[block.of].rankings))
+            return _Answered(dict(state.runs[block.of].rankings))
     key = canonical(block.model_dump(exclude={"name", "rerank"}))
-    if key not in done.first_stages:
-        done.first_stages[key] = _searched(block, equipped, bench)
-    return done.first_stages[key]
+    if key not in state.first_stages:
+        retriever = parts.retriever
+        if isinstance(block, Dense) and parts.encoder is not None:
+            retriever = _dense(block, parts.encoder, state.shared)
+        if retriever is None:
+            raise TypeError(f"{type(block).__name__} has no first stage of its own")
+        state.first_stages[key] = _searched(retriever, state, meter)
+    return state.first_stages[key]
 
 
-def _fused(block: Fusion, meter: Meter, bench: Shared, of: Sequence[Mapping[str, Ranking]]) -> _Answered:
+def _fused(block: Fusion, of: Sequence[Mapping[str, Ranking]], shared: Shared, meter: Meter) -> _Answered:
     def fuse(query: Query) -> Ranking:
-        return reciprocal_rank_fusion([run[query.id] for run in of], bench.depth, constant=block.constant)
+        return reciprocal_rank_fusion([run[query.id] for run in of], shared.depth, constant=block.constant)
 
-    def timed(query: Query) -> Mapping[str, float]:
-        watch = Stopwatch()
-        fuse(query)
-        watch.split("fuse")
-        return watch.seconds
+    def timed(query: Query, meter: Meter) -> Mapping[str, float]:
+        return time_call("fuse", lambda _: fuse(query), meter)
 
     with meter.stage("fuse"):
-        return _Answered({query.id: fuse(query) for query in bench.dataset.queries}, timed)
+        return _Answered({query.id: fuse(query) for query in shared.dataset.queries}, timed)
 
 
-def _searched(block: Block, equipped: Equipment, bench: Shared) -> _Answered:
-    retriever, timed = _retriever(block, equipped, bench)
-    retriever.index(_Corpus(bench.dataset))
-    rankings = retriever.search(bench.dataset.queries, bench.depth)
-    answers = {query.id: ranking for query, ranking in zip(bench.dataset.queries, rankings, strict=True)}
-    facts = _facts(block, retriever, bench)
-    return _Answered(answers, timed, facts)
+def _searched(retriever: Retriever, state: _State, meter: Meter) -> _Answered:
+    """Index and search with any retriever."""
+    queries, depth = state.shared.dataset.queries, state.shared.depth
+    retriever.index(state.corpus, meter)
+    rankings = retriever.search(queries, depth, meter)
+    if len(rankings) != len(queries):
+        raise BackendError(f"{len(rankings)} rankings came back for {len(queries)} queries")
+
+    def timed(query: Query, meter: Meter) -> Mapping[str, float]:
+        return time_call("search", lambda alone: retriever.answer(query, depth, alone), meter)
+
+    answers = {query.id: ranking for query, ranking in zip(queries, rankings, strict=True)}
+    return _Answered(answers, timed, retriever.provenance)
 
 
-def _facts(block: Block, retriever: Retriever, bench: Shared) -> dict[str, str]:
-    """What the index is made of, for the manifest."""
-    if isinstance(retriever, BM25Retriever):
-        return {"fingerprint": retriever.fingerprint}
-    assert isinstance(block, Dense)
-    assert isinstance(retriever, DenseRetriever)
-    options = StoreOptions(**block.store)
-    points = sum(1 for _ in pieces(bench.dataset, retriever.chunks))
-    return {
-        "store": options.resolved(bench.dataset.count),
-        "search": "approximate" if options.approximate else "exact",
-        "dimensions": str(retriever.dimensions),
-        "vectors": str(points),
-        "vector_bytes": str(options.bytes_read(points, retriever.dimensions)),
-    }
-
-
-def _retriever(block: Block, equipped: Equipment, bench: Shared) -> tuple[Retriever, Timed]:
-    """Build what indexes and searches, and what answers one query with each stage timed."""
-    match block:
-        case BM25():
-            bm25 = BM25Retriever(k1=block.k1, b=block.b, stemming=block.stemming, meter=equipped.meter)
-
-            def timed(query: Query) -> Mapping[str, float]:
-                watch = Stopwatch()
-                bm25.answer(query, bench.depth)
-                watch.split("search")
-                return watch.seconds
-
-            return bm25, timed
-        case Dense() if equipped.encoder is not None:
-            embedder = Embedder(equipped.encoder, bench.cache, meter=equipped.meter)
-            chunks = chunks_of(block)
-            store = _store(block, equipped, bench)
-            dense = DenseRetriever(embedder.embed, store, equipped.meter, fresh=bench.fresh, chunks=chunks)
-
-            def embed_and_search(query: Query) -> Mapping[str, float]:
-                watch = Stopwatch()
-                vectors = embedder.one(query.text).vectors
-                watch.split("embed-queries")
-                dense.nearest(vectors, bench.depth)
-                watch.split("search")
-                return watch.seconds
-
-            return dense, embed_and_search
-    raise TypeError(f"{type(block).__name__} has no first stage of its own")
-
-
-def _store(block: Dense, equipped: Equipment, bench: Shared) -> Store:
-    """The collection: in memory by the retriever's name, elsewhere by what is in it."""
-    assert equipped.encoder is not None
+def _dense(block: Dense, encoder: Encoder, shared: Shared) -> DenseRetriever:
+    """A collection of an encoder's vectors: in memory by the retriever's name, elsewhere by what is in it."""
+    dataset, chunks = shared.dataset, chunks_of(block)
     options = StoreOptions(**expanded(block.store))
-    chunks = chunks_of(block)
-    inside = f"{equipped.encoder.fingerprint}-{bench.dataset.corpus_digest}{chunks.suffix if chunks else ''}"
-    collection = block.name if options.resolved(bench.dataset.count) == MEMORY else inside
-    return open_store(options, collection, documents=bench.dataset.count, folder=bench.stores, meter=equipped.meter)
+
+    def opened(meter: Meter) -> Store:
+        inside = f"{encoder.fingerprint}-{dataset.corpus_digest}{chunks.suffix if chunks else ''}"
+        collection = block.name if options.resolved(dataset.count) == MEMORY else inside
+        return open_store(options, collection, documents=dataset.count, folder=shared.stores, meter=meter)
+
+    def describe(dimensions: int) -> Mapping[str, str]:
+        written = StoreOptions(**block.store)  # `${NAME}` stays as it is
+        points = sum(1 for _ in pieces(dataset.documents(), chunks))
+        return {
+            **described(encoder),
+            "store": written.resolved(dataset.count),
+            "search": "approximate" if options.approximate else "exact",
+            "dimensions": str(dimensions),
+            "vectors": str(points),
+            "vector_bytes": str(options.bytes_read(points, dimensions)),
+        }
+
+    embedder = Embedder(encoder, shared.cache)
+    return DenseRetriever(embedder, opened, fresh=shared.fresh, chunks=chunks, describe=describe)

@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from retrievers.errors import BackendError, InputError, Problem
+from retrievers.errors import BackendError, InputError, Problem, check_positive
 from retrievers.fingerprints import fingerprint
-from retrievers.meter import Meter
-from retrievers.prices import charged
+from retrievers.meter import Call
+from retrievers.prices import Price, price_of
 from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
 from retrievers.remote.redaction import redacted
-from retrievers.remote.requests import Channel, Limits, Replied, check_options, packed, rectangular
+from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular
 from retrievers.tokens import Tokens, estimate
-from retrievers.types import Embedded, Role
+from retrievers.types import Embedded, Encoder, Limits, Role
 
 if TYPE_CHECKING:
     import boto3
@@ -63,14 +63,13 @@ _FAMILIES = {
 """What a model's name contains -> its family (Amazon Bedrock User Guide, model parameters)."""
 
 
-class BedrockEncoder:
+class BedrockEncoder(Encoder):
     """Embeds with InvokeModel; credentials, region, profile and endpoint come by AWS's own chain."""
 
     def __init__(
         self,
         model: str,
         *,
-        meter: Meter,
         region: str = "",
         profile: str = "",
         endpoint_url: str = "",
@@ -88,7 +87,6 @@ class BedrockEncoder:
 
         Args:
             model: a model's or an inference profile's id.
-            meter: counts calls, tokens and dollars, and holds the budget.
             region: left out, as AWS's chain has it.
             profile: likewise.
             endpoint_url: likewise.
@@ -102,14 +100,13 @@ class BedrockEncoder:
             patience: seconds after which a request that keeps failing is given up.
             price: dollars for a million tokens; left out, the list price.
         """
-        check_options(batch_size=batch_size, concurrency=concurrency, timeout=timeout)
+        check_positive("encoder", batch_size=batch_size, concurrency=concurrency, timeout=timeout)
         self._family = _family(model)
         if dimensions is not None and dimensions not in self._family.dimensions:
             known = ", ".join(map(str, self._family.dimensions)) or "only its own"
             raise InputError(Problem("encoder.dimensions", f"{model} cannot have {dimensions}", f"it has {known}"))
-        self.price = charged("bedrock", model, price, meter=meter)
         self.model = model
-        self.concurrency = concurrency
+        self._price = price_of("bedrock", model, own=price)
         self._region = region
         self._profile = profile
         self._endpoint = endpoint_url
@@ -119,8 +116,8 @@ class BedrockEncoder:
         self._timeout = timeout
         self._lock = Lock()
         self._client: Any | None = None
-        self.limits = Limits(concurrency, rpm, tpm, patience, self._family.tokens, self._family.characters)
-        self._channel = Channel(self.limits, count=estimate, meter=meter)
+        self._limits = Limits(concurrency, rpm, tpm, patience, self._family.tokens, self._family.characters)
+        self._requests = EmbeddingRequests(self._limits, self._price, count=estimate)
 
     @property
     def fingerprint(self) -> str:
@@ -138,13 +135,22 @@ class BedrockEncoder:
         """What the manifest keeps."""
         dimensions = {} if self._dimensions is None else {"dimensions": str(self._dimensions)}
         where = {"region": self._region} if self._region else {}
-        return {
-            "model": self.model,
-            "source": "bedrock",
-            "usd_per_million_tokens": f"{self.price:g}",
-            **where,
-            **dimensions,
-        }
+        return {"model": self.model, "source": "bedrock", **where, **dimensions}
+
+    @property
+    def price(self) -> Price | None:
+        """The experiment's price, else Amazon's list price."""
+        return self._price
+
+    @property
+    def limits(self) -> Limits:
+        """The declared limits of the rate, and the family's of a text's length."""
+        return self._limits
+
+    @property
+    def concurrency(self) -> int:
+        """Requests at once."""
+        return self._limits.concurrency
 
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
         """Estimate the tokens that would be billed; Bedrock's tokenizers are not public."""
@@ -156,11 +162,11 @@ class BedrockEncoder:
         counts = self.count(texts, role).counts.clip(max=self._family.tokens)
         return packed(counts, size=self._batch_size, total=self._family.tokens * 96, alone=self._family.tokens)
 
-    def embed(self, texts: Sequence[str], role: Role) -> Embedded:
+    def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Send one request; `tokens` are what the service says, shared out where it answers for several texts."""
         send = self._cohere if "cohere." in self.model else self._titan
         self._bedrock()  # before the clock of the rate runs: loading the SDK takes a while
-        return self._channel.embed(texts, lambda some: send(some, role))
+        return self._requests.embed(texts, lambda some: send(some, role), call)
 
     def check(self) -> None:
         """Look for what a run needs, before it starts: credentials and a region, by AWS's chain.
@@ -184,24 +190,24 @@ class BedrockEncoder:
         except botocore.exceptions.BotoCoreError as failure:
             raise InputError(Problem("AWS", redacted(str(failure)))) from None
 
-    def _titan(self, texts: list[str], role: Role) -> Replied:
+    def _titan(self, texts: list[str], role: Role) -> EmbeddingReply:
         (text,) = texts
         body: dict[str, Any] = {"inputText": text}
         if self._family.dimensions:
             body["normalize"] = self._normalize
             if self._dimensions is not None:
                 body["dimensions"] = self._dimensions
-        said, _ = self._invoke(body)
-        return Replied(rectangular([said["embedding"]]), int(said.get("inputTextTokenCount", 0)))
+        content, _ = self._invoke(body)
+        return EmbeddingReply(rectangular([content["embedding"]]), int(content.get("inputTextTokenCount", 0)))
 
-    def _cohere(self, texts: list[str], role: Role) -> Replied:
+    def _cohere(self, texts: list[str], role: Role) -> EmbeddingReply:
         body: dict[str, Any] = {"texts": texts, "input_type": f"search_{role}", "truncate": "NONE"}
         if self._dimensions is not None:
             body["output_dimension"] = self._dimensions
-        said, headers = self._invoke(body)
-        found = said["embeddings"]
-        rows = found["float"] if isinstance(found, dict) else found
-        return Replied(rectangular(rows), int(headers.get("x-amzn-bedrock-input-token-count", 0)))
+        content, headers = self._invoke(body)
+        embeddings = content["embeddings"]
+        rows = embeddings["float"] if isinstance(embeddings, dict) else embeddings
+        return EmbeddingReply(rectangular(rows), int(headers.get("x-amzn-bedrock-input-token-count", 0)))
 
     def _invoke(self, body: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, str]]:
         """Call the model once; return its answer and the headers."""
@@ -209,30 +215,30 @@ class BedrockEncoder:
             answer = self._bedrock().invoke_model(
                 modelId=self.model, body=json.dumps(body), contentType="application/json", accept="application/json"
             )
-            said = json.loads(answer["body"].read())
+            content = json.loads(answer["body"].read())
         except Exception as failure:
             raise self._understood(failure) from None
-        if not isinstance(said, dict) or not {"embedding", "embeddings"} & said.keys():
+        if not isinstance(content, dict) or not {"embedding", "embeddings"} & content.keys():
             raise BackendError(f"bedrock ({self.model}): no vectors came back")
-        return said, answer["ResponseMetadata"]["HTTPHeaders"]
+        return content, answer["ResponseMetadata"]["HTTPHeaders"]
 
     def _understood(self, failure: Exception) -> Exception:
         """What a failure of the SDK means for the request."""
         import botocore.exceptions as aws
 
-        said = redacted(f"bedrock ({self.model}): {failure}", keep=[self.model])
+        message = redacted(f"bedrock ({self.model}): {failure}", keep=[self.model])
         if isinstance(failure, aws.ClientError):
             code = failure.response.get("Error", {}).get("Code", "")
             answer = failure.response.get("ResponseMetadata", {})
             if code == "ValidationException" and says_too_long(str(failure)):
-                return TooLong(said)
+                return TooLong(message)
             if code in _THROTTLED | _PASSING or answer.get("HTTPStatusCode", 0) >= 500:
                 wait = retry_after(answer.get("HTTPHeaders", {}))
-                return Transient(said, retry_after=wait, throttled=code in _THROTTLED)
-            return BackendError(said + _REMEDIES.get(code, ""))
+                return Transient(message, retry_after=wait, throttled=code in _THROTTLED)
+            return BackendError(message + _REMEDIES.get(code, ""))
         if isinstance(failure, aws.HTTPClientError | aws.ConnectionError | aws.IncompleteReadError | ValueError):
-            return Transient(said)  # broken off, or JSON that is not whole
-        return BackendError(said) if isinstance(failure, aws.BotoCoreError) else failure
+            return Transient(message)  # broken off, or JSON that is not whole
+        return BackendError(message) if isinstance(failure, aws.BotoCoreError) else failure
 
     def _bedrock(self) -> Any:
         from botocore.config import Config
@@ -258,8 +264,8 @@ class BedrockEncoder:
 
 
 def _family(model: str) -> _Family:
-    found = next((family for name, family in _FAMILIES.items() if name in model), None)
-    if found is None:
+    family = next((family for name, family in _FAMILIES.items() if name in model), None)
+    if family is None:
         known = ", ".join(_FAMILIES)
         raise InputError(Problem("encoder.model", f"{model!r} is no embedding model of Bedrock's", f"known: {known}…"))
-    return found
+    return family

@@ -14,15 +14,15 @@ import numpy as np
 
 from retrievers.errors import InputError, Problem
 from retrievers.fingerprints import fingerprint
-from retrievers.meter import Meter
+from retrievers.meter import Call
 from retrievers.tokens import Tokens
-from retrievers.types import Embedded, Role
+from retrievers.types import Embedded, Encoder, Role, runs
 
 _LENGTHS = (2, 3, 4)
 _BATCH = 256
 
 
-class HashingEncoder:
+class HashingEncoder(Encoder):
     """Hashes words' character n-grams into signed buckets and scales the result to length 1.
 
     A text is folded (NFKC, case), split into runs of word characters with a space at either end, and every
@@ -31,15 +31,20 @@ class HashingEncoder:
     works as English does. A text without a word character becomes the zero vector.
     """
 
-    concurrency = 1
+    def __init__(self, *, dimensions: int = 512) -> None:
+        """Ask for vectors of so many dimensions.
 
-    def __init__(self, *, meter: Meter, dimensions: int = 512) -> None:
-        """Ask for vectors of `dimensions` numbers, at least 2."""
+        Args:
+            dimensions: numbers in a vector, at least 2.
+        """
         if dimensions < 2:
             raise InputError(Problem("encoder.dimensions", f"{dimensions} is below 2"))
         self.dimensions = dimensions
-        self._meter = meter
-        self.fingerprint = fingerprint("hashing", "ngrams", lengths=_LENGTHS, dimensions=dimensions)
+
+    @property
+    def fingerprint(self) -> str:
+        """All that changes a vector: the lengths of the n-grams, and the dimensions."""
+        return fingerprint("hashing", "ngrams", lengths=_LENGTHS, dimensions=self.dimensions)
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -48,13 +53,13 @@ class HashingEncoder:
 
     def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
         """Split texts into runs of 256."""
-        return [range(i, min(i + _BATCH, len(texts))) for i in range(0, len(texts), _BATCH)]
+        return runs(len(texts), _BATCH)
 
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
         """Count the n-grams."""
         return Tokens(np.asarray([sum(1 for _ in _grams(text)) for text in texts], dtype=np.int64), exact=True)
 
-    def embed(self, texts: Sequence[str], role: Role) -> Embedded:
+    def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Hash every text; `tokens` are its n-grams, none is ever lost."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         tokens = np.zeros(len(texts), dtype=np.int64)
@@ -67,7 +72,7 @@ class HashingEncoder:
                 vectors[row, (number >> 1) % self.dimensions] += weight if number & 1 else -weight
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors /= np.where(lengths, lengths, 1)
-        self._meter.count(calls=1, tokens=int(tokens.sum()))
+        call.meter.count(calls=1, tokens=int(tokens.sum()))
         return Embedded(vectors, tokens, np.zeros(len(texts), dtype=np.int64))
 
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from retrievers.errors import BackendError, InputError, Problem
+from retrievers.errors import BackendError, InputError, Problem, check_positive
 from retrievers.fingerprints import fingerprint
-from retrievers.meter import Meter
-from retrievers.prices import charged
+from retrievers.meter import Call
+from retrievers.prices import Price, price_of
 from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
 from retrievers.remote.redaction import redacted
-from retrievers.remote.requests import Channel, Limits, Replied, check_options, packed, rectangular
+from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular
 from retrievers.tokens import Tokens, openai_tokens
-from retrievers.types import Embedded, Role
+from retrievers.types import Embedded, Encoder, Limits, Role
 
 if TYPE_CHECKING:
     import openai
@@ -33,14 +33,13 @@ _REMEDIES = {
 }
 
 
-class OpenAIEncoder:
+class OpenAIEncoder(Encoder):
     """Embeds through OpenAI's SDK; the key is asked for at the first request, from the environment."""
 
     def __init__(
         self,
         model: str,
         *,
-        meter: Meter,
         base_url: str = "",
         api_key: str = "",
         dimensions: int | None = None,
@@ -59,7 +58,6 @@ class OpenAIEncoder:
 
         Args:
             model: the provider's name for it.
-            meter: counts calls, tokens and dollars, and holds the budget.
             base_url: another server; left out, OpenAI's.
             api_key: "${NAME}" in an experiment; left out, OPENAI_API_KEY for OpenAI's own server, none for others.
             dimensions: fewer dimensions, where the model can.
@@ -72,14 +70,16 @@ class OpenAIEncoder:
             tpm: tokens a minute; 0: unknown.
             timeout: seconds for one try.
             patience: seconds after which a request that keeps failing is given up.
-            price: dollars for a million tokens; left out, the list price, and 0 for other servers.
+            price: dollars for a million tokens; left out, the list price, 0 for a server on this machine, and unknown
+                for other servers.
         """
-        check_options(batch_size=batch_size, concurrency=concurrency, max_tokens=max_tokens, timeout=timeout)
+        check_positive(
+            "encoder", batch_size=batch_size, concurrency=concurrency, max_tokens=max_tokens, timeout=timeout
+        )
         if batch_size > _INPUTS:
             raise InputError(Problem("encoder.batch_size", f"{batch_size} is above OpenAI's {_INPUTS}"))
-        self.price = charged("openai", model, 0.0 if base_url and price is None else price, meter=meter)
         self.model = model
-        self.concurrency = concurrency
+        self._price = price_of("openai", model, own=price, base_url=base_url)
         self._base_url = base_url or _URL
         self._key = api_key
         self._dimensions = dimensions
@@ -88,8 +88,8 @@ class OpenAIEncoder:
         self._timeout = timeout
         self._lock = Lock()
         self._client: openai.OpenAI | None = None
-        self.limits = Limits(concurrency, rpm, tpm, patience, max_tokens)
-        self._channel = Channel(self.limits, count=lambda texts: openai_tokens(texts).counts, meter=meter)
+        self._limits = Limits(concurrency, rpm, tpm, patience, max_tokens)
+        self._requests = EmbeddingRequests(self._limits, self._price, count=lambda texts: openai_tokens(texts).counts)
 
     @property
     def fingerprint(self) -> str:
@@ -101,16 +101,25 @@ class OpenAIEncoder:
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
-        said = {f"{role}_prompt": prompt for role, prompt in self._prompts.items() if prompt}
+        prompts = {f"{role}_prompt": prompt for role, prompt in self._prompts.items() if prompt}
         dimensions = {} if self._dimensions is None else {"dimensions": str(self._dimensions)}
         server = redacted(self._base_url, secrets=[self._key], keep=[self._base_url])
-        return {
-            "model": self.model,
-            "source": server,
-            "usd_per_million_tokens": f"{self.price:g}",
-            **said,
-            **dimensions,
-        }
+        return {"model": self.model, "source": server, **prompts, **dimensions}
+
+    @property
+    def price(self) -> Price | None:
+        """The experiment's price, nothing for a server on this machine, else OpenAI's list price."""
+        return self._price
+
+    @property
+    def limits(self) -> Limits:
+        """The declared limits of the rate."""
+        return self._limits
+
+    @property
+    def concurrency(self) -> int:
+        """Requests at once."""
+        return self._limits.concurrency
 
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
         """Count the tokens that would be billed; no network."""
@@ -118,15 +127,14 @@ class OpenAIEncoder:
 
     def batches(self, texts: Sequence[str], role: Role) -> Iterator[Sequence[int]]:
         """Pack texts into requests by their tokens, those that may be too long alone."""
-        counts = np.minimum(self.count(texts, role).counts, self.limits.tokens)
-        return packed(counts, size=self._batch_size, total=_REQUEST_TOKENS, alone=self.limits.tokens)
+        counts = np.minimum(self.count(texts, role).counts, self._limits.tokens)
+        return packed(counts, size=self._batch_size, total=_REQUEST_TOKENS, alone=self._limits.tokens)
 
-    def embed(self, texts: Sequence[str], role: Role) -> Embedded:
+    def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Send one request; `tokens` are shared out from what the provider billed."""
         client = self._connected()  # before the clock of the rate runs: loading the SDK takes a second
-        return self._channel.embed(
-            [self._prompts[role] + text for text in texts], lambda some: self._send(client, some)
-        )
+        prompted = [self._prompts[role] + text for text in texts]
+        return self._requests.embed(prompted, lambda some: self._send(client, some), call)
 
     def check(self) -> None:
         """Look for what a run needs, before it starts: the key.
@@ -158,7 +166,7 @@ class OpenAIEncoder:
                 )
             return self._client
 
-    def _send(self, client: openai.OpenAI, texts: list[str]) -> Replied:
+    def _send(self, client: openai.OpenAI, texts: list[str]) -> EmbeddingReply:
         fewer: dict[str, Any] = {} if self._dimensions is None else {"dimensions": self._dimensions}
         try:
             answer = client.embeddings.create(input=texts, model=self.model, **fewer)
@@ -167,23 +175,25 @@ class OpenAIEncoder:
         rows = sorted(answer.data, key=lambda one: one.index)
         if [one.index for one in rows] != list(range(len(texts))):
             raise BackendError(f"{self._who}: {len(rows)} vectors came back for {len(texts)} texts, not one for each")
-        return Replied(rectangular([one.embedding for one in rows]), answer.usage.prompt_tokens if answer.usage else 0)
+        return EmbeddingReply(
+            rectangular([one.embedding for one in rows]), answer.usage.prompt_tokens if answer.usage else 0
+        )
 
     def _understood(self, failure: Exception, count: int) -> Exception:
         """What a failure of the SDK means for the request."""
         import openai
 
-        said = redacted(f"{self._who}: {failure}", secrets=[self._key], keep=[self.model])
+        message = redacted(f"{self._who}: {failure}", secrets=[self._key], keep=[self.model])
         if isinstance(failure, openai.APIStatusError):
             status, code = failure.status_code, failure.code
             if status in {400, 413, 422} and says_too_long(str(failure)):
-                return TooLong(said)
+                return TooLong(message)
             if status >= 500 or (status in {408, 409, 425, 429} and code != "insufficient_quota"):
                 wait = retry_after(failure.response.headers)
-                return Transient(said, retry_after=wait, throttled=status in {429, 503})
-            return BackendError(said + _REMEDIES.get(status, ""))
+                return Transient(message, retry_after=wait, throttled=status in {429, 503})
+            return BackendError(message + _REMEDIES.get(status, ""))
         if isinstance(failure, openai.APIConnectionError | json.JSONDecodeError) or _broken_off(failure):
-            return Transient(said)
+            return Transient(message)
         if isinstance(failure, ValueError):  # the SDK's way to say that "data" is empty
             return BackendError(f"{self._who}: no vectors came back for {count} texts")
         return failure

@@ -13,15 +13,15 @@ from retrievers.fingerprints import fingerprint
 from retrievers.local.forward import outputs
 from retrievers.local.models import Backend, Dtype, Replicas, Setup
 from retrievers.local.weights import Weights
-from retrievers.meter import Meter
+from retrievers.meter import Call
 from retrievers.tokens import Tokens, estimate, folder_tokens
-from retrievers.types import Embedded, Role
+from retrievers.types import Embedded, Encoder, Role, runs
 
 _E5 = re.compile(r"(multilingual-)?e5-(small|base|large)(-v2|-unsupervised)?", re.IGNORECASE)
 """Models trained with "query: " and "passage: " that do not say so in their files (Wang et al. 2022, 2024)."""
 
 
-class SentenceTransformerEncoder:
+class SentenceTransformerEncoder(Encoder):
     """Embeds with a SentenceTransformer: a folder, the `offline` package, or a model of the hub.
 
     Nothing is loaded, and no heavy library imported, before the first `embed` (or `concurrency`).
@@ -31,7 +31,6 @@ class SentenceTransformerEncoder:
         self,
         model: str,
         *,
-        meter: Meter,
         revision: str = "",
         query_prompt: str | None = None,
         document_prompt: str | None = None,
@@ -47,7 +46,6 @@ class SentenceTransformerEncoder:
 
         Args:
             model: a folder, or a name of the hub.
-            meter: counts the tokens read.
             revision: a commit, tag or branch of the hub; without one, what is on this machine, else the newest.
             query_prompt: put before every query; left out, what the model's files say, and e5's "query: ".
             document_prompt: put before every document; left out, likewise, and e5's "passage: ".
@@ -73,7 +71,6 @@ class SentenceTransformerEncoder:
         self._dtype: Dtype = dtype
         self._batch_size = batch_size
         self._backend: Backend = backend
-        self._meter = meter
         setup = Setup(self._weights, dtype, backend, trust_remote_code)
         self._replicas = Replicas(setup, device, partial(setup.load, "SentenceTransformer"))
 
@@ -99,9 +96,9 @@ class SentenceTransformerEncoder:
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps: the model, where its weights come from, which they are."""
-        said = {f"{role}_prompt": prompt for role, prompt in self._prompts.items() if prompt is not None}
+        prompts = {f"{role}_prompt": prompt for role, prompt in self._prompts.items() if prompt is not None}
         dimensions = {} if self._truncate_dim is None else {"dimensions": str(self._truncate_dim)}
-        return {**self._weights.provenance, "dtype": self._dtype, "backend": self._backend, **said, **dimensions}
+        return {**self._weights.provenance, "dtype": self._dtype, "backend": self._backend, **prompts, **dimensions}
 
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
         """Count the tokens that the model would read, without loading it.
@@ -114,8 +111,8 @@ class SentenceTransformerEncoder:
             return Tokens(estimate([(prompt or "") + text for text in texts]), exact=False)
         if prompt is None:
             file = folder / "config_sentence_transformers.json"
-            said = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-            prompt = _of(said.get("prompts") or {}, role)
+            settings = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+            prompt = _prompt_of(settings.get("prompts") or {}, role)
         return folder_tokens(folder, [(prompt or "") + text for text in texts])
 
     @property
@@ -125,27 +122,26 @@ class SentenceTransformerEncoder:
 
     def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
         """Split texts into runs of `batch_size`, so that texts of like length are padded together."""
-        size = self._batch_size
-        return [range(i, min(i + size, len(texts))) for i in range(0, len(texts), size)]
+        return runs(len(texts), self._batch_size)
 
-    def embed(self, texts: Sequence[str], role: Role) -> Embedded:
+    def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Embed the texts on the next free copy of the model."""
         import torch
 
         with self._replicas.one(len(texts)) as model, torch.inference_mode():
-            prompt = _of(model.prompts, role) if self._prompts[role] is None else self._prompts[role]
+            prompt = _prompt_of(model.prompts, role) if self._prompts[role] is None else self._prompts[role]
             read = self._replicas.read(model, texts, prompt or "")
-            found = outputs(model, read.features, "sentence_embedding")
+            embeddings = outputs(model, read.features, "sentence_embedding")
             if self._truncate_dim is not None:
-                found = found[:, : self._truncate_dim]
+                embeddings = embeddings[:, : self._truncate_dim]
             if self._normalize:
-                found = torch.nn.functional.normalize(found, dim=1)
-            vectors = found.cpu().numpy()
-        self._meter.count(calls=1, tokens=int(read.tokens.sum()))
+                embeddings = torch.nn.functional.normalize(embeddings, dim=1)
+            vectors = embeddings.cpu().numpy()
+        call.meter.count(calls=1, tokens=int(read.tokens.sum()))
         return Embedded(vectors, read.tokens, read.lost)
 
 
-def _of(prompts: Mapping[str, str], role: Role) -> str | None:
+def _prompt_of(prompts: Mapping[str, str], role: Role) -> str | None:
     """The prompt of a role among those that a model's files name."""
     names = ("query",) if role == "query" else ("document", "passage", "corpus")
     return next((prompts[name] for name in names if prompts.get(name)), None)

@@ -23,7 +23,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from threading import Lock
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,10 +31,10 @@ import numpy as np
 from retrievers.cache import Cache, Texts, keys
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.fingerprints import fingerprint
-from retrievers.meter import Meter
+from retrievers.meter import Call, Meter
 from retrievers.parallel import answers
 from retrievers.remote.faults import Transient, retry_after, says_too_long
-from retrievers.remote.gate import Gate
+from retrievers.remote.limits import RateLimiter
 from retrievers.remote.patience import patiently
 from retrievers.remote.redaction import redacted
 from retrievers.tokens import estimate
@@ -135,7 +135,7 @@ class ChatModel:
         self.options = options
         self._lock = Lock()
         self._client: openai.OpenAI | None = None
-        self._gate: Gate | None = None
+        self._limiter = RateLimiter(options.concurrency, rpm=options.rpm, tpm=options.tpm)
 
     @property
     def fingerprint(self) -> str:
@@ -164,20 +164,20 @@ class ChatModel:
             unknown = f"the price of {self.options.model} is not known, so that --max-cost cannot be kept"
             raise InputError(Problem("--price", unknown, "give the dollars for a million tokens in and out: IN,OUT"))
 
-    def ask(self, prompt: Prompt, meter: Meter) -> Reply:
+    def ask(self, prompt: Prompt, call: Call) -> Reply:
         """Ask once, trying again while failures are passing.
 
         Raises:
             BackendError: for good; OverBudget before anything is sent.
         """
-        client, gate = self._connected(meter)
+        client, meter = self._connected(), call.meter
         sent, received = self.expected(prompt)
         promised = self.price_of(sent, received)
         meter.budget.take(promised)
         spent = 0.0
         try:
             reply, bill = patiently(
-                lambda: self._send(client, prompt), gate, sent, patience=self.options.patience, meter=meter
+                lambda: self._send(client, prompt), self._limiter, sent, patience=self.options.patience, call=call
             )
             spent = self.price_of(*bill)
         except _Declined as refusal:
@@ -197,18 +197,16 @@ class ChatModel:
             raise InputError(Problem(name, "is not set in the environment", f"export {name}=…"))
         return os.environ[name]
 
-    def _connected(self, meter: Meter) -> tuple[openai.OpenAI, Gate]:
+    def _connected(self) -> openai.OpenAI:
         import openai
 
         with self._lock:
             chosen = self.options
-            if self._gate is None:
-                self._gate = Gate(chosen.concurrency, rpm=chosen.rpm, tpm=chosen.tpm, stopped=meter.stopped)
             if self._client is None:
                 self._client = openai.OpenAI(
                     api_key=self._secret, base_url=chosen.server, max_retries=0, timeout=chosen.timeout
                 )
-            return self._client, self._gate
+            return self._client
 
     def _send(self, client: openai.OpenAI, prompt: Prompt) -> tuple[Reply, tuple[int, int]]:
         chosen = self.options
@@ -302,10 +300,10 @@ class Chat:
             return
         self.model.check(meter)
 
-        def ask(name: bytes) -> Reply:
-            return self.model.ask(prompts[places[name][0]], meter)
+        def ask(name: bytes, stopped: Event) -> Reply:
+            return self.model.ask(prompts[places[name][0]], Call(meter, stopped))
 
-        for name, reply in answers(ask, waiting, width=self.model.options.concurrency, stopped=meter.stopped):
+        for name, reply in answers(ask, waiting, width=self.model.options.concurrency):
             if reply.whole and not reply.declined:
                 self._cache.put_texts(self.model.fingerprint, [name], Texts([reply.text], np.array([reply.tokens])))
             for place in places[name]:

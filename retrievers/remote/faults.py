@@ -53,15 +53,15 @@ def says_too_long(message: str) -> bool:
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that a provider's headers ask to wait: a number, or an HTTP date."""
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
-        said = headers.get(name)
-        if said is None:
+        value = headers.get(name)
+        if value is None:
             continue
         try:
-            return max(float(said) / unit, 0.0)
+            return max(float(value) / unit, 0.0)
         except ValueError:
             pass
         try:
-            return max(parsedate_to_datetime(said).timestamp() - time.time(), 0.0)
+            return max(parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
         except ValueError:
             pass
     return None

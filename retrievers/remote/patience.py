@@ -9,37 +9,37 @@ from typing import TypeVar
 import tenacity
 
 from retrievers.errors import BackendError
-from retrievers.meter import Meter
+from retrievers.meter import Call
 from retrievers.remote.faults import Transient
-from retrievers.remote.gate import Gate
+from retrievers.remote.limits import RateLimiter
 
 Answer = TypeVar("Answer")
 
 
-def patiently(send: Callable[[], Answer], gate: Gate, tokens: int, *, patience: float, meter: Meter) -> Answer:
+def patiently(send: Callable[[], Answer], limiter: RateLimiter, tokens: int, *, patience: float, call: Call) -> Answer:
     """Send one request until it succeeds, fails for good, or patience ends; each further try counts as a retry.
 
     Args:
         send: asks the provider once; raises Transient where another try may help.
-        gate: lets requests pass at the provider's pace.
+        limiter: lets requests pass at the provider's pace.
         tokens: how many the request has, for the pace.
         patience: seconds after which no further try is made.
-        meter: counts retries, and says when all stops.
+        call: counts retries, and says when all stops.
 
     Raises:
         BackendError: patience ended; whatever else `send` raises passes through.
     """
 
     def once() -> Answer:
-        with gate.turn(tokens):
+        with limiter.turn(tokens, call.stopped):
             return send()
 
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(Transient),
         wait=_pause,
         stop=tenacity.stop_before_delay(patience),
-        sleep=tenacity.sleep_using_event(meter.stopped),
-        before_sleep=lambda _: meter.count(retries=1),
+        sleep=tenacity.sleep_using_event(call.stopped),
+        before_sleep=lambda _: call.meter.count(retries=1),
         reraise=True,
     )
     started = time.monotonic()

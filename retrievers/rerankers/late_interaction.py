@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from retrievers.cache import Scored
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, check_positive
 from retrievers.fingerprints import fingerprint
 from retrievers.local.forward import moved
-from retrievers.rerankers.cross_encoder import CrossEncoderReranker, Pair
-from retrievers.types import Counts
+from retrievers.local.models import Backend, Dtype, Replicas, Setup
+from retrievers.local.weights import Weights
+from retrievers.meter import Call
+from retrievers.tokens import Tokens, folder_tokens
+from retrievers.types import Counts, Pair, PairScores, Reranker, runs
 
 if TYPE_CHECKING:
     import torch
@@ -27,15 +30,46 @@ class _Side(NamedTuple):
     lost: Counts
 
 
-class LateInteractionReranker(CrossEncoderReranker):
+class LateInteractionReranker(Reranker):
     """Orders candidates by how well each token of the query is met by some token of the document.
 
     The score is the mean, over the query's tokens, of the largest cosine with any of the document's: MaxSim of
     ColBERT (Khattab & Zaharia 2020), by the token vectors of any sentence-transformers model, which was not trained
-    for it. It takes the options of a cross-encoder; `model` is an embedding model.
+    for it.
     """
 
-    _kind = "SentenceTransformer"
+    def __init__(
+        self,
+        model: str,
+        *,
+        depth: int = 10,
+        revision: str = "",
+        device: str = "auto",
+        dtype: Dtype = "float32",
+        batch_size: int = 32,
+        backend: Backend = "torch",
+        trust_remote_code: bool = False,
+    ) -> None:
+        """Describe the model; nothing is loaded before the first pair that is not cached.
+
+        Args:
+            model: a folder, or a name of the hub: an embedding model.
+            depth: how many candidates of each query are read again.
+            revision: a commit, tag or branch of the hub; without one, what is on this machine, else the newest.
+            device: as for the sentence-transformers encoder.
+            dtype: numbers inside the model.
+            batch_size: pairs per request.
+            backend: "torch", or "onnx" (needs optimum with onnxruntime).
+            trust_remote_code: run code that comes with the model.
+        """
+        check_positive("rerank", depth=depth, batch_size=batch_size)
+        self._depth = depth
+        self._weights = Weights(model, revision)
+        self._dtype: Dtype = dtype
+        self._batch_size = batch_size
+        self._backend: Backend = backend
+        setup = Setup(self._weights, dtype, backend, trust_remote_code)
+        self._replicas = Replicas(setup, device, partial(setup.load, "SentenceTransformer"))
 
     @property
     def fingerprint(self) -> str:
@@ -48,7 +82,36 @@ class LateInteractionReranker(CrossEncoderReranker):
             backend=self._backend,
         )
 
-    def _score(self, pairs: Sequence[Pair]) -> Scored:
+    @property
+    def depth(self) -> int:
+        """How many candidates of each query are read again."""
+        return self._depth
+
+    @property
+    def concurrency(self) -> int:
+        """Requests at once: one for each device, several on a processor; loads the model."""
+        return len(self._replicas)
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether the weights lie on this machine, so that the fingerprint needs no network."""
+        return self._weights.at_hand
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What the manifest keeps: the model, where its weights come from, which they are."""
+        return {**self._weights.provenance, "dtype": self._dtype, "backend": self._backend, "depth": str(self.depth)}
+
+    def count(self, texts: Sequence[str]) -> Tokens:
+        """Count the tokens of texts, each as one side of a pair, without loading the model."""
+        return folder_tokens(self._weights.snapshot, texts)
+
+    def batches(self, pairs: Sequence[Pair]) -> Iterable[Sequence[int]]:
+        """Split pairs into runs of `batch_size`, so that pairs of like length are padded together."""
+        return runs(len(pairs), self._batch_size)
+
+    def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
+        """Score the pairs of one request on the next free copy of the model."""
         import torch
 
         with self._replicas.one(len(pairs)) as model, torch.inference_mode():
@@ -57,15 +120,15 @@ class LateInteractionReranker(CrossEncoderReranker):
             best = cosines.masked_fill(~documents.mask[:, None, :], -1).amax(dim=2)
             scores = (best * queries.mask).sum(dim=1) / queries.mask.sum(dim=1)
         tokens = queries.tokens + documents.tokens
-        self._meter.count(calls=1, tokens=int(tokens.sum()))
-        return Scored(scores.double().cpu().numpy(), tokens, queries.lost + documents.lost)
+        call.meter.count(calls=1, tokens=int(tokens.sum()))
+        return PairScores(scores.double().cpu().numpy(), tokens, queries.lost + documents.lost)
 
     def _side(self, model: Any, texts: Sequence[str]) -> _Side:
         import torch
 
         read = self._replicas.read(model, texts)
-        found = model(moved(read.features, model.device))
-        if "token_embeddings" not in found:
+        output = model(moved(read.features, model.device))
+        if "token_embeddings" not in output:
             raise InputError(Problem("rerank.model", f"{self._weights.model} has no vectors of tokens"))
-        vectors = torch.nn.functional.normalize(found["token_embeddings"].float(), dim=2)
-        return _Side(vectors, found["attention_mask"].bool(), read.tokens, read.lost)
+        vectors = torch.nn.functional.normalize(output["token_embeddings"].float(), dim=2)
+        return _Side(vectors, output["attention_mask"].bool(), read.tokens, read.lost)

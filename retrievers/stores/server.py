@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from retrievers.errors import BackendError, InputError, Problem
@@ -76,9 +75,7 @@ class ServerStore:
     def upsert(self, ids: Sequence[str], vectors: Vectors) -> None:
         """Add points, or replace those with the same document id, several requests at a time."""
         batches = [slice(start, start + UPSERT) for start in range(0, len(ids), UPSERT)]
-        for _ in answers(
-            lambda batch: self._upsert(ids[batch], vectors[batch]), batches, width=PARALLEL, stopped=Event()
-        ):
+        for _ in answers(lambda batch, _: self._upsert(ids[batch], vectors[batch]), batches, width=PARALLEL):
             pass
         self._added += len(ids)
 

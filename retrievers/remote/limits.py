@@ -14,40 +14,39 @@ _MARGIN = 1.05
 """Requests are sent this much slower than the declared limit, since clocks and networks are not exact."""
 
 
-class Gate:
-    """Lets requests pass: so many at once, so fast, and fewer when the provider throttles.
+class RateLimiter:
+    """Lets the requests of one encoder or reranker pass: so many at once, so fast, and fewer while throttled.
 
     The number at once is halved when a request is throttled and grows by one for every round of successes, as TCP
     does (Jacobson 1988); after a Retry-After nothing is sent before it.
     """
 
-    def __init__(self, concurrency: int, *, rpm: float, tpm: float, stopped: threading.Event) -> None:
+    def __init__(self, concurrency: int, *, rpm: float, tpm: float) -> None:
         """Take the most requests at once, and the limits of requests and tokens a minute (0: none)."""
         self._most = concurrency
         self._per_request = _MARGIN * 60 / rpm if rpm else 0.0
         self._per_token = _MARGIN * 60 / tpm if tpm else 0.0
-        self._stopped = stopped
         self._room = threading.Condition()
         self._width = float(concurrency)
         self._running = 0
         self._next = self._resume = self._narrowed = 0.0
 
     @contextmanager
-    def turn(self, tokens: int) -> Iterator[None]:
-        """Wait for the turn of a request of so many tokens, and learn from how it ends."""
+    def turn(self, tokens: int, stopped: threading.Event) -> Iterator[None]:
+        """Wait for the turn of a request of so many tokens, unless it is stopped, and learn from how it ends."""
         with self._room:
             while self._running >= int(self._width):
                 self._room.wait(0.5)
-                self._check()
+                _check(stopped)
             self._running += 1
             at = max(time.monotonic(), self._next)
             self._next = at + max(self._per_request, tokens * self._per_token)
         sent = 0.0
         try:
             while (delay := max(at, self._resume) - time.monotonic()) > 0:
-                self._stopped.wait(delay)
-                self._check()
-            self._check()
+                stopped.wait(delay)
+                _check(stopped)
+            _check(stopped)
             sent = time.monotonic()
             yield
             with self._room:
@@ -64,6 +63,7 @@ class Gate:
                 self._running -= 1
                 self._room.notify_all()
 
-    def _check(self) -> None:
-        if self._stopped.is_set():
-            raise BackendError("stopped, since another request failed or the run was interrupted")
+
+def _check(stopped: threading.Event) -> None:
+    if stopped.is_set():
+        raise BackendError("stopped, since another request failed or the run was interrupted")

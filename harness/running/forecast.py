@@ -1,0 +1,86 @@
+"""What embedding a data set would take, and whether what it needs is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from harness.dataset import Dataset
+from harness.experiment import Block, Dense
+from harness.running.parts import Parts, in_block
+from retrievers.cache import Cache
+from retrievers.chunking import Chunks, pieces
+from retrievers.dense import WINDOW
+from retrievers.embedding import Embedder, Forecast
+from retrievers.errors import InputError, Problem
+from retrievers.types import Model, Role
+
+
+def chunks_of(block: Dense) -> Chunks | None:
+    """Return how a retriever cuts its documents."""
+    return Chunks(block.chunk.size, block.chunk.overlap) if block.chunk else None
+
+
+def forecast(embedder: Embedder, dataset: Dataset, chunks: Chunks | None) -> dict[Role, Forecast]:
+    """Count what embedding documents and queries would take, window by window as they are embedded.
+
+    A text that stands in two windows counts in both: the figures are then a little too high.
+    """
+    texts = pieces(dataset.documents(), chunks)
+    windows = []
+    while window := [piece.content for piece in islice(texts, WINDOW)]:
+        windows.append(embedder.forecast(window, "document"))
+    whole = Forecast(
+        texts=sum(one.texts for one in windows),
+        cached=sum(one.cached for one in windows),
+        calls=sum(one.calls for one in windows),
+        tokens=sum(one.tokens for one in windows),
+        exact=all(one.exact for one in windows),
+    )
+    return {"document": whole, "query": embedder.forecast((query.text for query in dataset.queries), "query")}
+
+
+def check_needs(blocks: Sequence[Block], parts: dict[str, Parts], dataset: Dataset, cache: Cache, *,
+                timed: Sequence[str] = (), limited: bool = False) -> None:  # fmt: skip
+    """Let every part say what a run lacks, such as a key; of an encoder whose texts are all cached nothing is needed.
+
+    Args:
+        blocks: those that are run.
+        parts: what they are made of, by name.
+        dataset: what is embedded.
+        cache: where vectors may lie.
+        timed: the blocks whose queries are asked past the cache.
+        limited: whether the run may not spend more than a limit, so that every price must be known.
+
+    Raises:
+        InputError: with what is missing of each.
+    """
+    problems: list[Problem] = []
+    for block in blocks:
+        encoder, retriever, reranker = parts[block.name]
+        try:
+            if limited:
+                _check_price("encoder", encoder)
+                _check_price("rerank", reranker)
+            if retriever is not None:
+                retriever.check()
+            if reranker is not None:
+                reranker.check()
+            if encoder is not None and isinstance(block, Dense):
+                try:
+                    encoder.check()
+                except InputError:
+                    expected = forecast(Embedder(encoder, cache), dataset, chunks_of(block))
+                    if block.name in timed or any(one.cached < one.texts for one in expected.values()):
+                        raise
+        except InputError as error:
+            problems += in_block(block, error)
+    if problems:
+        raise InputError(problems)
+
+
+def _check_price(where: str, model: Model | None) -> None:
+    if model is not None and model.price is None:
+        name = model.provenance.get("model", "the model")
+        unknown = f"the price of {name} is not known, so that --max-cost cannot be kept"
+        raise InputError(Problem(f"{where}.price", unknown, "write price = dollars for a million tokens"))

@@ -1,0 +1,88 @@
+"""What retrievers are made of, built once a run: encoders, rerankers, whole retrievers; nothing is loaded or sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from harness.experiment import Block, Dense, Standalone, expanded
+from harness.experiment.options import Kind
+from retrievers import encoder_class, reranker_class, retriever_class
+from retrievers.errors import InputError, Problem
+from retrievers.types import Encoder, Model, Reranker, Retriever
+
+Part = TypeVar("Part", bound=Model)
+
+
+class Parts(NamedTuple):
+    """What one retriever is made of."""
+
+    encoder: Encoder | None = None
+    """Shared by the blocks that describe it alike."""
+    retriever: Retriever | None = None
+    """A whole retriever; of the first block where several describe it alike, since it is indexed once."""
+    reranker: Reranker | None = None
+    """Shared by the blocks that describe it alike."""
+
+
+def build_parts(blocks: Sequence[Block]) -> dict[str, Parts]:
+    """Build the parts of each block, equal encoders and rerankers once, with no network.
+
+    Returns:
+        Parts by the name of the block.
+
+    Raises:
+        InputError: with what is wrong of each.
+    """
+    encoders: dict[str, Encoder] = {}
+    rerankers: dict[str, Reranker] = {}
+    parts: dict[str, Parts] = {}
+    problems: list[Problem] = []
+    for block in blocks:
+        try:
+            encoder = _built_once(block.encoder, encoder_class, encoders) if isinstance(block, Dense) else None
+            retriever = _whole(block) if isinstance(block, Standalone) else None
+            reranker = _built_once(block.rerank, reranker_class, rerankers) if block.rerank is not None else None
+            parts[block.name] = Parts(encoder, retriever, reranker)
+        except InputError as error:
+            problems += in_block(block, error)
+    if problems:
+        raise InputError(problems)
+    return parts
+
+
+def in_block(block: Block, error: InputError) -> list[Problem]:
+    """Return the problems of an error, each with the name of the retriever that has it."""
+    return [problem._replace(where=f"retriever {block.name!r}: {problem.where}") for problem in error.problems]
+
+
+def described(model: Model) -> dict[str, str]:
+    """Return what the manifest keeps of an encoder or a reranker, its price included where that is known."""
+    price = {} if model.price is None else {"usd_per_million_tokens": f"{model.price.usd_per_million_tokens:g}"}
+    return {**model.provenance, **price}
+
+
+def canonical(table: Mapping[str, Any]) -> str:
+    """Return one text for equal tables, so that what is equal is built and computed once."""
+    return json.dumps(table, sort_keys=True, default=str)
+
+
+def _whole(block: Standalone) -> Retriever:
+    cls: Any = retriever_class(block.kind)
+    retriever: Retriever = cls(**expanded(block.options))
+    return retriever
+
+
+def _built_once(kind: Kind, find: Any, built: dict[str, Part]) -> Part:
+    """Build an encoder or a reranker unless an equal one is there.
+
+    Its fingerprint is asked for, which reads a model's folder; what only the hub knows is asked when the run begins.
+    """
+    key = canonical(kind.written())
+    if key not in built:
+        model: Part = find(kind.kind)(**expanded(kind.options))
+        if model.at_hand:
+            _ = model.fingerprint
+        built[key] = model
+    return built[key]

@@ -1,0 +1,154 @@
+"""Texts to embed behind an API: packed into requests, and split or cut where they are refused for their length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from retrievers.errors import BackendError
+from retrievers.meter import Call
+from retrievers.prices import Price
+from retrievers.remote.faults import TooLong
+from retrievers.remote.requests import RequestSender
+from retrievers.tokens import Count
+from retrievers.types import Counts, Embedded, Limits, Vectors
+
+_CUTS = 8
+
+
+class EmbeddingReply(NamedTuple):
+    """What one request brought: (n, d) vectors in the order of its texts, and the tokens billed (0: not said)."""
+
+    vectors: Vectors
+    tokens: int
+
+
+Send = Callable[[list[str]], EmbeddingReply]
+
+
+class EmbeddingRequests:
+    """The requests of one encoder to its provider; several threads and several retrievers may share it."""
+
+    def __init__(self, limits: Limits, price: Price | None, *, count: Count) -> None:
+        """Take the limits, the price, and the way tokens are counted."""
+        self._limits = limits
+        self._count = count
+        self._sender = RequestSender(limits, price)
+
+    def embed(self, texts: Sequence[str], send: Send, call: Call) -> Embedded:
+        """Embed the texts of one request; a refusal for length splits it once, and a single text is then cut.
+
+        Args:
+            texts: of one request, prompts included.
+            send: asks the provider once; raises Transient, TooLong or BackendError.
+            call: for which retriever it is sent, and what stops it.
+
+        Raises:
+            BackendError: for good; OverBudget before anything is sent.
+        """
+        limit = self._limits.characters
+        sent = [text[:limit] for text in texts] if limit else list(texts)
+        try:
+            parts = [self._whole(sent, send, call)]
+        except TooLong as refusal:
+            if len(sent) == 1:
+                parts = [self._cut(sent[0], refusal, send, call)]
+            else:
+                parts = [self._part(some, send, call) for some in self._split(sent, refusal)]
+        embedded = Embedded(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        beyond = [_beyond(*pair) for pair in zip(texts, sent, embedded.tokens.tolist(), strict=True)]
+        return embedded._replace(lost=embedded.lost + np.asarray(beyond, dtype=np.int64))
+
+    def _split(self, texts: list[str], refusal: TooLong) -> list[list[str]]:
+        """Split a refused request once: texts that may be too long each alone, else into halves."""
+        limit = refusal.limit or self._limits.tokens
+        lengths = [len(text) for text in texts] if refusal.characters else self._count(texts).tolist()
+        suspect = [length > limit for length in lengths]
+        if not any(suspect):
+            half = (len(texts) + 1) // 2
+            return [part for part in (texts[:half], texts[half:]) if part]
+        parts: list[list[str]] = []
+        for i, text in enumerate(texts):
+            if i and not suspect[i] and not suspect[i - 1]:
+                parts[-1].append(text)
+            else:
+                parts.append([text])
+        return parts
+
+    def _part(self, texts: list[str], send: Send, call: Call) -> Embedded:
+        try:
+            return self._whole(texts, send, call)
+        except TooLong as refusal:
+            if len(texts) == 1:
+                return self._cut(texts[0], refusal, send, call)
+            raise BackendError(f"half a request is still too long: {refusal}; set batch_size lower") from None
+
+    def _cut(self, text: str, refusal: TooLong, send: Send, call: Call) -> Embedded:
+        """Embed the beginning of a text that is refused for its length: as much as the provider's words allow."""
+        whole = 0 if refusal.characters else refusal.length or 0
+        kept = text
+        for _ in range(_CUTS):
+            limit = refusal.limit or self._limits.tokens
+            length = refusal.length or (len(kept) if refusal.characters else int(self._count([kept])[0]))
+            share = 0.98 * limit / max(length, 1)
+            kept = kept[: int(len(kept) * (share if share < 1 else 0.8))]
+            if not kept.strip():
+                break
+            try:
+                embedded = self._whole([kept], send, call)
+            except TooLong as again:
+                refusal = again
+            else:
+                tokens = int(embedded.tokens[0])
+                lost = whole - tokens if whole else _beyond(text, kept, tokens)
+                return embedded._replace(lost=np.asarray([max(lost, 1)], dtype=np.int64))
+        raise BackendError(f"a text of {len(text)} characters cannot be cut to fit: {refusal}")
+
+    def _whole(self, texts: list[str], send: Send, call: Call) -> Embedded:
+        expected = self._count(texts)
+        vectors, billed = self._sender.send(lambda: send(texts), int(expected.sum()), call)
+        if len(vectors) != len(texts):
+            raise BackendError(f"{len(vectors)} vectors came back for {len(texts)} texts")
+        return Embedded(vectors, _shared_out(billed, expected), np.zeros(len(texts), dtype=np.int64))
+
+
+def _beyond(text: str, kept: str, tokens: int) -> int:
+    """The tokens that were cut off, as many to a character as in what was kept."""
+    return -(-(len(text) - len(kept)) * tokens // len(kept))
+
+
+def _shared_out(total: int, weights: Counts) -> Counts:
+    """Divide the billed tokens among the texts by their estimates, so that they add up."""
+    ends = np.rint(np.cumsum(weights) * (total / max(int(weights.sum()), 1))).astype(np.int64)
+    shares: Counts = ends - np.concatenate([[0], ends[:-1]])
+    return shares
+
+
+def packed(counts: Counts, *, size: int, total: int, alone: int) -> Iterator[range]:
+    """Split texts into requests of at most `size` texts and `total` tokens; one of `alone` tokens goes alone.
+
+    >>> list(packed(np.array([1, 2, 3, 9, 4]), size=3, total=5, alone=9))
+    [range(0, 2), range(2, 3), range(3, 4), range(4, 5)]
+    """
+    start, sum_ = 0, 0
+    for i, count in enumerate(counts.tolist()):
+        full = i - start >= size or sum_ + count > total or count >= alone or counts[i - 1] >= alone
+        if full and i > start:
+            yield range(start, i)
+            start, sum_ = i, 0
+        sum_ += count
+    if len(counts) > start:
+        yield range(start, len(counts))
+
+
+def rectangular(rows: Sequence[Sequence[float]]) -> Vectors:
+    """Return vectors as (n, d) of float32.
+
+    Raises:
+        BackendError: they have several dimensions.
+    """
+    if len({len(row) for row in rows}) > 1:
+        raise BackendError("vectors of several dimensions came back")
+    return np.asarray(rows, dtype=np.float32)
