@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import tomli_w
 
 from harness import records
 from harness.experiment import DatasetTable, Question, load, locate
 from harness.pipeline import run
 from harness.records import Results
-from harness.report import toml
 from harness.running.check import prepare
 from harness.running.options import Options
 from harness.scoring.evaluate import evaluate
@@ -128,4 +128,4 @@ def _written(earlier: Results) -> str:
     table = {"path": said} if isinstance(said, str) else dict(said)
     found = locate(DatasetTable(path=table["path"]), Path(earlier.manifest.experiment_file))
     experiment["dataset"] = {**table, "path": found.name if found.scheme else found.folder.resolve().as_posix()}
-    return toml.dumps(experiment)
+    return tomli_w.dumps(experiment)

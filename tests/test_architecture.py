@@ -29,7 +29,7 @@ FACES = {
                         "harness.dataset.trec"},
     "harness.experiment": {"harness.experiment", "harness.experiment.init", "harness.experiment.options"},
     "harness.records": {"harness.records"},
-    "harness.report": {"harness.report", "harness.report.toml", "harness.report.view"},
+    "harness.report": {"harness.report"},
 }  # fmt: skip
 """What other wings may import of a wing; a wing that is not named here shows every file."""
 LEAVES = {"retrievers.types", "retrievers.errors", "retrievers.meter"}

@@ -24,20 +24,24 @@ def warn(*lines: str) -> None:
         typer.echo(line, err=True)
 
 
-def print_results(found: Results, *, quiet: bool, as_json: bool) -> None:
+def print_results(results: Results, *, quiet: bool, as_json: bool) -> None:
     """The leaderboard, the comparisons, the verdict in words, what to be wary of, and where the report is."""
     if as_json:
+        from harness.scoring.outcome import outcome_of
+
         names = ("scores", "summary", "comparisons")
-        print_json(**{name: tables.rows_of(getattr(found, name)) for name in names})
+        failed = [{"retriever": name, "error": error} for name, error in results.manifest.failed.items()]
+        rows = {name: tables.rows_of(getattr(results, name)) for name in names}
+        print_json(**rows, failed=failed, incomplete=outcome_of(results).incomplete)
     elif not quiet:
-        show(tables.results, found)
-        warn(*(f"warning: {warning}" for warning in found.manifest.warnings))
-        say("", f"report: {found.folder / 'report.html'}")
+        show(tables.results, results)
+        warn(*(f"warning: {warning}" for warning in results.manifest.warnings))
+        say("", f"report: {results.folder / 'report.html'}")
 
 
-def print_json(**said: Any) -> None:
+def print_json(**values: Any) -> None:
     """One object, numbers in full precision."""
-    typer.echo(json.dumps(said, ensure_ascii=False))
+    typer.echo(json.dumps(values, ensure_ascii=False))
 
 
 def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:

@@ -77,10 +77,17 @@ def usage(error: TyperException) -> str:
 
 def results(found: Results, *, width: int) -> Iterator[RenderableType]:
     """All that a run has to say: means, comparisons, the verdict in words."""
-    from harness.report.view import view_of
+    from harness.scoring.outcome import outcome_of
 
-    view = view_of(found)
-    yield from verdict(rows_of(found.summary), rows_of(found.comparisons), view.whole, view.settings, width=width)
+    outcome = outcome_of(found)
+    if outcome.incomplete:
+        yield _text(f"{outcome.incomplete}.", "bold")
+        yield ""
+    whole, settings = outcome.whole, outcome.settings
+    yield from leaderboard(rows_of(found.summary), whole.measure, width=width, level=settings.level)
+    yield from (_text(f"{name} failed: {reason}") for name, reason in outcome.failed.items())
+    yield from _compared(rows_of(found.comparisons), whole, settings.level, width=width)
+    yield from (_text(sentence) for sentence in outcome.sentences())
 
 
 def verdict(
@@ -98,11 +105,16 @@ def verdict(
     from harness.stats import whole_sentences
 
     yield from leaderboard(summary, whole.measure, width=width, level=settings.level)
+    yield from _compared(rows, whole, settings.level, width=width)
+    yield from (_text(sentence) for sentence in whole_sentences(whole, settings))
+
+
+def _compared(rows: Sequence[Row], whole: Whole, level: float, *, width: int) -> Iterator[RenderableType]:
+    """The comparisons between empty lines."""
     yield ""
     if rows:
-        yield from comparisons(rows, whole.measure, width=width, level=settings.level, leader=whole.leader)
+        yield from comparisons(rows, whole.measure, width=width, level=level, leader=whole.leader)
         yield ""
-    yield from (_text(sentence) for sentence in whole_sentences(whole, settings))
 
 
 def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -24,7 +24,6 @@ from harness.stats import (
     optimism_sentence,
     significance_sentence,
     standings,
-    whole_sentences,
 )
 from harness.stats.words import NO_MATTER_OF_SIZE, join
 
@@ -66,8 +65,8 @@ def decision(view: View) -> Section:
     """The verdict, the leaderboard, the three sets, and what to choose."""
     whole = view.whole
     lines = leaderboard(view)
-    sentences = [view.spoken(sentence) for sentence in whole_sentences(whole, view.settings)]
-    if len(lines) > 1 and len(whole.shown_worse) == len(lines) - 1:
+    sentences = [view.spoken(sentence) for sentence in view.outcome.sentences()]
+    if not view.outcome.failed and len(lines) > 1 and len(whole.shown_worse) == len(lines) - 1:
         del sentences[-1]  # The headline says it.
     # The limits of each pair stand in the cards, in figures.
     limits = [s for s in sentences if any(s.startswith(f"{whole.leader} and {other}:") for other in whole.unresolved)]
@@ -84,6 +83,7 @@ def decision(view: View) -> Section:
             "lede": [*declared, *(s for s in sentences[1:] if s not in limits), *resolution(view)],
             "limits": limits,
             "lines": lines,
+            "failed": {name: text.visible(error) for name, error in view.outcome.failed.items()},
             "signs": {key: sign for key, (sign, _) in SETS.items()},
             "timed": any(line.cost.p50 is not None for line in lines),
             "paid": any(line.cost.usd_per_million != 0 for line in lines),
@@ -149,6 +149,8 @@ def headline(view: View) -> str:
     """The verdict in one line."""
     whole = view.whole
     queries = "1 query" if whole.n == 1 else f"{whole.n:,} queries"
+    if view.outcome.incomplete:
+        return view.outcome.incomplete
     if len(whole.means) == 1:
         return f"{whole.leader} ran alone: there is nothing to compare it with"
     if len(whole.unresolved) == len(whole.means) - 1:
@@ -162,8 +164,10 @@ def headline(view: View) -> str:
 
 
 def choice(view: View, lines: Sequence[Line]) -> list[str]:
-    """The cheapest and the fastest: only ever among what is shown to be as good as the best."""
+    """The cheapest and the fastest, only among what is shown to be as good as the best, and only of a whole run."""
     good = [line for line in lines if line.set == "good"]
+    if view.outcome.failed:
+        return ["Nothing is recommended: a retriever that failed might be better. Run the experiment again."]
     if len(lines) == 1:
         return []
     if len(good) == 1:
@@ -183,9 +187,6 @@ def choice(view: View, lines: Sequence[Line]) -> list[str]:
 def notes(view: View) -> list[str]:
     """What to know before the verdict is believed."""
     found = [text.visible(warning) for warning in view.manifest.warnings]
-    found += [
-        f"{name} failed and is not compared: {text.visible(error)}" for name, error in view.manifest.failed.items()
-    ]
     if view.resolved.baseline and view.baseline is None:
         found.append(f"The baseline {view.resolved.baseline} failed: all pairs were compared instead.")
     if len(view.retrievers) > 1 and view.n > 1:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from harness.report import text
-from harness.report.page import plain_environment
+from harness.report.figures import Figure
+from harness.report.page import plain_environment, rendered
 from harness.report.section import Section
 from harness.report.view import View
 
@@ -18,17 +19,15 @@ MOST = 200
 
 
 def markdown(view: View, sections: Sequence[Section]) -> str:
-    """Return report.md; its images are the files under figures/."""
+    """Return report.md, every section from the context that the page shows; images are the files under figures/."""
     env = plain_environment(_escaped)
-    # A summary is HTML, not Markdown; what is trusted are digests, names that were checked, and our own macros.
-    env.filters |= {"path": lambda name: Markup(quote(name, safe="@")), "html": escape, "trusted": Markup}  # noqa: S704
-    return env.get_template("report.md").render(
-        view=view,
-        primary=view.names[view.primary],
-        s={"tests": None, "robustness": None, **{section.id: section.context for section in sections}},
-        figures={section.id: section.figures for section in sections},
-        most=MOST,
-    )
+    env.globals |= {"image": _image, "most": MOST}
+    return "\n".join(rendered(env, section, "markdown", view=view).strip("\n") + "\n" for section in sections)
+
+
+def _image(figure: Figure) -> Markup:
+    words = text.markdown(f"{figure.title}: {figure.description}")
+    return Markup(f"![{words}](figures/{quote(figure.name, safe='@')}.svg)")  # noqa: S704 - escaped above
 
 
 def _escaped(value: Any) -> Any:

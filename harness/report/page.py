@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from harness.report import figures, text, theme
 from harness.report.section import Section
@@ -51,15 +51,23 @@ def page(view: View, sections: Sequence[Section], drawn: Drawn) -> str:
         figure.name: {"inline": _ours(figures.inline(drawn[figure.name], f"f{number}")), "spec": as_json(_live(figure))}
         for number, figure in numbered
     }
+    bodies = {one.id: _ours(rendered(env, one, "html", view=view, drawn=charts)) for one in sections}
     return env.get_template("page.html").render(
         view=view,
         sections=sections,
-        drawn=charts,
+        bodies=bodies,
         style=_ours(style),
         bundle=_ours(bundle()),
         script=_ours(script),
         policy=policy([bundle(), script], style),
     )
+
+
+def rendered(env: jinja2.Environment, section: Section, block: str, **variables: Any) -> str:
+    """Render one of the two blocks of a section's template, "html" or "markdown", from the section's context."""
+    template = env.get_template(f"{section.id}.html")
+    context = template.new_context({"section": section, "context": section.context, **variables})
+    return "".join(template.blocks[block](context))
 
 
 def policy(scripts: Sequence[str], style: str) -> str:
@@ -74,7 +82,7 @@ def policy(scripts: Sequence[str], style: str) -> str:
 def environment() -> jinja2.Environment:
     """The templates, autoescaped; strings are made visible as they are written."""
     env = _environment(autoescape=True, finalize=_visible)
-    env.filters |= FILTERS | {"json": as_json}
+    env.filters |= FILTERS
     env.globals |= {"interval": interval, "needed": needed, "grade_chip": grade_chip}
     return env
 
@@ -142,7 +150,7 @@ def grade_chip(grade: int | None) -> Markup:
 
 
 def _environment(autoescape: bool, finalize: Any) -> jinja2.Environment:
-    return jinja2.Environment(
+    env = jinja2.Environment(
         loader=jinja2.PackageLoader("harness.report"),
         autoescape=autoescape,  # noqa: S701 - off only where `finalize` escapes for a text format
         finalize=finalize,
@@ -151,6 +159,10 @@ def _environment(autoescape: bool, finalize: Any) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    # A template holds the page's block and that of Markdown: either environment must know the filters of both.
+    # A summary in Markdown is HTML; what is trusted there are digests and names that were checked.
+    env.filters |= {"json": as_json, "html": escape, "trusted": Markup}
+    return env
 
 
 def _visible(value: Any) -> Any:

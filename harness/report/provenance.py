@@ -7,37 +7,44 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import tomli_w
 
-from harness.report import text, toml
+from harness.records import Manifest, RetrieverLedger
+from harness.report import text
 from harness.report.section import Section
 from harness.report.view import View
 
 KINDS = {
     "truncated": "truncated documents",
+    "truncated-query": "truncated queries",
+    "truncated-pair": "queries with a truncated pair",
     "empty": "empty documents",
-    "zero-vector": "zero vectors",
+    "zero-vector": "documents with a zero vector",
+    "zero-vector-query": "queries with a zero vector",
     "lost_tokens": "tokens lost by truncation",
     "retries": "retries",
-    "duplicate": "duplicate texts",
 }
 """What a ledger's kinds are called; any other kind is shown under its own name."""
+INTERNAL = ("cached_tokens", "shared_hits", "exact_hits", "shared_hits_at_10", "exact_hits_at_10")
+"""Counts that other sections show as costs and as recall: nothing is wrong where they are high."""
 IDS = 20
 """Ids that are listed of one kind."""
 
 
 def integrity(view: View) -> Section:
     """The ledger: what was left out, cut, empty, tied or tried again, for the data and for each retriever."""
-    ledger = view.manifest.ledger.retrievers
     counts: dict[str, dict[str, float]] = {}
     ids: dict[str, dict[str, Sequence[str]]] = {}
     for name in view.retrievers:
-        for kind, noted in ledger[name].notes.items():
+        ledger = inherited(view.manifest, name)
+        for kind, noted in ledger.notes.items():
             counts.setdefault(_called(kind), {})[name] = len(noted)
             ids.setdefault(_called(kind), {})[name] = noted[:IDS]
-        for told in ledger[name].counts.values():
-            for kind, number in told.items():
-                found = counts.setdefault(_called(kind), {})
-                found[name] = found.get(name, 0) + number
+        for of_stage in ledger.counts.values():
+            for kind, number in of_stage.items():
+                if kind not in INTERNAL:
+                    row = counts.setdefault(_called(kind), {})
+                    row[name] = row.get(name, 0) + number
     for name, answers in view.answers.items():
         counts.setdefault(f"queries tied at rank {view.cutoff}", {})[name] = answers.tied
         counts.setdefault(f"queries with fewer than {view.cutoff} hits", {})[name] = answers.short
@@ -53,6 +60,21 @@ def integrity(view: View) -> Section:
             "ids": ids,
         },
     )
+
+
+def inherited(manifest: Manifest, retriever: str) -> RetrieverLedger:
+    """Return a retriever's ledger with those of all that it is made of: ids once, counts summed."""
+    notes: dict[str, tuple[str, ...]] = {}
+    counts: dict[str, dict[str, float]] = {}
+    for part in manifest.resolved.parts(retriever):
+        own = manifest.ledger.retrievers[part]
+        for kind, noted in own.notes.items():
+            notes[kind] = tuple(dict.fromkeys([*notes.get(kind, ()), *noted]))
+        for stage, numbers in own.counts.items():
+            row = counts.setdefault(stage, {})
+            for kind, number in numbers.items():
+                row[kind] = row.get(kind, 0) + number
+    return RetrieverLedger(notes=notes, counts=counts)
 
 
 def data(view: View) -> Section:
@@ -85,7 +107,7 @@ def provenance(view: View) -> Section:
         "provenance",
         "Provenance",
         {
-            "experiment": text.visible(toml.dumps(manifest.experiment)),
+            "experiment": text.visible(tomli_w.dumps(manifest.experiment)),
             "file": manifest.experiment_file,
             "models": {name: facts.provenance for name, facts in manifest.retrievers.items()},
             "versions": manifest.versions,

@@ -9,7 +9,7 @@ from harness.report.figures import Figure
 
 
 class Section(NamedTuple):
-    """One section: its template is `<id>.html`."""
+    """One section: its template is `<id>.html`, with a block for the page and one for Markdown."""
 
     id: str
     title: str

@@ -6,7 +6,8 @@ from harness.report import charts, text
 from harness.report.figures import Figure, figure
 from harness.report.section import Section
 from harness.report.view import View
-from harness.stats import Comparison, rank_diagram, significance_sentence, swapped
+from harness.scoring.evaluate import slices_of
+from harness.stats import Comparison, rank_diagram, significance_sentence, small_slices, swapped
 from harness.stats.verdicts import BETTER, EQUIVALENT, WORSE
 
 SIGNS = {BETTER: "▲", WORSE: "▼", EQUIVALENT: "≈"}
@@ -46,6 +47,7 @@ def tests(view: View) -> Section | None:
                 for measure, rows in view.comparisons.items()
             ],
             "other": families,
+            "small_slices": _small_slices(view),
             "other_left": max(0, len(told) - ROWS),
             "diagram": (diagram := _diagram(view) if view.all_pairs else None),
             "numeric": set(told.select_dtypes("number").columns),
@@ -53,6 +55,17 @@ def tests(view: View) -> Section | None:
         },
         (diagram,) if diagram else (),
     )
+
+
+def _small_slices(view: View) -> list[tuple[str, str, int]]:
+    """The slices with too few queries to be tested: (family, slice, queries)."""
+    kinds = slices_of([view.query(place).query for place in range(view.n)])
+    return [
+        (family, kind, number)
+        for family, labels in kinds.items()
+        if len(set(labels)) > 1
+        for kind, number in small_slices(labels).items()
+    ]
 
 
 def matrix(view: View) -> list[tuple[str, list[Comparison | None]]]:

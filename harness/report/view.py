@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,10 +16,8 @@ from harness.measures.table import row_of
 from harness.records import LabelledQuery, Manifest, ResolvedExperiment, Results
 from harness.report.answers import Answers, read_answers
 from harness.report.theme import Mark, marks
-from harness.stats import Comparison, Settings, Whole, whole
-from retrievers.types import Floats
-
-Scores = Mapping[str, Floats]
+from harness.scoring.outcome import Outcome, Scores, outcome_of
+from harness.stats import Comparison, Settings, Whole
 
 SHOWN_QUERIES = 2_000
 """A page lists so many queries; of more, those where the retrievers differ most."""
@@ -41,28 +38,57 @@ class View:
     """A results folder in the order of reading."""
 
     results: Results
-    settings: Settings
-    primary: str
-    measures: tuple[str, ...]
-    """The primary one first, the others as declared."""
+    outcome: Outcome
     names: Mapping[str, Name]
     """Measure -> what people call it."""
-    retrievers: tuple[str, ...]
-    """As declared: each keeps its colour and shape wherever it stands."""
-    ids: tuple[str, ...]
-    """The queries that were scored, sorted: the order of all arrays."""
     order: tuple[int, ...]
     """Places in `ids`, in the order of the data set's file."""
-    scores: Mapping[str, Scores]
-    """Measure -> retriever -> (n,)."""
-    comparisons: Mapping[str, tuple[Comparison, ...]]
-    """Measure -> its family."""
-    whole: Whole
     marks: Mapping[str, Mark]
+    """Each retriever keeps its colour and shape wherever it stands."""
     grades: trec.Judgments
     shown: tuple[int, ...]
     """Places of the queries that a page lists, in the order of the file."""
     answers: Mapping[str, Answers]
+
+    @property
+    def settings(self) -> Settings:
+        """The statistics that the run was made with."""
+        return self.outcome.settings
+
+    @property
+    def primary(self) -> str:
+        """The measure that decides."""
+        return self.outcome.primary
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The primary one first, the others as declared."""
+        return tuple(self.outcome.scores)
+
+    @property
+    def retrievers(self) -> tuple[str, ...]:
+        """Those that finished, as declared."""
+        return self.results.retrievers
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The queries that were scored, sorted: the order of all arrays."""
+        return self.outcome.ids
+
+    @property
+    def scores(self) -> Mapping[str, Scores]:
+        """Measure -> retriever -> (n,)."""
+        return self.outcome.scores
+
+    @property
+    def comparisons(self) -> Mapping[str, tuple[Comparison, ...]]:
+        """Measure -> its family."""
+        return self.outcome.comparisons
+
+    @property
+    def whole(self) -> Whole:
+        """The retrievers against the leader, on the primary measure."""
+        return self.outcome.whole
 
     @property
     def manifest(self) -> Manifest:
@@ -113,44 +139,25 @@ class View:
 
 
 def view_of(results: Results) -> View:
-    """Put results in order, and sort the retrievers into the three sets."""
+    """Put results in the order of reading."""
+    outcome = outcome_of(results)
     resolved = results.manifest.resolved
-    primary = str(parse(resolved.primary, **_relevance(resolved)))
-    retrievers = results.retrievers
-    table = results.scores
-    # Sorted as text: the order that every statistic of the run was computed in.
-    ids = tuple(sorted(table["query_id"].unique()))
-    place = {qid: i for i, qid in enumerate(ids)}
-    scores: dict[str, dict[str, Floats]] = {}
-    for (measure, name), group in table.groupby(["measure", "retriever"], sort=False):
-        values = np.zeros(len(ids))
-        values[group["query_id"].map(place).to_numpy()] = group["value"].to_numpy(dtype=np.float64)
-        scores.setdefault(str(measure), {})[str(name)] = values
-    measures = (primary, *(measure for measure in scores if measure != primary))
-    settings = Settings(**resolved.statistics, seed=resolved.seed)
-    order = tuple(place[qid] for qid in results.queries if qid in place)
-    shown = _shown(scores[primary], order)
+    measures = tuple(outcome.scores)
+    place = {query_id: i for i, query_id in enumerate(outcome.ids)}
+    order = tuple(place[query_id] for query_id in results.queries if query_id in place)
+    shown = _shown(outcome.scores[outcome.primary], order)
     grades = trec.read_qrels(results.folder / "qrels.trec")
-    cutoff = parse(primary).cutoff or resolved.depth
-    comparisons = _comparisons(results)
+    cutoff = parse(outcome.primary).cutoff or resolved.depth
+    extra = extra_measures(measures, grades, cutoff)
     return View(
         results=results,
-        settings=settings,
-        primary=primary,
-        measures=measures,
+        outcome=outcome,
         names=_names(measures, resolved.depth, _largest(grades)),
-        retrievers=retrievers,
-        ids=ids,
         order=order,
-        scores={measure: {name: scores[measure][name] for name in retrievers} for measure in measures},
-        comparisons={measure: comparisons.get(measure, ()) for measure in measures},
-        whole=whole(scores[primary], comparisons.get(primary, ()), measure=primary, settings=settings),
-        marks=marks(retrievers),
+        marks=marks(results.retrievers),
         grades=grades,
         shown=shown,
-        answers=read_answers(
-            results, grades, extra_measures(measures, grades, cutoff), shown={ids[i] for i in shown}, cutoff=cutoff
-        ),
+        answers=read_answers(results, grades, extra, shown={outcome.ids[i] for i in shown}, cutoff=cutoff),
     )
 
 
@@ -183,24 +190,6 @@ def _shown(scores: Scores, order: tuple[int, ...]) -> tuple[int, ...]:
     spread = np.ptp(np.column_stack(list(scores.values())), axis=1)
     kept = set(sorted(order, key=lambda i: -spread[i])[:SHOWN_QUERIES])
     return tuple(i for i in order if i in kept)
-
-
-def _relevance(resolved: ResolvedExperiment) -> dict[str, Any]:
-    return {key: resolved.relevance[key] for key in ("gain", "ideal")}
-
-
-def _comparisons(results: Results) -> dict[str, tuple[Comparison, ...]]:
-    columns = [field.name for field in fields(Comparison)]
-    rows: dict[str, tuple[Comparison, ...]] = {}
-    for told in results.comparisons[columns].to_dict("records"):
-        values: dict[str, Any] = {str(key): None if _absent(value) else value for key, value in told.items()}
-        row = Comparison(**values)
-        rows[row.measure] = (*rows.get(row.measure, ()), row)
-    return rows
-
-
-def _absent(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 def _names(measures: Sequence[str], depth: int, largest: int) -> dict[str, Name]:

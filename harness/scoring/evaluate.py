@@ -115,14 +115,19 @@ def settings_of(experiment: Experiment) -> Settings:
     return Settings(**experiment.statistics.model_dump(), seed=experiment.seed)
 
 
+def slices_of(queries: Sequence[Query]) -> dict[str, list[str]]:
+    """Return family -> each query's slice: by the length of its text, and by each field that queries have."""
+    kinds = {"query length": length_slices([query.text for query in queries])} if queries else {}
+    for name in sorted({name for query in queries for name in query.fields}):
+        kinds[f"field {name}"] = [query.fields.get(name, "") for query in queries]
+    return kinds
+
+
 def _slices(
     scores: Mapping[str, Floats], pairs: Pairs, queries: Sequence[Query], measure: str, settings: Settings
 ) -> Iterator[TestRow]:
     """The pairs within the queries of one length, and of one value of each field that has several."""
-    kinds = {"query length": length_slices([query.text for query in queries])} if queries else {}
-    for name in sorted({name for query in queries for name in query.fields}):
-        kinds[f"field {name}"] = [query.fields.get(name, "") for query in queries]
-    for name, labels in kinds.items():
+    for name, labels in slices_of(queries).items():
         if len(set(labels)) > 1:
             yield from slice_family(scores, pairs, labels, name=name, measure=measure, settings=settings)
 

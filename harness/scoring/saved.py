@@ -41,7 +41,7 @@ def score_rankings(
         runs: TREC runs; none for a results folder.
         named: measures; none stands for those of the experiment, or the usual ones.
         rule: another grade rule for a results folder.
-        conventions: which queries count; a results folder heeds only `queries`.
+        conventions: which queries count; of a results folder only `queries`, the others are refused.
 
     Raises:
         InputError: with every problem that was found.
@@ -49,6 +49,7 @@ def score_rankings(
     if qrels.is_dir():
         if runs:
             raise InputError(Problem(str(qrels), "is a results folder, which has its own runs", "give its qrels.trec"))
+        _refuse_conventions(conventions)
         results = records.read(qrels)
         measures = parse_all(named or results.manifest.resolved.measures)
         relevance = relevance_of(results, rule)
@@ -65,6 +66,23 @@ def score_rankings(
     if rule is not None:
         raise InputError(Problem("--grades", "judgments have their grades already", "it is for results folders"))
     return score_runs(qrels, runs, parse_all(named or USUAL), conventions=conventions)
+
+
+def _refuse_conventions(conventions: Conventions) -> None:
+    """Refuse what only TREC runs can be scored with, rather than ignore it.
+
+    Raises:
+        InputError: naming every option.
+    """
+    options = {
+        "--skip-no-relevant": conventions.skip_no_relevant,
+        "--intersection": conventions.intersection,
+        "--double": conventions.precision == "double",
+    }
+    if given := [option for option, used in options.items() if used]:
+        what = "is for TREC runs: a results folder leaves out queries without a relevant document, and has every answer"
+        remedy = "leave it out, or give qrels.trec and runs/*.trec of the folder"
+        raise InputError([Problem(option, what, remedy) for option in given])
 
 
 def read_ids(path: Path) -> list[str]:

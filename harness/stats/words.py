@@ -91,28 +91,29 @@ def _differing(row: Comparison, *, of: bool = False) -> str:
     return f"{what} {'differs' if number == 1 else 'differ'}"
 
 
-def whole_sentences(result: Whole, settings: Settings) -> list[str]:
+def whole_sentences(result: Whole, settings: Settings, *, complete: bool = True) -> list[str]:
     """Return what the experiment showed, most important first.
 
     Args:
         result: the three sets.
         settings: those that it was made with.
+        complete: whether every retriever ran; else nothing is recommended, since a missing one might be better.
     """
     leader, queries = result.leader, count(result.n)
     first = [name for name, mean in result.means.items() if result.means[leader] - mean <= SLACK]
     has = "has" if len(first) == 1 else "share"
     found = [f"On {result.measure} over {queries}, {join(first)} {has} the highest mean, {result.means[leader]:.4f}."]
     if len(result.means) == 1:
-        return [*found, "It ran alone: there is nothing to compare it with."]
+        alone = "It ran alone: there is nothing to compare it with."
+        return [*found, alone] if complete else found
     if result.shown_worse:
         found.append(f"Shown to be worse than {leader}: {join(result.shown_worse)}.")
     if len(result.within_margin) > 1:
-        found.append(
-            f"Shown to be as good as {leader} within {settings.margin:g}: {join(result.within_margin[1:])}. "
-            f"Among {join(result.within_margin)}, choose by cost and speed."
-        )
+        found.append(f"Shown to be as good as {leader} within {settings.margin:g}: {join(result.within_margin[1:])}.")
+        if complete:
+            found[-1] += f" Among {join(result.within_margin)}, choose by cost and speed."
     if not result.unresolved:
-        if len(result.within_margin) == 1:
+        if complete and len(result.within_margin) == 1:
             found.append(f"{leader} is the best of the {len(result.means)} on this measure.")
         return found
     names = join((leader, *result.unresolved))

@@ -1,0 +1,108 @@
+"""A run whose retrievers failed in part is not declared won; ledgers, slices and options are not dropped silently."""
+
+import json
+import shutil
+
+import pytest
+
+import harness
+from harness import records
+from harness.cli import main
+from harness.records import RetrieverLedger
+from harness.report import provenance, write_report
+from retrievers.errors import InputError
+from tests import small
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("incomplete")
+    path = small.experiment(place, more="[statistics]\nmargin = 0.9")
+    return harness.run(path, harness.Options(results=place / "results")).folder
+
+
+@pytest.fixture
+def incomplete(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
+    for name in ("gone", "lost"):
+        manifest["retrievers"][name] = {"error": f"{name}: 401 <b>no key</b>", "provenance": {}}
+        manifest["ledger"][name] = {"notes": {}, "counts": {}}
+    (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_report(records.read(copy))
+    return copy
+
+
+HEAD = "Incomplete: 2 of 5 retrievers failed; among those that ran, "
+RECOMMENDS = ("is the best of", "choose by cost", "as good as the best: ", "Take ")
+
+
+def called(capsys, *words):
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    return int(stopped.value.code or 0), capsys.readouterr()
+
+
+def test_the_report_says_first_that_it_is_incomplete(incomplete):
+    page = (incomplete / "report.html").read_text(encoding="utf-8")
+    text = (incomplete / "report.md").read_text(encoding="utf-8")
+    assert f'<h1 id="decision-title">{HEAD}' in page
+    assert text.startswith(f"# {HEAD}")
+    assert "gone: 401 &lt;b&gt;no key" in page
+    assert "| lost | failed and is not compared: lost: 401" in text
+    assert "Nothing is recommended" in page
+    assert "Nothing is recommended" in text
+    for words in RECOMMENDS:
+        assert words not in text
+        assert words not in page.split("<script")[0]
+
+
+def test_the_terminal_and_json_say_it_too(incomplete, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    code, streams = called(capsys, "report", incomplete)
+    assert code == 0
+    assert streams.out.startswith(HEAD)
+    assert "gone failed: gone: 401" in streams.out
+    assert not any(words in streams.out for words in RECOMMENDS)
+    found = json.loads(called(capsys, "report", incomplete, "--json")[1].out)
+    assert found["incomplete"].startswith(HEAD)
+    assert [row["retriever"] for row in found["failed"]] == ["gone", "lost"]
+
+
+def test_a_whole_run_is_not_incomplete(folder, capsys):
+    found = json.loads(called(capsys, "report", folder, "--json")[1].out)
+    assert (found["failed"], found["incomplete"]) == ([], "")
+
+
+def test_what_is_made_of_others_inherits_their_ledger(folder):
+    manifest = records.read_manifest(folder)
+    ledgers = manifest.ledger.retrievers | {
+        "hashing": RetrieverLedger(
+            notes={"truncated-query": ("q-swim",), "empty": ("a", "b")}, counts={"embed-queries": {"lost_tokens": 3}}
+        ),
+        "bm25": RetrieverLedger(notes={"empty": ("a",)}, counts={"embed-queries": {"lost_tokens": 2}}),
+    }
+    manifest = records.Manifest(
+        **{field: getattr(manifest, field) for field in manifest.__dataclass_fields__ if field != "ledger"},
+        ledger=records.Ledger(retrievers=ledgers),
+    )
+    hybrid = provenance.inherited(manifest, "hybrid")
+    assert hybrid.notes == {"truncated-query": ("q-swim",), "empty": ("a", "b")}
+    assert hybrid.counts == {"embed-queries": {"lost_tokens": 5}}
+    assert provenance.inherited(manifest, "bm25") == ledgers["bm25"]
+    assert provenance.KINDS["truncated-query"] == "truncated queries"
+
+
+def test_small_slices_are_named(folder):
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "Slices of fewer than ten queries are not tested" in page
+    assert "query length short (up to " in page
+
+
+@pytest.mark.parametrize("option", ["--skip-no-relevant", "--intersection", "--double"])
+def test_what_a_results_folder_cannot_heed_is_refused(folder, option, capsys):
+    code, streams = called(capsys, "score", folder, option)
+    assert code == InputError.exit_code
+    assert f"{option}: is for TREC runs" in streams.err
+    if option == "--skip-no-relevant":
+        assert called(capsys, "compare", folder, option)[0] == InputError.exit_code
