@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from pathlib import Path
 
 ATTACKS = (
@@ -51,12 +52,12 @@ def write(folder: Path, *, queries: int = 20) -> Path:
     (data / "qrels").mkdir(parents=True)
     strings = [*ATTACKS, *SCRIPTS]
     documents = [
-        {"_id": f"d{i}{strings[i % len(strings)][:12].strip()}".replace("\t", " ").replace("\n", " "),
+        {"_id": f"d{i}{_part_of_id(strings[i % len(strings)], 12)}",
          "title": strings[i % len(strings)], "text": f"{strings[(7 * i + 3) % len(strings)]} number {i} {text}"}
         for i, text in enumerate(strings * 3)
     ]  # fmt: skip
     asked = [
-        {"_id": f"q{i}{strings[i % len(strings)][:8].strip()}".replace("\t", " ").replace("\n", " "),
+        {"_id": f"q{i}{_part_of_id(strings[i % len(strings)], 8)}",
          "text": f"{strings[i % len(strings)]} {i}",
          "metadata": {"tag": strings[(i + 5) % len(strings)], "language": "mul"}}
         for i in range(queries)
@@ -75,6 +76,11 @@ def write(folder: Path, *, queries: int = 20) -> Path:
         encoding="utf-8",
     )
     return path
+
+
+def _part_of_id(text: str, length: int) -> str:
+    """The beginning of a text without control characters, which no id may hold."""
+    return "".join(letter for letter in text[:length].strip() if unicodedata.category(letter) != "Cc")
 
 
 def _jsonl(path: Path, rows: list[dict[str, object]]) -> None:

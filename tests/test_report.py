@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -25,7 +24,7 @@ from hypothesis import strategies as st
 
 import harness
 from harness import records
-from harness.report import decision, exports, forensics, page, queries, text, theme, toml, write_report
+from harness.report import decision, exports, forensics, page, queries, text, theme, write_report
 from harness.report.costs import costs_of
 from harness.report.view import view_of
 from retrievers.errors import InputError
@@ -279,19 +278,6 @@ def test_markdown_stays_on_its_line_and_in_its_cell(value):
     assert len(told.splitlines()) <= 1
     assert not re.search(r"(?<!\\)(?:\\\\)*\|", told)
     assert "<" not in told
-
-
-WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-PLAIN = st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | WORDS
-VALUES = st.recursive(
-    PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3), max_leaves=8
-)
-TABLES = st.dictionaries(WORDS, VALUES, max_size=4)
-
-
-@given(TABLES)
-def test_an_experiment_written_again_reads_the_same(table):
-    assert tomllib.loads(toml.dumps(table)) == table
 
 
 def test_a_p_is_never_shown_as_zero():
