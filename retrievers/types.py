@@ -45,6 +45,25 @@ class Document:
         return f"{self.title} {self.text}".strip() if self.title else self.text
 
 
+class Claim(NamedTuple):
+    """One statement of a reference answer, which can be checked by itself."""
+
+    text: str
+    vital: bool = True
+    """Whether an answer without it would be no answer."""
+
+
+class Reference(NamedTuple):
+    """What a right answer to a query says; no retriever looks at it."""
+
+    answers: tuple[str, ...] = ()
+    """Each complete by itself."""
+    claims: tuple[Claim, ...] = ()
+
+
+NO_REFERENCE = Reference()
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """One question that is asked."""
@@ -52,6 +71,7 @@ class Query:
     id: str
     text: str
     fields: Mapping[str, str] = field(default_factory=_no_fields, hash=False)
+    reference: Reference = NO_REFERENCE
 
 
 class Hit(NamedTuple):

@@ -1,8 +1,19 @@
 """Files to checked data sets: one file per format."""
 
+from harness.dataset import expected
 from harness.dataset.formats import FORMATS, format_of, suggestion
 from harness.dataset.load import load
 from harness.dataset.model import Dataset, Labels
 from harness.dataset.reference import DatasetReference, reference_of
 
-__all__ = ["FORMATS", "Dataset", "DatasetReference", "Labels", "format_of", "load", "reference_of", "suggestion"]
+__all__ = [
+    "FORMATS",
+    "Dataset",
+    "DatasetReference",
+    "Labels",
+    "expected",
+    "format_of",
+    "load",
+    "reference_of",
+    "suggestion",
+]

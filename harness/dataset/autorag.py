@@ -49,7 +49,7 @@ class AutoRagSource:
     def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
         """The questions."""
         for place, query in self.tables.queries(problems):
-            yield place, Query(query.id, query.text)
+            yield place, Query(query.id, query.text, reference=query.reference)
 
     def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """The groups of `retrieval_gt`."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.dataset.expected import read_reference
 from harness.dataset.model import Labels
 from harness.dataset.rows import Row
 from harness.dataset.source import Findings, Place, grade_of, parse_json
@@ -24,6 +25,8 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "label_query": ("query-id", "query_id", "qid"),
     "label_document": ("corpus-id", "corpus_id", "doc_id", "docid", "document_id", "docno", "pid"),
     "grade": ("score", "grade", "relevance", "rel", "label"),
+    "reference": ("reference", "reference_answer", "generation_gt"),
+    "claims": ("claims",),
     "relevant": ("relevant_documents", "relevant_docs", "relevant", "relevant_ids", "doc_ids", "positives"),
 }
 """What a column may be called where the experiment does not declare it; the first one that is there counts."""
@@ -94,8 +97,10 @@ def query_of(row: Row, place: Place, columns: Columns, problems: Findings, *, un
     text = _text(row, "query", place, columns, problems)
     if id_ is None or text is None:
         return None
-    used = {columns.name(kind, row) for kind in ("query_id", "query", "label_document", "grade", "relevant")}
-    return Query(id_, text, fields_of(row, used))
+    kinds = ("query_id", "query", "label_document", "grade", "relevant", "reference", "claims")
+    used = {columns.name(kind, row) for kind in kinds}
+    reference = read_reference(columns.value("reference", row), columns.value("claims", row), place, problems)
+    return Query(id_, text, fields_of(row, used), reference)
 
 
 def fields_of(row: Row, used: Iterable[str | None]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 The SDK fixes no keys within these: the question is the only text of `inputs`, or the one called question, query or
 input; the references stand in `outputs`, or in `metadata`, as `reference_context_ids`, `document_ids` or `doc_ids`, or
 as `reference_contexts` or `contexts`. Other keys are declared:
-columns = { query = "inputs.ask", relevant = "outputs.ids" }.
+columns = { query = "inputs.ask", relevant = "outputs.ids", reference = "outputs.answer" }.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.dataset.columns import Columns
 from harness.dataset.contexts import Asked, ContextSource, export_of, first_row, ids_of, source_of, texts_of
+from harness.dataset.expected import read_reference
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import Row
 from harness.dataset.source import Findings, Place
@@ -60,7 +61,9 @@ def read_example(
         return None
     fields = {str(key): str(value) for key, value in metadata.items() if isinstance(value, str | int | float)}
     id_ = row.get("id")
-    query = Query(id_ if isinstance(id_, str) and id_ else name, question, fields)
+    said_answer = columns.value("reference", row) if "reference" in columns.declared else expected.get("reference")
+    reference = read_reference(said_answer, expected.get("claims"), place, problems)
+    query = Query(id_ if isinstance(id_, str) and id_ else name, question, fields, reference)
     if "relevant" in columns.declared:
         return Asked(query, ids_of(columns.value("relevant", row), columns.declared["relevant"], place, problems))
     said = {**metadata, **expected}

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.dataset import expected
 from harness.dataset.formats import open_source
 from harness.dataset.model import Dataset, Labels
 from harness.dataset.reference import DatasetReference
@@ -45,7 +46,9 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
     digest = hashlib.sha256(f"{documents.digest}\n".encode())
     for query in queries.values():
         said = labels.get(query.id)
-        digest.update(_line([query.id, query.text, dict(query.fields), said and said.as_json()]))
+        row = [query.id, query.text, dict(query.fields), said and said.as_json()]
+        answer = expected.as_json(query.reference)
+        digest.update(_line([*row, answer] if answer else row))
     return Dataset(
         path=reference.name,
         format=name,

@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.dataset.columns import list_of
 from harness.dataset.converted import CONVERTED, Converter, NotConverted
+from harness.dataset.expected import read_reference
 from harness.dataset.files import File, is_zip, listing
 from harness.dataset.model import Labels
 from harness.dataset.reference import DatasetReference
@@ -25,7 +26,7 @@ from retrievers.types import Document, Query
 
 SUFFIXES = {".md", ".markdown", ".rst", ".txt"}
 NOT_DOCUMENTS = {"readme", "license", "licence", "changelog"}
-KEYS = {"id", "query", "relevant_documents", "tags", "fields", "labelled_by"}
+KEYS = {"id", "query", "relevant_documents", "tags", "fields", "labelled_by", "reference", "claims"}
 SURVEY_LINE = re.compile(r"[*-]([^::]*)[::](.*)")
 """A line of a survey's head, white space around it removed first: one look at each character."""
 SURVEY_KEYS = {
@@ -98,7 +99,8 @@ class MarkdownSource:
         for place, id_, row in self._rows(problems):
             text = row.get("query")
             if isinstance(text, str):
-                yield place, Query(id_, text, _fields(row, place, problems))
+                reference = read_reference(row.get("reference"), row.get("claims"), place, problems)
+                yield place, Query(id_, text, _fields(row, place, problems), reference)
             else:
                 what = "'query' is missing" if text is None else f"'query' is not a string but {text!r:.40}"
                 problems.append(Problem(str(place), what))

@@ -6,6 +6,7 @@ The shape is SingleTurnSample's (ragas 0.4.3, `dataset_schema.py`); conversation
 from __future__ import annotations
 
 from harness.dataset.contexts import Asked, ContextSource, export_of, first_row, ids_of, source_of, texts_of
+from harness.dataset.expected import read_reference
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import Row
 from harness.dataset.source import Findings, Place, parse_json
@@ -37,7 +38,8 @@ def read_row(row: Row, place: Place, name: str, problems: Findings) -> Asked | N
     ids = ids_of(_listed(row.get("reference_context_ids")), "reference_context_ids", place, problems)
     contexts = texts_of(_listed(row.get("reference_contexts")), "reference_contexts", place, problems)
     fields = {key: str(row[key]) for key in FIELDS if row.get(key)}
-    return Asked(Query(name, text, fields), ids, contexts)
+    reference = read_reference(row.get("reference"), row.get("claims"), place, problems)
+    return Asked(Query(name, text, fields, reference), ids, contexts)
 
 
 def _listed(said: object) -> object:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.dataset import Labels
+from harness.dataset import Labels, expected
 from harness.records.lines import read_jsonl
 from harness.records.manifest import AGAIN, Manifest, read_manifest
 from harness.records.run import Run, StageLatency, read_rankings
@@ -112,7 +112,8 @@ def read(folder: str | Path) -> Results:
 
 
 def _labelled(row: Mapping[str, Any]) -> LabelledQuery:
-    return LabelledQuery(Query(row["query_id"], row["text"], row["fields"]), Labels.from_json(row))
+    query = Query(row["query_id"], row["text"], row["fields"], expected.from_json(row))
+    return LabelledQuery(query, Labels.from_json(row))
 
 
 def _stages(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.dataset import Dataset, trec
+from harness.dataset import Dataset, expected, trec
 from harness.records.lines import read_jsonl, write_jsonl
 from harness.records.manifest import RetrieverLedger
 from retrievers.meter import StageTotals
@@ -84,7 +84,13 @@ def read_rankings(path: Path) -> Iterator[tuple[str, Ranking]]:
 def write_evidence(folder: Path, dataset: Dataset, runs: Iterable[Run]) -> None:
     """Keep labels as they are, and title and beginning of each document that the report may show."""
     write_jsonl(folder / "labels.jsonl", (
-        {"query_id": query.id, "text": query.text, "fields": dict(query.fields), **dataset.labels[query.id].as_json()}
+        {
+            "query_id": query.id,
+            "text": query.text,
+            "fields": dict(query.fields),
+            **expected.as_json(query.reference),
+            **dataset.labels[query.id].as_json(),
+        }
         for query in dataset.judged
     ))  # fmt: skip
     shown = {doc for labels in dataset.labels.values() for doc in labels.documents}

@@ -1,0 +1,140 @@
+"""A language model as judge, behind any OpenAI-compatible endpoint: at most five claims a request, temperature 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple, TypeVar
+
+from harness.answers import prompts
+from harness.answers.judging import Asked, Pair, Questions, Replies, Word
+from harness.answers.nuggets import Support
+from retrievers.meter import Meter
+from retrievers.remote.chat import Chat, ChatForecast, Prompt, Reply
+
+Answer = TypeVar("Answer")
+
+
+class _Portion(NamedTuple):
+    """What one request asks: the places of some items, and the prompt."""
+
+    places: Sequence[int]
+    prompt: Prompt
+
+
+class ModelJudge:
+    """Asks a chat model. Replies are cached: a run that was stopped goes on, and nothing is paid for twice.
+
+    A request that the endpoint declines, and a reply that cannot be read, leave their items without a verdict.
+    """
+
+    prompt = prompts.DIGEST
+
+    def __init__(self, chat: Chat, *, meter: Meter) -> None:
+        """Judge by a chat model; calls, tokens and dollars go to the meter, which holds the budget."""
+        self._chat, self._meter = chat, meter
+        options = chat.model.options
+        self.name = f"openai {options.model}" + (f" at {options.base_url}" if options.base_url else "")
+
+    def forecast_verdicts(self, pairs: Sequence[Pair]) -> ChatForecast:
+        """What `verdicts` would take: an upper estimate, with no network."""
+        return self._chat.forecast([portion.prompt for portion in self._about_pairs(pairs, 1)])
+
+    def verdicts(self, pairs: Sequence[Pair], round_: int = 1) -> Replies[Word]:
+        """The verdict on each pair: claims on one passage together, five a request."""
+        return self._several(self._about_pairs(pairs, round_), prompts.read_words)
+
+    def claims(self, texts: Sequence[str]) -> Replies[tuple[str, ...]]:
+        """The claims that the model takes out of each text."""
+        asked = [_Portion([place], Prompt(prompts.CLAIMS, prompts.as_data(text, "TEXT")))
+                 for place, text in enumerate(texts)]  # fmt: skip
+        return self._single(asked, prompts.read_claims)
+
+    def supports(self, pairs: Sequence[Pair]) -> Replies[Support]:
+        """How far each answer holds its nugget."""
+        portions = _by_text(
+            [pair.text for pair in pairs],
+            lambda text, places: prompts.about(
+                prompts.SUPPORT, ("ANSWER", text), ("FACT", [pairs[i].claim for i in places])
+            ),
+        )
+        return self._several(portions, prompts.read_supports)
+
+    def helps(self, asked: Sequence[Asked]) -> Replies[bool]:
+        """Whether each sentence helps with its question."""
+        portions = _by_text(
+            [one.question for one in asked],
+            lambda question, places: prompts.about(
+                prompts.HELPS, ("QUESTION", question), ("SENTENCE", [asked[i].text for i in places])
+            ),
+        )
+        return self._several(portions, prompts.read_truths)
+
+    def relevance(self, asked: Sequence[Asked]) -> Replies[tuple[int | None, ...]]:
+        """Two ratings of each passage, by two wordings."""
+        ratings: dict[int, dict[int, int | None]] = {}
+        wordings = len(prompts.RELEVANCE)
+        portions = [
+            _Portion(
+                [place * wordings + number],
+                Prompt(
+                    system, f"{prompts.as_data(one.question, 'QUESTION')}\n\n{prompts.as_data(one.text, 'PASSAGE')}"
+                ),
+            )
+            for place, one in enumerate(asked)
+            for number, system in enumerate(prompts.RELEVANCE)
+        ]
+        for number, rating in self._single(portions, prompts.read_rating):
+            place, wording = divmod(number, wordings)
+            ratings.setdefault(place, {})[wording] = rating
+            if len(ratings[place]) == wordings:
+                yield place, tuple(ratings[place][i] for i in range(wordings))
+
+    def questions(self, texts: Sequence[str]) -> Replies[Questions]:
+        """Three questions that each text answers."""
+        asked = [_Portion([place], Prompt(prompts.QUESTIONS, prompts.as_data(text, "ANSWER")))
+                 for place, text in enumerate(texts)]  # fmt: skip
+        return self._single(asked, prompts.read_questions)
+
+    def _about_pairs(self, pairs: Sequence[Pair], round_: int) -> list[_Portion]:
+        return _by_text(
+            [pair.text for pair in pairs],
+            lambda text, places: prompts.about(
+                prompts.VERDICTS, ("PASSAGE", text), ("CLAIM", [pairs[i].claim for i in places]), round_
+            ),
+        )
+
+    def _several(self, portions: Sequence[_Portion], read: Callable[[str, int], list[Any] | None]) -> Iterator[Any]:
+        for portion, reply in self._replies(portions):
+            count = len(portion.places)
+            found = read(reply.text, count) if _readable(reply) else None
+            if found is None:
+                self._meter.count(unreadable=count)
+            yield from zip(portion.places, found or [None] * count, strict=True)
+
+    def _single(self, portions: Sequence[_Portion], read: Callable[[str], Answer | None]) -> Replies[Answer]:
+        for portion, reply in self._replies(portions):
+            found = read(reply.text) if _readable(reply) else None
+            if found is None:
+                self._meter.count(unreadable=1)
+            yield portion.places[0], found
+
+    def _replies(self, portions: Sequence[_Portion]) -> Iterator[tuple[_Portion, Reply]]:
+        for place, reply in self._chat.replies([portion.prompt for portion in portions], self._meter):
+            yield portions[place], reply
+
+
+def _readable(reply: Reply) -> bool:
+    return reply.whole and not reply.declined
+
+
+def _by_text(texts: Sequence[str], ask: Callable[[str, Sequence[int]], Prompt]) -> list[_Portion]:
+    """Portions of at most AT_ONCE places that share a text, in the order of the texts."""
+    order = sorted(range(len(texts)), key=lambda place: texts[place])
+    portions = []
+    for text, group in groupby(order, key=lambda place: texts[place]):
+        places = list(group)
+        for start in range(0, len(places), prompts.AT_ONCE):
+            some = places[start : start + prompts.AT_ONCE]
+            portions.append(_Portion(some, ask(text, some)))
+    return portions
