@@ -25,6 +25,8 @@ class Problem(NamedTuple):
     where: str
     what: str
     remedy: str = ""
+    stands_for: int = 1
+    """How many problems this stands for: more than one where the others of its kind are not listed."""
 
     def __str__(self) -> str:
         where = f"{self.where}: " if self.where else ""

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import re
 from pathlib import Path
 
 import pytest
 
 from harness.cli import main
+from harness.running.check import MEANINGS
+
+PROJECT = Path(__file__).parents[1]
 
 
 def call(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
@@ -27,6 +32,57 @@ def trec(folder: Path) -> list[Path]:
         lines = [f"q{q} Q0 d{(q + i + shift) % 4} {i + 1} {9 - i} {name}\n" for q in range(3) for i in range(4)]
         (folder / f"input.{name}.gz").write_text("".join(lines), encoding="utf-8")
     return [folder / "qrels.txt", folder / "input.one.gz", folder / "input.two.gz"]
+
+
+def beir(folder: Path, judgments: list[str]) -> Path:
+    """Ten documents and ten queries, of which the last asks what the first asks."""
+    (folder / "qrels").mkdir(parents=True)
+    documents = [json.dumps({"_id": f"d{n}", "text": f"text {n}"}) for n in range(10)]
+    queries = [json.dumps({"_id": f"q{n}", "text": f"question {n % 9}"}) for n in range(10)]
+    (folder / "corpus.jsonl").write_text("\n".join(documents), encoding="utf-8")
+    (folder / "queries.jsonl").write_text("\n".join(queries), encoding="utf-8")
+    (folder / "qrels" / "test.tsv").write_text("\n".join(judgments), encoding="utf-8")
+    return folder
+
+
+def test_a_document_that_does_not_exist_is_named_with_its_own_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged = [f"q1\td{n}\t1" for n in range(9)] + ["q1\tmissing\t1"]
+    folder = beir(tmp_path / "b", ["query-id\tcorpus-id\tscore", *judged])
+    code, _, err = call(capsys, "check", folder)
+    assert code == 2
+    assert f"{folder / 'qrels' / 'test.tsv'}:11: query 'q1' names document 'missing'" in err
+
+
+def test_every_list_of_errors_stops_at_20(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Judgments in TREC's form in a BEIR folder: one mistake, and 3,941 lines that have it."""
+    folder = beir(tmp_path / "b", [f"q{n % 10} 0 d{n % 10} 1" for n in range(3941)])
+    code, _, err = call(capsys, "check", folder)
+    lines = err.rstrip("\n").split("\n")
+    assert (code, len(lines), lines[0], lines[-1]) == (2, 22, "error: 3,941 problems", "  and 3,921 more")
+
+
+def test_queries_that_ask_the_same_and_are_answered_otherwise_are_mentioned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = beir(tmp_path / "b", [f"q{n}\td{n}\t1" for n in range(10)])
+    code, out, _ = call(capsys, "check", folder)
+    assert code == 0
+    assert "queries that ask what another asks and have other labels: one of the two must be wrong (1): q9" in out
+    judged = (folder / "qrels" / "test.tsv").read_text(encoding="utf-8")
+    (folder / "qrels" / "test.tsv").write_text(judged.replace("q9\td9", "q9\td0"), encoding="utf-8")
+    _, out, _ = call(capsys, "check", folder)
+    assert "one of the two must be wrong" not in out
+    assert "queries with the text of another (1): q9" in out
+
+
+def test_everything_that_reading_counts_has_its_words() -> None:
+    kinds = set[str]()
+    for file in (PROJECT / "harness" / "dataset").glob("*.py"):
+        kinds |= set(re.findall(r'\.note\("([a-z-]+)"', file.read_text(encoding="utf-8")))
+    assert kinds
+    assert kinds <= MEANINGS.keys()
 
 
 @pytest.mark.parametrize(

@@ -202,5 +202,10 @@ def test_messages() -> None:
     assert tables.message(InputError([one, two])).split("\n") == [
         "error: 2 problems", "  a.toml: depth: is 0 (raise it)", "  b: is missing"
     ]  # fmt: skip
+    many = [Problem(f"a:{n}", "is no grade") for n in range(1, 31)]
+    assert tables.message(InputError(many)).split("\n")[20:] == ["  a:20: is no grade", "  and 10 more"]
+    counted = [*many[:20], Problem("a", "and 3,921 more like these", stands_for=3921)]
+    told = tables.message(InputError(counted)).split("\n")
+    assert (told[0], len(told), told[-1]) == ("error: 3,941 problems", 22, "  and 3,921 more")
     assert tables.message(NotShown("gate failed: no")) == "gate failed: no"
     assert tables.message(BackendError("x: y")) == "error: x: y"

@@ -30,6 +30,8 @@ NARROWEST = 6
 """Cells of a name that are left in the narrowest terminal."""
 NO_INTERVAL = "not estimable"
 """The `ci_method` where all values are equal, which tells nothing of how far they scatter."""
+LISTED = 20
+"""Problems of one error that are listed; the rest is counted."""
 MOST = 20
 """Comparisons shown; `--json`, the CSV and the report hold them all."""
 
@@ -61,7 +63,11 @@ def message(error: HarnessError) -> str:
         return str(error)
     if len(problems) < 2:
         return f"error: {error}"
-    return "\n".join([f"error: {len(problems)} problems", *(f"  {problem}" for problem in problems)])
+    number = sum(problem.stands_for for problem in problems)
+    shown = problems[:LISTED]
+    rest = number - sum(problem.stands_for for problem in shown)
+    lines = [f"  {problem}" for problem in shown]
+    return "\n".join([f"error: {number:,} problems", *lines, *([f"  and {rest:,} more"] if rest else [])])
 
 
 def usage(error: TyperException) -> str:

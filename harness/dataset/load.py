@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -187,10 +188,20 @@ def _check_labels(
         labels[query_id] = kept.renamed(documents.keys) if documents.by_field else kept
         if not labels[query_id].relevant:
             seen.note("no-relevant-document", query_id)
+    _note_contradictions(queries, labels, seen)
     unjudged = sorted(queries.keys() - labels.keys()) if not seen else ()
     for query_id in unjudged:
         seen.note("unjudged-query", query_id)
     return labels
+
+
+def _note_contradictions(queries: Mapping[str, Query], labels: Mapping[str, Labels], seen: Findings) -> None:
+    """Count queries that ask what another asks and were answered otherwise: one of the two labels must be wrong."""
+    first: dict[bytes, str] = {}
+    for query_id, said in labels.items():
+        other = first.setdefault(_key(queries[query_id].text), query_id)
+        if set(said.relevant) != set(labels[other].relevant):
+            seen.note("contradicting-labels", query_id)
 
 
 def _count(query_id: str, said: Labels, seen: Findings) -> None:

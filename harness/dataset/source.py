@@ -63,7 +63,10 @@ class Findings:
     def problems(self) -> list[Problem]:
         """The problems, and for each file how many more there are."""
         more = {file: count - SHOWN for file, count in self._counts.items() if count > SHOWN}
-        return [*self._problems, *(Problem(file, f"and {count:,} more like these") for file, count in more.items())]
+        return [
+            *self._problems,
+            *(Problem(file, f"and {count:,} more like these", stands_for=count) for file, count in more.items()),
+        ]
 
     def append(self, problem: Problem) -> None:
         """Take in a problem."""

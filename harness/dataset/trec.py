@@ -229,7 +229,7 @@ class _Problems:
     def refuse(self, *, nothing: bool) -> None:
         """Raise InputError if there was any problem, or nothing in the file at all."""
         if more := self._count - len(self._first):
-            self._first.append(Problem(self._path, f"and {more} more lines like these"))
+            self._first.append(Problem(self._path, f"and {more} more lines like these", stands_for=more))
         if self._first:
             raise InputError(self._first)
         if nothing:

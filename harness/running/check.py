@@ -26,6 +26,12 @@ MEANINGS = {
     "dangling-query": "judgments of queries that do not exist: dropped",
     "negative-grade": "queries with grades below 0: those documents are judged and not relevant",
     "duplicate-label": "queries whose list names a document twice: its best place counts",
+    "repeated-query": "queries with the text of another",
+    "contradicting-labels": "queries that ask what another asks and have other labels: one of the two must be wrong",
+    "document-without-key": "documents without the fields by which labels name documents: no label can mean them",
+    "unread-file": "files that no reader takes",
+    "unconverted-file": "files that could not be converted",
+    "unmatched-context": "reference contexts that are the text of no document",
 }
 NAMED = 5
 """So many ids are named in the text."""
