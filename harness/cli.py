@@ -1,4 +1,4 @@
-"""The command line: parse, call, print (through speak.py). The only place that exits."""
+"""The command line: parse, call, print (through console). The only place that exits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 from typer.exceptions import TyperException
@@ -16,9 +16,6 @@ from typer.exceptions import TyperException
 from harness.console import tables
 from harness.console.printing import console_of, print_csv, print_json, print_results, say, show, warn
 from retrievers.errors import BackendError, HarnessError, InputError, NotShown, Problem, did_you_mean
-
-if TYPE_CHECKING:
-    pass
 
 app = typer.Typer(
     help="Which retriever should I use on my own documents, and is the difference real?",

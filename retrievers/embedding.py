@@ -61,6 +61,8 @@ class Embedder:
         missing = np.ones(len(distinct), dtype=bool)
         missing[held] = False
         meter.count(texts=len(held), cached=len(held))
+        if role == "query" and len(held):
+            meter.count(cached_tokens=int(cached.tokens.sum()))  # what queries cost is told from them
         if len(held):
             self._expect(cached.vectors.shape[1])
 

@@ -121,13 +121,11 @@ def _per_million(row: Mapping[str, Any], manifest: Manifest) -> float | None:
 
 def _price(retriever: str, role: str, manifest: Manifest) -> float | None:
     """Dollars for a million tokens of a retriever's encoder or reranker; None where it is not known."""
-    model = manifest.resolved.blocks[retriever].get(role)
-    if not model:
-        return 0.0
     key = PRICE if role == "encoder" else f"reranker {PRICE}"
     stated = manifest.retrievers[retriever].provenance.get(key)
     if stated is None:
-        return 0.0 if model["kind"] in FREE else None
+        model = manifest.resolved.blocks[retriever].get(role)
+        return 0.0 if model and model["kind"] in FREE else None
     try:
         return float(stated)
     except ValueError:
