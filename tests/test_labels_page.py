@@ -8,7 +8,8 @@ import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 
 from harness.dataset.judgments import read_judgments
-from harness.labels.page import in_order, judging_page, write_page
+from harness.labels.order import in_order
+from harness.labels.page import judging_page, write_page
 from tests.browser import axe, chromium, complaints, needs_browser, requests, resize
 from tests.hostile import ATTACKS, SCRIPTS
 from tests.labels_small import pool, write

@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from harness.dataset.judgments import text_digest
-from harness.labels.page import in_order
+from harness.labels.order import in_order
 from harness.labels.pool import lines_of, read_pool, write_pool
 from harness.labels.pooling import Drawing, draw, gather
 from retrievers.errors import InputError

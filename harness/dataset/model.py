@@ -73,15 +73,13 @@ class Labels:
         >>> Labels(grades={"p1": 1, "p2": 3}).renamed({"p1": "a", "p2": "a"}).grades
         {'a': 3}
         """
+        kept = replace(self, model=_renamed(self.model, names), chosen=_renamed(self.chosen, names))
         if self.grades is not None:
-            grades = dict[str, int]()
-            for doc, grade in self.grades.items():
-                grades[names[doc]] = max(grade, grades.get(names[doc], grade))
-            return Labels(grades=grades, by=self.by)
+            return replace(kept, grades=_renamed(self.grades, names))
         if self.groups is not None:
             groups = tuple(tuple(dict.fromkeys(names[doc] for doc in group)) for group in self.groups)
-            return Labels(groups=groups, by=self.by)
-        return Labels(ranked=tuple(dict.fromkeys(names[doc] for doc in self.ranked or ())), by=self.by)
+            return replace(kept, groups=groups)
+        return replace(kept, ranked=tuple(dict.fromkeys(names[doc] for doc in self.ranked or ())))
 
     def as_json(self) -> dict[str, Any]:
         """The labels as the results folder and the digest spell them."""
@@ -108,6 +106,13 @@ class Labels:
 
 def _known(grades: Mapping[str, int], known: Callable[[str], bool]) -> dict[str, int]:
     return {document: grade for document, grade in grades.items() if known(document)}
+
+
+def _renamed(grades: Mapping[str, int], names: Mapping[str, str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for document, grade in grades.items():
+        found[names[document]] = max(grade, found.get(names[document], grade))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

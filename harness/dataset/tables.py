@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from harness.dataset import markdown
+from harness.dataset import judgments, markdown
 from harness.dataset.columns import Columns, document_of, labels_of, query_of
 from harness.dataset.files import File, is_zip, listing, pick
 from harness.dataset.model import Labels
@@ -72,7 +72,7 @@ def named(files: Mapping[str, File], stems: Iterable[str]) -> File | None:
     for stem in stems:
         for name, file in files.items():
             pure = PurePosixPath(name)
-            if pure.stem.lower() == stem and pure.suffix.lower() in SUFFIXES:
+            if pure.stem.lower() == stem and pure.suffix.lower() in SUFFIXES and name != judgments.NAME:
                 return file
     return None
 

@@ -2,53 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import jinja2
 from markupsafe import Markup
 
+from harness.labels.order import in_order
 from harness.labels.policy import GRADE_WORDS, digest_of
-from harness.labels.pool import Pool, shuffled_place
+from harness.labels.pool import Pool
 from harness.pages import embedded, policy
 from retrievers.errors import InputError, Problem
-
-REPEATED = 0.1
-"""The share of the pairs that is asked twice, to measure the judge against himself."""
-APART = 3
-"""A pair comes again after so many further questions, or at the end."""
-
-
-class Asked(NamedTuple):
-    """One place in the order of judging."""
-
-    query: int
-    """Place of the question in the pool."""
-    document: int
-    """Place of the document within its question."""
-    round: int
-    """1, and 2 where the pair comes again."""
-
-
-def in_order(pool: Pool, *, repeated: float = REPEATED) -> list[Asked]:
-    """Return the pairs of a pool in the order of judging, some of them twice.
-
-    Which pairs come again is drawn by a hash; they come after three further questions, so that a judge who stops early
-    has met some of them.
-    """
-    pairs = [Asked(q, d, 1) for q, query in enumerate(pool.queries) for d in range(len(query.documents))]
-    wanted = math.ceil(len(pairs) * repeated)
-    by_chance = sorted(pairs, key=lambda one: shuffled_place(pool.drawn.seed, "again", *_ids(pool, one)))
-    again: dict[int, list[Asked]] = {}
-    for one in by_chance[:wanted]:
-        again.setdefault(min(one.query + APART, len(pool.queries) - 1), []).append(one._replace(round=2))
-    order: list[Asked] = []
-    for number in range(len(pool.queries)):
-        order += [one for one in pairs if one.query == number]
-        order += again.get(number, [])
-    return order
 
 
 def judging_page(pool: Pool, *, title: str = "Judge documents", choices: dict[int, str] | None = None) -> str:
@@ -102,7 +66,7 @@ def _data(pool: Pool, words: dict[int, str]) -> dict[str, object]:
         ],
         "items": [
             {"query": one.query, "document": one.document, "text": first[one.query, one.document], "round": one.round}
-            for one in in_order(pool, repeated=REPEATED)
+            for one in in_order(pool)
         ],
     }
 
@@ -111,8 +75,3 @@ def _places(pool: Pool) -> Iterator[tuple[int, int]]:
     for q, query in enumerate(pool.queries):
         for d in range(len(query.documents)):
             yield q, d
-
-
-def _ids(pool: Pool, one: Asked) -> tuple[str, str]:
-    query = pool.queries[one.query]
-    return query.query_id, query.documents[one.document].id

@@ -5,8 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
+
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+UNPRINTABLE = re.compile("[\x80-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 
 
 def policy(scripts: Sequence[str], style: str) -> str:
@@ -28,6 +32,17 @@ def embedded(value: Any) -> str:
     for letter in "<>&":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return text
+
+
+def visible(text: str) -> str:
+    r"""Return a text without what no page, SVG or JSON may hold: control characters become their pictures.
+
+    >>> visible("a\0b\r\nc")
+    'a␀b\nc'
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = CONTROLS.sub(lambda found: chr(0x2421 if found[0] == "\x7f" else 0x2400 + ord(found[0])), text)
+    return UNPRINTABLE.sub("\ufffd", text)
 
 
 def _hashed(code: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
@@ -12,6 +10,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
+from harness.pages import policy
 from harness.report import figures, text, theme
 from harness.report.section import Section
 from harness.report.view import View
@@ -68,15 +67,6 @@ def rendered(env: jinja2.Environment, section: Section, block: str, **variables:
     template = env.get_template(f"{section.id}.html")
     context = template.new_context({"section": section, "context": section.context, **variables})
     return "".join(template.blocks[block](context))
-
-
-def policy(scripts: Sequence[str], style: str) -> str:
-    """The Content-Security-Policy: no network, no eval, only these scripts and this style."""
-    allowed = " ".join(map(_hashed, scripts))
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src {_hashed(style)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
 
 
 def environment() -> jinja2.Environment:
@@ -180,7 +170,3 @@ def _trusted(function: Any, *given: Any) -> Markup:
 
 def _live(figure: figures.Figure) -> dict[str, Any]:
     return {**figure.spec, "background": None}
-
-
-def _hashed(code: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(code.encode('utf-8')).digest()).decode()}'"

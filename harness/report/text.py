@@ -6,8 +6,8 @@ import html
 import math
 import re
 
-CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-UNPRINTABLE = re.compile("[\x80-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+from harness.pages import visible as visible  # the report's own word for it
+
 FORMULA = re.compile(r"[\s\0]*[=+\-@|%]|[\t\r\n]")
 MARKDOWN = re.compile(r"([\\`*_\[\]#|~$])")
 LATEX = {
@@ -16,17 +16,6 @@ LATEX = {
 }  # fmt: skip
 MINUS = "\u2212"
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def visible(text: str) -> str:
-    r"""Return a text without what no page, SVG or JSON may hold: control characters become their pictures.
-
-    >>> visible("a\0b\r\nc")
-    'a␀b\nc'
-    """
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = CONTROLS.sub(lambda found: chr(0x2421 if found[0] == "\x7f" else 0x2400 + ord(found[0])), text)
-    return UNPRINTABLE.sub("\ufffd", text)
 
 
 def shortened(text: str, length: int) -> str:

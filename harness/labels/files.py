@@ -1,0 +1,42 @@
+"""Files of judgments while they grow: appended to line by line, and read to know where judging goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from harness.dataset.judgments import Judgment, read_judgments
+from harness.labels.pool import Pool
+from retrievers.errors import InputError, Problem
+
+
+def judged_before(path: Path, pool: Pool, judge: str) -> dict[tuple[str, str, int], Judgment]:
+    """Read what a judge has said about a pool: (query id, document id, round) -> judgment; empty without a file.
+
+    Raises:
+        InputError: a line cannot be read, or judges another pool.
+    """
+    if not path.exists():
+        return {}
+    said = read_judgments([path])
+    if foreign := next((one for one in said if one.pool != pool.digest), None):
+        what = f"holds judgments of pool {foreign.pool}, and this is pool {pool.digest}"
+        raise InputError(Problem(str(path), what, "give each pool a file of its own: --output FILE"))
+    return {(*one.key, one.round): one for one in said if one.judge == judge}
+
+
+@contextmanager
+def appending(path: Path) -> Iterator[TextIO]:
+    """Open a file of judgments at its end; each line reaches the disk as it is written.
+
+    Raises:
+        InputError: it cannot be written to.
+    """
+    try:
+        file = path.open("a", encoding="utf-8", newline="\n", buffering=1)
+    except OSError as error:
+        raise InputError(Problem(str(path), f"cannot be written: {error.strerror}")) from None
+    with file:
+        yield file

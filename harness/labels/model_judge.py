@@ -1,0 +1,79 @@
+"""A language model as a judge of the same pool: planned, capped in dollars, cached, and resumed where it stopped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.labels.files import appending, judged_before
+from harness.labels.order import Asked, Signature, ids, judgment_of, round_of
+from harness.labels.pool import Pool
+from harness.labels.prompt import prompt_digest, prompt_for, read_grade
+from retrievers.meter import Meter
+from retrievers.remote.chat import Chat, ChatForecast, Prompt
+
+
+class Judged(NamedTuple):
+    """What a model's judging came to."""
+
+    asked: int
+    """Prompts, those that the cache answered too."""
+    graded: int
+    unreadable: int
+    """Answers that hold no grade of the scale: their judgments are null."""
+    declined: int
+    """Prompts that the endpoint would not answer: null, too."""
+    cached: int
+    usd: float
+
+    def sentence(self) -> str:
+        """The same in words."""
+        nulls = f", {self.unreadable:,} unreadable and {self.declined:,} declined (null, never 0)"
+        return f"{self.asked:,} pairs asked, {self.cached:,} of them from the cache: {self.graded:,} graded{nulls}"
+
+
+def plan_judging(pool: Pool, path: Path, chat: Chat, *, repeat: int = 1) -> ChatForecast:
+    """Forecast what is left to ask, in calls, tokens and dollars; no network."""
+    return chat.forecast(_prompts(pool, _left(pool, path, chat, repeat)))
+
+
+def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, *, repeat: int = 1) -> Judged:
+    """Ask a model for a grade of each pair of a pool, and append its judgments to a file as they come.
+
+    What stands in the file already is not asked again, nor paid for: a run that was stopped goes on where it was.
+
+    Args:
+        pool: what is to be judged.
+        path: the file of judgments, made where absent.
+        chat: the model, and the cache.
+        meter: counts, and holds the budget.
+        repeat: rounds; 2 asks for everything twice, which measures the model's own noise.
+
+    Raises:
+        InputError: the file holds judgments of another pool, or the key is not set.
+        BackendError: the endpoint failed for good, or the budget ends; what was judged is in the file.
+    """
+    waiting = _left(pool, path, chat, repeat)
+    by = Signature(chat.model.options.model, "llm", prompt_digest(pool.policy))
+    outcomes: Counter[str] = Counter()
+    with appending(path) as file, meter.stage("judge", total=len(waiting)):
+        for place, reply in chat.replies(_prompts(pool, waiting), meter):
+            grade, why = read_grade(reply)
+            outcomes["declined" if reply.declined else "unreadable" if grade is None else "graded"] += 1
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            file.write(judgment_of(pool, waiting[place], grade, by, note=why, at=now).line())
+    counts = meter.counts("judge")
+    return Judged(len(waiting), outcomes["graded"], outcomes["unreadable"], outcomes["declined"],
+                  cached=int(counts.get("cached", 0)), usd=counts.get("usd", 0.0))  # fmt: skip
+
+
+def _left(pool: Pool, path: Path, chat: Chat, repeat: int) -> list[Asked]:
+    done = judged_before(path, pool, chat.model.options.model)
+    return [one for number in range(1, repeat + 1) for one in round_of(pool, number) if ids(pool, one) not in done]
+
+
+def _prompts(pool: Pool, waiting: Sequence[Asked]) -> list[Prompt]:
+    return [prompt_for(pool.policy, *one.shown(pool), one.round) for one in waiting]
