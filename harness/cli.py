@@ -320,6 +320,8 @@ def verify(
         raise NotShown(f"{damaged:,} rows are damaged: they count as absent, and runs embed them anew")
     if moved := [one.retriever for one in found if one.largest > DRIFTED]:
         raise NotShown(f"{', '.join(moved)}: no longer the model that was cached; run with --fresh")
+    if experiment and (unseen := [one.retriever for one in found if not one.compared] or ["no encoder"] * (not found)):
+        raise NotShown(f"{', '.join(unseen)}: nothing was compared, since none of its vectors is cached")
 
 
 @caches.command()

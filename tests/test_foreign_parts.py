@@ -1,0 +1,226 @@
+"""An encoder, a reranker and a whole retriever of another package: one file there, none here."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from harness.experiment import parse
+from harness.experiment.schema import experiment_schema
+from harness.pipeline import run
+from harness.running.options import Options
+from harness.running.plan import plan
+from retrievers.errors import InputError
+from tests import small
+
+PACKAGE = '''
+"""What somebody else wrote, against the protocols alone."""
+
+import numpy as np
+
+from retrievers.prices import Price
+from retrievers.types import Embedded, Encoder, PairScores, Reranker, Retriever, ranked
+
+
+class Lengths(Encoder):
+    """Vectors of how often each vowel stands in a text."""
+
+    def __init__(self, *, vowels: str = "aeiou", price: float | None = None) -> None:
+        """Describe it.
+
+        Args:
+            vowels: the letters that are counted.
+            price: dollars for a million tokens.
+        """
+        self._vowels = vowels
+        self._price = price
+
+    @property
+    def fingerprint(self):
+        return f"vowels-{self._vowels}"
+
+    @property
+    def provenance(self):
+        return {"model": "vowels"}
+
+    @property
+    def price(self):
+        return None if self._price is None else Price(self._price, "their own page")
+
+    def embed(self, texts, role, call):
+        vectors = np.array([[text.count(one) for one in self._vowels] for text in texts], dtype=np.float32)
+        tokens = np.array([len(text) for text in texts])
+        call.meter.count(calls=1, tokens=int(tokens.sum()))
+        return Embedded(vectors, tokens, np.zeros(len(texts), dtype=np.int64))
+
+
+class Shorter(Reranker):
+    """Prefers short documents."""
+
+    def __init__(self, *, depth: int = 3) -> None:
+        """Describe it.
+
+        Args:
+            depth: how many candidates are scored.
+        """
+        self._depth = depth
+
+    @property
+    def fingerprint(self):
+        return "shorter"
+
+    @property
+    def depth(self):
+        return self._depth
+
+    def score(self, pairs, call):
+        call.meter.count(calls=1)
+        scores = np.array([-float(len(document)) for _, document in pairs])
+        return PairScores(scores, *np.ones((2, len(pairs)), dtype=np.int64))
+
+
+class Overlap(Retriever):
+    """Ranks by the words in common."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        """Describe it.
+
+        Args:
+            fails: whether it fails at the search.
+        """
+        self._fails = fails
+
+    @property
+    def provenance(self):
+        return {"system": "overlap 1.0"}
+
+    def index(self, documents, meter):
+        self._words = {document.id: set(document.content.split()) for document in documents}
+
+    def search(self, queries, depth, meter):
+        if self._fails:
+            from retrievers.errors import BackendError
+
+            raise BackendError("their server is down")
+        meter.count(calls=len(queries))
+        return [
+            ranked(list(self._words), [float(len(set(query.text.split()) & words)) for words in self._words.values()],
+                   depth)
+            for query in queries
+        ]
+'''
+POINTS = """
+[retriever_harness.encoders]
+vowels = theirs:Lengths
+[retriever_harness.rerankers]
+shorter = theirs:Shorter
+[retriever_harness.retrievers]
+overlap = theirs:Overlap
+"""
+BLOCKS = """
+[[retrievers]]
+name = "vowels"
+encoder = { kind = "vowels", vowels = "aeiou", price = 2 }
+
+[[retrievers]]
+name = "overlap"
+kind = "overlap"
+
+[[retrievers]]
+name = "hybrid"
+kind = "fusion"
+of = ["vowels", "overlap"]
+
+[[retrievers]]
+name = "short"
+of = "overlap"
+rerank = { kind = "shorter", depth = 2 }
+"""
+
+
+@pytest.fixture(autouse=True)
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A distribution with entry points, as pip would leave it."""
+    site = tmp_path / "site"
+    info = site / "theirs-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / "theirs.py").write_text(PACKAGE, encoding="utf-8")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text(POINTS, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(site))
+    importlib.invalidate_caches()
+    monkeypatch.delitem(sys.modules, "theirs", raising=False)
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
+
+
+def experiment(blocks: list[dict[str, object]]) -> dict[str, object]:
+    return {"name": "x", "dataset": "d", "primary": "RR", "measures": ["RR"], "retrievers": blocks}
+
+
+def test_they_run_cost_and_are_described_like_any_other(tmp_path: Path) -> None:
+    path = small.experiment(tmp_path, retrievers=BLOCKS, more="[latency]\nsample = 2")
+    planned = plan(path, results=tmp_path / "out")
+    results = run(path, Options(tmp_path / "out"))
+    assert results.retrievers == ("vowels", "overlap", "hybrid", "short")
+    described = {name: dict(facts.provenance) for name, facts in results.manifest.retrievers.items()}
+    assert described["vowels"].items() >= {"model": "vowels", "usd_per_million_tokens": "2"}.items()
+    assert described["overlap"] == {"system": "overlap 1.0"}
+    assert described["short"] == {"reranker usd_per_million_tokens": "0"}
+    costs = {(row["retriever"], row["stage"]): row for row in results.costs.to_dict("records")}
+    assert costs["vowels", "embed-documents"]["tokens"] > 0
+    assert costs["short", "rerank"]["calls"] == 1
+    assert {"search"} <= {stage for name, stage in costs if name == "overlap"}
+    assert [row.usd for row in planned.rows if row.retriever == "vowels"] == [
+        pytest.approx(row.tokens * 2e-6) for row in planned.rows if row.retriever == "vowels"
+    ]
+    first, second = results.rankings("overlap")["q-fruit"], results.rankings("short")["q-fruit"]
+    assert set(first.doc_ids[:2]) == set(second.doc_ids[:2])
+    assert [len(small.TEXTS[name]) for name in second.doc_ids[:2]] == sorted(
+        len(small.TEXTS[name]) for name in first.doc_ids[:2]
+    )
+
+
+def test_one_that_fails_fails_alone(tmp_path: Path) -> None:
+    blocks = BLOCKS.replace('kind = "overlap"', 'kind = "overlap"\nfails = true')
+    results = run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
+    errors = {name: facts.error for name, facts in results.manifest.retrievers.items()}
+    assert errors["vowels"] == ""
+    assert errors["overlap"] == "their server is down"
+    assert errors["hybrid"] == errors["short"] == "it is made of overlap, which failed"
+
+
+def test_their_options_stand_in_the_schema() -> None:
+    kinds = {name: json.dumps(experiment_schema()["$defs"][name]) for name in ("Encoder", "Reranker", "Standalone")}
+    assert '"The letters that are counted."' in kinds["Encoder"]
+    assert '"How many candidates are scored."' in kinds["Reranker"]
+    assert '"Whether it fails at the search."' in kinds["Standalone"]
+    good = experiment([{"name": "a", "encoder": {"kind": "vowels"}}, {"name": "b", "kind": "overlap", "fails": True}])
+    parse(good)
+    jsonschema.validate(good, experiment_schema())
+    for wrong in ({"name": "a", "encoder": {"kind": "vowels", "vowel": "a"}}, {"name": "b", "kind": "overlap", "f": 1}):
+        with pytest.raises(InputError, match="unknown key"):
+            parse(experiment([wrong]))
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(experiment([wrong]), experiment_schema())
+
+
+def test_one_that_cannot_be_loaded_is_one_message(tmp_path: Path) -> None:
+    with (tmp_path / "site" / "theirs-1.0.dist-info" / "entry_points.txt").open("a", encoding="utf-8") as points:
+        points.write("broken = theirs:NotThere\n")
+    importlib.invalidate_caches()
+    with pytest.raises(InputError, match="retriever 'broken' cannot be loaded"):
+        parse(experiment([{"name": "a", "kind": "broken"}]))
+
+
+def test_a_limit_of_costs_needs_every_price(tmp_path: Path) -> None:
+    path = small.experiment(tmp_path, retrievers='[[retrievers]]\nname = "v"\nencoder = { kind = "vowels" }\n')
+    with pytest.raises(InputError, match=r"retriever 'v': encoder.price: .*--max-cost cannot be kept"):
+        run(path, Options(tmp_path / "out", max_cost=1.0))
+    assert run(path, Options(tmp_path / "out")).manifest.retrievers["v"].provenance.get("model") == "vowels"
+    assert "usd_per_million_tokens" not in run(path, Options(tmp_path / "out")).manifest.retrievers["v"].provenance

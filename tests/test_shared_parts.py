@@ -1,0 +1,84 @@
+"""Blocks that share an encoder: built once, and every retriever's costs are its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.cli import main
+from harness.pipeline import run
+from harness.running import parts
+from harness.running.drift import drifts
+from harness.running.options import Options
+from retrievers.cache import Cache, default_path
+from retrievers.encoders.hashing import HashingEncoder
+from tests import small
+from tests.servers import OpenAIProvider, serving
+
+PAID = 'encoder = {{ kind = "openai", model = "m", base_url = "{}", price = 1000, batch_size = 2 }}\n'
+CHUNKED = '[[retrievers]]\nname = "cut"\nencoder = { kind = "hashing" }\nchunk = { size = 20, overlap = 5 }\n'
+
+
+@pytest.fixture(autouse=True)
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache of the test's own."""
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
+
+
+def test_costs_are_the_retrievers_own_where_blocks_share_an_encoder(tmp_path: Path) -> None:
+    with serving(OpenAIProvider(["500"])) as provider:
+        blocks = '[[retrievers]]\nname = "whole"\n' + PAID.format(provider.url)
+        blocks += '[[retrievers]]\nname = "cut"\nchunk = { size = 20 }\n' + PAID.format(provider.url)
+        results = run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
+        requests = len(provider.requests)
+    costs = {(row["retriever"], row["stage"]): row for row in results.costs.to_dict("records")}
+    whole, cut = costs["whole", "embed-documents"], costs["cut", "embed-documents"]
+    assert (whole["texts"], whole["calls"]) == (6, 3)
+    assert cut["texts"] > 6
+    assert cut["calls"] == -(-(cut["texts"] - cut["cached"]) // 2)
+    for row in (whole, cut):
+        assert row["tokens"] > 0
+        assert row["usd"] == pytest.approx(row["tokens"] * 1e-3)
+    assert costs["cut", "embed-queries"]["calls"] == 0  # the queries are those of the first
+    assert sum(row["calls"] for row in costs.values()) + 1 == requests  # one was tried again
+    counts = {name: ledger.counts["embed-documents"] for name, ledger in results.manifest.ledger.retrievers.items()}
+    assert (counts["whole"].get("retries"), counts["cut"].get("retries")) == (1, None)
+
+
+def test_equal_encoders_are_built_once_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = []
+
+    class Watched(HashingEncoder):
+        def __init__(self, *, dimensions: int = 512) -> None:
+            built.append(dimensions)
+            super().__init__(dimensions=dimensions)
+
+    monkeypatch.setattr(parts, "encoder_class", lambda kind: Watched)
+    blocks = (
+        small.RETRIEVERS + '[[retrievers]]\nname = "b"\nencoder = { kind = "hashing", dimensions = 64 }\n' + CHUNKED
+    )
+    run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
+    assert built == [64, 512]
+
+
+def test_verifying_embeds_what_a_run_embeds(tmp_path: Path) -> None:
+    alone = small.experiment(tmp_path, retrievers=CHUNKED)
+    run(alone, Options(tmp_path / "out"))
+    (drifted,) = drifts(alone)
+    assert drifted.compared > len(small.TEXTS)
+    assert drifted.largest == pytest.approx(0, abs=1e-6)
+    whole = "".join(f'[[retrievers]]\nname = "{name}"\nencoder = {{ kind = "hashing" }}\n' for name in ("h", "same"))
+    both = small.experiment(tmp_path, retrievers=CHUNKED + whole, name="both")
+    assert [one.retriever for one in drifts(both)] == ["cut", "h"]
+
+
+@pytest.mark.parametrize("retrievers", [CHUNKED, '[[retrievers]]\nname = "b"\nkind = "bm25"\n'])
+def test_verifying_nothing_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str], retrievers: str) -> None:
+    with Cache(default_path()):
+        pass
+    with pytest.raises(SystemExit) as stopped:
+        main(["cache", "verify", str(small.experiment(tmp_path, retrievers=retrievers))])
+    assert stopped.value.code == 1
+    assert "nothing was compared" in capsys.readouterr().err
