@@ -5,7 +5,6 @@ What it cannot show: another engine's float noise, indexing that takes time, gRP
 
 import json
 import threading
-import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
@@ -22,6 +21,7 @@ class FakeQdrant(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.engine = QdrantClient(":memory:")
         self.lock = threading.Lock()
+        self.closing = threading.Event()
         self.faults = []
         self.requests = []
         self.version = "1.20.0"
@@ -83,8 +83,8 @@ class Handler(BaseHTTPRequestHandler):
         path = urlsplit(self.path).path
         body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or "null")
         fault = server.fault(self.command, path)
-        if fault == "slow":
-            time.sleep(1.5)
+        if fault == "slow":  # not before the client gave up
+            server.closing.wait(300)
         if fault == "cut":
             return self.cut()
         if isinstance(fault, int):
@@ -133,6 +133,7 @@ def fake_qdrant():
     try:
         yield server
     finally:
+        server.closing.set()
         server.shutdown()
         thread.join()
         server.server_close()

@@ -24,6 +24,10 @@ def real_vectors(texts):
     return HashingEncoder(dimensions=128).embed(texts, "document", single_call()).vectors
 
 
+PATIENCE = 300
+"""Seconds to wait for what must come, however busy the machine is."""
+
+
 def tokens_of(text):
     """The servers' own tokens: words and single marks."""
     return len(re.findall(r"\w+|[^\w\s]", text))
@@ -38,22 +42,25 @@ class Refusal(Exception):
 class Provider:
     """What a fake provider is told and what it remembers.
 
-    `script` holds the faults of the next requests, one each; `always` is a fault of every request after them.
+    `script` holds the faults of the next requests, one each; `always` is a fault of every request after them. The
+    first `together` requests are answered when all of them have come.
     """
 
-    def __init__(self, script: Iterable[str] = (), *, always="", latency=0.0, rpm=0, max_tokens=8192, dimensions=128):
+    def __init__(
+        self, script: Iterable[str] = (), *, always="", latency=0.0, together=0, max_tokens=8192, dimensions=128
+    ):
         self.script = deque(script)
         self.always = always
         self.latency = latency
-        self.rpm = rpm
+        self.together = together
+        self.gathered = threading.Barrier(together) if together else None
+        self.closing = threading.Event()
         self.max_tokens = max_tokens
         self.dimensions = dimensions
         self.requests: list[dict] = []
-        self.refused = 0
         self.embedded: list[str] = []
         self.at_once = self.most_at_once = 0
         self.lock = threading.Lock()
-        self.times: deque[float] = deque()
         self.url = ""
         self.defects: list = []
 
@@ -62,22 +69,12 @@ class Provider:
         with self.lock:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
-            self.requests.append(
-                {
-                    "body": body,
-                    "headers": {name.lower(): value for name, value in headers.items()},
-                    "at": time.monotonic(),
-                }
-            )
-            if self.rpm:
-                now = time.monotonic()
-                while self.times and self.times[0] <= now - 60 / 60:  # a window of one second
-                    self.times.popleft()
-                if len(self.times) >= max(1, self.rpm // 60):
-                    self.refused += 1
-                    return "429"
-                self.times.append(now)
-            return self.script.popleft() if self.script else self.always
+            self.requests.append({"body": body, "headers": {name.lower(): value for name, value in headers.items()}})
+            fault = self.script.popleft() if self.script else self.always
+            among_the_first = len(self.requests) <= self.together
+        if self.gathered is not None and among_the_first:
+            self.gathered.wait(PATIENCE)
+        return fault
 
     def leave(self):
         with self.lock:
@@ -247,8 +244,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, provider, body, fault):
         if provider.latency:
             time.sleep(provider.latency)
-        if fault == "slow":
-            time.sleep(1.0)
+        if fault == "slow":  # not before the client gave up
+            provider.closing.wait(PATIENCE)
         if fault == "drop":
             self.close_connection = True
             return
@@ -298,6 +295,7 @@ def serving(provider):
     try:
         yield provider
     finally:
+        provider.closing.set()
         server.shutdown()
         server.server_close()
         thread.join()

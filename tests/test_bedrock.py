@@ -42,7 +42,7 @@ def serve():
 
 
 def encoder(provider, model=V1, **more):
-    options = {"region": "us-east-1", "concurrency": 2, "timeout": 0.5, "patience": 20, **more}
+    options = {"region": "us-east-1", "concurrency": 2, "timeout": 60, "patience": 60, **more}
     return BedrockEncoder(model, endpoint_url=provider.url, **options)
 
 
@@ -111,10 +111,11 @@ def test_a_passing_fault_is_tried_again(serve, tmp_path, fault):
     provider = serve(fault)
     meter = Meter()
     started = time.monotonic()
-    found = embed(provider, tmp_path, meter=meter)
+    found = embed(provider, tmp_path, meter=meter, timeout=0.5 if fault == "slow" else 60)
     assert np.array_equal(found.vectors, real_vectors(TEXTS))
-    assert meter.stages()["embed-documents"].counts["retries"] == 1
-    assert len(provider.requests) == 11
+    retries = meter.stages()["embed-documents"].counts["retries"]
+    assert retries == len(provider.requests) - 10
+    assert retries == 1 or (fault == "slow" and retries > 1)  # a busy machine may answer others too late as well
     if fault == "429-after":
         assert time.monotonic() - started >= 1
 
@@ -177,9 +178,10 @@ def test_a_text_that_cannot_be_cut_to_fit_stops(serve, tmp_path):
 
 
 def test_fewer_at_once_while_bedrock_throttles(serve, tmp_path):
-    provider = serve(*["429"] * 6, latency=0.05)
+    provider = serve(*["429"] * 6, together=8)
     embed(provider, tmp_path, [f"{i}" for i in range(40)], concurrency=8)
-    assert provider.most_at_once <= 8
+    assert provider.most_at_once == 8
+    assert len(provider.requests) == 46
     assert sorted(provider.embedded) == sorted(f"{i}" for i in range(40))
 
 

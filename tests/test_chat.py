@@ -22,7 +22,7 @@ def no_keys(monkeypatch):
 
 
 def ask(provider, tmp_path, prompts=PROMPTS, meter=None, **more):
-    options = ChatOptions("judge", base_url=provider.url, **{"timeout": 0.5, "patience": 20, "concurrency": 1, **more})
+    options = ChatOptions("judge", base_url=provider.url, **{"timeout": 60, "patience": 60, "concurrency": 1, **more})
     meter = meter or Meter()
     with Cache(tmp_path / "c") as cache, meter.stage("judge"):
         return dict(Chat(ChatModel(options), cache).replies(prompts, meter))
@@ -52,9 +52,10 @@ def test_every_prompt_gets_its_own_reply_and_nothing_is_asked_twice(tmp_path):
 def test_a_passing_fault_is_tried_again(tmp_path, fault):
     with serving(ChatProvider([fault])) as provider:
         meter = Meter()
-        assert len(ask(provider, tmp_path, meter=meter)) == 6
-        assert meter.counts("judge")["retries"] == 1
-        assert len(provider.requests) == 7
+        assert len(ask(provider, tmp_path, meter=meter, timeout=0.5 if fault == "slow" else 60)) == 6
+        retries = meter.counts("judge")["retries"]
+        assert retries == len(provider.requests) - 6
+        assert retries == 1 or (fault == "slow" and retries > 1)  # a busy machine may answer others too late as well
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -231,12 +230,12 @@ def test_a_real_interrupt_while_a_request_waits(tmp_path: Path) -> None:
         running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
                                    preexec_fn=heed_interrupts)  # fmt: skip
-        silent.settimeout(60)
+        silent.settimeout(300)
         connection, _ = silent.accept()
-        time.sleep(0.2)
+        assert connection.recv(1 << 16).startswith(b"POST ")  # now the client waits for the answer
         running.send_signal(signal.SIGINT)
         connection.close()
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=300)
     assert (running.returncode, out) == (130, "")
     assert err.startswith("stopped: ")
     assert err.count("\n") == 1

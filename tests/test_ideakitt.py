@@ -230,7 +230,7 @@ def test_what_befell_texts_and_requests_is_in_the_manifest_and_in_the_report(tmp
     long = "wheels and roads and rails " * 30
     (data / "long.md").write_text(f"# long\n\n{long}", encoding="utf-8")
     with serving(OpenAIProvider(["500", "429", "zero", "drop"], max_tokens=60)) as provider:
-        retrievers = small.RETRIEVERS + block("api", provider.url, ", batch_size = 2, timeout = 5")
+        retrievers = small.RETRIEVERS + block("api", provider.url, ", batch_size = 2")
         path = small.experiment(tmp_path, retrievers=retrievers)
         cold = run(path, Options(tmp_path / "out"))
         told = ledger(cold.folder)

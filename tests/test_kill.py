@@ -1,4 +1,4 @@
-"""Killed at twenty random instants: nothing is paid for twice, and the results are those of an undisturbed run."""
+"""Killed at twenty random points: nothing is paid for twice, and the results are those of an undisturbed run."""
 
 import json
 import multiprocessing
@@ -14,6 +14,7 @@ import pytest
 
 from harness import pipeline
 from harness.running.options import Options
+from tests.mortal import NEVER, live
 from tests.servers import OpenAIProvider, serving
 from tests.test_run import digests
 
@@ -51,11 +52,15 @@ def experiment(folder: Path, url: str) -> Path:
     return path
 
 
-def run(path: Path, results: Path, cache: Path) -> None:
-    """Run in this process, without the report: it follows from the rest, and takes longer."""
+def run(path: Path, results: Path, cache: Path, last_call: int | None) -> None:
+    """Run in this process, killed at a call if one is given; without the report, which takes longest."""
     os.environ["HARNESS_CACHE"] = str(cache)
     pipeline.write_report = lambda results: None
-    pipeline.run(path, Options(results))
+    if last_call is None:
+        pipeline.run(path, Options(results))
+    else:
+        calls = live(lambda: pipeline.run(path, Options(results)), last_call)
+        (results / "calls").write_text(str(calls))
 
 
 def test_killed_twenty_times(tmp_path: Path) -> None:
@@ -64,39 +69,41 @@ def test_killed_twenty_times(tmp_path: Path) -> None:
     context.set_forkserver_preload(["tests.test_kill", "openai", "qdrant_client"])
     corpus(tmp_path / "data")
 
-    def start(place: str) -> BaseProcess:
-        process = context.Process(target=run, args=(path, tmp_path / place / "results", tmp_path / place / "cache"))
+    def start(place: str, last_call: int | None = None) -> BaseProcess:
+        folders = [tmp_path / place / name for name in ("results", "cache")]
+        process = context.Process(target=run, args=(path, *folders, last_call))
         process.start()
         return process
 
-    def finish(place: str) -> dict[str, str]:
-        process = start(place)
-        process.join(120)
+    def finish(place: str, last_call: int | None = None) -> dict[str, str]:
+        process = start(place, last_call)
+        process.join(600)
         assert process.exitcode == 0
         return digests(tmp_path / place / "results" / "killed")
 
-    with serving(OpenAIProvider(latency=0.12)) as provider:
+    with serving(OpenAIProvider(latency=0.03)) as provider:
         path = experiment(tmp_path, provider.url)
         undisturbed = finish("undisturbed")
         planned = Counter(asked(provider))
         assert set(planned.values()) == {1}
         assert {len(texts) for texts in planned} == {BATCH}
 
-        started = time.monotonic()
-        assert finish("undisturbed") == undisturbed
-        warm = min(time.monotonic() - started, 1.0)
+        assert finish("undisturbed", NEVER) == undisturbed
+        calls = int((tmp_path / "undisturbed" / "results" / "calls").read_text())
         assert not asked(provider)
 
-        # In turns at any instant of as long as a warm run takes, and soon after the first request, however slow the
-        # machine is to come that far: kills must fall into the embedding for this to show anything.
+        # In turns at any call of a function that a warm run makes, and when the server gets any of the next requests:
+        # kills must fall into the embedding for this to show anything.
         chance = random.Random(20)
         lives = []
         for turn in range(20):
-            process = start("killed")
-            while turn % 2 and not provider.requests and process.is_alive():
-                time.sleep(0.005)
-            time.sleep(chance.uniform(0, 0.3 if turn % 2 else warm))
-            process.kill()
+            if turn % 2:
+                process, last = start("killed"), chance.randint(1, 6)
+                while len(provider.requests) < last and process.is_alive():
+                    time.sleep(0.002)
+                process.kill()
+            else:
+                process = start("killed", chance.randrange(1, calls))
             process.join()
             lives.append(asked(provider))
         assert finish("killed") == undisturbed

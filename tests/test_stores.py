@@ -323,7 +323,7 @@ def test_on_a_disk_that_is_really_full_one_message_comes(tmp_path, kind, told):
         pytest.skip("no small disk can be mounted here")
     try:
         command = [sys.executable, "-c", REALLY_FULL, str(tmp_path), kind]
-        said = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=120)
+        said = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=600)
     finally:
         subprocess.run(["umount", tmp_path], check=True)
     assert said.returncode == 0, said.stderr

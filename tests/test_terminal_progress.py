@@ -2,13 +2,25 @@
 
 import io
 import threading
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
 from harness.console import progress
 from harness.console.progress import Progress
+from retrievers import meter
 from retrievers.meter import Budget, Meter
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The clock of progress, which stands still, and of meters, by which everything takes a thousandth of a second."""
+    still, ticks = SimpleNamespace(monotonic=lambda: 100.0), count(0, 0.001)
+    monkeypatch.setattr(progress, "time", still)
+    monkeypatch.setattr(meter, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    return still
 
 
 def log() -> Console:
@@ -20,22 +32,22 @@ def lines(console: Console) -> list[str]:
 
 
 def watched(shown: Progress, name: str, budget: Budget | None = None) -> Meter:
-    return Meter(watch=lambda meter: shown.watch(name, meter), budget=budget)
+    return Meter(watch=lambda counted: shown.watch(name, counted), budget=budget)
 
 
-def dense(meter: Meter, windows: int = 3) -> None:
+def dense(counted: Meter, windows: int = 3) -> None:
     """What a dense retriever counts: two stages take turns, window by window."""
     for _ in range(windows):
-        with meter.stage("embed-documents", total=30):
-            meter.count(texts=10, cached=5)
-        with meter.stage("index", total=30):
-            meter.count(texts=10)
-    with meter.stage("index"):
+        with counted.stage("embed-documents", total=30):
+            counted.count(texts=10, cached=5)
+        with counted.stage("index", total=30):
+            counted.count(texts=10)
+    with counted.stage("index"):
         pass
-    with meter.stage("embed-queries", total=4):
-        meter.count(texts=4, cached=4)
-    with meter.stage("search", total=4):
-        meter.count(texts=4)
+    with counted.stage("embed-queries", total=4):
+        counted.count(texts=4, cached=4)
+    with counted.stage("search", total=4):
+        counted.count(texts=4)
 
 
 def test_a_log_has_one_line_for_each_stage_of_each_retriever() -> None:
@@ -62,17 +74,17 @@ def test_a_stage_that_fails_is_told_too() -> None:
     assert lines(console)[0].startswith("x: search: ")
 
 
-def test_a_log_hears_now_and_then_how_far_a_long_stage_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_hears_now_and_then_how_far_a_long_stage_is(clock: SimpleNamespace) -> None:
     now = 100.0
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    clock.monotonic = lambda: now
     console, budget = log(), Budget()
     with Progress(console) as shown:
-        meter = watched(shown, "openai", budget)
-        with meter.stage("embed-documents", total=10_000):
+        counted = watched(shown, "openai", budget)
+        with counted.stage("embed-documents", total=10_000):
             for _ in range(10):
                 now += 7
                 budget.take(0.001)
-                meter.count(texts=110, cached=40)
+                counted.count(texts=110, cached=40)
     assert lines(console)[:2] == [
         "openai: embed-documents: 550 of 10,000, 10/s, 15:45 left, 36 % cached, $0.0050",
         "openai: embed-documents: 1,100 of 10,000, 10/s, 14:50 left, 36 % cached, $0.0100",
@@ -100,9 +112,9 @@ def test_a_terminal_has_bars_while_it_lasts_and_lines_in_the_end(monkeypatch: py
 def test_threads_may_count_at_once() -> None:
     console = log()
     with Progress(console) as shown:
-        meter = watched(shown, "x")
-        with meter.stage("embed-documents", total=4000):
-            workers = [threading.Thread(target=lambda: [meter.count(texts=1) for _ in range(1000)]) for _ in range(4)]
+        counted = watched(shown, "x")
+        with counted.stage("embed-documents", total=4000):
+            workers = [threading.Thread(target=lambda: [counted.count(texts=1) for _ in range(1000)]) for _ in range(4)]
             for worker in workers:
                 worker.start()
             for worker in workers:
