@@ -5,11 +5,12 @@ import math
 
 import pytest
 
-from harness.answers import records
-from harness.answers.judging import Asked, Pair
+from harness import records
+from harness.answers import judging
+from harness.answers.judging import Asked
 from harness.answers.lexical import LexicalJudge
-from harness.answers.records import By, Readings
 from harness.measures import Claimed, parse, score, score_run
+from harness.records import By, Pair, Readings, readings
 from retrievers.errors import InputError
 
 FEE = Claimed(
@@ -103,7 +104,7 @@ def test_verdicts_are_kept_by_judge_and_read_back(tmp_path) -> None:
 def test_a_line_that_broke_off_is_mended_and_a_wrong_one_is_named(tmp_path) -> None:
     judge = By("lexical 0.8")
     records.append_verdicts(tmp_path, judge, {Pair("c", "t"): "neutral"})
-    file = tmp_path / records.VERDICTS
+    file = tmp_path / readings.VERDICTS
     file.write_text(file.read_text() + '{"claim": "half a li', encoding="utf-8")
     records.append_verdicts(tmp_path, judge, {Pair("d", "t"): "entailed"})
     assert len(file.read_text().splitlines()) == 2
@@ -122,5 +123,5 @@ def test_what_is_known_is_not_asked_again() -> None:
         asked.extend(missing)
         return iter([(1, "yes")])  # the first one never comes back
 
-    assert records.asked_once(["a", "b", "a", "c"], {"b"}.__contains__, ask) == {"a": None, "c": "yes"}
+    assert judging.asked_once(["a", "b", "a", "c"], {"b"}.__contains__, ask) == {"a": None, "c": "yes"}
     assert asked == ["a", "c"]

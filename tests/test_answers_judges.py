@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from harness.answers import prompts
-from harness.answers.judging import Asked, Pair, Questions
+from harness.answers.judging import Asked, Questions
 from harness.answers.model_judge import ModelJudge
 from harness.answers.nli import NliJudge, probabilities
+from harness.records import Pair
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter

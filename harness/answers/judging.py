@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from typing import Literal, NamedTuple, Protocol, TypeVar, get_args
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
-from harness.answers.nuggets import Support
-from harness.measures.truth import Truth
+from harness.records import Pair, Support, Word
 
-Word = Literal["entailed", "contradicted", "neutral"]
-WORDS: tuple[str, ...] = get_args(Word)
-SUPPORTS: tuple[str, ...] = get_args(Support)
 Answer = TypeVar("Answer")
+Given = TypeVar("Given")
 Replies = Iterator[tuple[int, Answer | None]]
 """Places of what was asked, each with its answer, in any order: None where it could not be read; a place that does not
 come was not answered."""
-
-
-class Pair(NamedTuple):
-    """A claim, and a text that may entail it."""
-
-    claim: str
-    text: str
 
 
 class Asked(NamedTuple):
@@ -71,20 +59,17 @@ class Judge(Protocol):
         """The questions that each text answers; nothing from a judge that is no language model."""
 
 
-@lru_cache(maxsize=1 << 16)
-def digest_of(text: str) -> str:
-    """A short name of a text: 16 hexadecimal digits of its SHA-256.
+def asked_once(
+    wanted: Iterable[Given], known: Callable[[Given], bool], ask: Callable[[Sequence[Given]], Replies[Answer]]
+) -> dict[Given, Answer | None]:
+    """Ask for what is not known yet, each thing once.
 
-    >>> digest_of("The fee is 300 yen.")
-    'f36a08de5a65a3e3'
+    Returns:
+        What came back, in the order in which it was wanted; None where it could not be read or did not come.
+
+    >>> asked_once(["a", "b", "a"], {"b"}.__contains__, lambda missing: iter([(0, len(missing))]))
+    {'a': 1}
     """
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def truth_of(word: str | None) -> Truth:
-    """Whether a verdict says that the claim is entailed; unknown without a verdict.
-
-    >>> truth_of("entailed"), truth_of("contradicted"), truth_of(None)
-    (True, False, None)
-    """
-    return None if word is None else word == "entailed"
+    missing = [one for one in dict.fromkeys(wanted) if not known(one)]
+    found: dict[int, Answer | None] = dict(ask(missing)) if missing else {}
+    return {one: found.get(place) for place, one in enumerate(missing)}

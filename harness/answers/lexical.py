@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from harness.answers.judging import Asked, Pair, Questions, Replies, Word
-from harness.answers.nuggets import Support
+from harness.answers.judging import Asked, Questions, Replies
 from harness.answers.text import sentences
+from harness.records import Pair, Support, Word
 from retrievers.errors import InputError, Problem
 from retrievers.words import RULE, tokenize
 

@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from harness.answers import prompts
-from harness.answers.judging import Asked, Pair, Questions, Replies, Word
-from harness.answers.nuggets import Support
+from harness.answers.judging import Asked, Questions, Replies
+from harness.records import Pair, Support, Word
 from retrievers.meter import Meter
 from retrievers.remote.chat import Chat, ChatForecast, Prompt, Reply
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.answers.judging import Asked, Pair, Questions, Replies, Word
-from harness.answers.nuggets import Support
+from harness.answers.judging import Asked, Questions, Replies
 from harness.answers.text import sentences
+from harness.records import Pair, Support, Word
 from retrievers.errors import InputError, Problem
 from retrievers.local.forward import outputs
 from retrievers.local.models import Dtype, Replicas, Setup

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-Support = Literal["support", "partial_support", "not_support"]
+from harness.records import Support
+
 WORTH = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0}
 
 

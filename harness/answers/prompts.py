@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from harness.answers.judging import SUPPORTS, WORDS, Questions
+from harness.answers.judging import Questions
+from harness.records import SUPPORTS, WORDS
 from retrievers.remote.chat import Prompt
 from retrievers.remote.quoting import one_object, quoted
 

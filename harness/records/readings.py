@@ -2,27 +2,38 @@
 
 `claims.jsonl` holds one entry for each distinct text (text, claims, judge, prompt), `verdicts.jsonl` one for each
 claim, passage, judge and round (claim, passage, verdict, judge, prompt, round), `opinions.jsonl` whatever else a judge
-was asked (task, of, answer, judge, prompt). Passages are named by a digest of their text. A text that was read once is
-never read again: other cutoffs and other measures cost nothing.
+was asked (task, of, answer, judge, prompt). Passages are named by a digest of their text; for rankings,
+`passages.jsonl` says which document has which (id, passage). A text that was read once is never read again: other
+cutoffs and other measures cost nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, get_args
 
-from harness.answers.judging import SUPPORTS, WORDS, Judge, Pair, Replies, Word, digest_of, truth_of
+from harness.measures import Claimed
 from harness.measures.truth import Truth
 from retrievers.errors import InputError, Problem
+from retrievers.types import Query
 
-CLAIMS, VERDICTS, OPINIONS = "claims.jsonl", "verdicts.jsonl", "opinions.jsonl"
-RESERVED = frozenset({"claims", "verdicts", "opinions"})
+Word = Literal["entailed", "contradicted", "neutral"]
+Support = Literal["support", "partial_support", "not_support"]
+"""How far a text holds a nugget."""
+WORDS: tuple[str, ...] = get_args(Word)
+SUPPORTS: tuple[str, ...] = get_args(Support)
+FOLDER = "answers"
+"""Where these files lie in a results folder."""
+PEOPLE = "people"
+"""Stands in the place of a judge for claims that came with the data."""
+CLAIMS, VERDICTS, OPINIONS, PASSAGES = "claims.jsonl", "verdicts.jsonl", "opinions.jsonl", "passages.jsonl"
+RESERVED = frozenset({"claims", "verdicts", "opinions", "passages"})
 """Names that no system may have, since its file would be one of these."""
-Given = TypeVar("Given")
-Answer = TypeVar("Answer")
 
 
 class By(NamedTuple):
@@ -31,10 +42,31 @@ class By(NamedTuple):
     judge: str
     prompt: str = ""
 
-    @classmethod
-    def of(cls, judge: Judge) -> By:
-        """What stands in every row of this judge."""
-        return cls(judge.name, judge.prompt)
+
+class Pair(NamedTuple):
+    """A claim, and a text that may entail it."""
+
+    claim: str
+    text: str
+
+
+@lru_cache(maxsize=1 << 16)
+def digest_of(text: str) -> str:
+    """A short name of a text: 16 hexadecimal digits of its SHA-256.
+
+    >>> digest_of("The fee is 300 yen.")
+    'f36a08de5a65a3e3'
+    """
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def truth_of(word: str | None) -> Truth:
+    """Whether a verdict says that the claim is entailed; unknown without a verdict.
+
+    >>> truth_of("entailed"), truth_of("contradicted"), truth_of(None)
+    (True, False, None)
+    """
+    return None if word is None else word == "entailed"
 
 
 @dataclass(slots=True)
@@ -110,20 +142,49 @@ def append_opinions(folder: Path, by: By, task: str, said: Mapping[tuple[str, ..
     ))  # fmt: skip
 
 
-def asked_once(
-    wanted: Iterable[Given], known: Callable[[Given], bool], ask: Callable[[Sequence[Given]], Replies[Answer]]
-) -> dict[Given, Answer | None]:
-    """Ask for what is not known yet, each thing once.
+def write_passages(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write which document has which text: document id -> text."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = ({"id": id_, "passage": digest_of(text)} for id_, text in texts.items())
+    (folder / PASSAGES).write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8", newline="\n"
+    )
 
-    Returns:
-        What came back, in the order in which it was wanted; None where it could not be read or did not come.
 
-    >>> asked_once(["a", "b", "a"], {"b"}.__contains__, lambda missing: iter([(0, len(missing))]))
-    {'a': 1}
+def read_passages(folder: Path) -> dict[str, str]:
+    """Document id -> digest of its text; InputError with every line that cannot be read."""
+    problems: list[Problem] = []
+    found = {str(row.get("id")): str(row.get("passage")) for _, row in _rows(folder / PASSAGES, problems)}
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def claims_of(query: Query, readings: Readings) -> tuple[str, ...]:
+    """The claims of a query's reference answer: those of the data, else those that the judge took out of the answer."""
+    if query.reference.claims:
+        return tuple(claim.text for claim in query.reference.claims)
+    found = [readings.claims.get(text) for text in query.reference.answers[:1]]
+    return found[0] or () if found else ()
+
+
+def claimed(queries: Iterable[Query], readings: Readings, passages: Mapping[str, str]) -> dict[str, Claimed]:
+    """What measures by claims are computed from: for each query that has any, its claims and what entails them.
+
+    Args:
+        queries: those that are measured.
+        readings: the judge's verdicts.
+        passages: document id -> digest of its text.
     """
-    missing = [one for one in dict.fromkeys(wanted) if not known(one)]
-    found: dict[int, Answer | None] = dict(ask(missing)) if missing else {}
-    return {one: found.get(place) for place, one in enumerate(missing)}
+    verdicts, found = readings.verdicts.get(1, {}), {}
+    for query in queries:
+        if claims := claims_of(query, readings):
+            by_document = {
+                document: tuple(truth_of(verdicts.get((claim, passage))) for claim in claims)
+                for document, passage in passages.items()
+            }
+            found[query.id] = Claimed(claims, {doc: row for doc, row in by_document.items() if set(row) != {None}})
+    return found
 
 
 def _put_claims(found: Readings, row: Mapping[str, Any]) -> None:
