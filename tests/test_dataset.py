@@ -164,7 +164,8 @@ def test_folders_that_are_no_data_set(tmp_path: Path) -> None:
     assert problems(tmp_path / "none")[0].startswith("DATA: no such folder")
     folder = markdown(tmp_path / "d")
     (folder / "queries.json").unlink()
-    assert problems(folder) == ["DATA/queries.json: cannot be read: No such file or directory"]
+    told = "DATA/queries.json: cannot be read: No such file or directory"
+    assert problems(folder) == [f"{told} (see that it is there and that you may read it)"]
     markdown(folder, [{"query": "x", "relevant": []}, "text", {"query": 3, "relevant_documents": [1]}])
     told = problems(folder)
     assert "DATA/queries.json[0]: unknown key 'relevant' (did you mean 'relevant_documents'?)" in told

@@ -1,6 +1,7 @@
 """Files to checked data sets: one file per format."""
 
 from harness.dataset import expected
+from harness.dataset.converted import reading_line
 from harness.dataset.formats import FORMATS, format_of, suggestion
 from harness.dataset.load import load
 from harness.dataset.model import Dataset, Labels
@@ -14,6 +15,7 @@ __all__ = [
     "expected",
     "format_of",
     "load",
+    "reading_line",
     "reference_of",
     "suggestion",
 ]

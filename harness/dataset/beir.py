@@ -11,7 +11,7 @@ from harness.dataset.files import COMPRESSED, File, is_zip, listing, pick
 from harness.dataset.model import Labels
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import read_lines
-from harness.dataset.source import Findings, Place, grade_of
+from harness.dataset.source import WHOLE, Findings, Place, grade_of
 from harness.dataset.tables import TableSource, rows_of
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
@@ -87,7 +87,7 @@ class BeirSource:
                 )
                 place = Place(self.qrels.path, number)
                 if grade is None:
-                    problems.append(Problem(str(place), f"grade {written!r} is no whole number"))
+                    problems.append(Problem(str(place), f"grade {written!r} is no whole number", WHOLE))
                 else:
                     gathered.add(place, query, document, grade, problems)
         except InputError as error:

@@ -12,7 +12,7 @@ from typing import Any
 from harness.dataset.expected import read_reference
 from harness.dataset.model import Labels
 from harness.dataset.rows import Row
-from harness.dataset.source import Findings, Place, grade_of, parse_json
+from harness.dataset.source import WHOLE, Findings, Place, grade_of, parse_json
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
@@ -30,6 +30,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "relevant": ("relevant_documents", "relevant_docs", "relevant", "relevant_ids", "doc_ids", "positives"),
 }
 """What a column may be called where the experiment does not declare it; the first one that is there counts."""
+TEXT = "write it as a string"
 LISTS = "|;\n,"
 """What parts the ids of a list in one cell: the first of these that stands in it."""
 
@@ -82,7 +83,7 @@ def document_of(row: Row, place: Place, columns: Columns, problems: Findings) ->
     text = _text(row, "text", place, columns, problems)
     title = columns.value("title", row)
     if title is not None and not isinstance(title, str):
-        problems.append(Problem(str(place), f"'title' is not a string but {_shown(title)}"))
+        problems.append(Problem(str(place), f"'title' is not a string but {_shown(title)}", TEXT))
         return None
     if id_ is None or text is None:
         return None
@@ -132,7 +133,11 @@ class Gathered:
             judged = self.grades[query] = {}
             self.places[query], self.lines[query] = place, array("I")
         if document in judged:
-            problems.append(Problem(str(place), f"query {query!r} and document {document!r} are judged twice"))
+            problems.append(
+                Problem(
+                    str(place), f"query {query!r} and document {document!r} are judged twice", "keep one of the two"
+                )
+            )
         else:
             judged[document] = grade
             self.lines[query].append(place.line or 0)
@@ -192,7 +197,7 @@ def list_of(said: Any, place: Place, problems: Findings) -> Labels | None:
         grades = {str(doc): grade_of(grade) for doc, grade in said.items() if grade is not None}
         if wrong := [doc for doc, grade in grades.items() if grade is None]:
             problems.append(
-                Problem(str(place), f"grade {said[wrong[0]]!r} of document {wrong[0]!r} is no whole number")
+                Problem(str(place), f"grade {said[wrong[0]]!r} of document {wrong[0]!r} is no whole number", WHOLE)
             )
             return None
         return Labels(grades={doc: grade for doc, grade in grades.items() if grade is not None})
@@ -244,7 +249,7 @@ def _grade(row: Row, place: Place, columns: Columns, problems: Findings) -> int 
     written = columns.value("grade", row)
     grade = grade_of(written)
     if grade is None:
-        problems.append(Problem(str(place), f"grade {_shown(written)} is no whole number"))
+        problems.append(Problem(str(place), f"grade {_shown(written)} is no whole number", WHOLE))
     return grade
 
 
@@ -269,8 +274,9 @@ def _id(row: Row, kind: str, place: Place, columns: Columns, problems: Findings)
         if name is None:
             problems.append(columns.lacking(kind, row)._replace(where=str(place)))
         else:
-            problems.append(Problem(str(place), f"{name!r} is missing or empty" if value in (None, "") or
-                                    isinstance(value, str) else f"{name!r} is no id but {_shown(value)}"))  # fmt: skip
+            empty = value is None or isinstance(value, str)
+            what = "is missing or empty" if empty else f"is no id but {_shown(value)}"
+            problems.wrong(place, f"{name!r} {what}", "an id is text or a whole number")
     return found
 
 
@@ -281,7 +287,7 @@ def _text(row: Row, kind: str, place: Place, columns: Columns, problems: Finding
         return None
     value = columns.value(kind, row)
     if not isinstance(value, str):
-        problems.append(Problem(str(place), f"{name!r} is not a string but {_shown(value)}"))
+        problems.append(Problem(str(place), f"{name!r} is not a string but {_shown(value)}", TEXT))
         return None
     return value
 

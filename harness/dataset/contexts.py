@@ -125,7 +125,7 @@ def ids_of(said: object, name: str, place: Place, problems: Findings) -> tuple[s
         return ()
     ids = [plain_id(one) for one in said] if isinstance(said, list) else [None]
     if None in ids:
-        problems.append(Problem(str(place), f"{name!r} is no list of ids"))
+        problems.append(Problem(str(place), f"{name!r} is no list of ids", '["d1", "d2"]'))
         return ()
     return tuple(str(one) for one in ids)
 
@@ -135,7 +135,7 @@ def texts_of(said: object, name: str, place: Place, problems: Findings) -> tuple
     said = [said] if isinstance(said, str) else [] if said is None else said
     if isinstance(said, list) and all(isinstance(one, str) for one in said):
         return tuple(one for one in said if one.strip())
-    problems.append(Problem(str(place), f"{name!r} is no list of texts"))
+    problems.append(Problem(str(place), f"{name!r} is no list of texts", "a list of strings"))
     return ()
 
 

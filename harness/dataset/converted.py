@@ -12,14 +12,18 @@ import io
 import json
 import os
 import warnings
+from collections import Counter
 from importlib.metadata import version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from harness.dataset.files import File
+from harness.dataset.model import Dataset
 
 CONVERTED = {".pdf", ".html", ".htm", ".docx", ".pptx", ".xlsx", ".epub", ".ipynb"}
 """What markitdown is asked to read."""
+NAMED = 5
+"""Kinds of files that are named."""
 REMEDY = 'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
 
 
@@ -38,7 +42,7 @@ class Converter:
     """Converts files and keeps what came out beside the cache of vectors, by content and by markitdown's version."""
 
     def __init__(self) -> None:
-        self.available = importlib.util.find_spec("markitdown") is not None
+        self.available = _installed()
         self._engine: Any = None
 
     def convert(self, file: File) -> Converted:
@@ -78,6 +82,29 @@ class Converter:
         text = found.markdown.encode("utf-8", "replace").decode().strip()
         title = " ".join((found.title or _heading(text)).split())
         return {"title": title, "text": text} if text else {"failed": "there is no text in it"}
+
+
+def reading_line(dataset: Dataset) -> str:
+    """How many of a folder's files are read, and what would read the others; "" where all are."""
+    unread, failed = (dataset.ledger.get(kind, ()) for kind in ("unread-file", "unconverted-file"))
+    if not unread and not failed:
+        return ""
+    suffixes = Counter(PurePosixPath(name).suffix.lower() or PurePosixPath(name).name for name in unread)
+    said = [f"{dataset.count:,} of {dataset.count + len(unread) + len(failed):,} files are read"]
+    if unread:
+        common = sorted(suffixes.items(), key=lambda item: (-item[1], item[0]))
+        kinds = ", ".join(f"{suffix} {count:,}" for suffix, count in common[:NAMED])
+        more = ", …" if len(common) > NAMED else ""
+        said.append(f"{len(unread):,} {'is' if len(unread) == 1 else 'are'} not ({kinds}{more})")
+    if failed:
+        said.append(f"{len(failed):,} could not be converted")
+    if not _installed() and suffixes.keys() & CONVERTED:
+        said.append(REMEDY)
+    return "; ".join(said)
+
+
+def _installed() -> bool:
+    return importlib.util.find_spec("markitdown") is not None
 
 
 def _heading(text: str) -> str:

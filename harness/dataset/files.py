@@ -27,6 +27,8 @@ FREE = 64 << 20
 """Bytes that any archive or compressed file may unpack to."""
 RATIO = 200
 """Beyond that, so many times its size: text shrinks to a tenth or so, a bomb to a thousandth."""
+READABLE = "see that it is there and that you may read it"
+AGAIN = "fetch or make it again"
 PACKED = "is damaged, or cut short"
 
 
@@ -62,11 +64,11 @@ class File:
                 yield raw
         except OSError as error:
             what = f"cannot be read: {error.strerror or error}"
-            raise InputError(Problem(str(self.path), what)) from None
+            raise InputError(Problem(str(self.path), what, READABLE)) from None
         except (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
-            raise InputError(Problem(str(self.path), f"{PACKED}: {error}", "fetch or make it again")) from None
+            raise InputError(Problem(str(self.path), f"{PACKED}: {error}", AGAIN)) from None
         except RuntimeError as error:  # all that zipfile says of a password
-            raise InputError(Problem(str(self.path), f"cannot be unpacked: {error}")) from None
+            raise InputError(Problem(str(self.path), f"cannot be unpacked: {error}", "unpack it yourself")) from None
 
     @contextmanager
     def _raw(self) -> Iterator[IO[bytes]]:
@@ -148,7 +150,7 @@ def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:
     root = folder.resolve()
 
     def unreadable(error: OSError) -> None:
-        problems.append(Problem(str(error.filename), f"cannot be listed: {error.strerror}"))
+        problems.append(Problem(str(error.filename), f"cannot be listed: {error.strerror}", READABLE))
 
     paths = []
     for place, folders, names in os.walk(folder, onerror=unreadable):
@@ -171,7 +173,7 @@ def _members(path: Path) -> dict[str, File]:
         with zipfile.ZipFile(path) as archive:
             names = [info.filename for info in archive.infolist() if not info.is_dir()]
     except (OSError, zipfile.BadZipFile) as error:
-        raise InputError(Problem(str(path), f"is no zip archive that can be read: {error}")) from None
+        raise InputError(Problem(str(path), f"is no zip archive that can be read: {error}", AGAIN)) from None
     for name in names:
         pure = PurePosixPath(name.replace("\\", "/"))
         if pure.is_absolute() or ".." in pure.parts or ":" in pure.parts[0]:

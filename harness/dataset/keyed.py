@@ -109,6 +109,6 @@ def listed(said: Any, place: Place, problems: Findings) -> Labels | None:
     """Relevant documents in no order: each has grade 1."""
     ids = [plain_id(one) for one in said] if isinstance(said, list) else [None]
     if None in ids:
-        problems.append(Problem(str(place), "is not a list of document ids"))
+        problems.append(Problem(str(place), "is not a list of document ids", '["d1", "d2"]'))
         return None
     return Labels(grades={str(id_): 1 for id_ in ids})

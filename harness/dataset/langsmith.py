@@ -90,5 +90,5 @@ def _table(row: Row, part: str, place: Place, problems: Findings) -> Mapping[str
     value = row.get(part)
     if value is None or isinstance(value, dict):
         return value or {}
-    problems.append(Problem(str(place), f"{part!r} is not an object"))
+    problems.append(Problem(str(place), f"{part!r} is not an object", "as the SDK writes it"))
     return {}

@@ -36,6 +36,8 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
     documents = _check_documents(source, seen, reference.match, {_key(query.text) for query in queries.values()})
     labels = _check_labels(source, seen, documents, queries, drop_dangling)
     asked = tuple(query for query in queries.values() if query.id in labels and labels[query.id].relevant)
+    if not queries and not seen:
+        seen.wrong(reference.name, "there is no query", "nothing could be asked")
     if not asked and not seen:
         seen.wrong(reference.name, "no query has a relevant document", "nothing could be compared")
     for query in asked:
@@ -135,9 +137,13 @@ def _check_documents(source: Source, seen: Findings, match: tuple[str, ...], ask
         keys = {key, *map(_key, (document.title, document.text))} if document.title else {key}
         found.asked |= keys & asked
     if not found.ids and not seen:
-        seen.wrong("documents", "the corpus is empty")
+        seen.wrong("documents", "the corpus is empty", "there must be a document")
     if match and found.ids and not found.keys:
-        seen.wrong("dataset.match", f"no document has {' and '.join(map(repr, match))} among its fields")
+        seen.wrong(
+            "dataset.match",
+            f"no document has {' and '.join(map(repr, match))} among its fields",
+            "see how they are spelt",
+        )
     found.digest = digest.hexdigest()
     return found
 
@@ -182,7 +188,7 @@ def _check_labels(
                 seen.wrong(place.of(position), what, documents.nearest(doc))
             seen.note("dangling-document", f"{query_id} {doc}")
         if not queries[query_id].text.strip():
-            seen.wrong(place, f"judged query {query_id!r} is blank")
+            seen.wrong(place, f"judged query {query_id!r} is blank", "write its text, or remove its labels")
         _count(query_id, said, seen)
         kept = said.keeping(lambda doc: documents.named(doc) is not None) if dangling else said
         labels[query_id] = kept.renamed(documents.keys) if documents.by_field else kept

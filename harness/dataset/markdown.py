@@ -103,7 +103,7 @@ class MarkdownSource:
                 yield place, Query(id_, text, _fields(row, place, problems), reference)
             else:
                 what = "'query' is missing" if text is None else f"'query' is not a string but {text!r:.40}"
-                problems.append(Problem(str(place), what))
+                problems.append(Problem(str(place), what, '"query": "what is asked"'))
 
     def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """What `relevant_documents` says: ids best first, groups of alternatives, or grades by id."""
@@ -120,12 +120,12 @@ class MarkdownSource:
                 problems.extend(error.problems)
                 continue
             if not isinstance(rows, list):
-                problems.append(Problem(str(file.path), "is not a list of queries"))
+                problems.append(Problem(str(file.path), "is not a list of queries", "[{…}, {…}]"))
                 continue
             for number, row in enumerate(rows):
                 place = Place(Path(f"{file.path}[{number}]"))
                 if not isinstance(row, dict):
-                    problems.append(Problem(str(place), "is not an object with 'query' and 'relevant_documents'"))
+                    problems.append(Problem(str(place), "is not an object", '{"query": …, "relevant_documents": […]}'))
                     continue
                 problems.extend(
                     Problem(str(place), f"unknown key {key!r}", did_you_mean(key, KEYS)) for key in row.keys() - KEYS
@@ -134,7 +134,7 @@ class MarkdownSource:
                 if isinstance(id_, str) and id_.strip():
                     yield place, id_, row
                 else:
-                    problems.append(Problem(str(place), f"'id' is {id_!r}, not a name"))
+                    problems.append(Problem(str(place), f"'id' is {id_!r}, not a name", "an id is text"))
 
 
 def parse_document(text: str, name: str) -> Document:
@@ -196,7 +196,9 @@ def _fields(row: Mapping[str, Any], place: Place, problems: Findings) -> dict[st
     if isinstance(tags, str):
         tags = [tags]
     if not isinstance(fields, dict) or not isinstance(tags, list):
-        problems.append(Problem(str(place), "'tags' is a list of words and 'fields' an object of strings"))
+        problems.append(
+            Problem(str(place), "'tags' or 'fields' cannot be read", "a list of words; an object of strings")
+        )
         return {}
     named = {str(key): str(value) for key, value in fields.items()}
     return {**named, "tags": ", ".join(map(str, tags))} if tags else named

@@ -44,7 +44,7 @@ def read(reference: DatasetReference) -> ContextSource:
             if isinstance(row, dict):
                 yield place, row
             else:
-                problems.append(Problem(str(place), "is not an object"))
+                problems.append(Problem(str(place), "is not an object", "every entry is one: {…}"))
 
     read_row = partial(read_example, parts=("input", "output"), columns=Columns(reference.columns))
     return source_of(reference, rows, read_row)

@@ -23,6 +23,7 @@ LONGEST_LINE = 64 << 20
 """Bytes of one line or one cell, at most."""
 BATCH = 4096
 """Rows of a Parquet file in memory."""
+VALID = "write it with a JSON library, and see that it is whole"
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -78,7 +79,7 @@ def _jsonl(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
         try:
             row = parse_json(line)
         except ValueError as error:
-            problems.append(Problem(str(place), f"is not JSON: {error}"))
+            problems.append(Problem(str(place), f"is not JSON: {error}", VALID))
             continue
         if isinstance(row, dict):
             yield place, row
@@ -109,9 +110,9 @@ def read_json(file: File) -> Any:
     try:
         return parse_json(text)
     except json.JSONDecodeError as error:
-        raise InputError(Problem(f"{file.path}:{error.lineno}", f"is not JSON: {error.msg}")) from None
+        raise InputError(Problem(f"{file.path}:{error.lineno}", f"is not JSON: {error.msg}", VALID)) from None
     except ValueError as error:
-        raise InputError(Problem(str(file.path), f"is not JSON: {error}")) from None
+        raise InputError(Problem(str(file.path), f"is not JSON: {error}", VALID)) from None
 
 
 def _json(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
@@ -124,7 +125,7 @@ def _json(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
         if isinstance(row, dict):
             yield place, row
         else:
-            problems.append(Problem(str(place), "is not an object"))
+            problems.append(Problem(str(place), "is not an object", "every entry is one: {…}"))
 
 
 def _csv(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:

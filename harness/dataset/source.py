@@ -14,6 +14,7 @@ from retrievers.types import Document, Query
 
 SHOWN = 20
 """How many problems of one file are listed; the rest is counted."""
+WHOLE = "a grade is a whole number; 0 is judged and not relevant"
 LINE = re.compile(r"(:\d+|\[\d+\])$")
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+(\.0*)?")
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")

@@ -18,7 +18,7 @@ from harness.dataset.files import File, is_zip, listing, pick
 from harness.dataset.model import Labels
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import read_lines
-from harness.dataset.source import Findings, Place, grade_of
+from harness.dataset.source import WHOLE, Findings, Place, grade_of
 from harness.dataset.trec import decode
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
@@ -93,7 +93,7 @@ class TrecSource:
             for place, block in _blocks(file, "doc", problems):
                 id_ = _tag(block, "DOCNO")
                 if not id_:
-                    problems.append(Problem(str(place), "the document has no <DOCNO>"))
+                    problems.append(Problem(str(place), "the document has no <DOCNO>", "<DOCNO>its id</DOCNO>"))
                     continue
                 title = next((found for tag in TITLES if (found := _tag(block, tag))), "")
                 text = _tag(block, "TEXT") if re.search("<TEXT>", block, re.IGNORECASE) else _body(block)
@@ -116,7 +116,7 @@ class TrecSource:
                     problems.append(Problem(str(place), f"{len(cells)} fields instead of 4",
                                             "query iteration document grade"))  # fmt: skip
                 elif grade is None:
-                    problems.append(Problem(str(place), f"grade {cells[3]!r} is no whole number"))
+                    problems.append(Problem(str(place), f"grade {cells[3]!r} is no whole number", WHOLE))
                 else:
                     gathered.add(place, decode(cells[0]), decode(cells[2]), grade, problems)
         yield from gathered.labels()
@@ -130,7 +130,7 @@ class TrecSource:
                 yield place, Query(id_.strip(), text.strip())
             else:
                 what = "the topic has no number" if not id_.strip() else f"topic {id_.strip()} has no <{self.part}>"
-                problems.append(Problem(str(place), what))
+                problems.append(Problem(str(place), what, "<num> Number: 1 <title> what is asked"))
 
 
 def _each(file: File, problems: Findings) -> Iterator[tuple[int, str]]:
@@ -147,7 +147,7 @@ def _lines(file: File, problems: Findings) -> Iterator[tuple[Place, Query]]:
             yield Place(file.path, number), Query(id_.strip(), text.strip())
         else:
             what = "is neither a topic nor a query's id, a tab and its text"
-            problems.append(Problem(str(Place(file.path, number)), what))
+            problems.append(Problem(str(Place(file.path, number)), what, "1<tab>what is asked"))
 
 
 def _blocks(file: File, tag: str, problems: Findings) -> Iterator[tuple[Place, str]]:
@@ -157,7 +157,11 @@ def _blocks(file: File, tag: str, problems: Findings) -> Iterator[tuple[Place, s
     begins, lines, size, blocks = 0, list[str](), 0, 0
     for number, line in _each(file, problems):
         if begins and opening.search(line):
-            problems.append(Problem(str(Place(file.path, begins)), f"<{tag}> has no end before line {number}"))
+            problems.append(
+                Problem(
+                    str(Place(file.path, begins)), f"<{tag}> has no end before line {number}", f"close it with </{tag}>"
+                )
+            )
             begins = 0
         if not begins and opening.search(line):
             begins, lines, size = number, [], 0

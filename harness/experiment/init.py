@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.dataset import Dataset, DatasetReference, format_of, load, reference_of
+from harness.dataset import Dataset, DatasetReference, format_of, load, reading_line, reference_of
 from harness.dataset.markdown import document_names
 from harness.experiment.language import UNSTEMMED, language_of
 from retrievers.errors import InputError, Problem
@@ -35,6 +35,8 @@ class Written:
         """What was found, and what to do next."""
         found = self.dataset
         yield f"{found.path}: {found.format}, {found.count:,} documents, {len(found.queries):,} labelled queries"
+        if unread := reading_line(found):
+            yield unread
         if self.repeated:
             yield f"left aside, the same queries again: {', '.join(self.repeated)}"
         if len(found.queries) < FEW:

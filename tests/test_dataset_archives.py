@@ -1,0 +1,83 @@
+"""Archives and compressed files: read where they lie, within bounds, and never written anywhere."""
+
+import gzip
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from harness.dataset import files, load, reference_of
+from harness.dataset.files import File, listing
+from retrievers.errors import InputError
+from tests import layouts
+
+
+def archive(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, raw in members.items():
+            packed.writestr(name, raw)
+    return path
+
+
+@pytest.mark.parametrize("name", ["../out.jsonl", "/etc/out.jsonl", "a/../../out.jsonl", "C:/out.jsonl", "..\\out"])
+def test_names_that_lead_out_of_an_archive_are_refused(tmp_path, name):
+    path = archive(tmp_path / "set.zip", {"corpus.jsonl": b"", name: b"x"})
+    with pytest.raises(InputError, match="leads out of the archive"):
+        load(reference_of(path))
+
+
+def test_reading_an_archive_writes_nothing(tmp_path):
+    path = layouts.beir_zip(tmp_path / "data")
+    before = sorted(os.walk(tmp_path))
+    load(reference_of(path))
+    assert sorted(os.walk(tmp_path)) == before
+
+
+def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "FREE", 1 << 16)
+    row = json.dumps({"_id": "a", "text": "x"}).encode() + b"\n"
+    path = archive(tmp_path / "set.zip", {"corpus.jsonl": row + b" " * (8 << 20), "queries.jsonl": row,
+                                          "qrels/test.tsv": b"a\ta\t1\n"})  # fmt: skip
+    with pytest.raises(InputError, match=r"corpus.jsonl: unpacks to more than 1 MiB, far more than text would"):
+        load(reference_of(path))
+    folder = layouts.beir(tmp_path / "data")
+    (folder / "corpus.jsonl").unlink()
+    with gzip.open(folder / "corpus.jsonl.gz", "wb") as packed:
+        packed.write(row + b" " * (8 << 20))
+    with pytest.raises(InputError, match="far more than text would"):
+        load(reference_of(folder))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "raw"), [("gz", b"\x1f\x8b\x08cut"), ("zst", b"nothing"), ("bz2", b"BZh9cut"), ("xz", b"\xfd7zXZcut")]
+)
+def test_damaged_compression_is_named(tmp_path, suffix, raw):
+    folder = layouts.beir(tmp_path / "data")
+    (folder / "corpus.jsonl").unlink()
+    (folder / f"corpus.jsonl.{suffix}").write_bytes(raw)
+    with pytest.raises(InputError, match=rf"corpus.jsonl.{suffix}: (is damaged|cannot be read)"):
+        load(reference_of(folder))
+
+
+def test_a_file_that_is_no_archive_and_no_table(tmp_path):
+    (tmp_path / "set.bin").write_bytes(b"\0\1")
+    with pytest.raises(InputError, match=r"set.bin: is a file that no reader takes .*format = "):
+        load(reference_of(tmp_path / "set.bin"))
+
+
+def test_an_archive_of_markdown(tmp_path):
+    asked = json.dumps([{"query": "wheels", "relevant_documents": ["car"]}]).encode()
+    members = {"docs/car.md": b"# Car\n\nwheels", "docs/queries.json": asked, "docs/.hidden.md": b"no"}
+    found = load(reference_of(archive(tmp_path / "set.zip", members)))
+    assert [document.id for document in found.documents()] == ["car"]
+    assert found.labels["q0"].ranked == ("car",)
+
+
+def test_members_are_listed_without_the_folder_around_them_and_their_compression(tmp_path):
+    path = archive(tmp_path / "set.zip", {"top/a.jsonl.gz": gzip.compress(b"{}"), "top/b/c.txt": b"x"})
+    found = listing(path)
+    assert list(found) == ["a.jsonl", "b/c.txt"]
+    assert found["a.jsonl"].read() == b"{}"
+    assert File(tmp_path / "x.JSONL.gz").suffix == ".jsonl"

@@ -1,0 +1,366 @@
+"""Files that are wrong, for every reader: a message with the file, the line or row and a remedy, and nothing loaded."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.cli import main
+from harness.dataset import DatasetReference, load, reference_of, rows
+from retrievers.errors import InputError
+from tests import layouts
+
+Change = Callable[[bytes], bytes]
+
+
+def refused(reference: DatasetReference, expected: str) -> None:
+    """Loading fails with a problem that matches, and every problem says what to do."""
+    with pytest.raises(InputError) as caught:
+        load(reference)
+    shown = "\n".join(map(str, caught.value.problems))
+    assert re.search(expected, shown), f"{expected} is not in\n{shown}"
+    assert all(problem.where and (problem.remedy or " more like these" in problem.what)
+               for problem in caught.value.problems), shown  # fmt: skip
+
+
+def append(text: str | bytes) -> Change:
+    return lambda raw: raw + (text.encode() if isinstance(text, str) else text)
+
+
+def swap(old: str, new: str) -> Change:
+    def change(raw: bytes) -> bytes:
+        assert old.encode() in raw, old
+        return raw.replace(old.encode(), new.encode())
+
+    return change
+
+
+def cut(count: int) -> Change:
+    return lambda raw: raw[:-count]
+
+
+def empty(raw: bytes) -> bytes:
+    return b""
+
+
+def utf16(raw: bytes) -> bytes:
+    return raw.decode().encode("utf-16")
+
+
+LONG = "x" * 3000
+BEIR = [
+    ("corpus.jsonl", append(b'{"_id": "e", "text": "\xe9"}\n'), r"corpus.jsonl:5: is not UTF-8 \(byte 0xe9"),
+    ("corpus.jsonl", utf16, r"corpus.jsonl:1: is not UTF-8"),
+    ("corpus.jsonl", empty, "the corpus is empty"),
+    ("corpus.jsonl", cut(9), r"corpus.jsonl:4: is not JSON"),
+    ("corpus.jsonl", append('{"text": "no id"}\n'), r"corpus.jsonl:5: '_id' is missing"),
+    ("corpus.jsonl", append('{"_id": "e"}\n'), r"corpus.jsonl:5: 'text' is missing"),
+    ("corpus.jsonl", append('{"_id": "e", "text": 5}\n'), r"corpus.jsonl:5: 'text' is not a string but 5"),
+    ("corpus.jsonl", append('{"_id": ["e"], "text": "x"}\n'), r"corpus.jsonl:5: '_id' is no id but \[\"e\"\]"),
+    ("corpus.jsonl", append('{"_id": "car", "text": "x"}\n'), r"corpus.jsonl:5: document id 'car' stands twice"),
+    ("corpus.jsonl", append(json.dumps({"_id": "e", "text": LONG})), r"corpus.jsonl:5: is longer than 2,000 bytes"),
+    ("queries.jsonl", append('{"_id": "q1", "text": "x"}\n'), r"queries.jsonl:4: query id 'q1' stands twice"),
+    ("queries.jsonl", empty, "there is no query|judgments name query 'q1'"),
+    ("qrels/test.tsv", append("q1\tcra\t1\n"), r"test.tsv:7: query 'q1' names document 'cra', .* \(did you mean 'car'"),
+    ("qrels/test.tsv", append("q9\tcar\t1\n"), r"test.tsv:7: judgments name query 'q9'.* \(did you mean 'q1'|'q"),
+    ("qrels/test.tsv", append("q1\tboat\thigh\n"), r"test.tsv:7: grade 'high' is no whole number"),
+    ("qrels/test.tsv", append("q1\tcar\t1\n"), r"test.tsv:7: query 'q1' and document 'car' are judged twice"),
+    (
+        "qrels/test.tsv",
+        append("q1 0 car 1\n" * 30),
+        r"test.tsv:7: 4 columns .*TREC(.|\n)*and 10 more like these",
+    ),
+]
+CSV = [
+    ("documents.csv", append(b"e,\xe9\n"), r"documents.csv:7: is not UTF-8"),
+    ("documents.csv", utf16, r"documents.csv:1: is not UTF-8"),
+    ("documents.csv", empty, r"documents.csv: is empty \(a header"),
+    ("documents.csv", lambda raw: b"id,text\r\n", "the corpus is empty"),
+    ("documents.csv", cut(4), r"documents.csv:5: cannot be read as a table: unexpected end"),
+    ("documents.csv", swap("id,text", "sku,text"), r"documents.csv:2: '_id' is missing .*columns = \{ document_id ="),
+    ("documents.csv", swap("id,text", "id,words"), r"documents.csv:2: 'text' is missing .*there are: id, words"),
+    ("documents.csv", swap("id,text", "text,text"), r"documents.csv:1: the column 'text' stands twice"),
+    ("documents.csv", append("e,f,g\n"), r"documents.csv:7: 3 columns \(the header has 2"),
+    ("documents.csv", append("car,again\n"), r"documents.csv:7: document id 'car' stands twice"),
+    ("documents.csv", append(",nameless\n"), r"documents.csv:7: 'id' is missing or empty"),
+    ("documents.csv", append('e,"open\n'), r"documents.csv:7: cannot be read as a table"),
+    ("documents.csv", append(f"e,{LONG}\n"), r"documents.csv:7: is longer than 2,000 bytes"),
+    ("documents.csv", append("e,\0\n"), r"documents.csv:7: holds a zero byte"),
+    ("labels.csv", append("q1,boat,high\n"), r'labels.csv:7: grade "high" is no whole number'),
+    ("labels.csv", append("q1,bot,1\n"), r"labels.csv:7: query 'q1' names document 'bot'.*did you mean 'boat'"),
+    ("labels.csv", append("q7,boat,1\n"), r"labels.csv:7: judgments name query 'q7'"),
+    ("labels.csv", append("q1,car,1\n"), r"labels.csv:7: query 'q1' and document 'car' are judged twice"),
+    ("labels.csv", swap("doc_id", "sku"), r"labels.csv:2: 'corpus-id' is missing .*label_document = "),
+    ("queries.csv", append("q1,x\n"), r"queries.csv:5: query id 'q1' stands twice"),
+]
+
+
+def written(path: Path, rows: list[dict[str, object]]) -> Change:
+    """The bytes of a Parquet file."""
+
+    def change(raw: bytes) -> bytes:
+        layouts.parquet(path, rows)
+        return path.read_bytes()
+
+    return change
+
+
+PARQUET = [
+    ("documents.parquet", empty, r"documents.parquet: is no Parquet file"),
+    ("documents.parquet", cut(20), r"documents.parquet: is no Parquet file"),
+    ("documents.parquet", lambda raw: b"id,text\n1,x\n", r"documents.parquet: is no Parquet file"),
+    ("documents.parquet", [{"id": "a"}], r"documents.parquet:1: 'text' is missing"),
+    ("documents.parquet", [{"text": "a"}], r"documents.parquet:1: '_id' is missing"),
+    ("documents.parquet", [{"id": "a", "text": 5}], r"documents.parquet:1: 'text' is not a string but 5"),
+    ("documents.parquet", [{"id": None, "text": "x"}], r"documents.parquet:1: 'id' is missing or empty"),
+    ("documents.parquet", [{"id": "a", "text": "x"}] * 2, r"documents.parquet:2: document id 'a' stands twice"),
+    ("documents.parquet", [{"id": 0.5, "text": "x"}], r"documents.parquet:1: 'id' is no id but 0.5"),
+    ("documents.parquet", [{"id": "a", "text": None}], r"documents.parquet:1: 'text' is not a string but null"),
+    ("qrels.parquet", layouts.qrels()[:1] * 2, r"qrels.parquet:2: query 'q1' and document 'car' are judged twice"),
+    ("qrels.parquet", [{**layouts.qrels()[0], "score": 0.5}], r"qrels.parquet:1: grade 0.5 is no whole number"),
+    (
+        "qrels.parquet",
+        [{**layouts.qrels()[0], "corpus-id": "cra"}],
+        r"qrels.parquet:1: query 'q1' names document 'cra'",
+    ),
+]
+TREC = [
+    ("documents.trec", append(b"<DOC><DOCNO>e</DOCNO>\n\xe9</DOC>\n"), r"documents.trec:\d+: is not UTF-8"),
+    ("documents.trec", empty, r"documents.trec: holds no <doc>"),
+    ("documents.trec", cut(8), r"documents.trec:\d+: <doc> has no end \(the file is cut short"),
+    ("documents.trec", swap("<DOCNO> car </DOCNO>\n", ""), r"documents.trec:\d+: the document has no <DOCNO>"),
+    ("documents.trec", swap(" car ", " boat "), r"documents.trec:\d+: document id 'boat' stands twice"),
+    ("documents.trec", lambda raw: raw.replace(b"</DOC>", b"", 1), r"documents.trec:1: <doc> has no end before line"),
+    ("documents.trec", append("<DOC>" + LONG), r"documents.trec:\d+: is longer than 2,000 bytes"),
+    ("topics.txt", swap("<num> Number: q1\n", ""), r"topics.txt:1: the topic has no number"),
+    ("topics.txt", swap("<title> green trees", "<title>"), r"topics.txt:\d+: topic q3 has no <title>"),
+    ("topics.txt", lambda raw: b"q1 no tab\n", r"topics.txt:1: is neither a topic nor"),
+    ("topics.txt", swap("q2", "q1"), r"topics.txt:\d+: query id 'q1' stands twice"),
+    ("qrels.txt", append("q1\tcar\t1\n"), r"qrels.txt:6: 3 fields instead of 4"),
+    ("qrels.txt", append("q1 0 boat high\n"), r"qrels.txt:6: grade 'high' is no whole number"),
+    ("qrels.txt", append("q1 0 nowhere 1\n"), r"qrels.txt:6: query 'q1' names document 'nowhere'"),
+]
+ROUTES = {"beir": BEIR, "csv": CSV, "parquet": PARQUET, "trec": TREC}
+CASES = [(route, *case) for route, cases in ROUTES.items() for case in cases]
+
+
+@pytest.mark.parametrize(("route", "file", "change", "expected"), CASES)
+def test_a_malformed_file(tmp_path, monkeypatch, route, file, change, expected):
+    monkeypatch.setattr(rows, "LONGEST_LINE", 2000)
+    folder = layouts.GRADED[route](tmp_path / "data")
+    path = folder / file
+    if isinstance(change, list):
+        change = written(path, change)
+    path.write_bytes(change(path.read_bytes()))
+    refused(replace(reference_of(folder), format={"csv": "tables", "parquet": "tables"}.get(route, route)), expected)
+
+
+SHARDS = [
+    ("corpus/corpus-00000-of-00001.parquet", expected_file, change, expected)
+    for expected_file, change, expected in [
+        ("corpus", empty, "is no Parquet file"), ("corpus", cut(9), "is no Parquet file"),
+        ("corpus", [{"_id": "a"}], ":1: 'text' is missing"), ("corpus", [{"text": "a"}], ":1: '_id' is missing"),
+        ("corpus", [{"_id": "a", "text": 5}], ":1: 'text' is not a string"),
+        ("corpus", [{"_id": None, "text": "x"}], ":1: '_id' is missing or empty"),
+        ("corpus", [{"_id": "a", "text": "x"}] * 2, ":2: document id 'a' stands twice"),
+        ("corpus", [{"_id": [1], "text": "x"}], ":1: '_id' is no id but"),
+        ("corpus", [{"_id": "a", "text": "x", "title": 3}], ":1: 'title' is not a string but 3"),
+        ("corpus", [{"_id": "a", "text": "x"}], "names document 'car', which does not exist"),
+    ]
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "_", "change", "expected"), SHARDS)
+def test_a_malformed_shard(tmp_path, file, _, change, expected):
+    path = layouts.huggingface(tmp_path / "data") / file
+    if isinstance(change, list):
+        change = written(path, change)
+    path.write_bytes(change(path.read_bytes()))
+    refused(reference_of(tmp_path / "data"), expected)
+
+
+def whole(**changes: object) -> str:
+    said = {"queries": layouts.QUERIES, "corpus": layouts.DOCUMENTS, "qrels": layouts.GRADES,
+            "relevant_docs": {"q1": ["car"]}, **changes}  # fmt: skip
+    return json.dumps({key: value for key, value in said.items() if value is not None})
+
+
+KEYED = [
+    (whole().encode("utf-16"), "is not UTF-8"),
+    (b"", "is not JSON"),
+    (whole()[:-20].encode(), r"data.json:1: is not JSON"),
+    (b"[]", "is not a JSON object"),
+    (whole(corpus=None).encode(), "'corpus' is missing"),
+    (whole(corpus=["a"]).encode(), "'corpus' is not an object"),
+    (whole(corpus={"car": 5}).encode(), r"corpus\['car'\]: is no text"),
+    (whole(queries=None).encode(), "'queries' is missing"),
+    (whole(queries={"q1": None}).encode(), r"queries\['q1'\]: is no text"),
+    (b'{"corpus": {"a": "x", "a": "y"}}', "the key 'a' stands twice"),
+    (whole(corpus={}).encode(), "the corpus is empty"),
+    (b'{"corpus": ' + b"[" * 20_000, "nested too deep|is not JSON"),
+]
+EMBENCH = [
+    *KEYED, (whole(qrels={"q1": ["car"]}).encode(), r"qrels\['q1'\]: is not an object"),
+    (whole(qrels={"q1": {"car": "high"}}).encode(), r"grade 'high' of document 'car' is no whole number"),
+    (whole(qrels={"q1": {"cra": 1}}).encode(), r"names document 'cra'.*did you mean 'car'"),
+    (whole(qrels={"q9": {"car": 1}}).encode(), r"judgments name query 'q9'"),
+]  # fmt: skip
+LLAMA = [
+    *KEYED, (whole(relevant_docs={"q1": "car"}).encode(), r"relevant_docs\['q1'\]: is not a list of document ids"),
+    (whole(relevant_docs={"q1": [["car"]]}).encode(), "is not a list of document ids"),
+    (whole(relevant_docs={"q1": ["cra"]}).encode(), r"names document 'cra'.*did you mean 'car'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("form", "raw", "expected"),
+    [("embench", *case) for case in EMBENCH] + [("llama-index", *case) for case in LLAMA],
+)
+def test_a_malformed_json_file(tmp_path, form, raw, expected):
+    (tmp_path / "data.json").write_bytes(raw)
+    refused(DatasetReference(tmp_path / "data.json", format=form), expected)
+
+
+QA = {"qid": "q1", "query": "wheels", "retrieval_gt": [["car"]], "generation_gt": ["x"]}
+AUTORAG = [
+    ("qa.parquet", [{"qid": "q1", "retrieval_gt": [["car"]]}], "qa.parquet:1: there is no column 'query'"),
+    ("qa.parquet", [{"query": "wheels", "retrieval_gt": [["car"]]}], "there is no column 'qid'"),
+    ("qa.parquet", [{**QA, "query": 7}], "'query' is not a string but 7"),
+    ("qa.parquet", [{**QA, "retrieval_gt": None}], "'retrieval_gt' is missing"),
+    ("qa.parquet", [{**QA, "retrieval_gt": [["cra"]]}], "names document 'cra'"),
+    ("qa.parquet", [{**QA, "retrieval_gt": 5}], "relevant documents cannot be read: 5"),
+    ("qa.parquet", [{**QA, "retrieval_gt": [[0.5]]}], "relevant documents cannot be read"),
+    ("qa.parquet", [QA, QA], "qa.parquet:2: query id 'q1' stands twice"),
+    ("qa.parquet", [{**QA, "query": " "}], "judged query 'q1' is blank"),
+    ("qa.parquet", empty, "is no Parquet file"),
+    ("corpus.parquet", cut(30), "is no Parquet file"),
+    ("corpus.parquet", [{"doc_id": "car"}], "there is no column 'contents'"),
+    ("corpus.parquet", [{"doc_id": "car", "contents": "x"}] * 2, "document id 'car' stands twice"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "change", "expected"), AUTORAG)
+def test_a_malformed_pair_of_autorag(tmp_path, file, change, expected):
+    layouts.parquet(tmp_path / "qa.parquet", [QA])
+    layouts.parquet(tmp_path / "corpus.parquet", [{"doc_id": "car", "contents": "wheels", "metadata": {"a": "b"}}])
+    path = tmp_path / file
+    if isinstance(change, list):
+        change = written(path, change)
+    path.write_bytes(change(path.read_bytes()))
+    refused(reference_of(tmp_path), expected)
+
+
+SAMPLE = {"user_input": "what has wheels?", "reference_contexts": ["cars drive on roads"], "reference": "cars"}
+EXAMPLE = {"id": "e1", "inputs": {"question": "wheels?"}, "outputs": {"document_ids": ["car"]}, "metadata": None}
+PHOENIX = {"id": "e1", "input": {"question": "wheels?"}, "output": {"contexts": ["cars drive on roads"]}}
+EXPORTS = [
+    *[("ragas", raw, expected) for raw, expected in [
+        (json.dumps(SAMPLE).encode("utf-16"), "is not UTF-8"), (b"", "there is no query"),
+        (json.dumps(SAMPLE)[:-9].encode(), "t.jsonl:1: is not JSON"), (b"[]\n", "t.jsonl:1: is not a JSON object"),
+        (b'{"reference": "x"}\n', "t.jsonl:1: 'user_input' is missing"),
+        (b'{"user_input": [{"content": "hi"}]}\n', "'user_input' is no text .*conversations"),
+        (json.dumps({**SAMPLE, "reference_contexts": 5}).encode(), "'reference_contexts' is no list of texts"),
+        (json.dumps({**SAMPLE, "reference_contexts": [5]}).encode(), "'reference_contexts' is no list of texts"),
+        (json.dumps({**SAMPLE, "reference_context_ids": [[1]]}).encode(), "'reference_context_ids' is no list of ids"),
+        (json.dumps({**SAMPLE, "reference_context_ids": ["cra"]}).encode(), "names document 'cra'.*did you mean 'car'"),
+        (json.dumps({**SAMPLE, "reference_contexts": ["nowhere"]}).encode(), "no query has a relevant document"),
+        (json.dumps({**SAMPLE, "user_input": " "}).encode(), "judged query 'q0' is blank"),
+    ]],
+    *[("langsmith", raw, expected) for raw, expected in [
+        (json.dumps(EXAMPLE).encode("utf-16"), "is not UTF-8"), (b"", "there is no query"),
+        (json.dumps(EXAMPLE)[:-9].encode(), "t.jsonl:1: is not JSON"), (b"3\n", "is not a JSON object"),
+        (json.dumps({**EXAMPLE, "inputs": "x"}).encode(), "'inputs' is not an object"),
+        (json.dumps({**EXAMPLE, "inputs": {}}).encode(), "the question cannot be told"),
+        (json.dumps({**EXAMPLE, "inputs": {"a": "b", "c": "d"}}).encode(), r"inputs holds a, c; say which"),
+        (json.dumps({**EXAMPLE, "outputs": {}}).encode(), "no reference contexts and no ids"),
+        (json.dumps({**EXAMPLE, "outputs": {"document_ids": "car"}}).encode(), "'document_ids' is no list of ids"),
+        (json.dumps({**EXAMPLE, "outputs": {"document_ids": ["cra"]}}).encode(), "names document 'cra'"),
+        ((json.dumps(EXAMPLE) + "\n").encode() * 2, "t.jsonl:2: query id 'e1' stands twice"),
+        (json.dumps({**EXAMPLE, "outputs": {"contexts": [3]}}).encode(), "'contexts' is no list of texts"),
+    ]],
+    *[("phoenix", raw, expected) for raw, expected in [
+        (b"", "is not JSON"), (b"[]", "'examples' is no list"), (b'{"examples": 3}', "'examples' is no list"),
+        (b'{"examples": [3]}', r"examples\[0\]: is not an object"),
+        (json.dumps({"examples": [PHOENIX]}).encode("utf-16"), "is not UTF-8"),
+        (json.dumps({"examples": [PHOENIX]})[:-9].encode(), "is not JSON"),
+        (json.dumps({"examples": []}).encode(), "there is no query"),
+        (json.dumps({"examples": [{**PHOENIX, "input": 4}]}).encode(), "'input' is not an object"),
+        (json.dumps({"examples": [{**PHOENIX, "output": {}}]}).encode(), "no reference contexts and no ids"),
+        (json.dumps({"examples": [PHOENIX, PHOENIX]}).encode(), "query id 'e1' stands twice"),
+        (json.dumps({"examples": [{**PHOENIX, "output": {"doc_ids": ["cra"]}}]}).encode(), "names document 'cra'"),
+    ]],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "raw", "expected"), EXPORTS)
+def test_a_malformed_export(tmp_path, form, raw, expected):
+    layouts.jsonl(tmp_path / "docs.jsonl", layouts.corpus())
+    path = tmp_path / ("t.json" if form == "phoenix" else "t.jsonl")
+    path.write_bytes(raw)
+    refused(DatasetReference(path, format=form, documents="docs.jsonl"), expected)
+
+
+MARKDOWN = [
+    (b"", "queries.json:1: is not JSON"), (b"[", "is not JSON"), (b"{}", "is not a list of queries"),
+    (b"[3]", r"queries.json\[0\]: is not an object"),
+    ("[]".encode("utf-16"), "is not UTF-8"),
+    (b'[{"relevant_documents": ["a"]}]', r"\[0\]: 'query' is missing"),
+    (b'[{"query": 3, "relevant_documents": ["a"]}]', "'query' is not a string but 3"),
+    (b'[{"query": "x"}]', "'relevant_documents' is missing"),
+    (b'[{"query": "x", "relevant_documents": "a"}]', "'relevant_documents' is no list"),
+    (b'[{"query": "x", "relevant_documents": ["a.md"]}]', r"names document 'a.md'.*did you mean 'a'\?"),
+    (b'[{"query": "x", "relevant_documents": {"a": "high"}}]', "grade 'high' of document 'a' is no whole number"),
+    (b'[{"id": 3, "query": "x", "relevant_documents": ["a"]}]', "'id' is 3, not a name"),
+    (b'[{"querry": "x", "relevant_documents": ["a"]}]', "unknown key 'querry' .did you mean 'query'"),
+    (b'[{"id": "1", "query": "x", "relevant_documents": ["a"]}, {"id": "1", "query": "y", "relevant_documents": []}]',
+     "query id '1' stands twice"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("raw", "expected"), MARKDOWN)
+def test_malformed_queries_beside_text_files(tmp_path, raw, expected):
+    (tmp_path / "a.md").write_text("# A\n\ntext")
+    (tmp_path / "queries.json").write_bytes(raw)
+    refused(reference_of(tmp_path), expected)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "expected"),
+    [("docs.tsv", "", "the corpus is empty"), ("docs.tsv", "car\n", "irds:.*cannot be read"),
+     ("docs.tsv", "car\tx\ncar\ty\n", "document id 'car' stands twice"), ("docs.tsv", b"car\t\xe9\n", "cannot be read"),
+     ("docs.tsv", "boat\tx\n", "names document 'car'"), ("queries.tsv", "", "there is no query|judgments name query"),
+     ("queries.tsv", "q1\n", "cannot be read"), ("queries.tsv", "q1\tx\nq1\ty\n", "query id 'q1' stands twice"),
+     ("qrels.txt", "q1 0 car\n", "cannot be read"), ("qrels.txt", "q1 0 car high\n", "cannot be read"),
+     ("qrels.txt", "q1 0 car 1\nq1 0 car 1\n", "are judged twice"), ("qrels.txt", "", "no query has a relevant")],
+)  # fmt: skip
+def test_malformed_files_behind_a_name_of_ir_datasets(tmp_path, file, text, expected):
+    name = layouts.catalogue(tmp_path / "irds")
+    (tmp_path / "irds" / file).write_bytes(text if isinstance(text, bytes) else text.encode())
+    refused(reference_of(name), expected)
+
+
+@pytest.mark.parametrize("route", ["beir", "csv", "tsv", "jsonl", "trec"])
+@pytest.mark.parametrize("change", ["bom", "crlf"])
+def test_a_mark_at_the_beginning_and_carriage_returns_change_nothing(tmp_path, route, change):
+    expected = load(reference_of(layouts.GRADED["beir"](tmp_path / "expected"))).digest
+    folder = layouts.GRADED[route](tmp_path / "data")
+    for file in folder.rglob("*.*"):
+        if file.is_file():
+            raw = file.read_bytes()
+            plain = raw.replace(b"\r\n", b"\n")
+            file.write_bytes(b"\xef\xbb\xbf" + raw if change == "bom" else plain.replace(b"\n", b"\r\n"))
+    assert load(reference_of(folder)).digest == expected
+
+
+def test_a_mistake_ends_in_exit_code_2_and_no_traceback(tmp_path, capsys):
+    folder = layouts.csv_rows(tmp_path / "data")
+    (folder / "documents.csv").write_bytes(b"")
+    with pytest.raises(SystemExit) as left:
+        main(["check", str(folder)])
+    assert left.value.code == 2
+    said = capsys.readouterr().err
+    assert "documents.csv: is empty" in said
+    assert "Traceback" not in said
