@@ -77,7 +77,7 @@ def test_counts(cache):
     with meter.stage("warm"):
         embedder.embed(["d", "a", "e"], "query", meter)
     assert meter.stages()["cold"].counts == {"texts": 4, "cached": 0, "calls": 2}
-    assert meter.stages()["warm"].counts == {"texts": 3, "cached": 2, "calls": 1}
+    assert meter.stages()["warm"].counts == {"texts": 3, "cached": 2, "cached_tokens": 14, "calls": 1}
 
 
 def test_requests_are_planned_as_if_nothing_were_cached(cache):

@@ -18,20 +18,23 @@ class DatasetTable(Strict):
     """Which data set, and which part of it."""
 
     path: str
+    """A folder, a zip archive or a file; or a name: hf:NAME@REVISION of the hub, irds:NAME of ir_datasets."""
     split: str | None = None
+    """Which file or part of judgments; left out, the only one, else test."""
     queries: str | tuple[str, ...] | None = None
-    """The query files in it; several are asked as one set."""
+    """The file of queries, or several asked as one set; left out, queries.* or questions.*."""
     format: str | None = None
+    """The reader; left out, seen from what is there."""
     documents: str | None = None
-    """A file of documents, or a folder of them."""
+    """A table of documents, or a folder of them; left out, documents.* or corpus.*."""
     labels: str | None = None
-    """A file of labels."""
+    """The table of labels; left out, labels.*, qrels.* or judgments.*, else the queries' own."""
     columns: dict[str, str] = Field(default_factory=dict)
-    """What the columns of tables are called."""
+    """What columns of tables are called: { text = "body", relevant = "answers" }."""
     match: str | tuple[str, ...] | None = None
-    """The fields by which labels name documents."""
+    """The field, or fields, by which labels name documents, such as page; left out, their ids."""
     exclude_self: bool = False
-    """Whether a document with a query's id is kept out of that query's answers."""
+    """Keep the document that has a query's id out of that query's answers."""
 
 
 class Relevance(Strict):
@@ -41,32 +44,44 @@ class Relevance(Strict):
     """A rule, or buckets: pairs of the last place and the grade down to it, `[[1, 3], [3, 2], [10, 1]]`. Left out:
     explicit where the data has grades, else linear."""
     gain: Literal["linear", "exponential"] = "linear"
+    """The grade itself, or 2^grade - 1."""
     ideal: Literal["judged", "retrieved"] = "judged"
+    """What nDCG is divided by: the best order of all judged documents, or of those retrieved."""
     dangling: Literal["error", "drop"] = "error"
+    """What to do with labels of documents or queries that do not exist."""
 
 
 class Statistics(Strict):
     """Which test decides, and how strict it is."""
 
     test: Literal["wilcoxon", "randomization", "t", "sign"] = "wilcoxon"
+    """The test that decides; the randomisation test of the mean always stands beside it."""
     zeros: Literal["wilcox", "pratt"] = "wilcox"
+    """How the signed-rank test treats equal scores: drops them first, or ranks them first."""
     correction: Literal["holm", "hommel", "bonferroni", "bh", "tukey"] = "holm"
+    """For the comparisons of one measure."""
     alpha: float = Field(default=0.05, gt=0, lt=1)
+    """Level of the tests; intervals have 1 - alpha."""
     margin: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """A difference of the primary mean that does not matter; without one, nothing is called equivalent."""
     interval: Literal["t", "bca"] = "t"
+    """Of means and differences: Student's t, or the BCa bootstrap."""
 
 
-class Latency(Strict):
+class LatencyOptions(Strict):
     """How the time of a single query is measured."""
 
     sample: int = Field(ge=1)
+    """So many queries are asked one at a time, the cache bypassed."""
 
 
 class Chunk(Strict):
     """Passages of at most `size` characters, each beginning `overlap` characters before the end of the last."""
 
     size: int = Field(ge=1)
+    """Characters of a passage, at most."""
     overlap: int = Field(default=0, ge=0)
+    """Characters of the last passage with which the next begins."""
 
     @model_validator(mode="after")
     def _moves_on(self) -> Self:
@@ -79,16 +94,20 @@ class Block(Strict):
     """One `[[retrievers]]` table."""
 
     name: Name
+    """As in the report; names differ by more than case."""
     rerank: Kind | None = None
+    """A reranker of the first hits."""
 
 
 class Dense(Block):
     """Nearest neighbours by cosine in one collection of vectors."""
 
     kind: Literal["dense"] = "dense"
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
     encoder: Kind
+    """What turns texts into vectors."""
     store: dict[str, Any] = Field(default_factory=dict)
-    """The options of the store; a string is short for { location = … }."""
+    """Where the vectors are: `:memory:`, `edge`, a folder, a server's URL, or a table that says more."""
     chunk: Chunk | None = None
     """Cut long documents into passages; a document is worth its best one."""
 
@@ -97,6 +116,7 @@ class Standalone(Block):
     """A whole retriever that indexes and searches by itself, such as BM25 or one of another package."""
 
     kind: str
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
     options: dict[str, Any] = Field(default_factory=dict)
     """The keyword arguments of its class, defaults filled in; they stand beside `kind` in the file."""
 
@@ -105,8 +125,11 @@ class Fusion(Block):
     """Reciprocal rank fusion of other retrievers."""
 
     kind: Literal["fusion"] = "fusion"
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
     of: tuple[str, ...] = Field(min_length=2)
+    """The retriever, or retrievers, that this one is made of."""
     constant: float = Field(default=60, gt=0)
+    """Added to every rank."""
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
@@ -120,8 +143,11 @@ class Reranked(Block):
     """Another retriever, its first hits put into a better order."""
 
     kind: Literal["rerank"] = "rerank"
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
     of: str
+    """The retriever, or retrievers, that this one is made of."""
     rerank: Kind
+    """A reranker of the first hits."""
 
 
 KINDS: dict[str, type[Block]] = {"dense": Dense, "fusion": Fusion, "rerank": Reranked}
@@ -132,16 +158,28 @@ class Experiment(Strict):
     """One question, fixed before the run: data, retrievers, measures, tests."""
 
     name: Name
+    """Of the results folder: letters, digits, full stops, hyphens, underscores; at most 64."""
     dataset: DatasetTable
+    """A folder, or a table that says more; relative to the working directory, else to the nearest folder above this
+    file that has it."""
     primary: str
+    """The measure that decides, one of `measures`."""
     baseline: str | None = None
+    """The retriever with which each other one is compared; left out, all pairs."""
     measures: tuple[str, ...] = Field(min_length=1)
+    """What is measured, such as nDCG@10."""
     depth: int = Field(default=100, ge=1)
+    """Hits kept per query."""
     seed: int = 0
+    """Of every random draw."""
     relevance: Relevance = Relevance()
+    """How labels become grades and gains."""
     statistics: Statistics = Statistics()
-    latency: Latency | None = None
+    """Which test decides, and how strict it is."""
+    latency: LatencyOptions | None = None
+    """Whether single queries are timed."""
     retrievers: tuple[SerializeAsAny[Block], ...] = Field(min_length=1)
+    """What is compared, in the order of the tables."""
 
     @model_validator(mode="after")
     def _names_fit(self) -> Self:

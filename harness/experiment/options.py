@@ -16,7 +16,7 @@ Model = TypeVar("Model", bound=BaseModel)
 class Strict(BaseModel):
     """A table whose keys are all known, whose values are of the right type and never change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
 
 class Kind(Strict):

@@ -20,7 +20,7 @@ from harness.experiment import (
     Dense,
     Experiment,
     Fusion,
-    Latency,
+    LatencyOptions,
     Relevance,
     Reranked,
     Statistics,
@@ -30,75 +30,21 @@ from harness.experiment.options import options_of
 from retrievers import encoder_class, encoder_kinds, reranker_class, reranker_kinds, retriever_class, retriever_kinds
 from retrievers.stores import StoreOptions
 
-DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
-    "Experiment": {
-        "name": "Of the results folder: letters, digits, full stops, hyphens, underscores; at most 64.",
-        "dataset": "A folder, or a table that says more; relative to the working directory, else to the nearest "
-        "folder above this file that has it.",
-        "primary": "The measure that decides, one of `measures`.",
-        "baseline": "The retriever with which each other one is compared; left out, all pairs.",
-        "measures": "What is measured, such as nDCG@10.",
-        "depth": "Hits kept per query.",
-        "seed": "Of every random draw.",
-        "relevance": "How labels become grades and gains.",
-        "statistics": "Which test decides, and how strict it is.",
-        "latency": "Whether single queries are timed.",
-        "retrievers": "What is compared, in the order of the tables.",
-    },
-    "DatasetTable": {
-        "path": "A folder, a zip archive or a file; or a name: hf:NAME@REVISION of the hub, irds:NAME of ir_datasets.",
-        "split": "Which file or part of judgments; left out, the only one, else test.",
-        "queries": "The file of queries, or several asked as one set; left out, queries.* or questions.*.",
-        "format": "The reader; left out, seen from what is there.",
-        "documents": "A table of documents, or a folder of them; left out, documents.* or corpus.*.",
-        "labels": "The table of labels; left out, labels.*, qrels.* or judgments.*, else the queries' own.",
-        "columns": 'What columns of tables are called: { text = "body", relevant = "answers" }.',
-        "match": "The field, or fields, by which labels name documents, such as page; left out, their ids.",
-        "exclude_self": "Keep the document that has a query's id out of that query's answers.",
-    },
-    "Relevance": {
-        "gain": "The grade itself, or 2^grade - 1.",
-        "ideal": "What nDCG is divided by: the best order of all judged documents, or of those retrieved.",
-        "dangling": "What to do with labels of documents or queries that do not exist.",
-    },
-    "Statistics": {
-        "test": "The test that decides; the randomisation test of the mean always stands beside it.",
-        "zeros": "How the signed-rank test treats equal scores: drops them first, or ranks them first.",
-        "correction": "For the comparisons of one measure.",
-        "alpha": "Level of the tests; intervals have 1 - alpha.",
-        "margin": "A difference of the primary mean that does not matter; without one, nothing is called equivalent.",
-        "interval": "Of means and differences: Student's t, or the BCa bootstrap.",
-    },
-    "Chunk": {
-        "size": "Characters of a passage, at most.",
-        "overlap": "Characters of the last passage with which the next begins.",
-    },
-    "Latency": {"sample": "So many queries are asked one at a time, the cache bypassed."},
-    "Block": {
-        "name": "As in the report; names differ by more than case.",
-        "kind": "What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank).",
-        "rerank": "A reranker of the first hits.",
-        "encoder": "What turns texts into vectors.",
-        "store": "Where the vectors are: `:memory:`, `edge`, a folder, a server's URL, or a table that says more.",
-        "of": "The retriever, or retrievers, that this one is made of.",
-        "constant": "Added to every rank.",
-    },
-    "StoreOptions": {
-        "location": "`:memory:`, `edge`, a folder, or a server's URL (http, https, grpc, grpcs); left out, memory up "
-        "to 20,000 documents, edge above.",
-        "api_key": "A server's, always as `${NAME}`.",
-        "shards": "Of a server's collection; left out, the server decides.",
-        "replication": "Copies of each shard; left out, the server decides.",
-    },
+STORE: Mapping[str, str] = {
+    "location": "`:memory:`, `edge`, a folder, or a server's URL (http, https, grpc, grpcs); left out, memory up "
+    "to 20,000 documents, edge above.",
+    "api_key": "A server's, always as `${NAME}`.",
+    "shards": "Of a server's collection; left out, the server decides.",
+    "replication": "Copies of each shard; left out, the server decides.",
 }
-"""What docstrings do not say, or not to a reader of the file: model -> key -> description."""
+"""What the docstrings of the store's options do not say, or not to a reader of the file."""
 
 TABLES: Mapping[str, type[BaseModel]] = {
     "": Experiment,
     "dataset": DatasetTable,
     "[relevance]": Relevance,
     "[statistics]": Statistics,
-    "[latency]": Latency,
+    "[latency]": LatencyOptions,
     '[[retrievers]], kind = "dense"': Dense,
     "chunk = { … }": Chunk,
     '[[retrievers]], kind = "fusion"': Fusion,
@@ -112,20 +58,20 @@ def experiment_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of an experiment file."""
     defs: dict[str, Any] = {model.__name__: _object(model) for model in TABLES.values()}
     root = defs.pop("Experiment")
-    root["properties"]["dataset"] = _described("Experiment", "dataset", _either("DatasetTable"))
+    root["properties"]["dataset"] = _described(root, "dataset", _either("DatasetTable"))
     root["properties"]["retrievers"]["items"] = {
         "anyOf": [*(_ref(model.__name__) for model in BLOCKS), _ref("Standalone")]
     }
-    for key, model in (("relevance", "Relevance"), ("statistics", "Statistics"), ("latency", "Latency")):
-        root["properties"][key] = _described("Experiment", key, _ref(model))
+    for key, model in (("relevance", "Relevance"), ("statistics", "Statistics"), ("latency", "LatencyOptions")):
+        root["properties"][key] = _described(root, key, _ref(model))
     for block in BLOCKS:
         table = defs[block.__name__]
-        table["properties"]["rerank"] = _described("Block", "rerank", _ref("Reranker"))
+        table["properties"]["rerank"] = _described(table, "rerank", _ref("Reranker"))
         if block is Fusion:
             table["required"].append("kind")
-    defs["Dense"]["properties"]["encoder"] = _described("Block", "encoder", _ref("Encoder"))
-    defs["Dense"]["properties"]["store"] = _described("Block", "store", _either("Store"))
-    defs["Store"] = _object(options_of(StoreOptions), _attribute_docs(StoreOptions))
+    defs["Dense"]["properties"]["encoder"] = _described(defs["Dense"], "encoder", _ref("Encoder"))
+    defs["Dense"]["properties"]["store"] = _described(defs["Dense"], "store", _either("Store"))
+    defs["Store"] = _object(options_of(StoreOptions), {**_attribute_docs(StoreOptions), **STORE})
     defs["Encoder"] = {"anyOf": [_kind(kind, encoder_class(kind)) for kind in sorted(encoder_kinds())]}
     defs["Reranker"] = {"anyOf": [_kind(kind, reranker_class(kind)) for kind in sorted(reranker_kinds())]}
     defs["Standalone"] = {"anyOf": [_standalone(kind, retriever_class(kind)) for kind in sorted(retriever_kinds())]}
@@ -162,13 +108,13 @@ def write(project: Path) -> None:
 
 def _object(model: type[BaseModel], docs: Mapping[str, str] | None = None) -> dict[str, Any]:
     """A model's own table: properties with descriptions and defaults, no titles, nothing else allowed."""
-    own = _attribute_docs(model) if docs is None else docs
     made = model.model_json_schema(ref_template="#/$defs/{model}")
-    shared = DESCRIPTIONS["Block"] if model in (Block, *BLOCKS) else DESCRIPTIONS.get(model.__name__, {})
     properties = {}
     for key, value in made["properties"].items():
-        described = {"description": text} if (text := shared.get(key) or own.get(key)) else {}
-        properties[key] = {**described, **_without_titles(value)}
+        # From the field itself: pydantic's schema leaves out a description that equals that of the field's model.
+        text = _sentence((model.model_fields[key].description or "") if docs is None else docs.get(key, ""))
+        described = {"description": text} if text else {}
+        properties[key] = described | _without_titles(value) | described  # it stands first
     return {
         **({"description": _first_sentence(model)} if docs is None else {}),
         "type": "object",
@@ -188,7 +134,7 @@ def _kind(kind: str, cls: type) -> dict[str, Any]:
 def _standalone(kind: str, cls: type) -> dict[str, Any]:
     """The table of a whole retriever: what every block has, and the options of its class."""
     block, table = _object(Block), _kind(kind, cls)
-    block["properties"]["rerank"] = _described("Block", "rerank", _ref("Reranker"))
+    block["properties"]["rerank"] = _described(block, "rerank", _ref("Reranker"))
     table["properties"] = {**block["properties"], **table["properties"]}
     table["required"] = [*block["required"], *table["required"]]
     return table
@@ -214,8 +160,9 @@ def _shown(value: Mapping[str, Any]) -> str:
     return "optional" if default in (None, "") or isinstance(default, dict) else f"`{json.dumps(default)}`"
 
 
-def _described(model: str, key: str, value: Mapping[str, Any]) -> dict[str, Any]:
-    return {"description": DESCRIPTIONS[model][key], **value}
+def _described(table: Mapping[str, Any], key: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    """A value in the place of a table's key, with the description that the key has."""
+    return {"description": table["properties"][key]["description"], **value}
 
 
 def _ref(name: str) -> dict[str, Any]:
