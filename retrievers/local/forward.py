@@ -20,8 +20,8 @@ def outputs(model: Any, features: Mapping[str, Any], name: str) -> torch.Tensor:
     import torch
 
     rows, parts = zip(*_passes(features, model.device.type), strict=True)
-    found = torch.cat([model(moved(part, model.device))[name].float() for part in parts])
-    return found[torch.argsort(torch.cat(rows)).to(found.device)]
+    joined = torch.cat([model(moved(part, model.device))[name].float() for part in parts])
+    return joined[torch.argsort(torch.cat(rows)).to(joined.device)]
 
 
 def _passes(features: Mapping[str, Any], device: str) -> Iterator[tuple[torch.Tensor, Mapping[str, Any]]]:

@@ -13,7 +13,6 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.local.attention import attend_text_by_text
 from retrievers.local.weights import Weights, loading
 from retrievers.types import Counts
 
@@ -50,7 +49,7 @@ class Setup(NamedTuple):
         if self.backend == "onnx" and importlib.util.find_spec("onnxruntime") is None:
             raise InputError(Problem("backend", "onnx is not installed", "pip install 'sentence-transformers[onnx]'"))
         library: Any = importlib.import_module("sentence_transformers")
-        model = getattr(library, kind)(
+        return getattr(library, kind)(
             self.weights.location,
             device=device,
             trust_remote_code=self.trust_remote_code,
@@ -58,9 +57,6 @@ class Setup(NamedTuple):
             backend=self.backend,
             **({"model_kwargs": {"dtype": self.dtype}} if self.backend == "torch" else {}),
         ).eval()
-        if self.shareable and device == "cpu" and self.dtype == "bfloat16":
-            attend_text_by_text(model)
-        return model
 
 
 class Read(NamedTuple):
@@ -122,9 +118,9 @@ class Replicas(Generic[Model]):
         try:
             yield model
         except RuntimeError as failure:  # how torch says that memory is short, or that a kernel failed
-            said = str(failure).strip().splitlines()[:1]
+            message = str(failure).strip().splitlines()[:1]
             raise BackendError(
-                f"{self._setup.weights.name}: {' '.join(said)[:300]} (a smaller batch_size may help)"
+                f"{self._setup.weights.name}: {' '.join(message)[:300]} (a smaller batch_size may help)"
             ) from None
         finally:
             torch.set_num_threads(self._cores)  # threads to come begin with what was set last

@@ -37,8 +37,8 @@ class Weights:
         """The folder that holds the weights, None where the hub has them."""
         if Path(self.model).is_dir():
             return Path(self.model)
-        found = importlib.util.find_spec(_PACKAGE) if self.model == PACKAGED and not self._asked else None
-        return Path(found.origin).parent / "model" if found is not None and found.origin else None
+        package = importlib.util.find_spec(_PACKAGE) if self.model == PACKAGED and not self._asked else None
+        return Path(package.origin).parent / "model" if package is not None and package.origin else None
 
     @property
     def packaged(self) -> bool:
@@ -141,9 +141,11 @@ def loading(model: str) -> Iterator[None]:
             Problem(f"model {model}", f"cannot be loaded: {missing}", "pip install 'retriever-harness[local]'")
         ) from missing
     except Exception as failure:
-        said = str(failure).strip().splitlines() or [type(failure).__name__]
+        reason = str(failure).strip().splitlines() or [type(failure).__name__]
         raise InputError(
-            Problem(f"model {model}", f"cannot be loaded: {said[0][:300]}", "check its name, its revision, the network")
+            Problem(
+                f"model {model}", f"cannot be loaded: {reason[0][:300]}", "check its name, its revision, the network"
+            )
         ) from failure
     finally:
         for logger, level in zip(chatty, levels, strict=True):
