@@ -40,7 +40,7 @@ class Judged:
 
     def __init__(self, tmp_path, provider, budget=None, **prices) -> None:
         self.meter = Meter(budget=Budget(budget))
-        options = ChatOptions("m", base_url=provider.url, timeout=0.5, patience=20, concurrency=1, **prices)
+        options = ChatOptions("m", base_url=provider.url, timeout=60, patience=60, concurrency=1, **prices)
         self.cache = Cache(tmp_path / "cache")
         self.judge = ModelJudge(Chat(ChatModel(options), self.cache), meter=self.meter)
 

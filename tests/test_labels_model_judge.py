@@ -16,7 +16,7 @@ from tests.servers import serving
 
 def judge(provider, tmp_path, made, *, repeat=1, meter=None, cache="c", **more):
     options = ChatOptions("judge-1", base_url=provider.url,
-                          **{"timeout": 0.5, "patience": 20, "concurrency": 1, **more})  # fmt: skip
+                          **{"timeout": 60, "patience": 60, "concurrency": 1, **more})  # fmt: skip
     with Cache(tmp_path / cache) as held:
         path = tmp_path / "llm.jsonl"
         return judge_by_model(made, path, Chat(ChatModel(options), held), meter or Meter(), repeat=repeat)
@@ -69,7 +69,7 @@ def test_what_is_declined_or_cut_is_null_too(tmp_path, fault, why):
 @pytest.mark.parametrize("fault", ["429", "500", "slow", "drop", "half", "garbage"])
 def test_a_passing_fault_is_tried_again(tmp_path, fault):
     with serving(ChatProvider([fault])) as provider:
-        assert judge(provider, tmp_path, pool(1, 2)).graded == 2
+        assert judge(provider, tmp_path, pool(1, 2), timeout=0.5 if fault == "slow" else 60).graded == 2
 
 
 def test_a_judge_that_was_stopped_goes_on_where_it_was(tmp_path):

@@ -64,7 +64,7 @@ def exported(driver):
     """What the page exports, under a name of its own: the browser writes over a file of the same name."""
     driver.find_element("css selector", "#export").click()
     file = driver.downloads / "judgments.jsonl"
-    for _ in range(100):
+    for _ in range(10_000):
         if file.exists() and file.stat().st_size:
             return file.rename(driver.downloads / f"{time.monotonic_ns()}.jsonl")
         time.sleep(0.05)
@@ -73,7 +73,7 @@ def exported(driver):
 
 def bring(driver, path):
     driver.find_element("css selector", "#import").send_keys(str(path))
-    for _ in range(100):
+    for _ in range(10_000):
         if driver.execute_script("return document.getElementById('import').value") == "":
             return
         time.sleep(0.02)
