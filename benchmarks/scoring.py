@@ -126,8 +126,8 @@ def stream(queries: int) -> None:
         seconds = time.perf_counter() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         print(f"{seconds:.1f} s, {queries * HITS / seconds:,.0f} lines/s; peak {before >> 10} -> {peak >> 10} MiB")
-        for row in result.summary():
-            print(f"{row.measure:8} {row.mean:.6f}")
+        for measure, mean in result.scores.means().items():
+            print(f"{measure!s:8} {mean:.6f}")
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ def _put_in_place(aside: Path, place: Path) -> None:
     old = place.with_name(f".{place.name}.old")
     shutil.rmtree(old, ignore_errors=True)
     if place.exists():
-        if _question(place) == _question(aside):
+        if _experiment_and_data(place) == _experiment_and_data(aside):
             place.rename(old)
         else:
             number = next(n for n in range(1, 1_000_000) if not place.with_name(f"{place.name}.{n}").exists())
@@ -143,7 +143,7 @@ def _put_in_place(aside: Path, place: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _question(folder: Path) -> tuple[Any, Any] | None:
+def _experiment_and_data(folder: Path) -> tuple[Any, Any] | None:
     """What a results folder answers: the experiment and the data; None where that cannot be read."""
     try:
         manifest = records.read_manifest(folder)
@@ -154,7 +154,7 @@ def _question(folder: Path) -> tuple[Any, Any] | None:
 
 def _latencies(place: Path, loaded: Loaded, dataset: Dataset) -> dict[str, dict[str, StageLatency]]:
     """What an earlier run of this experiment measured, with its date: measured again only on --fresh."""
-    if not loaded.experiment.latency or _question(place) != (loaded.written, dataset.digest):
+    if not loaded.experiment.latency or _experiment_and_data(place) != (loaded.written, dataset.digest):
         return {}
     earlier = records.read(place)
     return {name: dict(earlier.run(name).latency) for name in earlier.retrievers}
@@ -168,7 +168,7 @@ def _known(place: Path, loaded: Loaded, dataset: Dataset, only: tuple[str, ...])
             raise InputError(Problem("--only", f"there is no retriever {name!r}", did_you_mean(name, names)))
     if not only:
         return {}
-    if _question(place) != (loaded.written, dataset.digest):
+    if _experiment_and_data(place) != (loaded.written, dataset.digest):
         what = "holds no results of this experiment and this data"
         raise InputError(Problem(str(place), what, "run once without --only"))
     earlier = records.read(place)

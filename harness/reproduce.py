@@ -39,8 +39,8 @@ class Reproduction(NamedTuple):
         """What was found, in words."""
         if not self.differing:
             return "reproduced: rankings, scores and comparisons are the same to the byte"
-        said = f"reproduced: means within {TOLERANCE:g} (largest difference {self.largest:.2g}); "
-        return f"{said}not the same to the byte: {', '.join(self.differing)}{self.changes()}"
+        means = f"reproduced: means within {TOLERANCE:g} (largest difference {self.largest:.2g}); "
+        return f"{means}not the same to the byte: {', '.join(self.differing)}{self.changes()}"
 
     def changes(self) -> str:
         """What has changed since, as the end of a sentence; empty where nothing has."""
@@ -66,12 +66,12 @@ def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:
         if digest != earlier.manifest.dataset.digest:
             what = "is not the data of these results: a document, query or label has changed"
             raise InputError(Problem(earlier.manifest.dataset.path, what, "restore it, or run the experiment anew"))
-        _see_that_it_agrees_with_itself(earlier, load(path).question)
+        _check_consistency(earlier, load(path).question)
         again = run(path, options._replace(results=Path(place), only=()))
         return _compared(earlier, again)
 
 
-def _see_that_it_agrees_with_itself(results: Results, question: Question) -> None:
+def _check_consistency(results: Results, question: Question) -> None:
     """Score the folder's own rankings again: scores, means and tests must follow from them.
 
     Raises:
@@ -86,17 +86,17 @@ def _see_that_it_agrees_with_itself(results: Results, question: Question) -> Non
         ("summary", ["retriever", "measure"], ["mean"], TOLERANCE),
         ("comparisons", ["measure", "a", "b"], ["mean_difference", "p_value", "p_adjusted"], 1e-9),
     ):
-        told = getattr(results, name).set_index(keys)[columns].sort_index()
+        written = getattr(results, name).set_index(keys)[columns].sort_index()
         followed = getattr(right, name).set_index(keys)[columns].sort_index()
-        if not told.index.equals(followed.index) or not np.allclose(told, followed, rtol=1e-6, atol=slack):
+        if not written.index.equals(followed.index) or not np.allclose(written, followed, rtol=1e-6, atol=slack):
             what = f"{name}.csv does not follow from the rankings and labels beside it"
             raise NotShown(f"not reproduced: {results.folder / (name + '.csv')}: {what}")
 
 
 def _compared(earlier: Results, again: Results) -> Reproduction:
     if lost := set(earlier.retrievers) - set(again.retrievers):
-        told = "; ".join(f"{name}: {again.manifest.failed.get(name)}" for name in sorted(lost))
-        raise NotShown(f"not reproduced: {told}")
+        reasons = "; ".join(f"{name}: {again.manifest.failed.get(name)}" for name in sorted(lost))
+        raise NotShown(f"not reproduced: {reasons}")
     files = [f"rankings/{name}.jsonl" for name in earlier.retrievers] + ["scores.csv", "comparisons.csv"]
     differing = tuple(f for f in files if (earlier.folder / f).read_bytes() != (again.folder / f).read_bytes())
     before, now = _means(earlier), _means(again)
@@ -124,8 +124,8 @@ def _changed(earlier: Results, again: Results) -> dict[str, str]:
 def _written(earlier: Results) -> str:
     """The experiment of a manifest as TOML, the data set found from where it was found then."""
     experiment: dict[str, Any] = dict(earlier.manifest.experiment)
-    said = experiment["dataset"]
-    table = {"path": said} if isinstance(said, str) else dict(said)
+    dataset = experiment["dataset"]
+    table = {"path": dataset} if isinstance(dataset, str) else dict(dataset)
     found = locate(DatasetTable(path=table["path"]), Path(earlier.manifest.experiment_file))
     experiment["dataset"] = {**table, "path": found.name if found.scheme else found.folder.resolve().as_posix()}
     return tomli_w.dumps(experiment)

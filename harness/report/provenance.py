@@ -19,8 +19,8 @@ KINDS = {
     "truncated-query": "truncated queries",
     "truncated-pair": "queries with a truncated pair",
     "empty": "empty documents",
-    "zero-vector": "documents with a zero vector",
-    "zero-vector-query": "queries with a zero vector",
+    "zero-vector": "documents with zero vectors",
+    "zero-vector-query": "queries with zero vectors",
     "lost_tokens": "tokens lost by truncation",
     "retries": "retries",
 }

@@ -38,16 +38,6 @@ class ScoreRow:
     value: float
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryRow:
-    """One line of the aggregate; the first columns of summary.csv."""
-
-    retriever: str
-    measure: str
-    count: int
-    mean: float
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredRun:
     """One run's scores."""
@@ -62,11 +52,6 @@ class ScoredRun:
         for measure, row in zip(self.scores.measures, self.scores.values, strict=True):
             for query_id, value in zip(self.scores.query_ids, row.tolist(), strict=True):
                 yield ScoreRow(self.name, query_id, str(measure), value)
-
-    def summary(self) -> Iterator[SummaryRow]:
-        """The mean of every measure."""
-        for measure, mean in self.scores.means().items():
-            yield SummaryRow(self.name, str(measure), len(self.scores.query_ids), mean)
 
 
 def score_runs(
@@ -114,41 +99,41 @@ def _scored_file(
     name: str, path: str | Path, judgments: Judgments, measures: Sequence[Measure], conventions: Conventions
 ) -> ScoredRun:
     met: set[str] = set()
-    strangers: set[str] = set()
+    unjudged: set[str] = set()
 
-    def sorted_out(run: Iterator[tuple[str, dict[str, float]]]) -> Iterator[tuple[str, dict[str, float]]]:
+    def separated(run: Iterator[tuple[str, dict[str, float]]]) -> Iterator[tuple[str, dict[str, float]]]:
         for query_id, hits in run:
             if query_id in met:
-                raise _ComesAgain
-            (met if query_id in judgments else strangers).add(query_id)
+                raise _QueryApart
+            (met if query_id in judgments else unjudged).add(query_id)
             yield query_id, hits
 
     def scored(run: Iterator[tuple[str, dict[str, float]]]) -> Scores:
-        return score_run(measures, judgments, sorted_out(run), precision=conventions.precision)
+        return score_run(measures, judgments, separated(run), precision=conventions.precision)
 
     try:
         scores = scored(trec.stream_run(path))
-    except _ComesAgain:
+    except _QueryApart:
         if not Path(path).is_file():
             what = "the lines of a query do not stand together, and it cannot be read again: it is no regular file"
             raise InputError(Problem(str(path), what, "write it to a file first")) from None
         met.clear()
         scores = scored(iter(trec.read_run(path).items()))
     if not met:
-        asked, here = next(iter(judgments)), next(iter(strangers))
+        asked, here = next(iter(judgments)), next(iter(unjudged))
         what = f"none of its queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
         raise InputError(Problem(str(path), what, "give the qrels of the same queries"))
     kept, notes = _counted(judgments, met, conventions)
     for name in dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade):
         notes.append(f"{name}: the largest grade of the qrels is G = {scores.largest_grade}")
-    if strangers:
-        notes.append(f"queries of the run without judgments: {len(strangers)} (left aside)")
+    if unjudged:
+        notes.append(f"queries of the run without judgments: {len(unjudged)} (left aside)")
     if not kept:
         raise InputError(Problem(str(path), "no query is left to score", "; ".join(notes)))
     return ScoredRun(name, scores if len(kept) == len(judgments) else scores.only(kept), tuple(notes))
 
 
-class _ComesAgain(Exception):
+class _QueryApart(Exception):
     """A query's lines do not stand together: the run cannot be read as a stream."""
 
 
@@ -162,21 +147,21 @@ def _counted(judgments: Judgments, met: set[str], conventions: Conventions) -> t
             remedy = f"the qrels judge {count(len(judgments))}, such as {next(iter(judgments))!r}"
             raise InputError([Problem(f"query {q!r}", "is not judged", remedy) for q in unknown])
         kept &= set(conventions.queries)
-    barren = {q for q in kept if not any(grade > 0 for grade in judgments[q].values())}
-    if barren:
-        fate = (
+    without_relevant = {q for q in kept if not any(grade > 0 for grade in judgments[q].values())}
+    if without_relevant:
+        treatment = (
             "left out" if conventions.skip_no_relevant else "they score 0 and count; --skip-no-relevant leaves them out"
         )
-        notes.append(f"judged queries without a relevant document: {len(barren)} ({fate})")
+        notes.append(f"judged queries without a relevant document: {len(without_relevant)} ({treatment})")
     if missing := kept - met:
-        fate = (
+        treatment = (
             "left out"
             if conventions.intersection
             else "they score 0 and count; harness score --intersection leaves them out"
         )
-        notes.append(f"judged queries that the run lacks: {len(missing)} ({fate})")
+        notes.append(f"judged queries that the run lacks: {len(missing)} ({treatment})")
     if conventions.skip_no_relevant:
-        kept -= barren
+        kept -= without_relevant
     if conventions.intersection:
         kept -= missing
     return kept, notes
