@@ -68,6 +68,47 @@ class Statistics(Strict):
     """Of means and differences: Student's t, or the BCa bootstrap."""
 
 
+class JudgeOptions(Strict):
+    """Who decides whether a text entails a claim."""
+
+    kind: Literal["lexical", "nli", "openai"] = "lexical"
+    """Words alone (weak, offline), a local model of natural language inference, or a chat model."""
+    model: str = ""
+    """A name of the hub or a folder (nli); a name that the endpoint knows (openai)."""
+    base_url: str = ""
+    """An OpenAI-compatible endpoint; left out, OpenAI's own."""
+    key_name: str = ""
+    """The environment variable that holds the key; left out, OPENAI_API_KEY for OpenAI's server."""
+    threshold: float | None = Field(default=None, gt=0, le=1)
+    """lexical: the share of a claim's distinct words that a text must hold, 0.8 if left out; nli: the least
+    probability, 0.5 if left out."""
+    concurrency: int = Field(default=4, ge=1)
+    """Requests at once."""
+    rpm: float = Field(default=0, ge=0)
+    """Requests a minute that the endpoint allows; 0: unknown."""
+    tpm: float = Field(default=0, ge=0)
+    """Tokens a minute that the endpoint allows; 0: unknown."""
+    input_price: float | None = Field(default=None, ge=0)
+    """Dollars for a million tokens sent."""
+    output_price: float | None = Field(default=None, ge=0)
+    """Dollars for a million tokens received."""
+    encoder: Kind | None = None
+    """What answer relevancy compares questions by."""
+
+    @model_validator(mode="after")
+    def _keys_fit_the_kind(self) -> Self:
+        if self.kind != "lexical" and not self.model:
+            raise ValueError(f"a judge of kind {self.kind!r} needs a model")
+        without_effect = {
+            "lexical": ("model", "base_url", "key_name", "input_price", "output_price"),
+            "nli": ("base_url", "key_name", "input_price", "output_price"),
+            "openai": ("threshold",),
+        }[self.kind]
+        if given := [key for key in without_effect if getattr(self, key) not in ("", None)]:
+            raise ValueError(f"{', '.join(given)} has no effect on a judge of kind {self.kind!r}")
+        return self
+
+
 class LatencyOptions(Strict):
     """How the time of a single query is measured."""
 
@@ -176,6 +217,8 @@ class Experiment(Strict):
     """How labels become grades and gains."""
     statistics: Statistics = Statistics()
     """Which test decides, and how strict it is."""
+    judge: JudgeOptions | None = None
+    """Who decides whether a text entails a claim: for measures by claims, and for answers."""
     latency: LatencyOptions | None = None
     """Whether single queries are timed."""
     retrievers: tuple[SerializeAsAny[Block], ...] = Field(min_length=1)
@@ -217,6 +260,8 @@ class Experiment(Strict):
                 table.update(table.pop("options"))
             if block.rerank is not None:
                 table["rerank"] = block.rerank.written()
+        if self.judge is not None and self.judge.encoder is not None:
+            dumped["judge"]["encoder"] = self.judge.encoder.written()
         return dumped
 
 

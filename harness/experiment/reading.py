@@ -85,6 +85,9 @@ def question_of(experiment: Experiment) -> Question:
     if not problems and primary not in others:
         known = ", ".join(experiment.measures)
         problems.append(Problem("primary", f"{experiment.primary} is not among the measures", f"they are {known}"))
+    if experiment.judge is None and (claimed := [str(one) for one in others if one.claimed]):
+        remedy = 'say who judges whether a text entails a claim: [judge] kind = "lexical"'
+        problems.append(Problem("judge", f"is missing: {claimed[0]} needs verdicts on claims", remedy))
     if problems or primary is None:
         raise InputError(problems)
     return Question(experiment, tuple(dict.fromkeys(others)), primary)
@@ -96,6 +99,12 @@ def parse(written: Mapping[str, Any]) -> Experiment:
     tables = dict(written)
     if isinstance(tables.get("dataset"), str):
         tables["dataset"] = {"path": tables["dataset"]}
+    if isinstance(judge := tables.get("judge"), Mapping) and "encoder" in judge:
+        try:
+            tables["judge"] = {**judge, "encoder": kind_of(judge["encoder"], encoder_class, "judge.encoder")}
+        except InputError as error:
+            problems.extend(error.problems)
+            tables["judge"] = {key: value for key, value in judge.items() if key != "encoder"}
     blocks: list[Block] = []
     entries = tables.pop("retrievers", [])
     for number, entry in enumerate(entries if isinstance(entries, list) else ["no table"]):

@@ -20,6 +20,7 @@ from harness.experiment import (
     Dense,
     Experiment,
     Fusion,
+    JudgeOptions,
     LatencyOptions,
     Relevance,
     Reranked,
@@ -44,6 +45,7 @@ TABLES: Mapping[str, type[BaseModel]] = {
     "dataset": DatasetTable,
     "[relevance]": Relevance,
     "[statistics]": Statistics,
+    "[judge]": JudgeOptions,
     "[latency]": LatencyOptions,
     '[[retrievers]], kind = "dense"': Dense,
     "chunk = { … }": Chunk,
@@ -62,13 +64,16 @@ def experiment_schema() -> dict[str, Any]:
     root["properties"]["retrievers"]["items"] = {
         "anyOf": [*(_ref(model.__name__) for model in BLOCKS), _ref("Standalone")]
     }
-    for key, model in (("relevance", "Relevance"), ("statistics", "Statistics"), ("latency", "LatencyOptions")):
+    tables = {"relevance": "Relevance", "statistics": "Statistics", "judge": "JudgeOptions", "latency": "LatencyOptions"}
+    for key, model in tables.items():
         root["properties"][key] = _described(root, key, _ref(model))
     for block in BLOCKS:
         table = defs[block.__name__]
         table["properties"]["rerank"] = _described(table, "rerank", _ref("Reranker"))
         if block is Fusion:
             table["required"].append("kind")
+    judge = defs["JudgeOptions"]
+    judge["properties"]["encoder"] = _described(judge, "encoder", _ref("Encoder"))
     defs["Dense"]["properties"]["encoder"] = _described(defs["Dense"], "encoder", _ref("Encoder"))
     defs["Dense"]["properties"]["store"] = _described(defs["Dense"], "store", _either("Store"))
     defs["Store"] = _object(options_of(StoreOptions), {**_attribute_docs(StoreOptions), **STORE})

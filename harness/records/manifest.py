@@ -41,6 +41,7 @@ class ResolvedExperiment:
     relevance: Table
     statistics: Table
     latency: Table | None
+    judge: Table | None = None
     retrievers: tuple[Table, ...]
     """The [[retrievers]] tables, in the order of the file."""
 
@@ -150,6 +151,8 @@ class Manifest:
     """Package -> version."""
     machine: Table
     git: Commit
+    judge: Mapping[str, str] = field(default_factory=dict)
+    """Who judged claims: `judge`, and a digest of its `prompt`; empty where nobody did."""
     tables: Mapping[str, str] = field(default_factory=dict)
     """File name of a table -> its SHA-256; empty in folders that were written before it was kept."""
 

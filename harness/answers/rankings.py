@@ -1,0 +1,89 @@
+"""Judges what was retrieved: which documents entail the claims of the reference answers?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from harness import records
+from harness.answers.judges import signed
+from harness.answers.judging import Judge, asked_once
+from harness.measures import Claimed, Measure
+from harness.records import PEOPLE, By, Pair, Readings, Word
+from retrievers.types import Query, Ranking
+
+Rankings = Mapping[str, Mapping[str, Ranking]]
+"""Retriever -> query id -> its answer."""
+
+
+def judge_rankings(
+    folder: Path, judge: Judge, queries: Sequence[Query], retrieved: Mapping[str, Mapping[str, str]], known: Readings
+) -> dict[str, Claimed]:
+    """Judge every claim against every document that was retrieved for its query, and keep what was said in a folder.
+
+    Args:
+        folder: where claims.jsonl, verdicts.jsonl and passages.jsonl are written.
+        judge: who decides.
+        queries: those that were asked.
+        retrieved: query id -> document id -> its text, for the documents that measures look at.
+        known: what this judge said in an earlier run.
+
+    Returns:
+        The claims of each query that has any, with the verdicts.
+
+    Raises:
+        BackendError: the judge failed for good; a chat model's replies until then are in the cache.
+    """
+    by, read = signed(judge), Readings()
+    read.claims = _claims(folder, by, judge, queries, known)
+    pairs = list(_pairs(queries, retrieved, read))
+    given: dict[Pair, Word | None] = {pair: word for pair in pairs if (word := known.word(*pair)) is not None}
+    new: dict[Pair, Word | None] = asked_once(pairs, given.__contains__, judge.verdicts)
+    said = {**given, **new}
+    records.append_verdicts(folder, by, {pair: said[pair] for pair in dict.fromkeys(pairs)})
+    read.verdicts[1] = {(claim, records.digest_of(text)): word for (claim, text), word in said.items()}
+    texts = {document: text for by_document in retrieved.values() for document, text in by_document.items()}
+    records.write_passages(folder, dict(sorted(texts.items())))
+    digests = {document: records.digest_of(text) for document, text in texts.items()}
+    return records.claimed(queries, read, digests)
+
+
+def heads(queries: Sequence[Query], rankings: Rankings, measures: Sequence[Measure]) -> dict[str, set[str]]:
+    """Which documents the measures by claims look at: query id -> document ids, over all retrievers.
+
+    The deepest cutoff among the measures counts; without a cutoff, all that was kept.
+    """
+    cutoffs = [measure.cutoff for measure in measures if measure.claimed]
+    depth = None if None in cutoffs else max((cutoff for cutoff in cutoffs if cutoff), default=0)
+    found = {query.id: set[str]() for query in queries if query.reference.claims or query.reference.answers}
+    for answers in rankings.values():
+        for query, documents in found.items():
+            if query in answers:
+                documents.update(answers[query].doc_ids[:depth])
+    return found
+
+
+def _claims(
+    folder: Path, by: By, judge: Judge, queries: Sequence[Query], known: Readings
+) -> dict[str, tuple[str, ...] | None]:
+    """The claims of reference answers that came without: taken out by the judge. All are kept, each text once."""
+    authored = {
+        " ".join(query.reference.answers[:1]): [claim.text for claim in query.reference.claims]
+        for query in queries
+        if query.reference.claims
+    }
+    records.append_claims(folder, By(PEOPLE), authored)
+    bare = [q.reference.answers[0] for q in queries if q.reference.answers and not q.reference.claims]
+    given = {text: known.claims[text] for text in bare if known.claims.get(text) is not None}
+    said = {**given, **asked_once(bare, given.__contains__, judge.claims)}
+    records.append_claims(folder, by, said)
+    return said
+
+
+def _pairs(
+    queries: Sequence[Query], retrieved: Mapping[str, Mapping[str, str]], read: Readings
+) -> Iterator[Pair]:  # fmt: skip
+    for query in queries:
+        claims = records.claims_of(query, read)
+        for _, text in sorted(retrieved.get(query.id, {}).items()):
+            yield from (Pair(claim, text) for claim in claims)
