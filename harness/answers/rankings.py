@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness import records
 from harness.answers.judges import signed
-from harness.answers.judging import Judge, asked_once
+from harness.answers.judging import Judge, Replies, asked_once
 from harness.measures import Claimed, Measure
 from harness.records import PEOPLE, By, Pair, Readings, Word
 from retrievers.types import Query, Ranking
@@ -38,8 +38,8 @@ def judge_rankings(
     read.claims = _claims(folder, by, judge, queries, known)
     pairs = list(_pairs(queries, retrieved, read))
     given: dict[Pair, Word | None] = {pair: word for pair in pairs if (word := known.word(*pair)) is not None}
-    new: dict[Pair, Word | None] = asked_once(pairs, given.__contains__, judge.verdicts)
-    said = {**given, **new}
+    ask: Callable[[Sequence[Pair]], Replies[Word]] = judge.verdicts
+    said: dict[Pair, Word | None] = {**given, **asked_once(pairs, given.__contains__, ask)}
     records.append_verdicts(folder, by, {pair: said[pair] for pair in dict.fromkeys(pairs)})
     read.verdicts[1] = {(claim, records.digest_of(text)): word for (claim, text), word in said.items()}
     texts = {document: text for by_document in retrieved.values() for document, text in by_document.items()}
