@@ -1,0 +1,174 @@
+"""Everything that is asked about answers, and what the judge said to it: the only inputs of the measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from harness import records
+from harness.answers.judges import signed
+from harness.answers.judging import Asked, Judge, Questions, Replies, asked_once
+from harness.answers.ragchecker import Entailments
+from harness.answers.systems import Answer, Citing, Context, System
+from harness.answers.text import sentences
+from harness.measures.truth import Truth, any_of
+from harness.records import PEOPLE, By, Pair, Readings, Word
+from retrievers.types import Query
+
+Given = TypeVar("Given", bound=tuple[str, ...])
+
+
+class Case(NamedTuple):
+    """One answer to one query, with what the judge said."""
+
+    query: Query
+    answer: Answer
+    readings: Readings
+
+    @property
+    def reference(self) -> str:
+        """The reference answers as one text; without one, the claims of the data set."""
+        return reference_text(self.query)
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The claims of the reference answer."""
+        return records.claims_of(self.query, self.readings)
+
+    @property
+    def made(self) -> tuple[str, ...] | None:
+        """The claims of the response; None where they could not be read."""
+        return self.readings.claims.get(self.answer.response) if self.answer.response.strip() else ()
+
+    @property
+    def useful_to_the_response(self) -> list[Truth] | None:
+        """For each context, whether it entails any claim of the response."""
+        made = self.made
+        return None if made is None else [self._any(made, context) for context in self.answer.contexts]
+
+    @property
+    def useful_to_the_reference(self) -> list[Truth]:
+        """For each context, whether it entails any claim of the reference answer."""
+        return [self._any(self.wanted, context) for context in self.answer.contexts]
+
+    def entails(self, text: str, claim: str) -> Truth:
+        """Whether a text entails a claim; an empty text entails nothing."""
+        return self.readings.truth(claim, text) if text.strip() else False
+
+    def rows(self, claims: Sequence[str]) -> list[tuple[Truth, ...]]:
+        """For each claim, whether each context entails it."""
+        return [tuple(self.entails(context.text, claim) for context in self.answer.contexts) for claim in claims]
+
+    def entailments(self) -> Entailments | None:
+        """All that RAGChecker counts; None where the claims of the response could not be read."""
+        made, wanted = self.made, self.wanted
+        if made is None:
+            return None
+        return Entailments(
+            tuple(self.entails(self.reference, claim) for claim in made),
+            tuple(self.entails(self.answer.response, claim) for claim in wanted),
+            self.rows(made),
+            self.rows(wanted),
+            len(self.answer.contexts),
+        )
+
+    def _any(self, claims: Sequence[str], context: Context) -> Truth:
+        return any_of(self.entails(context.text, claim) for claim in claims)
+
+
+def reference_text(query: Query) -> str:
+    """The reference answers of a query as one text; without one, its claims."""
+    return "\n".join(query.reference.answers or [claim.text for claim in query.reference.claims])
+
+
+def judge_answers(
+    folder: Path, judge: Judge, queries: Sequence[Query], systems: Sequence[System], rounds: int = 1
+) -> Readings:
+    """Ask the judge for everything that is not known yet, and keep what it says in the folder, task by task.
+
+    Args:
+        folder: of the answers; claims.jsonl, verdicts.jsonl and opinions.jsonl lie beside them.
+        judge: who reads.
+        queries: of the data set, with their reference answers.
+        systems: whose answers are judged.
+        rounds: 2 to ask for every verdict once more, for the noise of the judge.
+
+    Raises:
+        BackendError: the judge failed for good; the tasks before are kept, and a chat model's replies are in the cache.
+    """
+    by = signed(judge)
+    known = records.read_readings(folder, by)
+    cases = [Case(query, system.answer(query.id), known) for query in queries for system in systems]
+    people = records.read_readings(folder, By(PEOPLE)).claims
+    authored = {reference_text(q): [c.text for c in q.reference.claims] for q in queries if q.reference.claims}
+    records.append_claims(folder, By(PEOPLE), {text: said for text, said in authored.items() if text not in people})
+    texts = [case.answer.response for case in cases if case.answer.response.strip()]
+    texts += [q.reference.answers[0] for q in queries if q.reference.answers and not q.reference.claims]
+    said = asked_once(texts, lambda text: known.claims.get(text) is not None, judge.claims)
+    known.claims.update(said)
+    records.append_claims(folder, by, said)
+    pairs = [pair for case in cases for pair in pairs_of(case)]
+    for round_ in range(1, rounds + 1):
+        _ask_verdicts(folder, judge, pairs, known, round_)
+    _ask_opinions(folder, judge, cases, known)
+    return known
+
+
+def pairs_of(case: Case) -> Iterator[Pair]:
+    """Every claim and text on which the measures want a verdict; nothing is asked about an empty text."""
+    contexts = [context.text for context in case.answer.contexts]
+    made = case.made or ()
+    asked = [*((case.wanted, text) for text in contexts), *((made, text) for text in contexts)]
+    asked += [(case.wanted, case.answer.response), (made, case.reference)]
+    for claims, text in asked:
+        yield from (Pair(claim, text) for claim in claims if text.strip())
+    for one in case.answer.citing:
+        yield from (Pair(one.sentence, text) for text in cited_texts(one) if text.strip())
+
+
+def cited_texts(one: Citing) -> list[str]:
+    """The cited contexts joined, each alone, and joined without each: the texts that ALCE compares."""
+    texts = [context.text for context in one.contexts]
+    without = ["\n".join(texts[:i] + texts[i + 1 :]) for i in range(len(texts))]
+    return list(dict.fromkeys(["\n".join(texts), *texts, *without]))
+
+
+def _ask_verdicts(folder: Path, judge: Judge, pairs: Iterable[Pair], known: Readings, round_: int) -> None:
+    def ask(missing: Sequence[Pair]) -> Replies[Word]:
+        return judge.verdicts(missing, round_)
+
+    said: dict[Pair, Word | None] = asked_once(pairs, lambda pair: known.word(*pair, round_) is not None, ask)
+    known.verdicts.setdefault(round_, {}).update(
+        {(claim, records.digest_of(text)): word for (claim, text), word in said.items()}
+    )
+    records.append_verdicts(folder, signed(judge), said, round_)
+
+
+def _ask_opinions(folder: Path, judge: Judge, cases: Sequence[Case], known: Readings) -> None:
+    """The other tasks, each answer kept as JSON under the texts that it is about."""
+    answered = [case for case in cases if case.answer.response.strip()]
+    passages = [(case, context) for case in cases for context in case.answer.contexts if context.text.strip()]
+    nuggets = [Pair(claim, case.answer.response) for case in answered for claim in case.wanted]
+    helps = [Asked(case.query.text, one) for case, context in passages for one in sentences(context.text)]
+    relevance = [Asked(case.query.text, context.text) for case, context in passages]
+
+    def ask(task: str, wanted: Iterable[Given], read: Callable[[Sequence[Given]], Replies[Any]]) -> None:
+        said = asked_once(wanted, lambda texts: known.opinion(task, *texts) is not None, read)
+        if not any(answer is not None for answer in said.values()):
+            return
+        rows: dict[tuple[str, ...], Any] = {tuple(texts): _plain(answer) for texts, answer in said.items()}
+        known.opinions.update({(task, tuple(map(records.digest_of, texts))): answer for texts, answer in rows.items()})
+        records.append_opinions(folder, signed(judge), task, rows)
+
+    ask("support", nuggets, judge.supports)
+    ask("helps", helps, judge.helps)
+    ask("relevance", relevance, judge.relevance)
+    ask("questions", [(case.answer.response,) for case in answered], lambda some: judge.questions([t for (t,) in some]))
+
+
+def _plain(answer: Any) -> Any:
+    """An answer as JSON has it."""
+    if isinstance(answer, Questions):
+        return {"questions": list(answer.questions), "noncommittal": list(answer.noncommittal)}
+    return list(answer) if isinstance(answer, tuple) else answer

@@ -1,0 +1,199 @@
+"""What systems answered: one file a system, `answers/<system>.jsonl`, one answer a line.
+
+A line holds `query_id`, `response`, `contexts` (a list of `{id, text}`, in the order in which the generator read them)
+and, where the response has no marks such as [1], `citations` (a list of `{sentence, contexts: [id, …]}`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness.answers.text import sentences
+from harness.records.readings import RESERVED
+from retrievers.errors import InputError, Problem, did_you_mean
+
+KEYS = frozenset({"query_id", "response", "contexts", "citations"})
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+MARK = re.compile(r"\s*\[(\d+)\]")
+SHOWN = 20
+"""Problems of one file that are named; the rest is counted."""
+
+
+class Context(NamedTuple):
+    """One text that a generator was given."""
+
+    id: str
+    text: str
+
+
+class Citing(NamedTuple):
+    """One sentence of a response, and the contexts that it cites."""
+
+    sentence: str
+    contexts: tuple[Context, ...]
+
+
+class Answer(NamedTuple):
+    """What a system answered to one query."""
+
+    response: str = ""
+    contexts: tuple[Context, ...] = ()
+    citing: tuple[Citing, ...] = ()
+    """Every sentence, also those that cite nothing; empty where the answer has no citations at all."""
+
+
+NO_ANSWER = Answer()
+"""Stands for a query that a system did not answer: an empty answer, which counts."""
+
+
+class System(NamedTuple):
+    """One system's answers."""
+
+    name: str
+    answers: Mapping[str, Answer]
+    """By query id."""
+
+    def answer(self, query_id: str) -> Answer:
+        """The answer to a query, an empty one where there is none."""
+        return self.answers.get(query_id, NO_ANSWER)
+
+
+def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
+    """Read the files of a folder, in the order of their names.
+
+    Args:
+        folder: where `<system>.jsonl` lie.
+        queries: the ids of the data set's queries.
+
+    Raises:
+        InputError: with every problem of every file; there is no file, or a name is no system's.
+    """
+    if not folder.is_dir():
+        remedy = (
+            'give the folder with <system>.jsonl, one answer a line: {"query_id": …, "response": …, "contexts": […]}'
+        )
+        raise InputError(Problem(str(folder), "is no folder", remedy))
+    problems: list[Problem] = []
+    found = []
+    for path in sorted(folder.glob("*.jsonl")):
+        if path.stem in RESERVED:
+            continue
+        if not NAME.fullmatch(path.stem):
+            problems.append(Problem(str(path), "is no name of a system", "letters, digits, '.', '_' and '-'"))
+            continue
+        found.append(System(path.stem, _answers(path, queries, problems)))
+    if not found and not problems:
+        what = f"holds no answers: {', '.join(sorted(RESERVED))} are not names of systems"
+        problems.append(Problem(str(folder), what, "one file a system, <system>.jsonl"))
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def _answers(path: Path, queries: Collection[str], problems: list[Problem]) -> dict[str, Answer]:
+    answers: dict[str, Answer] = {}
+    mine: list[Problem] = []
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(Problem(str(path), f"cannot be read: {error}", "save the file as UTF-8"))
+        return {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            query, answer = _answer(line, queries)
+            if query in answers:
+                raise _Wrong(f"query {query!r} is answered twice", "one answer a query")
+            answers[query] = answer
+        except _Wrong as wrong:
+            mine.append(Problem(f"{path}:{number}", *wrong.args))
+    if not answers and not mine:
+        mine.append(Problem(str(path), "holds no answer", "one JSON object a line"))
+    problems.extend(mine[:SHOWN])
+    if len(mine) > SHOWN:
+        problems.append(Problem(str(path), f"and {len(mine) - SHOWN} more like these"))
+    return answers
+
+
+class _Wrong(Exception):
+    """What is wrong with one line, and what to do."""
+
+
+def _answer(line: str, queries: Collection[str]) -> tuple[str, Answer]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _Wrong(f"is not JSON: {error}", "") from None
+    if not isinstance(row, dict):
+        raise _Wrong("is not a JSON object", "")
+    if unknown := sorted(row.keys() - KEYS):
+        raise _Wrong(f"unknown key {unknown[0]!r}", did_you_mean(unknown[0], KEYS))
+    query, response = row.get("query_id"), row.get("response")
+    if not isinstance(query, str) or query not in queries:
+        raise _Wrong(f"query_id {query!r} is no query of the data set", did_you_mean(str(query), queries))
+    if not isinstance(response, str):
+        raise _Wrong("'response' is missing or no text", 'an empty answer is ""')
+    contexts = tuple(_context(one, place) for place, one in enumerate(_list(row, "contexts"), start=1))
+    if len({one.id for one in contexts}) < len(contexts):
+        raise _Wrong("two contexts have the same id", "ids tell contexts apart")
+    return query, Answer(response, contexts, _citing(row, response, contexts))
+
+
+def _context(said: Any, place: int) -> Context:
+    if isinstance(said, str):
+        return Context(str(place), said)
+    if isinstance(said, dict) and isinstance(said.get("text"), str) and isinstance(said.get("id", ""), str):
+        return Context(said.get("id") or str(place), said["text"])
+    raise _Wrong(f"context {place} has no text", '{"id": "…", "text": "…"}')
+
+
+def _citing(row: Mapping[str, Any], response: str, contexts: Sequence[Context]) -> tuple[Citing, ...]:
+    if row.get("citations") is None:
+        return marked(response, contexts)
+    by_id = {one.id: one for one in contexts}
+    found = []
+    for one in _list(row, "citations"):
+        if (
+            not isinstance(one, dict)
+            or not isinstance(one.get("sentence"), str)
+            or not isinstance(one.get("contexts"), list)
+        ):
+            raise _Wrong("'citations' cannot be read", '[{"sentence": "…", "contexts": ["id"]}], every sentence of it')
+        if absent := [id_ for id_ in one["contexts"] if id_ not in by_id]:
+            raise _Wrong(
+                f"a citation names the context {absent[0]!r}, which is not there", did_you_mean(str(absent[0]), by_id)
+            )
+        found.append(Citing(one["sentence"], tuple(by_id[id_] for id_ in dict.fromkeys(one["contexts"]))))
+    return tuple(found)
+
+
+def marked(response: str, contexts: Sequence[Context]) -> tuple[Citing, ...]:
+    """The sentences of a response with marks such as [2], which cite the second context; none without a mark.
+
+    A mark beyond the contexts cites nothing.
+
+    >>> [len(one.contexts) for one in marked("Monthly [1][2]. In advance [9].", [Context("a", "x"), Context("b", "y")])]
+    [2, 0]
+    """
+    if not MARK.search(response):
+        return ()
+    # A mark behind the full stop belongs to the sentence before it.
+    tidy = re.sub(r"([.!?。！？])((?:\s*\[\d+\])+)", r"\2\1", response)
+    found = []
+    for sentence in sentences(tidy):
+        numbers = dict.fromkeys(int(number) for number in MARK.findall(sentence))
+        cited = tuple(contexts[number - 1] for number in numbers if 1 <= number <= len(contexts))
+        found.append(Citing(MARK.sub("", sentence), cited))
+    return tuple(found)
+
+
+def _list(row: Mapping[str, Any], key: str) -> list[Any]:
+    said = row.get(key, [])
+    if not isinstance(said, list):
+        raise _Wrong(f"{key!r} is no list", "")
+    return said

@@ -1,0 +1,190 @@
+"""Every measure of answers: its name, what computes it from one case, and how it is to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.answers import alce, nuggets, overlap, ragas, ragchecker
+from harness.answers.evidence import Case
+from harness.answers.ragchecker import Entailments
+from harness.answers.systems import Citing
+from harness.answers.text import Tokenizer, sentences
+from retrievers.types import Vectors
+
+
+class Reading(NamedTuple):
+    """A case with what its measures are computed by."""
+
+    case: Case
+    tokenizer: Tokenizer
+    vectors: Mapping[str, Vectors]
+    """Text -> its vector, for answer relevancy; empty without an encoder."""
+
+
+class Row(NamedTuple):
+    """All that is known of one measure of answers."""
+
+    compute: Callable[[Reading], float | None]
+    """The value of one answer, None where it is undefined."""
+    meaning: str
+    """In words for the report."""
+    low_is_good: bool = False
+    judged: bool = True
+    """Whether it rests on a judge's verdicts."""
+
+
+def _words(compute: Callable[[str, tuple[str, ...], Tokenizer], float | None]) -> Callable[[Reading], float | None]:
+    def of(reading: Reading) -> float | None:
+        case = reading.case
+        return compute(case.answer.response, case.query.reference.answers, reading.tokenizer)
+
+    return of
+
+
+def _rouge(number: int | None, part: str) -> Callable[[Reading], float | None]:
+    def of(response: str, references: tuple[str, ...], tokenizer: Tokenizer) -> float | None:
+        found = overlap.best([
+            overlap.rouge_l(response, one, tokenizer) if number is None
+            else overlap.rouge_n(response, one, number, tokenizer) for one in references
+        ])  # fmt: skip
+        return None if found is None else float(getattr(found, part))
+
+    return _words(of)
+
+
+def _checked(compute: Callable[[Entailments], float | None]) -> Callable[[Reading], float | None]:
+    def of(reading: Reading) -> float | None:
+        found = reading.case.entailments()
+        return None if found is None else compute(found)
+
+    return of
+
+
+def _cited(compute: Callable[[list[alce.Cited]], float | None]) -> Callable[[Reading], float | None]:
+    def of(reading: Reading) -> float | None:
+        return compute([_verdicts(reading.case, one) for one in reading.case.answer.citing])
+
+    return of
+
+
+def _verdicts(case: Case, one: Citing) -> alce.Cited:
+    texts = [context.text for context in one.contexts]
+    without = ["\n".join(texts[:i] + texts[i + 1 :]) for i in range(len(texts))]
+    return alce.Cited(
+        case.entails("\n".join(texts), one.sentence),
+        tuple(case.entails(text, one.sentence) for text in texts),
+        tuple(case.entails(text, one.sentence) for text in without),
+    )
+
+
+def _nuggets(compute: Callable[[list[nuggets.Nugget]], float | None]) -> Callable[[Reading], float | None]:
+    def of(reading: Reading) -> float | None:
+        case, response = reading.case, reading.case.answer.response
+        vital = {claim.text: claim.vital for claim in case.query.reference.claims}
+        return compute([
+            nuggets.Nugget(
+                vital.get(claim, True),
+                case.readings.opinion("support", claim, response) if response.strip() else "not_support",
+            )
+            for claim in case.wanted
+        ])  # fmt: skip
+
+    return of
+
+
+def _faithfulness(reading: Reading) -> float | None:
+    made = reading.case.made
+    return None if made is None else ragas.faithfulness(reading.case.rows(made))
+
+
+def _context_recall(reading: Reading) -> float | None:
+    return ragas.context_recall(reading.case.rows(reading.case.wanted))
+
+
+def _context_precision(reading: Reading) -> float | None:
+    case = reading.case
+    return ragas.context_precision(case.useful_to_the_reference) if case.wanted else None
+
+
+def _context_utilization(reading: Reading) -> float | None:
+    useful = reading.case.useful_to_the_response
+    return None if not useful or not reading.case.made else ragas.context_precision(useful)
+
+
+def _context_relevancy(reading: Reading) -> float | None:
+    case = reading.case
+    parts = [one for context in case.answer.contexts for one in sentences(context.text)]
+    return ragas.context_relevancy([case.readings.opinion("helps", case.query.text, one) for one in parts])
+
+
+def _context_relevance(reading: Reading) -> float | None:
+    """Of the contexts: the mean over those whose rating was read; undefined where none was."""
+    case = reading.case
+    rated = [case.readings.opinion("relevance", case.query.text, context.text) for context in case.answer.contexts]
+    found = [value for ratings in rated if ratings and (value := ragas.context_relevance(ratings)) is not None]
+    return sum(found) / len(found) if found else None
+
+
+def _answer_relevancy(reading: Reading) -> float | None:
+    case = reading.case
+    said = case.readings.opinion("questions", case.answer.response)
+    if said is None or case.query.text not in reading.vectors:
+        return None
+    made = [reading.vectors[text] for text in said["questions"] if text in reading.vectors]
+    if len(made) < len(said["questions"]):
+        return None
+    return ragas.answer_relevancy(reading.vectors[case.query.text], np.array(made), said["noncommittal"])
+
+
+def _text(compute: Callable[[Reading], float | None], meaning: str) -> Row:
+    return Row(compute, meaning, judged=False)
+
+
+MEASURES: Mapping[str, Row] = MappingProxyType(
+    {
+        "BLEU": _text(_words(overlap.bleu), "n-grams of the answer that the reference has, short answers punished"),
+        "chrF": _text(_words(lambda r, refs, _: overlap.chrf(r, refs)), "runs of letters in common with the reference"),
+        "ROUGE-1": _text(_rouge(1, "f1"), "words in common with the reference, F1"),
+        "ROUGE-2": _text(_rouge(2, "f1"), "pairs of words in common with the reference, F1"),
+        "ROUGE-L": _text(_rouge(None, "f1"), "longest common subsequence of words with the reference, F1"),
+        "ROUGE-1-recall": _text(_rouge(1, "recall"), "share of the reference's words that the answer has"),
+        "ROUGE-2-recall": _text(_rouge(2, "recall"), "share of the reference's pairs of words that the answer has"),
+        "ROUGE-L-recall": _text(_rouge(None, "recall"), "longest common subsequence / words of the reference"),
+        "ExactMatch": _text(_words(lambda r, refs, _: overlap.exact_match(r, refs)), "1 where it is a reference"),
+        "TokenF1": _text(_words(overlap.token_f1), "words in common with the best reference, articles left out, F1"),
+        "ragas.faithfulness": Row(_faithfulness, "share of the answer's claims that a context supports"),
+        "ragas.context_precision": Row(_context_precision, "whether the contexts useful to the reference stand first"),
+        "ragas.context_utilization": Row(_context_utilization, "whether the contexts useful to the answer stand first"),
+        "ragas.context_recall": Row(_context_recall, "share of the reference's claims that a context supports"),
+        "ragas.context_relevancy": Row(_context_relevancy, "share of the contexts' sentences that help (2023)"),
+        "ragas.context_relevance": Row(_context_relevance, "rating of the contexts for the question (today's form)"),
+        "ragas.answer_relevancy": Row(_answer_relevancy, "likeness of the question and of those made from the answer"),
+        **{
+            f"ragchecker.{compute.__name__}": Row(_checked(compute), meaning, low_is_good=low)
+            for compute, meaning, low in (
+                (ragchecker.precision, "share of the answer's claims that are right", False),
+                (ragchecker.recall, "share of the reference's claims that the answer makes", False),
+                (ragchecker.f1, "harmonic mean of precision and recall", False),
+                (ragchecker.claim_recall, "share of the reference's claims that were retrieved", False),
+                (ragchecker.context_precision, "share of the contexts that hold a claim of the reference", False),
+                (ragchecker.context_utilization, "share of the retrieved claims that the answer uses", False),
+                (ragchecker.noise_sensitivity_in_relevant, "wrong claims taken from relevant contexts", True),
+                (ragchecker.noise_sensitivity_in_irrelevant, "wrong claims taken from irrelevant contexts", True),
+                (ragchecker.hallucination, "wrong claims that stand in no context", True),
+                (ragchecker.self_knowledge, "right claims that stand in no context", False),
+                (ragchecker.faithfulness, "share of the answer's claims that stand in a context", False),
+            )
+        },
+        "alce.citation_recall": Row(_cited(alce.citation_recall), "share of sentences that their citations support"),
+        "alce.citation_precision": Row(_cited(alce.citation_precision), "share of citations that are needed"),
+        "nuggets.all": Row(_nuggets(nuggets.all_nuggets), "share of the facts that the answer holds, half for a part"),
+        "nuggets.vital": Row(_nuggets(nuggets.vital_nuggets), "the same over the vital facts"),
+        "nuggets.strict": Row(_nuggets(nuggets.strict_nuggets), "share of the facts that the answer holds in full"),
+        "nuggets.strict_vital": Row(_nuggets(nuggets.strict_vital_nuggets), "the same over the vital facts"),
+    }
+)  # fmt: skip
+"""A new measure is one function, one row here, and its test."""
