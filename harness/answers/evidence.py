@@ -138,7 +138,8 @@ def _ask_verdicts(folder: Path, judge: Judge, pairs: Iterable[Pair], known: Read
     def ask(missing: Sequence[Pair]) -> Replies[Word]:
         return judge.verdicts(missing, round_)
 
-    said: dict[Pair, Word | None] = asked_once(pairs, lambda pair: known.word(*pair, round_) is not None, ask)
+    said: dict[Pair, Word | None] = {}  # its type, which mypy would not find by itself
+    said |= asked_once(pairs, lambda pair: known.word(*pair, round_) is not None, ask)
     known.verdicts.setdefault(round_, {}).update(
         {(claim, records.digest_of(text)): word for (claim, text), word in said.items()}
     )

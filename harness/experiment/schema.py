@@ -64,7 +64,12 @@ def experiment_schema() -> dict[str, Any]:
     root["properties"]["retrievers"]["items"] = {
         "anyOf": [*(_ref(model.__name__) for model in BLOCKS), _ref("Standalone")]
     }
-    tables = {"relevance": "Relevance", "statistics": "Statistics", "judge": "JudgeOptions", "latency": "LatencyOptions"}
+    tables = {
+        "relevance": "Relevance",
+        "statistics": "Statistics",
+        "judge": "JudgeOptions",
+        "latency": "LatencyOptions",
+    }
     for key, model in tables.items():
         root["properties"][key] = _described(root, key, _ref(model))
     for block in BLOCKS:
