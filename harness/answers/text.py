@@ -65,7 +65,8 @@ def splitter(tokenizer: Tokenizer) -> Callable[[str], str]:
     try:
         split: Callable[[str], str] = BLEU(tokenize=tokenizer).tokenizer
     except (ImportError, RuntimeError):
-        remedy = f'pip install "retriever-harness[{EXTRAS.get(tokenizer, "answers")}]", or use the tokenizer "char"'
+        extra = f"[{EXTRAS[tokenizer]}]" if tokenizer in EXTRAS else ""
+        remedy = f'pip install "sacrebleu{extra}", or use the tokenizer "char"'
         raise InputError(Problem("tokenizer", f"{tokenizer!r} needs a dictionary", remedy)) from None
     return split
 
@@ -75,7 +76,7 @@ def needs_sacrebleu() -> None:
     try:
         import sacrebleu  # noqa: F401
     except ImportError:
-        remedy = 'pip install "retriever-harness[answers]"'
+        remedy = 'pip install sacrebleu, or the extra "answers"'
         raise InputError(Problem("answers", "BLEU, chrF and ROUGE need the package sacrebleu", remedy)) from None
 
 

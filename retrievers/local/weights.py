@@ -138,7 +138,7 @@ def loading(model: str) -> Iterator[None]:
         raise
     except ImportError as missing:
         raise InputError(
-            Problem(f"model {model}", f"cannot be loaded: {missing}", "pip install 'retriever-harness[local]'")
+            Problem(f"model {model}", f"cannot be loaded: {missing}", "pip install sentence-transformers torch")
         ) from missing
     except Exception as failure:
         reason = str(failure).strip().splitlines() or [type(failure).__name__]

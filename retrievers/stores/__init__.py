@@ -30,7 +30,7 @@ def open_store(options: StoreOptions, collection: str, *, documents: int, folder
     if location == EDGE:
         if importlib.util.find_spec("qdrant_edge") is None:
             what = f"the edge store, for {documents} documents, needs the package qdrant-edge-py"
-            raise InputError(Problem("store", what, "pip install 'retriever-harness[edge]', or name another store"))
+            raise InputError(Problem("store", what, "pip install qdrant-edge-py, or name another store"))
         from retrievers.stores.edge import EdgeStore
 
         return EdgeStore(folder, name, options, documents=documents)
