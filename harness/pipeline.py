@@ -198,7 +198,11 @@ def _manifest(loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequ
         ),
         warnings=(graded.warning,) if graded.warning else (),
         ledger=Ledger(dataset=dataset.ledger, retrievers={one.retriever: records.ledger(one) for one in runs}),
-        ties={one.retriever: ties_of(loaded.question, graded, one.rankings) for one in runs if not one.error},
+        ties={
+            one.retriever: ties_of(loaded.question, graded, one.rankings)
+            for one in runs
+            if graded.grades and not one.error
+        },
         retrievers={one.retriever: RetrieverFacts(error=one.error, provenance=dict(one.provenance)) for one in runs},
         started="",
         seconds=0.0,

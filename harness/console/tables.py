@@ -85,6 +85,9 @@ def results(found: Results, *, width: int) -> Iterator[RenderableType]:
     """All that a run has to say: means, comparisons, the verdict in words."""
     from harness.scoring.outcome import outcome_of
 
+    if not found.scored:
+        yield from _unlabelled(found)
+        return
     outcome = outcome_of(found)
     if outcome.incomplete:
         yield _text(f"{outcome.incomplete}.", "bold")
@@ -94,6 +97,18 @@ def results(found: Results, *, width: int) -> Iterator[RenderableType]:
     yield from (_text(f"{name} failed: {reason}") for name, reason in outcome.failed.items())
     yield from _compared(rows_of(found.comparisons), whole, settings.level, width=width)
     yield from (_text(sentence) for sentence in outcome.sentences())
+
+
+def _unlabelled(found: Results) -> Iterator[RenderableType]:
+    """What rankings say that nobody has judged, and the next step."""
+    from harness.scoring.overlap import next_step, overlaps
+
+    yield _text("No question has labels: there are rankings to judge, and no scores.")
+    for row in overlaps(found):
+        yield _text(
+            f"{row.a} and {row.b}: {row.common:.1f} of the first 10 in common, rank-biased overlap {row.rbo:.3f}"
+        )
+    yield _text(f"next: {next_step(found)}")
 
 
 def verdict(

@@ -35,14 +35,14 @@ def read(reference: DatasetReference) -> BeirSource:
     splits = splits_of(files)
     if split is None and splits:
         split = splits[0] if len(splits) == 1 else "test"
-    if split not in splits:
+    if split not in splits and (splits or split is not None):
         remedy = did_you_mean(split, splits) if split and splits else "one judgment a line: query-id, corpus-id, score"
         raise InputError(Problem(str(folder / "qrels" / f"{split or 'test'}.tsv"), "no such file", remedy))
     names = reference.queries or ("queries.jsonl",)
     columns = Columns(reference.columns)
     queries = rows_of(*(pick(files, name, folder) for name in names))
     tables = TableSource(rows_of(pick(files, CORPUS, folder)), queries, None, columns)
-    return BeirSource(tables, files[f"qrels/{split}.tsv"])
+    return BeirSource(tables, files.get(f"qrels/{split}.tsv"))
 
 
 def splits_of(files: dict[str, File]) -> list[str]:
@@ -56,7 +56,8 @@ class BeirSource:
     """A BEIR folder, one split of it."""
 
     tables: TableSource
-    qrels: File
+    qrels: File | None
+    """None where nobody has judged anything yet."""
 
     def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
         """One document a line of corpus.jsonl: `_id`, `text`, and `title` if there is one."""
@@ -68,6 +69,8 @@ class BeirSource:
 
     def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """The rows of qrels/<split>.tsv, gathered by query; the place is that of the query's first row."""
+        if self.qrels is None:
+            return
         gathered = Gathered()
         try:
             for number, line in read_lines(self.qrels, problems):

@@ -67,6 +67,11 @@ class Columns:
             value = value[part]
         return value
 
+    def labelled(self, row: Row) -> bool:
+        """Whether a row has, or is declared to have, a column of labels."""
+        kinds = ("label_document", "relevant", "grade")
+        return any(kind in self.declared or self.name(kind, row) is not None for kind in kinds)
+
     def lacking(self, kind: str, row: Row) -> Problem:
         """A complaint, without its place, that a row has no such column."""
         declared = self.declared.get(kind)

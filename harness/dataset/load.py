@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.dataset import expected
+from harness.dataset.beside import judgments_beside, note_changes, with_judgments
 from harness.dataset.formats import open_source
 from harness.dataset.model import Dataset, Labels
 from harness.dataset.reference import DatasetReference
@@ -35,7 +36,14 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
     queries = _check_queries(source, seen)
     documents = _check_documents(source, seen, reference.match, {_key(query.text) for query in queries.values()})
     labels = _check_labels(source, seen, documents, queries, drop_dangling)
-    asked = tuple(query for query in queries.values() if query.id in labels and labels[query.id].relevant)
+    judgments = judgments_beside(reference, seen)
+    if judgments is not None:
+        labels = with_judgments(labels, judgments, queries, documents.ids, seen)
+        note_changes(source, judgments, queries, seen)
+    # Questions without any label are a beginning, and so are those that people are judging: all are answered.
+    beginning = judgments is not None or not labels
+    asked = tuple(query for query in queries.values() if _is_asked(query, labels.get(query.id), beginning))
+    _note_labels(queries, labels, beginning, seen)
     if not queries and not seen:
         seen.wrong(reference.name, "there is no query", "nothing could be asked")
     if not asked and not seen:
@@ -57,6 +65,7 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
         format=name,
         queries=asked,
         judged=tuple(query for query in queries.values() if query.id in labels),
+        recorded=tuple(query for query in queries.values() if query.id in labels or query in asked),
         labels=labels,
         count=len(documents.ids),
         digest=digest.hexdigest(),
@@ -192,12 +201,7 @@ def _check_labels(
         _count(query_id, said, seen)
         kept = said.keeping(lambda doc: documents.named(doc) is not None) if dangling else said
         labels[query_id] = kept.renamed(documents.keys) if documents.by_field else kept
-        if not labels[query_id].relevant:
-            seen.note("no-relevant-document", query_id)
     _note_contradictions(queries, labels, seen)
-    unjudged = sorted(queries.keys() - labels.keys()) if not seen else ()
-    for query_id in unjudged:
-        seen.note("unjudged-query", query_id)
     return labels
 
 
@@ -208,6 +212,22 @@ def _note_contradictions(queries: Mapping[str, Query], labels: Mapping[str, Labe
         other = first.setdefault(_key(queries[query_id].text), query_id)
         if set(said.relevant) != set(labels[other].relevant):
             seen.note("contradicting-labels", query_id)
+
+
+def _is_asked(query: Query, labels: Labels | None, beginning: bool) -> bool:
+    if labels is not None and labels.relevant:
+        return True
+    return beginning and not query.text.isspace() and query.text != ""
+
+
+def _note_labels(queries: dict[str, Query], labels: dict[str, Labels], beginning: bool, seen: Findings) -> None:
+    """Count the queries that make no score: without a relevant document, or without labels."""
+    for query_id in labels:
+        if labels[query_id].judged and not labels[query_id].relevant:
+            seen.note("no-relevant-document", query_id)
+    unjudged = sorted(query_id for query_id in queries if query_id not in labels or not labels[query_id].judged)
+    for query_id in unjudged if not seen else ():
+        seen.note("unlabelled-query" if beginning else "unjudged-query", query_id)
 
 
 def _count(query_id: str, said: Labels, seen: Findings) -> None:

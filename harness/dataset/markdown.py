@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from harness.dataset import judgments
 from harness.dataset.columns import list_of
 from harness.dataset.converted import CONVERTED, Converter, NotConverted
 from harness.dataset.expected import read_reference
@@ -26,6 +27,8 @@ from retrievers.types import Document, Query
 
 SUFFIXES = {".md", ".markdown", ".rst", ".txt"}
 NOT_DOCUMENTS = {"readme", "license", "licence", "changelog"}
+NOT_DOCUMENT_FILES = {"queries.txt", "questions.txt", judgments.NAME}
+"""Questions without labels, one a line, and what was judged: at the top of the folder."""
 KEYS = {"id", "query", "relevant_documents", "tags", "fields", "labelled_by", "reference", "claims"}
 SURVEY_LINE = re.compile(r"[*-]([^::]*)[::](.*)")
 """A line of a survey's head, white space around it removed first: one look at each character."""
@@ -107,7 +110,10 @@ class MarkdownSource:
 
     def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """What `relevant_documents` says: ids best first, groups of alternatives, or grades by id."""
-        for place, id_, row in self._rows(Findings()):
+        rows = list(self._rows(Findings()))
+        if not any("relevant_documents" in row for _, _, row in rows):
+            return  # questions without labels: a beginning
+        for place, id_, row in rows:
             labels = parse_labels(row, place, problems)
             if labels is not None:
                 yield place, id_, labels
@@ -188,7 +194,8 @@ def _named(name: str, file: File) -> str:
 
 
 def _paper(name: str) -> bool:
-    return "/" not in name and PurePosixPath(name).stem.lower() in NOT_DOCUMENTS
+    top = "/" not in name
+    return top and (PurePosixPath(name).stem.lower() in NOT_DOCUMENTS or name.lower() in NOT_DOCUMENT_FILES)
 
 
 def _fields(row: Mapping[str, Any], place: Place, problems: Findings) -> dict[str, str]:

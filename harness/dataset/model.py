@@ -47,6 +47,11 @@ class Labels:
         return self.ranked or ()
 
     @property
+    def judged(self) -> bool:
+        """Whether anybody said what is relevant; labels that only bound a result do not."""
+        return self.grades is not None or self.ranked is not None or self.groups is not None
+
+    @property
     def relevant(self) -> tuple[str, ...]:
         """The ids that are relevant: all that are listed, or graded 1 and above."""
         if self.grades is not None:
@@ -122,7 +127,8 @@ class Dataset:
     path: str
     format: str
     queries: tuple[Query, ...]
-    """The queries that are asked: judged, with at least one relevant document, in file order."""
+    """The queries that are asked, in file order: those with a relevant document; all of them where there are no labels,
+    or where the labels are judgments that still grow."""
     judged: tuple[Query, ...]
     """All judged queries, those without a relevant document too."""
     labels: Mapping[str, Labels]
@@ -133,6 +139,8 @@ class Dataset:
     """SHA-256 of documents, queries and labels."""
     corpus_digest: str
     """SHA-256 of the documents alone: what an index is named after."""
+    recorded: tuple[Query, ...] = ()
+    """The queries that results keep: asked or judged, in file order."""
     ledger: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What was counted and not refused: kind -> ids."""
     same_as: Mapping[str, str] = field(default_factory=dict)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
 """What tables are read from."""
+PLAIN = (".txt",)
+"""Text with one question a line: of queries alone."""
 LONGEST_LINE = 64 << 20
 """Bytes of one line or one cell, at most."""
 BATCH = 4096
@@ -37,7 +39,7 @@ def read_rows(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
         file: `*.jsonl`, `*.ndjson`, `*.json` (a list of objects), `*.csv`, `*.tsv` or `*.parquet`.
         problems: where complaints go.
     """
-    readers = {".csv": _csv, ".tsv": _tsv, ".json": _json, ".parquet": _parquet}
+    readers = {".csv": _csv, ".tsv": _tsv, ".json": _json, ".parquet": _parquet, ".txt": _txt}
     try:
         yield from readers.get(file.suffix, _jsonl)(file, problems)
     except InputError as error:
@@ -126,6 +128,11 @@ def _json(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
             yield place, row
         else:
             problems.append(Problem(str(place), "is not an object", "every entry is one: {…}"))
+
+
+def _txt(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+    for number, line in read_lines(file, problems):
+        yield Place(file.path, number), {"query": line.strip()}
 
 
 def _csv(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:

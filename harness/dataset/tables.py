@@ -15,7 +15,7 @@ from harness.dataset.columns import Columns, document_of, labels_of, query_of
 from harness.dataset.files import File, is_zip, listing, pick
 from harness.dataset.model import Labels
 from harness.dataset.reference import DatasetReference
-from harness.dataset.rows import SUFFIXES, Row, read_rows
+from harness.dataset.rows import PLAIN, SUFFIXES, Row, read_rows
 from harness.dataset.source import Findings, Place, Source
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
@@ -33,7 +33,7 @@ def matches(reference: DatasetReference) -> bool:
     if reference.documents or reference.labels:
         return True
     top = {name: file for name, file in listing(reference.folder).items() if "/" not in name}
-    asked = named(top, QUERIES) or named(top, LABELS)
+    asked = named(top, QUERIES, PLAIN) or named(top, LABELS)
     return asked is not None and asked.name != "queries.json"
 
 
@@ -46,7 +46,7 @@ def read(reference: DatasetReference) -> TableSource | Mixed:
     documents = pick(files, reference.documents, folder) if declared and reference.documents else None
     documents = documents or (None if reference.documents else named(top, DOCUMENTS))
     queries = [pick(files, name, folder) for name in reference.queries]
-    queries = queries or [file for file in [named(top, QUERIES)] if file is not None]
+    queries = queries or [file for file in [named(top, QUERIES, PLAIN)] if file is not None]
     labels = pick(files, reference.labels, folder) if reference.labels else named(top, LABELS)
     if not queries and labels is None:
         remedy = "name the file: queries = …; or call it queries.csv, .tsv, .jsonl, .json or .parquet"
@@ -67,12 +67,15 @@ def read(reference: DatasetReference) -> TableSource | Mixed:
     return Mixed(markdown.MarkdownSource(texts, ()), source)
 
 
-def named(files: Mapping[str, File], stems: Iterable[str]) -> File | None:
-    """The first file of a listing whose name without its suffix is one of these, and which tables are read from."""
+def named(files: Mapping[str, File], stems: Iterable[str], also: tuple[str, ...] = ()) -> File | None:
+    """The first file of a listing whose name without its suffix is one of these, and which tables are read from.
+
+    `also` are further suffixes that will do.
+    """
     for stem in stems:
         for name, file in files.items():
             pure = PurePosixPath(name)
-            if pure.stem.lower() == stem and pure.suffix.lower() in SUFFIXES and name != judgments.NAME:
+            if pure.stem.lower() == stem and pure.suffix.lower() in (*SUFFIXES, *also) and name != judgments.NAME:
                 return file
     return None
 
@@ -121,6 +124,8 @@ class TableSource:
         if self.label_rows is not None:
             yield from labels_of(self.label_rows(problems), self.columns, problems)
             return
+        if not any(self.columns.labelled(row) for _, row in self.query_rows(Findings())):
+            return  # questions without labels: a beginning
         unnamed: dict[str, str] = {}
         for _, row in self.query_rows(Findings()):
             if self.columns.name("query_id", row) is None:

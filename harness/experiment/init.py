@@ -34,16 +34,19 @@ class Written:
     def lines(self) -> Iterator[str]:
         """What was found, and what to do next."""
         found = self.dataset
-        yield f"{found.path}: {found.format}, {found.count:,} documents, {len(found.queries):,} labelled queries"
+        labelled = "labelled queries" if found.labels else "questions without labels"
+        yield f"{found.path}: {found.format}, {found.count:,} documents, {len(found.queries):,} {labelled}"
         if unread := reading_line(found):
             yield unread
         if self.repeated:
             yield f"left aside, the same queries again: {', '.join(self.repeated)}"
-        if len(found.queries) < FEW:
+        if found.labels and len(found.queries) < FEW:
             yield f"{len(found.queries)} queries decide little: expect 'undecided' unless the differences are large"
         yield f"wrote {self.path.as_posix()}; next:"
         yield f"  harness check {self.path.as_posix()}"
         yield f"  harness run {self.path.as_posix()}"
+        if not found.labels:
+            yield f"  harness pool results/{self.path.stem}    what to judge; docs/labels.md shows the whole way"
 
 
 class _Found(NamedTuple):
@@ -91,8 +94,9 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset) ->
         name=name,
         documents=dataset.count,
         queries=len(dataset.queries),
+        labelled="labelled queries" if dataset.labels else "questions that nobody has labelled yet",
         dataset=f"{{ {', '.join(said)} }}" if len(said) > 1 else said[0].removeprefix("path = "),
-        grades=EXPLICIT if any(labels.grades is not None for labels in dataset.labels.values()) else RANKED,
+        grades=RANKED if any(labels.grades is None for labels in dataset.labels.values()) else EXPLICIT,
         stemming=STEMMING.format(language=language) if language and language not in UNSTEMMED else "",
         dense=dense.text,
         dense_name=dense.name,
@@ -116,6 +120,8 @@ def _look(folder: Path) -> _Found:
         what = f"holds no document that can be read{': only ' + ', '.join(other[:8]) if other else ''}"
         raise InputError(Problem(str(folder), what, "one *.md or *.txt file a document, or BEIR's corpus.jsonl"))
     labelled, repeated = _query_files(folder)
+    if not labelled and (folder / "queries.json").is_file():
+        return _Found(reference)  # questions without labels: a beginning
     if not labelled:
         raise InputError(_missing_labels(folder, documents))
     queries = () if labelled == ["queries.json"] else tuple(labelled)
@@ -151,19 +157,17 @@ def _beir(folder: Path) -> _Found:
     if not (folder / "queries.jsonl").is_file():
         remedy = '{"_id": "q1", "text": "what people ask"}, one a line'
         raise InputError(Problem(str(folder / "queries.jsonl"), "is missing: the questions", remedy))
-    if not splits:
-        remedy = "query-id, corpus-id and score with tabs between, one judgment a line under that header"
-        raise InputError(Problem(str(folder / "qrels" / "test.tsv"), "is missing: the labels", remedy))
-    return _Found(DatasetReference(folder, split=None if "test" in splits or len(splits) == 1 else splits[0]))
+    return _Found(DatasetReference(folder, split=None if "test" in splits or len(splits) < 2 else splits[0]))
 
 
 def _missing_labels(folder: Path, documents: Sequence[str]) -> str:
     asked = {"query": "what somebody would ask", "relevant_documents": documents[:2]}
     example = json.dumps([asked], ensure_ascii=False)
     return (
-        f"{folder}: {len(documents):,} documents, but no labelled query\n"
+        f"{folder}: {len(documents):,} documents, but no question\n"
         f"write {folder / 'queries.json'}: for each question, the documents that answer it, best first:\n"
         f"  {example}\n"
+        f"or {folder / 'queries.txt'}: questions alone, one a line, to be judged later (docs/labels.md)\n"
         f"20 to 50 questions that people really ask are a good start; then: harness init {folder}"
     )
 
@@ -220,7 +224,7 @@ MULTILINGUAL_RERANKER = "BAAI/bge-reranker-v2-m3"
 RANKED = '# grades = "linear"               # of n documents listed for a query, best first: n, n-1, …, 1; or "binary"'
 EXPLICIT = '# grades = "explicit"             # as they stand in the labels; or "binary"'
 TEMPLATE = """\
-# Which retriever finds these {documents:,} documents best? Asked with {queries:,} labelled queries.
+# Which retriever finds these {documents:,} documents best? Asked with {queries:,} {labelled}.
 name = "{name}"
 dataset = {dataset}
 

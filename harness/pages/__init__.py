@@ -15,7 +15,7 @@ UNPRINTABLE = re.compile("[\x80-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 
 def policy(scripts: Sequence[str], style: str) -> str:
     """Return a Content-Security-Policy that allows these scripts and this style, and nothing from elsewhere."""
-    allowed = " ".join(map(_hashed, scripts))
+    allowed = " ".join(map(_hashed, scripts)) or "'none'"
     return (
         f"default-src 'none'; script-src {allowed}; style-src {_hashed(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"

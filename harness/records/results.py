@@ -48,6 +48,11 @@ class Results:
         """The retrievers that finished, in the experiment's order."""
         return self.manifest.finished
 
+    @property
+    def scored(self) -> bool:
+        """Whether any query could be scored; without labels there are rankings, costs and overlap alone."""
+        return not self.scores.empty
+
     def _repr_html_(self) -> str | None:
         """The verdict and the leaderboard, for notebooks: the report wrote it."""
         shown = self.folder / "tables" / "leaderboard.html"

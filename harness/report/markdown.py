@@ -20,7 +20,7 @@ MOST = 200
 
 def markdown(view: View, sections: Sequence[Section]) -> str:
     """Return report.md, every section from the context that the page shows; images are the files under figures/."""
-    env = plain_environment(_escaped)
+    env = plain_environment(escaped)
     env.globals |= {"image": _image, "most": MOST}
     return "\n".join(rendered(env, section, "markdown", view=view).strip("\n") + "\n" for section in sections)
 
@@ -30,5 +30,6 @@ def _image(figure: Figure) -> Markup:
     return Markup(f"![{words}](figures/{quote(figure.name, safe='@')}.svg)")  # noqa: S704 - escaped above
 
 
-def _escaped(value: Any) -> Any:
+def escaped(value: Any) -> Any:
+    """A value as Markdown shows it: text escaped, all else as it is."""
     return text.markdown(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -36,14 +36,7 @@ Drawn = Mapping[str, str]
 def page(view: View, sections: Sequence[Section], drawn: Drawn) -> str:
     """Return the report as one HTML file."""
     env = environment()
-    style = env.get_template("style.css").render(
-        paper=theme.PAPER,
-        ink=theme.INK,
-        muted=theme.MUTED,
-        rule=theme.RULE,
-        shades=theme.SHADES,
-        font=_ours(theme.FONT),
-    )
+    style = styled(env)
     script = source("report.js")
     numbered = enumerate(figure for section in sections for figure in section.figures)
     charts = {
@@ -55,10 +48,10 @@ def page(view: View, sections: Sequence[Section], drawn: Drawn) -> str:
         view=view,
         sections=sections,
         bodies=bodies,
-        style=_ours(style),
+        style=style,
         bundle=_ours(bundle()),
         script=_ours(script),
-        policy=policy([bundle(), script], style),
+        policy=policy([bundle(), script], str(style)),
     )
 
 
@@ -67,6 +60,20 @@ def rendered(env: jinja2.Environment, section: Section, block: str, **variables:
     template = env.get_template(f"{section.id}.html")
     context = template.new_context({"section": section, "context": section.context, **variables})
     return "".join(template.blocks[block](context))
+
+
+def styled(env: jinja2.Environment) -> Markup:
+    """The style sheet of every page, with our colours in it."""
+    return _ours(
+        env.get_template("style.css").render(
+            paper=theme.PAPER,
+            ink=theme.INK,
+            muted=theme.MUTED,
+            rule=theme.RULE,
+            shades=theme.SHADES,
+            font=_ours(theme.FONT),
+        )
+    )
 
 
 def environment() -> jinja2.Environment:

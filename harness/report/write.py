@@ -22,6 +22,7 @@ from harness.report.robustness import robustness
 from harness.report.section import Section
 from harness.report.tests import tests
 from harness.report.tradeoffs import tradeoffs
+from harness.report.unlabelled import unlabelled
 from harness.report.view import View, view_of
 from retrievers.errors import InputError, Problem
 
@@ -38,6 +39,15 @@ def write(results: Results) -> None:
     Raises:
         InputError: the folder cannot be written to.
     """
+    files = _report(results) if results.scored else unlabelled(results)
+    for part in ("figures", "tables"):
+        shutil.rmtree(results.folder / part, ignore_errors=True)
+    for name, content in files.items():
+        _write(results.folder / name, content)
+
+
+def _report(results: Results) -> dict[str, str]:
+    """The files of a report with scores: file name -> content."""
     view = view_of(results)
     sections = [section for function in SECTIONS if (section := function(view)) is not None]
     drawn = {figure.name: svg(figure) for section in sections for figure in section.figures}
@@ -48,10 +58,7 @@ def write(results: Results) -> None:
     files["tables/leaderboard.html"] = notebook(view, sections[0])
     files["report.md"] = markdown(view, sections)
     files["report.html"] = page(view, sections, drawn)
-    for part in ("figures", "tables"):
-        shutil.rmtree(results.folder / part, ignore_errors=True)
-    for name, content in files.items():
-        _write(results.folder / name, content)
+    return files
 
 
 def _write(path: Path, content: str) -> None:

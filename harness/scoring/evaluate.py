@@ -39,6 +39,7 @@ SCORE_COLUMNS = ("retriever", "query_id", "measure", "value")
 SUMMARY_COLUMNS = ("retriever", "measure", *(f.name for f in fields(Summary)))
 TEST_COLUMNS = tuple(f.name for f in fields(TestRow))
 COMPARISON_COLUMNS = tuple(f.name for f in fields(Comparison))
+COLUMNS = (SCORE_COLUMNS, SUMMARY_COLUMNS, COMPARISON_COLUMNS, TEST_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,12 @@ def evaluate(question: Question, queries: Mapping[str, Query], judged: GradedLab
         queries: every judged query, by id; their texts and fields make the slices.
         judged: the labels after the grade rule; these queries are scored.
         rankings: a missing answer counts as an empty one.
+
+    Without a query that can be scored, the tables are empty.
     """
     ids = sorted(judged.grades)
+    if not ids:
+        return ScoreTables(*(pd.DataFrame(columns=list(columns)) for columns in COLUMNS))
     grades = {query: judged.grades[query] for query in ids}
     values: Values = {str(measure): {} for measure in question.measures}
     for retriever, answers in rankings.items():

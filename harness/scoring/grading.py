@@ -30,16 +30,29 @@ def grade_labels(labels: Mapping[str, Labels], relevance: Relevance) -> GradedLa
     """Apply the grade rule to the labels.
 
     Queries without a relevant document are left out, for all retrievers alike. Groups of alternatives are graded 1.
+    Where people judged any query, those that a model judged, wholly or in part, make no score: `scoring.combined`.
 
     Raises:
         InputError: the rule does not fit the labels, or the grades do not fit the gain.
     """
+    labels = labels_that_count(labels)
     grades = {query: _grades(query, given, relevance) for query, given in labels.items() if given.relevant}
     rule = relevance.grades or ("explicit" if any(given.grades is not None for given in labels.values()) else "linear")
     named = rule if isinstance(rule, str) else "buckets"
     largest = max((max(judged.values()) for judged in grades.values()), default=0)
     groups = {query: labels[query].groups or () for query in grades if labels[query].groups is not None}
     return GradedLabels(grades, groups, gain_warning(named, largest, relevance.gain))
+
+
+def labels_that_count(labels: Mapping[str, Labels]) -> Mapping[str, Labels]:
+    """The labels that scores are made of: people's where there are any, else a model's."""
+    by_people = {query: given for query, given in labels.items() if given.judged and given.source in ("", "people")}
+    return by_people or labels
+
+
+def people_judged(labels: Mapping[str, Labels]) -> bool:
+    """Whether scores rest on people's labels: on files of labels, or on judgments of people."""
+    return any(given.judged and given.source in ("", "people") for given in labels.values())
 
 
 def gains(grades: Judgments) -> dict[str, dict[str, int]] | None:
@@ -55,6 +68,7 @@ def alternatives(labels: Mapping[str, Labels], relevance: Relevance) -> dict[str
     Ordered lists can be graded by every named rule; grades as given also as binary; groups have one reading.
     """
     judged = grade_labels(labels, relevance).grades
+    labels = labels_that_count(labels)
     lists = {query: labels[query].documents for query in judged if labels[query].ranked is not None}
     if len(lists) == len(judged):
         named = relevance.grades if isinstance(relevance.grades, str) else "linear"

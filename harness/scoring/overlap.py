@@ -1,0 +1,47 @@
+"""How far retrievers find the same: what can be said of rankings before anybody has judged them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import NamedTuple
+
+from harness.records import Results
+from harness.stats.agreement import rank_biased_overlap
+
+CUTOFF = 10
+
+
+class Overlap(NamedTuple):
+    """Two retrievers, over all queries that both answered."""
+
+    a: str
+    b: str
+    common: float
+    """The mean number of documents that are among the first ten of both."""
+    rbo: float
+    """The mean rank-biased overlap of the two lists, p = 0.9: 1 for the same list."""
+    same_first: float
+    """The share of the queries with the same first document."""
+
+
+def overlaps(results: Results) -> Iterator[Overlap]:
+    """Compare each two retrievers of a results folder, in the experiment's order."""
+    lists = {name: {query: ranking.doc_ids for query, ranking in results.answers(name)} for name in results.retrievers}
+    for a, b in combinations(lists, 2):
+        pairs = [(lists[a][query], lists[b][query]) for query in lists[a] if query in lists[b]]
+        n = len(pairs) or 1
+        yield Overlap(
+            a,
+            b,
+            common=sum(len(set(x[:CUTOFF]) & set(y[:CUTOFF])) for x, y in pairs) / n,
+            rbo=sum(rank_biased_overlap(x, y) for x, y in pairs) / n,
+            same_first=sum(x[:1] == y[:1] for x, y in pairs) / n,
+        )
+
+
+def next_step(results: Results) -> str:
+    """What to do with rankings that nobody has judged."""
+    n = len(results.queries)
+    sample = f" --sample {min(n, 60)}" if n > 60 else ""
+    return f"harness pool {results.folder.as_posix()} --depth 10{sample} --seed 1"
