@@ -48,6 +48,7 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
         seen.wrong(reference.name, "there is no query", "nothing could be asked")
     if not asked and not seen:
         seen.wrong(reference.name, "no query has a relevant document", "nothing could be compared")
+    recorded = labels.keys() | {query.id for query in asked}
     for query in asked:
         if _key(query.text) in documents.asked:
             seen.note("query-is-document", query.id)
@@ -65,7 +66,7 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
         format=name,
         queries=asked,
         judged=tuple(query for query in queries.values() if query.id in labels),
-        recorded=tuple(query for query in queries.values() if query.id in labels or query in asked),
+        recorded=tuple(query for query in queries.values() if query.id in recorded),
         labels=labels,
         count=len(documents.ids),
         digest=digest.hexdigest(),

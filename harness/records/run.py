@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.dataset import Dataset, expected, trec
+from harness.dataset import Dataset, Labels, expected, trec
 from harness.records.lines import read_jsonl, write_jsonl
 from harness.records.manifest import RetrieverLedger
 from retrievers.meter import StageTotals
@@ -89,9 +89,9 @@ def write_evidence(folder: Path, dataset: Dataset, runs: Iterable[Run]) -> None:
             "text": query.text,
             "fields": dict(query.fields),
             **expected.as_json(query.reference),
-            **dataset.labels[query.id].as_json(),
+            **dataset.labels.get(query.id, Labels()).as_json(),
         }
-        for query in dataset.judged
+        for query in dataset.recorded
     ))  # fmt: skip
     shown = {doc for labels in dataset.labels.values() for doc in labels.documents}
     shown.update(doc for run in runs for ranking in run.rankings.values() for doc in ranking.doc_ids[:SHOWN])
