@@ -96,7 +96,7 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset) ->
         queries=len(dataset.queries),
         labelled="labelled queries" if dataset.labels else "questions that nobody has labelled yet",
         dataset=f"{{ {', '.join(said)} }}" if len(said) > 1 else said[0].removeprefix("path = "),
-        grades=RANKED if any(labels.grades is None for labels in dataset.labels.values()) else EXPLICIT,
+        grades=EXPLICIT if _explicit(dataset) else RANKED,
         stemming=STEMMING.format(language=language) if language and language not in UNSTEMMED else "",
         dense=dense.text,
         dense_name=dense.name,
@@ -170,6 +170,11 @@ def _missing_labels(folder: Path, documents: Sequence[str]) -> str:
         f"or {folder / 'queries.txt'}: questions alone, one a line, to be judged later (docs/labels.md)\n"
         f"20 to 50 questions that people really ask are a good start; then: harness init {folder}"
     )
+
+
+def _explicit(dataset: Dataset) -> bool:
+    """Whether grades come with the labels, as they will where people are still to judge."""
+    return not dataset.labels or any(labels.grades is not None for labels in dataset.labels.values())
 
 
 def _language(dataset: Dataset) -> str:
