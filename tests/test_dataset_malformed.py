@@ -334,7 +334,8 @@ def test_malformed_queries_beside_text_files(tmp_path, raw, expected):
      ("docs.tsv", "boat\tx\n", "names document 'car'"), ("queries.tsv", "", "there is no query|judgments name query"),
      ("queries.tsv", "q1\n", "cannot be read"), ("queries.tsv", "q1\tx\nq1\ty\n", "query id 'q1' stands twice"),
      ("qrels.txt", "q1 0 car\n", "cannot be read"), ("qrels.txt", "q1 0 car high\n", "cannot be read"),
-     ("qrels.txt", "q1 0 car 1\nq1 0 car 1\n", "are judged twice"), ("qrels.txt", "q1 0 car 0\n", "no query has a relevant")],
+     ("qrels.txt", "q1 0 car 1\nq1 0 car 1\n", "are judged twice"),
+     ("qrels.txt", "q1 0 car 0\n", "no query has a relevant")],
 )  # fmt: skip
 def test_malformed_files_behind_a_name_of_ir_datasets(tmp_path, file, text, expected):
     name = layouts.catalogue(tmp_path / "irds")
