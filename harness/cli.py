@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import typer
 from typer.exceptions import TyperException
 
-from harness.console import tables
+from harness.console import embed, tables
 from harness.console.printing import console_of, print_csv, print_json, print_results, say, show, warn
 from retrievers.errors import BackendError, HarnessError, InputError, NotShown, Problem, did_you_mean
 
@@ -25,6 +25,8 @@ app = typer.Typer(
 )
 caches = typer.Typer(help="What was embedded once and is never embedded again.", rich_markup_mode=None)
 app.add_typer(caches, name="cache")
+app.command("embed")(embed.embed)
+caches.command("import")(embed.import_parts)
 
 
 def _names() -> list[str]:
@@ -132,16 +134,18 @@ def plan(
     results: Annotated[Path, typer.Option(help="Where earlier runs lie: they tell how fast models are.")] = Path(
         "results"
     ),
+    shards: Annotated[int | None, typer.Option(min=1, help="Say what each of so many shares would take.")] = None,
     as_json: Json = False,
 ) -> None:
     """Tell what a run would take before anything is sent: texts, tokens, calls, dollars, minutes. No network."""
     from harness.running.plan import plan as look_ahead
 
-    found = look_ahead(experiment, results=results)
+    planned = look_ahead(experiment, results=results)
+    share = {} if shards is None else {"shard": planned.share(shards)}
     if as_json:
-        print_json(plan=[row._asdict() for row in found.rows], total=found.total(), notes=found.notes)
+        print_json(plan=[row._asdict() for row in planned.rows], total=planned.total(), **share, notes=planned.notes)
     else:
-        show(tables.plan, found)
+        show(tables.plan, planned, shards)
 
 
 @app.command()

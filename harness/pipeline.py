@@ -18,6 +18,7 @@ from harness.records import Commit, DatasetFacts, Ledger, Manifest, Results, Ret
 from harness.report import write_report
 from harness.running import provenance
 from harness.running.check import prepare
+from harness.running.forecast import source_of
 from harness.running.options import Options
 from harness.running.runner import Shared, run_all
 from harness.scoring.evaluate import evaluate, ties_of
@@ -56,6 +57,7 @@ def run(path: str | Path, options: Options = Options()) -> Results:  # noqa: B00
                 dataset, cache, stores, loaded.experiment.depth, Budget(options.max_cost), options.watch,
                 fresh=options.fresh, sample=latency.sample if latency else 0,
                 latencies={} if options.fresh else _latencies(place, loaded, dataset),
+                source=source_of(loaded.experiment),
             )  # fmt: skip
             for one in run_all(loaded.experiment, parts, shared, known=known):
                 finished[one.retriever] = one

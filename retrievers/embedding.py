@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from threading import Event
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from retrievers.cache import Cache, keys
+from retrievers.cache import Cache, Positions, keys
 from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter, single_call
 from retrievers.parallel import answers
@@ -36,12 +37,29 @@ class Drift(NamedTuple):
     mean: float
 
 
-class Embedder:
-    """An encoder with its cache."""
+class VectorSource(Protocol):
+    """Vectors that were embedded elsewhere."""
 
-    def __init__(self, encoder: Encoder, cache: Cache) -> None:
+    def held(self, fingerprint: str, role: Role, texts: Sequence[str]) -> set[str]:
+        """Return those of the distinct texts whose vectors are held."""
+
+    def get(self, fingerprint: str, role: Role, texts: Sequence[str]) -> tuple[Positions, Embedded]:
+        """Return which of the distinct texts are held, as positions, and their vectors."""
+
+
+class Embedder:
+    """An encoder with the places where its vectors may lie already.
+
+    Args:
+        encoder: what embeds.
+        cache: keeps every answer; None where there is none, as on the nodes of a cluster.
+        source: Parquet parts that are read before anything is embedded; they never go through the cache.
+    """
+
+    def __init__(self, encoder: Encoder, cache: Cache | None, source: VectorSource | None = None) -> None:
         self.encoder = encoder
         self._cache = cache
+        self._source = source
         self._dimensions = 0
 
     def embed(self, texts: Sequence[str], role: Role, meter: Meter) -> Embedded:
@@ -55,37 +73,78 @@ class Embedder:
             BackendError: a request failed for good (what the others brought is stored), or its vectors are
                 too few or too many, of another dimension, or not finite.
         """
-        distinct = _distinct(texts)
-        names = keys(self.encoder.fingerprint, role, distinct)
-        held, cached = self._cache.get(names)
-        missing = np.ones(len(distinct), dtype=bool)
-        missing[held] = False
-        meter.count(texts=len(held), cached=len(held))
-        if role == "query" and len(held):
-            meter.count(cached_tokens=int(cached.tokens.sum()))  # what queries cost is told from them
-        if len(held):
-            self._expect(cached.vectors.shape[1])
-
-        places, parts = [held], [cached]
-        if missing.any():
-            requests = self.encoder.batches(distinct, role)
-            wanted = [some for request in requests if (some := [i for i in request if missing[i]])]
-
-            def ask(some: list[int], stopped: Event) -> Embedded:
-                return self._ask([distinct[i] for i in some], role, Call(meter, stopped))
-
-            for some, embedded in answers(ask, wanted, width=self.encoder.concurrency):
-                self._cache.put(self.encoder.fingerprint, [names[i] for i in some], embedded)
-                meter.count(texts=len(some))
-                places.append(np.asarray(some, dtype=np.intp))
-                parts.append(embedded)
-
+        distinct = distinct_texts(texts)
+        places: list[Positions] = []
+        parts: list[Embedded] = []
+        for positions, embedded in self.answered(distinct, partial(self.encoder.batches, distinct, role), role, meter):
+            places.append(positions)
+            parts.append(embedded)
+        if not parts:
+            return _NOTHING[1]
         row = np.empty(len(distinct), dtype=np.intp)
         row[np.concatenate(places)] = np.arange(len(distinct))
         at = dict(zip(distinct, row.tolist(), strict=True))
         order = [at[text] for text in texts]
-        filled = [part for part in parts if len(part.tokens)]
-        return Embedded(*(np.concatenate(column)[order] for column in zip(*filled, strict=True))) if filled else cached
+        return Embedded(*(np.concatenate(column)[order] for column in zip(*parts, strict=True)))
+
+    def answered(
+        self, texts: Sequence[str], plan: Callable[[], Iterable[Sequence[int]]], role: Role, meter: Meter
+    ) -> Iterator[tuple[Positions, Embedded]]:
+        """Yield the positions of some of the texts and their vectors, as they come; each text once.
+
+        First comes what the cache holds, then what lies in parts, then each answered request, which is cached at once.
+
+        Args:
+            texts: distinct.
+            plan: splits them into requests, as positions; only called where something has to be embedded.
+            role: of the texts.
+            meter: counts `texts`, `cached` and `imported`.
+
+        Raises:
+            BackendError: as `embed`.
+        """
+        names = keys(self.encoder.fingerprint, role, texts)
+        missing = np.ones(len(texts), dtype=bool)
+        for stored, counter in ((self._cached, "cached"), (self._imported, "imported")):
+            absent = np.flatnonzero(missing)
+            rows = absent.tolist()
+            held, embedded = stored([texts[i] for i in rows], [names[i] for i in rows], role)
+            if len(held) or counter == "cached":
+                meter.count(texts=len(held), **{counter: len(held)})
+            if len(held):
+                self._expect(embedded.vectors.shape[1])
+                missing[absent[held]] = False
+                if role == "query":
+                    meter.count(cached_tokens=int(embedded.tokens.sum()))  # what queries cost is told from them
+                yield absent[held], embedded
+        if not missing.any():
+            return
+        wanted = [some for request in plan() if (some := [i for i in request if missing[i]])]
+
+        def ask(some: list[int], stopped: Event) -> Embedded:
+            return self._ask([texts[i] for i in some], role, Call(meter, stopped))
+
+        for some, embedded in answers(ask, wanted, width=self.encoder.concurrency):
+            if self._cache is not None:
+                self._cache.put(self.encoder.fingerprint, [names[i] for i in some], embedded)
+            meter.count(texts=len(some))
+            yield np.asarray(some, dtype=np.intp), embedded
+
+    def _held(self, texts: Sequence[str], role: Role) -> set[str]:
+        """Those of the distinct texts whose vectors the cache or a part holds."""
+        names = keys(self.encoder.fingerprint, role, texts)
+        present = set() if self._cache is None else self._cache.held(names)
+        held = {text for text, name in zip(texts, names, strict=True) if name in present}
+        if self._source is None:
+            return held
+        rest = [text for text in texts if text not in held]
+        return held | self._source.held(self.encoder.fingerprint, role, rest)
+
+    def _cached(self, texts: Sequence[str], names: Sequence[bytes], role: Role) -> tuple[Positions, Embedded]:
+        return _NOTHING if self._cache is None else self._cache.get(names)
+
+    def _imported(self, texts: Sequence[str], names: Sequence[bytes], role: Role) -> tuple[Positions, Embedded]:
+        return _NOTHING if self._source is None else self._source.get(self.encoder.fingerprint, role, texts)
 
     def one(self, text: str, role: Role, meter: Meter) -> Embedded:
         """Embed one text with the cache bypassed, as latency is measured."""
@@ -96,13 +155,10 @@ class Embedder:
 
         A model that is not on this machine yet has nothing in the cache.
         """
-        distinct = _distinct(text for text in texts if text.strip())
+        distinct = distinct_texts(text for text in texts if text.strip())
         at_hand = self.encoder.at_hand
-        names = keys(self.encoder.fingerprint, role, distinct) if at_hand else []
-        held = self._cache.held(names)
-        missing = (
-            [text for text, name in zip(distinct, names, strict=True) if name not in held] if at_hand else distinct
-        )
+        held = self._held(distinct, role) if at_hand else set()
+        missing = [text for text in distinct if text not in held]
         tokens = self.encoder.count(missing, role)
         gone = set(missing)
         calls = sum(any(distinct[i] in gone for i in request) for request in self.encoder.batches(distinct, role))
@@ -110,13 +166,13 @@ class Embedder:
 
     def drift(self, texts: Iterable[str], role: Role, *, sample: int = 100, seed: int = 0) -> Drift:
         """Embed a sample of the texts that are cached anew, and compare; the cache stays as it is."""
-        distinct = _distinct(texts)
+        distinct = distinct_texts(texts)
         names = keys(self.encoder.fingerprint, role, distinct)
-        held = self._cache.held(names)
+        held = set() if self._cache is None else self._cache.held(names)
         known = [i for i, name in enumerate(names) if name in held]
         chosen = sorted(np.random.default_rng(seed).permutation(len(known))[:sample].tolist())
         picked = [distinct[known[i]] for i in chosen]
-        places, cached = self._cache.get([names[known[i]] for i in chosen])
+        places, cached = self._cached(picked, [names[known[i]] for i in chosen], role)
         old = dict(zip(places.tolist(), cached.vectors, strict=True))
         distances: list[float] = []
         call = single_call()
@@ -141,7 +197,14 @@ class Embedder:
             raise BackendError(f"a vector has {dimensions} dimensions where others have {self._dimensions}")
 
 
-def _distinct(texts: Iterable[str]) -> list[str]:
+_NOTHING = (
+    np.empty(0, dtype=np.intp),
+    Embedded(np.empty((0, 0), dtype=np.float32), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)),
+)
+
+
+def distinct_texts(texts: Iterable[str]) -> list[str]:
+    """Return each text once, sorted by length, then text: the order in which requests are planned."""
     return sorted(set(texts), key=lambda text: (len(text), text))
 
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from retrievers.cache import keys
 from retrievers.errors import BackendError, InputError
+from retrievers.parts import Parts
 from retrievers.types import Embedded
-from retrievers.vectors import Parts, list_parts, open_root, part_keys, part_name, stored, write_part
+from retrievers.vectors import list_parts, open_root, part_keys, part_name, stored, write_part
 
 PRINT = "fake/model@1"
 

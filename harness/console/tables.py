@@ -274,11 +274,12 @@ def by_query(scores: Sequence[Row], run: str, *, width: int) -> Iterator[Rendera
     ], width)  # fmt: skip
 
 
-def plan(found: Plan, *, width: int) -> Iterator[RenderableType]:
+def plan(found: Plan, shards: int | None = None, *, width: int) -> Iterator[RenderableType]:
     """What a run would take, a line a stage, then the sums and where prices and minutes are from.
 
     Args:
         found: the plan.
+        shards: into how many equal shares the embedding would be cut; None for none.
         width: cells of the terminal.
     """
     total = found.total()
@@ -299,6 +300,10 @@ def plan(found: Plan, *, width: int) -> Iterator[RenderableType]:
         Column("minutes", cells("minutes", 1, estimated=True)),
     ]
     yield _table(_fitting(columns, width))
+    if shards is not None:
+        share = found.share(shards)
+        usd, minutes = _amount(share["usd"], 4, ""), _amount(share["minutes"], 1, "≈")
+        yield _text(f"each of {shards} shards: {share['texts']:,} texts, {usd} dollars, {minutes} minutes", "bold")
     yield from (_text(note, "dim") for note in found.notes)
 
 

@@ -131,6 +131,13 @@ class Chunk(Strict):
         return self
 
 
+class StoredVectors(Strict):
+    """Vectors that were embedded elsewhere, by `harness embed`."""
+
+    location: str = Field(alias="from")
+    """A folder, or a URL (`s3://…`, `gs://…`, what fsspec opens): read before anything is embedded."""
+
+
 class Block(Strict):
     """One `[[retrievers]]` table."""
 
@@ -221,6 +228,8 @@ class Experiment(Strict):
     """Who decides whether a text entails a claim: for measures by claims, and for answers."""
     latency: LatencyOptions | None = None
     """Whether single queries are timed."""
+    vectors: StoredVectors | None = None
+    """Where vectors lie that were embedded elsewhere."""
     retrievers: tuple[SerializeAsAny[Block], ...] = Field(min_length=1)
     """What is compared, in the order of the tables."""
 
@@ -252,7 +261,7 @@ class Experiment(Strict):
 
     def resolved(self) -> dict[str, Any]:
         """The experiment with every default filled in, as the manifest keeps it."""
-        dumped = self.model_dump(mode="json")
+        dumped = self.model_dump(mode="json", by_alias=True)
         for table, block in zip(dumped["retrievers"], self.retrievers, strict=True):
             if isinstance(block, Dense):
                 table["encoder"] = block.encoder.written()

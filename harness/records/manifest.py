@@ -44,6 +44,8 @@ class ResolvedExperiment:
     judge: Table | None = None
     retrievers: tuple[Table, ...]
     """The [[retrievers]] tables, in the order of the file."""
+    vectors: Table | None = None
+    """Where vectors lay that were embedded elsewhere; absent in folders of before."""
 
     @property
     def blocks(self) -> dict[str, Table]:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 
 from harness.dataset import Dataset
-from harness.experiment import Block, Dense
+from harness.experiment import Block, Dense, Experiment, expanded
 from harness.running.parts import Parts, in_block
-from retrievers.cache import Cache
 from retrievers.chunking import Chunks, pieces
 from retrievers.dense import WINDOW
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import InputError, Problem
-from retrievers.types import Model, Role
+from retrievers.parts import PartSource
+from retrievers.types import Encoder, Model, Role
+from retrievers.vectors import open_root
+
+
+def source_of(experiment: Experiment) -> PartSource | None:
+    """Return where the vectors lie that were embedded elsewhere, None where the experiment names no place."""
+    return PartSource(open_root(expanded(experiment.vectors.location))) if experiment.vectors else None
 
 
 def chunks_of(block: Dense) -> Chunks | None:
@@ -40,7 +46,8 @@ def forecast(embedder: Embedder, dataset: Dataset, chunks: Chunks | None) -> dic
     return {"document": whole, "query": embedder.forecast((query.text for query in dataset.queries), "query")}
 
 
-def check_needs(blocks: Sequence[Block], parts: dict[str, Parts], dataset: Dataset, cache: Cache, *,
+def check_needs(blocks: Sequence[Block], parts: dict[str, Parts], dataset: Dataset,
+                embedder_of: Callable[[Encoder], Embedder], *,
                 timed: Sequence[str] = (), limited: bool = False) -> None:  # fmt: skip
     """Let every part say what a run lacks, such as a key; of an encoder whose texts are all cached nothing is needed.
 
@@ -48,7 +55,7 @@ def check_needs(blocks: Sequence[Block], parts: dict[str, Parts], dataset: Datas
         blocks: those that are run.
         parts: what they are made of, by name.
         dataset: what is embedded.
-        cache: where vectors may lie.
+        embedder_of: gives an encoder the places where its vectors may lie.
         timed: the blocks whose queries are asked past the cache.
         limited: whether the run may not spend more than a limit, so that every price must be known.
 
@@ -70,7 +77,7 @@ def check_needs(blocks: Sequence[Block], parts: dict[str, Parts], dataset: Datas
                 try:
                     encoder.check()
                 except InputError:
-                    expected = forecast(Embedder(encoder, cache), dataset, chunks_of(block))
+                    expected = forecast(embedder_of(encoder), dataset, chunks_of(block))
                     if block.name in timed or any(one.cached < one.texts for one in expected.values()):
                         raise
         except InputError as error:

@@ -16,11 +16,11 @@ from harness.experiment.options import Kind
 from harness.records import Manifest
 from harness.running import provenance
 from harness.running.check import prepare
-from harness.running.forecast import chunks_of, forecast
+from harness.running.forecast import chunks_of, forecast, source_of
 from harness.running.latency import sampled
 from harness.running.runner import in_order
 from retrievers.cache import Cache, default_path
-from retrievers.embedding import Embedder
+from retrievers.embedding import Embedder, VectorSource
 from retrievers.errors import InputError
 from retrievers.prices import FREE, Price
 from retrievers.types import Encoder, Limits, Model, Reranker
@@ -57,6 +57,17 @@ class Plan(NamedTuple):
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
     """Prices with their dates, and what the minutes are made of."""
+
+    def share(self, shards: int) -> dict[str, Any]:
+        """What one of equal shares of the embedding would take, without process start and the loading of models."""
+        rows = [row for row in self.rows if row.stage.startswith("embed-")]
+        usd, minutes = ([getattr(row, name) for row in rows] for name in ("usd", "minutes"))
+        return {
+            "shards": shards,
+            "texts": math.ceil(sum(row.texts - row.cached for row in rows) / shards),
+            "usd": None if None in usd else math.fsum(usd) / shards,
+            "minutes": None if None in minutes else math.fsum(minutes) / shards,
+        }
 
     def total(self) -> dict[str, Any]:
         """The sums; None where a summand is unknown."""
@@ -135,6 +146,7 @@ class _Context:
     dataset: Dataset
     cache: Cache
     earlier: Sequence[_EarlierRun]
+    source: VectorSource | None
 
     @property
     def experiment(self) -> Experiment:
@@ -178,7 +190,7 @@ def plan(path: str | Path, *, results: Path = Path("results")) -> Plan:
     rows: list[Row] = []
     notes: list[str] = []
     with Cache(default_path()) as cache:
-        context = _Context(loaded, dataset, cache, tuple(_earlier(results)))
+        context = _Context(loaded, dataset, cache, tuple(_earlier(results)), source_of(loaded.experiment))
         planned: set[str] = set()
         for block in in_order(loaded.experiment.retrievers):
             encoder, _, reranker = parts[block.name]
@@ -202,7 +214,7 @@ def _embedding(block: Dense, model: tuple[Encoder, _Pace], context: _Context, pl
     """The rows of an encoder; texts that an earlier retriever embeds alike are left out, and added to `planned`."""
     encoder, pace = model
     written = repr(block.encoder.written())
-    expected = forecast(Embedder(encoder, context.cache), context.dataset, chunks_of(block))
+    expected = forecast(Embedder(encoder, context.cache, context.source), context.dataset, chunks_of(block))
     for role, key in (("document", f"{written} {block.chunk}"), ("query", written)):
         if key in planned:
             continue

@@ -16,7 +16,7 @@ from harness.running.parts import Parts, canonical, described
 from retrievers.cache import Cache
 from retrievers.chunking import pieces
 from retrievers.dense import DenseRetriever
-from retrievers.embedding import Embedder
+from retrievers.embedding import Embedder, VectorSource
 from retrievers.errors import BackendError, HarnessError
 from retrievers.fusion import reciprocal_rank_fusion
 from retrievers.meter import Budget, Meter
@@ -43,6 +43,12 @@ class Shared:
     """Queries timed one at a time; 0: none."""
     latencies: Mapping[str, Mapping[str, StageLatency]] = field(default_factory=dict)
     """Retriever -> stage -> what was measured before: kept, so that a warm run loads no model."""
+    source: VectorSource | None = None
+    """Vectors that were embedded elsewhere."""
+
+    def embedder(self, encoder: Encoder) -> Embedder:
+        """Return an encoder with the places where its vectors may lie."""
+        return Embedder(encoder, self.cache, self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,8 @@ def run_all(
     state = _State(shared, _Corpus(shared.dataset), dict(known or {}))
     wanted = [block for block in in_order(experiment.retrievers) if block.name not in state.runs]
     timed = [block.name for block in wanted if shared.sample and not shared.latencies.get(block.name)]
-    check_needs(wanted, parts, shared.dataset, shared.cache, timed=timed, limited=shared.budget.limit is not None)
+    limited = shared.budget.limit is not None
+    check_needs(wanted, parts, shared.dataset, shared.embedder, timed=timed, limited=limited)
     for block in wanted:
         state.runs[block.name] = _run(block, parts[block.name], state)
         yield state.runs[block.name]
@@ -229,5 +236,5 @@ def _dense(block: Dense, encoder: Encoder, shared: Shared) -> DenseRetriever:
             "vector_bytes": str(options.bytes_read(points, dimensions)),
         }
 
-    embedder = Embedder(encoder, shared.cache)
+    embedder = shared.embedder(encoder)
     return DenseRetriever(embedder, opened, fresh=shared.fresh, chunks=chunks, describe=describe)

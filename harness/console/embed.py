@@ -1,0 +1,81 @@
+"""`harness embed` and `harness cache import`: vectors made on many machines, as Parquet parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from harness.console.printing import console_of, print_json, say
+
+if TYPE_CHECKING:
+    from harness.running.embed import Share
+
+ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (TOML).")]
+To = Annotated[str, typer.Option("--to", metavar="URL", help="A folder, or s3://…, gs://…, what fsspec opens.")]
+ShardOption = Annotated[str, typer.Option("--shard", metavar="I/N", help="The I-th of N equal shares.")]
+Engine = Annotated[Literal["none", "ray"], typer.Option(help="ray: all shares at once, on a Ray cluster.")]
+Address = Annotated[str | None, typer.Option(help="Of the Ray cluster; left out, one on this machine.")]
+MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Dollars that all shares may spend.")]
+
+
+def embed(
+    experiment: ExperimentFile,
+    to: To,
+    shard: ShardOption = "1/1",
+    engine: Engine = "none",
+    address: Address = None,
+    max_cost: MaxCost = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Embed an experiment's texts, or a share of them, and write the vectors where every machine can read them."""
+    from harness.console.progress import Progress
+    from harness.running.embed import embed as embed_share
+    from harness.running.embed import parse_shard
+    from harness.running.ray_engine import embed_on_cluster
+
+    with Progress(console_of(stderr=True), quiet=quiet) as progress:
+        if engine == "ray":
+            shares = embed_on_cluster(experiment, to, address=address, max_cost=max_cost, watch=progress.watch)
+        else:
+            part = parse_shard(shard)
+            shares = embed_share(experiment, to, shard=part, max_cost=max_cost, watch=progress.watch)
+    if as_json:
+        print_json(embedded=[_row(share) for share in shares])
+    elif not quiet:
+        say(*(_sentence(share) for share in shares))
+
+
+def import_parts(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Where `harness embed` wrote.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Copy vectors that were embedded elsewhere into the cache."""
+    from harness.running.embed import import_vectors
+
+    imported = import_vectors(url)
+    if as_json:
+        print_json(imported=[{"fingerprint": name, "role": role, "rows": rows} for name, role, rows in imported])
+    else:
+        say(*(f"{rows:>10,} rows  {role:<8}  {name}" for name, role, rows in imported))
+
+
+def _row(share: Share) -> dict[str, object]:
+    return {
+        "encoder": share.encoder,
+        "role": share.role,
+        **share.written._asdict(),
+        "cached": share.cached,
+        "tokens": share.tokens,
+        "usd": share.usd,
+    }
+
+
+def _sentence(share: Share) -> str:
+    texts, present, parts = share.written
+    return (
+        f"{share.encoder}, {share.role}: {texts:,} texts, {present:,} there already, {share.cached:,} from the cache; "
+        f"parts written: {parts:,}; tokens: {share.tokens:,}; ${share.usd:.4f}"
+    )

@@ -1,0 +1,165 @@
+"""Embeds a share of an experiment's texts into Parquet parts, on any number of machines with nothing between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.dataset import Dataset
+from harness.experiment import Dense, load
+from harness.running.check import prepare
+from harness.running.forecast import chunks_of
+from retrievers.cache import Cache, default_path
+from retrievers.chunking import Chunks, pieces
+from retrievers.dense import WINDOW
+from retrievers.embedding import Embedder
+from retrievers.errors import InputError, Problem
+from retrievers.meter import Budget, Meter
+from retrievers.parts import import_into
+from retrievers.sharding import Request, Written, planned_requests, write_requests
+from retrievers.types import Encoder, Role
+from retrievers.vectors import open_root
+
+SHARD = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})")
+
+
+class Shard(NamedTuple):
+    """One share of several: every `total`-th request, beginning with number `number`."""
+
+    number: int = 1
+    total: int = 1
+
+
+class Task(NamedTuple):
+    """The texts of one role that one encoder embeds."""
+
+    encoder: Encoder
+    role: Role
+    windows: tuple[Callable[[], Iterator[list[str]]], ...]
+    """For each way of cutting documents, the texts as a run meets them."""
+
+    def requests(self) -> Iterator[Request]:
+        """Plan all requests, each distinct text in one of them."""
+        planned: set[bytes] = set()
+        for windows in self.windows:
+            yield from planned_requests(self.encoder, windows(), self.role, planned)
+
+
+class Share(NamedTuple):
+    """What was done for one encoder and role."""
+
+    encoder: str
+    """Its fingerprint."""
+    role: Role
+    written: Written
+    cached: int
+    tokens: int
+    usd: float
+
+
+def parse_shard(text: str) -> Shard:
+    """Read "3/16": the third of sixteen shares.
+
+    Raises:
+        InputError: it is no such share.
+
+    >>> parse_shard("3/16")
+    Shard(number=3, total=16)
+    """
+    match = SHARD.fullmatch(text)
+    if match is None or int(match[1]) > int(match[2]):
+        raise InputError(Problem("--shard", f"{text!r} is no share", "write 3/16 for the third of sixteen"))
+    return Shard(int(match[1]), int(match[2]))
+
+
+def embed(
+    experiment: Path,
+    url: str,
+    *,
+    shard: Shard = Shard(),  # noqa: B008 - immutable
+    max_cost: float | None = None,
+    watch: Callable[[str, Meter], None] = lambda name, meter: None,
+) -> list[Share]:
+    """Embed a share of the texts of every encoder in an experiment, and write their vectors as parts.
+
+    Args:
+        experiment: its file.
+        url: where parts go: a folder, or what `open_root` opens.
+        shard: which share of the requests.
+        max_cost: dollars that all shares together may spend; each may spend an equal part of it.
+        watch: is called with the encoder's name and its meter whenever something was counted.
+
+    Raises:
+        InputError: the experiment, its data or its environment is at fault.
+        BackendError: an encoder failed for good; what was answered is written.
+    """
+    root = open_root(url)
+    limit = None if max_cost is None else max_cost / shard.total
+    budget = Budget(limit)
+    shares = []
+    with Cache(default_path()) as cache:
+        for task in tasks_of(experiment, limited=max_cost is not None):
+            fingerprint = task.encoder.fingerprint
+            meter = Meter(budget=budget, watch=lambda meter, name=fingerprint: watch(name, meter))  # type: ignore[misc]
+            stage = "embed-documents" if task.role == "document" else "embed-queries"
+            mine = islice(task.requests(), shard.number - 1, None, shard.total)
+            with meter.stage(stage):
+                written = write_requests(mine, task.role, Embedder(task.encoder, cache), root, meter)
+            counts = meter.counts(stage)
+            cached, tokens = (int(counts.get(name, 0)) for name in ("cached", "tokens"))
+            shares.append(Share(fingerprint, task.role, written, cached, tokens, counts.get("usd", 0.0)))
+    return shares
+
+
+def import_vectors(url: str) -> list[tuple[str, Role, int]]:
+    """Copy the vectors under a URL into the cache; see `retrievers.parts.import_into`."""
+    with Cache(default_path()) as cache:
+        return import_into(cache, open_root(url))
+
+
+def tasks_of(experiment: Path, *, limited: bool = False) -> list[Task]:
+    """Return what an experiment embeds: for each distinct encoder its documents and its queries.
+
+    Args:
+        experiment: its file.
+        limited: whether every price must be known.
+
+    Raises:
+        InputError: the experiment, its data or its environment is at fault; or it has no encoder.
+    """
+    loaded = load(experiment)
+    dataset, _, built = prepare(loaded)
+    blocks = [block for block in loaded.experiment.retrievers if isinstance(block, Dense)]
+    if not blocks:
+        raise InputError(Problem(str(experiment), "has no encoder", "nothing is to be embedded"))
+    encoders: dict[str, Encoder] = {}
+    cuts: dict[str, dict[Chunks | None, None]] = {}
+    for block in blocks:
+        encoder = built[block.name].encoder
+        assert encoder is not None
+        encoder.check()
+        if limited and encoder.price is None:
+            raise InputError(Problem("--max-cost", f"the price of {encoder.fingerprint} is not known", "set its price"))
+        encoders.setdefault(encoder.fingerprint, encoder)
+        cuts.setdefault(encoder.fingerprint, {})[chunks_of(block)] = None
+    tasks = []
+    for name, encoder in encoders.items():
+        documents = tuple(_documents(dataset, chunks) for chunks in cuts[name])
+        tasks += [Task(encoder, "document", documents), Task(encoder, "query", (_queries(dataset),))]
+    return tasks
+
+
+def _documents(dataset: Dataset, chunks: Chunks | None) -> Callable[[], Iterator[list[str]]]:
+    def windows() -> Iterator[list[str]]:
+        texts = (piece.content for piece in pieces(dataset.documents(), chunks))
+        while window := list(islice(texts, WINDOW)):
+            yield window
+
+    return windows
+
+
+def _queries(dataset: Dataset) -> Callable[[], Iterator[list[str]]]:
+    return lambda: iter([[query.text for query in dataset.queries]])

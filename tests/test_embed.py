@@ -1,0 +1,189 @@
+"""Embedding in shares: every text once, killed or not, and the same rankings from parts as from one run."""
+
+import json
+import multiprocessing
+import os
+import random
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness import pipeline
+from harness.cli import main
+from harness.running.embed import Shard, embed, parse_shard
+from harness.running.options import Options
+from retrievers.errors import BackendError, InputError
+from tests.servers import OpenAIProvider, serving
+from tests.test_kill import corpus, experiment
+
+DOCUMENTS, QUERIES = 240, 24
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(pipeline, "write_report", lambda results: None)  # it follows from the rest, and takes longer
+
+
+def hashed(folder: Path, vectors: str = "") -> Path:
+    """An experiment whose encoder needs nothing; two blocks share it, one of them cuts documents."""
+    corpus(folder / "data") if not (folder / "data").exists() else None
+    path = folder / f"hashed{len(vectors)}.toml"
+    path.write_text(
+        f'name = "hashed{len(vectors)}"\ndataset = "{(folder / "data").as_posix()}"\nprimary = "nDCG@10"\n'
+        f'measures = ["nDCG@10"]\n{vectors}\n'
+        '[[retrievers]]\nname = "whole"\nencoder = { kind = "hashing", dimensions = 64 }\n'
+        '[[retrievers]]\nname = "cut"\nencoder = { kind = "hashing", dimensions = 64 }\nchunk = { size = 20 }\n'
+    )
+    return path
+
+
+def test_what_shares_write_gives_the_rankings_of_one_run(tmp_path):
+    path = hashed(tmp_path)
+    alone = pipeline.run(path, Options(tmp_path / "alone"))
+    os.environ["HARNESS_CACHE"] = str(tmp_path / "cold")
+    url = (tmp_path / "parts").as_posix()
+    totals = [embed(path, url, shard=Shard(number, 4)) for number in (1, 2, 3, 4)]
+    os.environ["HARNESS_CACHE"] = str(tmp_path / "colder")
+    again = hashed(tmp_path, f'[vectors]\nfrom = "{url}"')
+    imported = pipeline.run(again, Options(tmp_path / "imported"))
+    for name in ("whole", "cut"):
+        assert (imported.folder / "rankings" / f"{name}.jsonl").read_bytes() == (
+            alone.folder / "rankings" / f"{name}.jsonl"
+        ).read_bytes()
+    assert imported.scores["value"].tolist() == alone.scores["value"].tolist()
+    documents = sum(share.written.texts for shares in totals for share in shares if share.role == "document")
+    counts = imported.manifest.ledger.retrievers["whole"].counts
+    assert counts["embed-documents"]["imported"] == DOCUMENTS
+    assert counts["embed-queries"]["imported"] == QUERIES
+    assert documents > DOCUMENTS  # the passages too, each once
+    assert imported.manifest.resolved.vectors == {"from": url}
+
+
+def test_each_text_stands_in_one_share(tmp_path):
+    path, url = hashed(tmp_path), str(tmp_path / "parts")
+    first = embed(path, url)
+    again = embed(path, url)
+    for before, after in zip(first, again, strict=True):
+        assert before.written.present == 0
+        assert before.written.parts > 0
+        assert after.written == (before.written.texts, before.written.texts, 0)
+    shares = [embed(path, str(tmp_path / "others"), shard=Shard(number, 3)) for number in (3, 1, 2)]
+    assert sum(share.written.texts for some in shares for share in some) == sum(one.written.texts for one in first)
+    assert not any(share.written.present for some in shares for share in some)
+
+
+def test_vectors_are_taken_over_into_a_cache(tmp_path, capsys):
+    path, url = hashed(tmp_path), str(tmp_path / "parts")
+    command(["embed", str(path), "--to", url, "--quiet"])
+    os.environ["HARNESS_CACHE"] = str(tmp_path / "other")
+    command(["cache", "import", url, "--json"])
+    rows = json.loads(capsys.readouterr().out)["imported"]
+    assert {row["role"]: row["rows"] for row in rows}["query"] == QUERIES
+    results = pipeline.run(path, Options(tmp_path / "results"))
+    assert not results.manifest.ledger.retrievers["whole"].counts.get("embed-documents", {}).get("imported")
+    costs = results.costs[results.costs["stage"] == "embed-documents"]
+    assert (costs["texts"] == costs["cached"]).all()
+
+
+@pytest.mark.parametrize("text", ["", "0/4", "5/4", "1", "1/0", "a/b", "1/4/2", "-1/4"])
+def test_a_share_that_is_none_is_refused(text):
+    with pytest.raises(InputError, match="is no share"):
+        parse_shard(text)
+
+
+def test_a_plan_says_what_a_share_takes(tmp_path, capsys):
+    command(["plan", str(hashed(tmp_path)), "--shards", "4", "--json"])
+    share = json.loads(capsys.readouterr().out)["shard"]
+    assert share["shards"] == 4
+    assert share["texts"] >= DOCUMENTS // 4
+
+
+def test_a_limit_holds_for_all_shares(tmp_path):
+    corpus(tmp_path / "data")
+    with serving(OpenAIProvider()) as provider:
+        path = priced(experiment(tmp_path, provider.url))
+        with pytest.raises(BackendError, match="max-cost"):
+            embed(path, str(tmp_path / "parts"), shard=Shard(1, 2), max_cost=0.0006)
+        once = len(provider.embedded)
+        assert 0 < once < (DOCUMENTS + QUERIES) // 2
+        assert sum(len(text.split()) for text in provider.embedded) * 1e-6 <= 0.0003
+    assert files(tmp_path / "parts") > 0  # what was answered is written
+
+
+def priced(path: Path) -> Path:
+    path.write_text(path.read_text().replace('model = "m"', 'model = "m", price = 1'))
+    return path
+
+
+def command(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 0
+
+
+def files(folder: Path) -> int:
+    return len(list(folder.rglob("*.parquet")))
+
+
+def embed_here(path: Path, url: str, cache: Path) -> None:
+    os.environ["HARNESS_CACHE"] = str(cache)
+    embed(path, url)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_killed_at_twenty_instants_pays_again_for_requests_in_flight_only(tmp_path):
+    """Each process begins with an empty cache, as on a node whose disk is lost: the parts alone remember."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.test_embed", "openai", "pyarrow.parquet"])
+    corpus(tmp_path / "data")
+    url = str(tmp_path / "parts")
+    chance = random.Random(19)
+    with serving(OpenAIProvider(latency=0.02)) as provider:
+        path = experiment(tmp_path, provider.url)
+
+        def start(number: int):
+            process = context.Process(target=embed_here, args=(path, url, tmp_path / f"cache{number}"))
+            process.start()
+            return process
+
+        for number in range(20):
+            process = start(number)
+            target = len(provider.requests) + chance.randrange(1, 6)
+            while len(provider.requests) < target and process.is_alive():
+                process.join(0.002)
+            process.kill()
+            process.join()
+        process = start(20)
+        process.join(120)
+        assert process.exitcode == 0
+        times = Counter(provider.embedded)
+        # A process may be killed in the middle of sending: half a request, of which the server can make nothing.
+        assert {type(defect) for defect in provider.defects} <= {json.JSONDecodeError, TypeError}
+        provider.defects.clear()
+    assert len(times) == DOCUMENTS + QUERIES
+    in_flight = 4 * (2 + 1)  # batch x (concurrency + what lies ready: retrievers.parallel)
+    assert sum(times.values()) - len(times) <= 20 * in_flight
+    result = pipeline.run(with_vectors(path, url), Options(tmp_path / "results"))
+    assert result.manifest.ledger.retrievers["api"].counts["embed-documents"]["imported"] == DOCUMENTS
+
+
+def with_vectors(path: Path, url: str) -> Path:
+    path.write_text(path.read_text().replace("[[retrievers]]", f'[vectors]\nfrom = "{url}"\n[[retrievers]]', 1))
+    return path
+
+
+@pytest.mark.parametrize("harm", ["cut", "renamed"])
+def test_a_run_refuses_a_damaged_part(tmp_path, harm):
+    path, url = hashed(tmp_path), str(tmp_path / "parts")
+    embed(path, url)
+    part = next((tmp_path / "parts").rglob("*.parquet"))
+    if harm == "cut":
+        part.write_bytes(part.read_bytes()[:-50])
+    else:
+        part.rename(part.with_stem("f" * 64))
+    os.environ["HARNESS_CACHE"] = str(tmp_path / "cold")
+    with pytest.raises((InputError, BackendError), match=r"\.parquet"):
+        pipeline.run(hashed(tmp_path, f'[vectors]\nfrom = "{url}"'), Options(tmp_path / "results"))
