@@ -139,9 +139,12 @@ class DenseRetriever(Retriever):
 
     def _build(self, documents: Iterable[Document], meter: Meter) -> dict[str, list[str]]:
         notes: dict[str, list[str]] = {"empty": [], "truncated": [], "zero-vector": []}
-        expected = operator.length_hint(documents) or None
+        corpus = _Counted(documents)
+        embedded_before = 0
         created = False
-        for window in _windows(self._texts(documents, notes["empty"])):
+        for window in _windows(self._texts(corpus, notes["empty"])):
+            expected = corpus.expected(embedded_before + len(window))
+            embedded_before += len(window)
             with meter.stage("embed-documents", total=expected):
                 embedded = self._embedder.embed([document.content for document in window], "document", meter)
                 meter.count(lost_tokens=int(embedded.lost.sum()))
@@ -169,6 +172,28 @@ class DenseRetriever(Retriever):
                 yield document
             else:
                 yield from passages(document, self._chunks)
+
+
+class _Counted:
+    """A corpus that knows how far it was read, so that progress can say how many texts there will be."""
+
+    def __init__(self, documents: Iterable[Document]) -> None:
+        self._documents = documents
+        self._total = operator.length_hint(documents)
+        self._read = 0
+        self._ended = False
+
+    def __iter__(self) -> Iterator[Document]:
+        for document in self._documents:
+            self._read += 1
+            yield document
+        self._ended = True
+
+    def expected(self, texts: int) -> int | None:
+        """How many texts the corpus will give if `texts` came of what was read: exact at its end, None if unknown."""
+        if self._ended:
+            return texts
+        return round(texts * self._total / self._read) if self._total else None
 
 
 def _ids(window: Sequence[Document], chosen: npt.NDArray[np.bool_]) -> list[str]:

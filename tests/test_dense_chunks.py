@@ -100,3 +100,30 @@ def test_a_long_document_is_found_by_one_of_its_passages():
         first[name] = ranking.doc_ids
     assert first == {"whole": ("mostly moon", "mixed"), "cut": ("mixed", "mostly moon")}
     assert meter.notes() == {"empty": ("void",), "truncated": ("nothing",), "zero-vector": ("nothing",)}
+
+
+class Ones:
+    """Embeds every text as one vector, and counts it as an encoder does."""
+
+    def embed(self, texts, role, meter):
+        meter.count(texts=len(texts))
+        none = np.zeros(len(texts), dtype=np.int64)
+        return Embedded(np.ones((len(texts), 2), dtype=np.float32), none, none)
+
+
+@pytest.mark.parametrize("window", [7, 16_384])
+def test_progress_counts_passages_against_passages(window, monkeypatch):
+    """Documents stood there before: "3,040 of 163", and so no time was left."""
+    monkeypatch.setattr("retrievers.dense.WINDOW", window)
+    seen = []
+    counted = Meter(
+        watch=lambda m: seen.append((m.current, m.counts(m.current).get("texts", 0), m.expected(m.current)))
+    )
+    corpus = [Document(f"d{n}", "", "x" * 40) for n in range(10)] + [Document("blank", "", " ")]
+    retriever = DenseRetriever(Ones(), lambda _: QdrantStore(":memory:", "c"), chunks=Chunks(10))
+    retriever.index(corpus, counted)
+    for stage in ("embed-documents", "index"):
+        steps = [(texts, expected) for current, texts, expected in seen if current == stage and texts]
+        assert steps[-1] == (40, 40)
+        assert all(texts <= expected for texts, expected in steps)
+        assert all(abs(expected - 40) <= 4 for _, expected in steps)
