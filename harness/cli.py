@@ -6,16 +6,16 @@ import errno
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
-from harness.console import embed, tables
-from harness.console.printing import console_of, print_csv, print_json, print_results, say, show, warn
-from retrievers.errors import BackendError, HarnessError, InputError, NotShown, Problem, did_you_mean
+from harness.console import caches, embed, messages, scoring, tables
+from harness.console.options import ONLY, ExperimentFile, Folder, Fresh, Json, MaxCost, Quiet
+from harness.console.printing import console_of, print_json, print_results, say, show, warn
+from retrievers.errors import BackendError, HarnessError, InputError, Problem
 
 app = typer.Typer(
     help="Which retriever should I use on my own documents, and is the difference real?",
@@ -23,39 +23,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-caches = typer.Typer(help="What was embedded once and is never embedded again.", rich_markup_mode=None)
-app.add_typer(caches, name="cache")
+app.add_typer(caches.app, name="cache")
 app.command("embed")(embed.embed)
-caches.command("import")(embed.import_parts)
-
-
-def _names() -> list[str]:
-    """Measures, for the shell's completion."""
-    from harness.measures.table import MEASURES
-
-    return list(MEASURES)
-
-
-ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (TOML).")]
-Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
-Qrels = Annotated[Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or a results folder alone.")]
-Runs = Annotated[list[Path] | None, typer.Argument(metavar="RUN", help="TREC runs, plain or gzip.")]
-MEASURE = typer.Option("--measure", "-m", help="A measure; may be given again.", autocompletion=_names)
-Measures = Annotated[list[str] | None, MEASURE]
-Grades = Annotated[str | None, typer.Option(help="Another grade rule for a results folder: linear, binary, …")]
-Queries = Annotated[Path | None, typer.Option(help="Only these queries: a file with one id a line.")]
-SKIP_NO_RELEVANT = typer.Option(
-    "--skip-no-relevant", help="Leave out queries without a relevant document; else they score 0."
-)
-NoRelevant = Annotated[bool, SKIP_NO_RELEVANT]
-INTERSECTION = typer.Option("--intersection", help="Leave out queries that a run lacks; else they score 0.")
-DOUBLE = typer.Option("--double", help="Tell scores apart as trec_eval 10.0, in 64 bits; else as 9.0.8, in 32.")
-ONLY = typer.Option(help="Run this retriever, take the others' rankings; may be given again.")
-Fresh = Annotated[bool, typer.Option("--fresh", help="Embed anew what the cache holds.")]
-MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Dollars that may be spent.")]
-Form = Annotated[Literal["table", "csv"], typer.Option("--format", help="How rows are printed.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
+caches.app.command("import")(embed.import_parts)
 
 
 class Interrupted(Exception):
@@ -148,80 +118,9 @@ def plan(
         show(tables.plan, planned, shards)
 
 
-@app.command()
-def score(
-    qrels: Qrels,
-    runs: Runs = None,
-    measure: Measures = None,
-    by_query: Annotated[bool, typer.Option("--by-query", "-q", help="Print every query's score.")] = False,
-    grades: Grades = None,
-    queries: Queries = None,
-    skip_no_relevant: NoRelevant = False,
-    intersection: Annotated[bool, INTERSECTION] = False,
-    double: Annotated[bool, DOUBLE] = False,
-    form: Form = "table",
-    as_json: Json = False,
-) -> None:
-    """Score rankings: anyone's TREC files, or a results folder by other measures. Nothing is embedded."""
-    from harness.scoring import saved
-    from harness.scoring.trec_runs import Conventions
-
-    if as_json and form == "csv":
-        raise InputError(Problem("--json", "cannot go with --format csv", "choose one of them"))
-    only = saved.read_ids(queries) if queries else None
-    conventions = Conventions(skip_no_relevant, intersection, only, "double" if double else "single")
-    found = saved.score_rankings(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
-    warn(*(f"{one.name}: {note}" for one in found for note in one.notes))
-    summary = list(saved.summary_rows(found))
-    rows = [asdict(row) for one in found for row in one.rows()] if by_query else []
-    if as_json:
-        print_json(**({"scores": rows} if by_query else {}), summary=summary)
-    elif form == "csv":
-        print_csv(rows if by_query else summary)
-    elif by_query:
-        for one in found:
-            show(tables.by_query, [row for row in rows if row["retriever"] == one.name], one.name)
-    else:
-        show(tables.scoreboard, summary)
-
-
-@app.command()
-def compare(
-    qrels: Qrels,
-    runs: Runs = None,
-    measure: Measures = None,
-    baseline: Annotated[str | None, typer.Option(help="Compare each other run with this one; else all pairs.")] = None,
-    margin: Annotated[float | None, typer.Option(help="A difference of means that does not matter.")] = None,
-    test: Annotated[str, typer.Option(help="What decides: wilcoxon, randomization, t, sign.")] = "wilcoxon",
-    correction: Annotated[str, typer.Option(help="holm, hommel, bonferroni, bh, tukey.")] = "holm",
-    grades: Grades = None,
-    queries: Queries = None,
-    skip_no_relevant: NoRelevant = False,
-    form: Form = "table",
-    as_json: Json = False,
-) -> None:
-    """Compare runs query by query: differences, exact tests, a verdict. The first measure decides."""
-    from harness.scoring import saved
-    from harness.scoring.trec_runs import Conventions
-    from harness.stats import Settings
-
-    if as_json and form == "csv":
-        raise InputError(Problem("--json", "cannot go with --format csv", "choose one of them"))
-    settings = Settings(test=test, correction=correction, margin=margin)  # type: ignore[arg-type]  # it checks them
-    conventions = Conventions(skip_no_relevant, queries=saved.read_ids(queries) if queries else None)
-    found = saved.score_rankings(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
-    if len(found) < 2:
-        raise InputError(Problem(str(qrels), "there is only one run", "give two or more"))
-    warn(*(f"{one.name}: {note}" for one in found for note in one.notes))
-    compared = saved.compare_runs(found, baseline=baseline, settings=settings)
-    rows = [asdict(row) for row in compared.rows]
-    summary = list(saved.summary_rows(found))
-    if as_json:
-        print_json(summary=summary, comparisons=rows)
-    elif form == "csv":
-        print_csv(rows)
-    else:
-        show(tables.verdict, summary, rows, compared.whole, settings)
+app.command()(scoring.score)
+app.command()(scoring.compare)
+app.command()(scoring.gate)
 
 
 @app.command()
@@ -233,30 +132,6 @@ def report(results: Folder, quiet: Quiet = False, as_json: Json = False) -> None
     found = records.read(results)
     write_report(found)
     print_results(found, quiet=quiet, as_json=as_json)
-
-
-@app.command()
-def gate(
-    results: Folder,
-    baseline: Annotated[str, typer.Option(help="The retriever in use.")],
-    challenger: Annotated[str, typer.Option(help="The retriever that would replace it.")],
-    margin: Annotated[float, typer.Option(help="The loss of the primary measure's mean that is still acceptable.")],
-    as_json: Json = False,
-) -> None:
-    """Exit with 0 where a challenger is shown not to be worse by the margin, with 1 where it is not."""
-    from harness import records, stats
-    from harness.scoring import saved
-
-    found = records.read(results)
-    new, old = saved.primary_scores(found, [challenger, baseline])
-    resolved = found.manifest.resolved
-    verdict = stats.gate(new, old, margin=margin, alpha=resolved.statistics["alpha"], seed=resolved.seed)
-    if as_json:
-        print_json(**asdict(verdict))
-    if not verdict.passed:
-        raise NotShown(f"gate failed: {verdict.reason}")
-    if not as_json:
-        say(f"gate passed: {verdict.reason}")
 
 
 @app.command()
@@ -288,63 +163,6 @@ def init(
     say(*found.lines())
 
 
-@caches.command()
-def info(as_json: Json = False) -> None:
-    """Tell what the cache holds, by model."""
-    from retrievers.cache import Cache, default_path
-
-    with Cache(default_path()) as cache:
-        held = cache.info()
-    if as_json:
-        models = [{"fingerprint": one.fingerprint, "rows": one.rows, "bytes": one.bytes} for one in held]
-        print_json(path=str(cache.path), models=models)
-    else:
-        say(f"{cache.path}: {sum(one.rows for one in held):,} rows")
-        say(*(f"{one.rows:>10,} rows {one.bytes / 1e6:>9,.1f} MB  {one.fingerprint}" for one in held))
-
-
-@caches.command()
-def verify(
-    experiment: Annotated[Path | None, typer.Argument(help="Whose models embed a sample again.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Check every row's checksum, and how far models have drifted: exit with 1 where something is wrong."""
-    from harness.running.drift import DRIFTED, drifts
-    from retrievers.cache import Cache, default_path
-
-    with Cache(default_path()) as cache:
-        held = cache.info(check=True)
-    rows, damaged = sum(one.rows for one in held), sum(one.damaged for one in held)
-    found = list(drifts(experiment)) if experiment else []
-    if as_json:
-        print_json(path=str(cache.path), rows=rows, damaged=damaged, drift=[one._asdict() for one in found])
-    else:
-        say(f"{cache.path}: {rows:,} rows, {damaged:,} damaged", *(one.sentence() for one in found))
-    if damaged:
-        raise NotShown(f"{damaged:,} rows are damaged: they count as absent, and runs embed them anew")
-    if moved := [one.retriever for one in found if one.largest > DRIFTED]:
-        raise NotShown(f"{', '.join(moved)}: no longer the model that was cached; run with --fresh")
-    if experiment and (unseen := [one.retriever for one in found if not one.compared] or ["no encoder"] * (not found)):
-        raise NotShown(f"{', '.join(unseen)}: nothing was compared, since none of its vectors is cached")
-
-
-@caches.command()
-def clear(
-    fingerprint: Annotated[str | None, typer.Argument(help="One model, as `harness cache info` names it.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every model.")] = False,
-) -> None:
-    """Remove one model's rows, or all: they will be embedded, and paid for, again."""
-    from retrievers.cache import Cache, default_path
-
-    if (fingerprint is None) != everything:
-        raise InputError(Problem("FINGERPRINT", "is missing", "`harness cache info` lists them; or --all"))
-    with Cache(default_path()) as cache:
-        known = [one.fingerprint for one in cache.info()]
-        if fingerprint is not None and fingerprint not in known:
-            raise InputError(Problem(fingerprint, "is not in the cache", did_you_mean(fingerprint, known)))
-        say(f"{cache.path}: {cache.clear(fingerprint):,} rows removed")
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; a user's mistake ends in one message and an exit code, never in a traceback."""
     for stream in (sys.stdout, sys.stderr):
@@ -358,10 +176,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if code == 130:
             raise Interrupted("stopped")
     except HarnessError as error:
-        warn(tables.message(error))
+        warn(messages.message(error))
         code = error.exit_code
     except TyperException as error:
-        warn(tables.usage(error))
+        warn(messages.usage(error))
         code = InputError.exit_code
     except SystemExit as gone:
         # Typer and rich exit with 1 where the reader of a pipe went away: that is no failed gate.
@@ -382,7 +200,7 @@ def _unwritten(error: OSError) -> int:
         sys.stdout.close()  # else Python tries once more to write what is left, and complains
     if error.errno == errno.EPIPE:
         return 0
-    warn(tables.message(InputError(Problem("", f"cannot be written: {error.strerror}", "make room"))))
+    warn(messages.message(InputError(Problem("", f"cannot be written: {error.strerror}", "make room"))))
     return InputError.exit_code
 
 

@@ -32,7 +32,14 @@ FACES = {
 }  # fmt: skip
 """What other wings may import of a wing; a wing that is not named here shows every file."""
 LEAVES = {"retrievers.types", "retrievers.errors", "retrievers.meter"}
-BUILDERS = {"harness.answers", "harness.labels", "harness.running", "harness.pipeline", "harness.cli"}
+BUILDERS = {
+    "harness.answers",
+    "harness.labels",
+    "harness.running",
+    "harness.pipeline",
+    "harness.console",
+    "harness.cli",
+}
 """Who may reach into retrievers beyond the leaves: what builds them, and what opens the cache for them."""
 TABLE_USERS = {"harness.experiment"}
 """Who may look up kinds and options, without building anything."""

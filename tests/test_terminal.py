@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from harness.console import tables
+from harness.console import layout, messages, tables
 from harness.stats import Settings, compare_all, whole, whole_sentences
 from retrievers.errors import BackendError, InputError, NotShown, Problem
 from retrievers.types import Floats
@@ -150,7 +150,7 @@ def test_reasons_stand_where_there_is_room() -> None:
 
 @given(names=names, width=st.integers(8, 70))
 def test_shortened_names_fit_and_short_ones_stay(names: list[str], width: int) -> None:
-    short = tables.shortened(names, width)
+    short = layout.shortened(names, width)
     for name, shown in zip(names, short, strict=True):
         assert cell_len(shown) <= width
         assert shown == name or cell_len(name) > width
@@ -158,7 +158,7 @@ def test_shortened_names_fit_and_short_ones_stay(names: list[str], width: int) -
 
 def test_names_that_differ_in_the_middle_stay_different() -> None:
     names = [f"sentence-transformers-all-MiniLM-L{n}-v2-reranked-by-a-cross-encoder" for n in (6, 12)]
-    assert len(set(tables.shortened(names, 16))) == 2
+    assert len(set(layout.shortened(names, 16))) == 2
 
 
 @pytest.mark.parametrize("width", [40, 80])
@@ -198,14 +198,14 @@ def test_no_sentence_is_said_again_for_each_pair() -> None:
 
 def test_messages() -> None:
     one, two = Problem("a.toml: depth", "is 0", "raise it"), Problem("b", "is missing")
-    assert tables.message(InputError(one)) == "error: a.toml: depth: is 0 (raise it)"
-    assert tables.message(InputError([one, two])).split("\n") == [
+    assert messages.message(InputError(one)) == "error: a.toml: depth: is 0 (raise it)"
+    assert messages.message(InputError([one, two])).split("\n") == [
         "error: 2 problems", "  a.toml: depth: is 0 (raise it)", "  b: is missing"
     ]  # fmt: skip
     many = [Problem(f"a:{n}", "is no grade") for n in range(1, 31)]
-    assert tables.message(InputError(many)).split("\n")[20:] == ["  a:20: is no grade", "  and 10 more"]
+    assert messages.message(InputError(many)).split("\n")[20:] == ["  a:20: is no grade", "  and 10 more"]
     counted = [*many[:20], Problem("a", "and 3,921 more like these", stands_for=3921)]
-    told = tables.message(InputError(counted)).split("\n")
+    told = messages.message(InputError(counted)).split("\n")
     assert (told[0], len(told), told[-1]) == ("error: 3,941 problems", 22, "  and 3,921 more")
-    assert tables.message(NotShown("gate failed: no")) == "gate failed: no"
-    assert tables.message(BackendError("x: y")) == "error: x: y"
+    assert messages.message(NotShown("gate failed: no")) == "gate failed: no"
+    assert messages.message(BackendError("x: y")) == "error: x: y"

@@ -1,0 +1,37 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+
+def measure_names() -> list[str]:
+    """Measures, for the shell's completion."""
+    from harness.measures.table import MEASURES
+
+    return list(MEASURES)
+
+
+ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (TOML).")]
+Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
+Qrels = Annotated[Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or a results folder alone.")]
+Runs = Annotated[list[Path] | None, typer.Argument(metavar="RUN", help="TREC runs, plain or gzip.")]
+MEASURE = typer.Option("--measure", "-m", help="A measure; may be given again.", autocompletion=measure_names)
+Measures = Annotated[list[str] | None, MEASURE]
+Grades = Annotated[str | None, typer.Option(help="Another grade rule for a results folder: linear, binary, …")]
+Queries = Annotated[Path | None, typer.Option(help="Only these queries: a file with one id a line.")]
+SKIP_NO_RELEVANT = typer.Option(
+    "--skip-no-relevant", help="Leave out queries without a relevant document; else they score 0."
+)
+NoRelevant = Annotated[bool, SKIP_NO_RELEVANT]
+INTERSECTION = typer.Option("--intersection", help="Leave out queries that a run lacks; else they score 0.")
+DOUBLE = typer.Option("--double", help="Tell scores apart as trec_eval 10.0, in 64 bits; else as 9.0.8, in 32.")
+ONLY = typer.Option(help="Run this retriever, take the others' rankings; may be given again.")
+Fresh = Annotated[bool, typer.Option("--fresh", help="Embed anew what the cache holds.")]
+MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Dollars that may be spent.")]
+Form = Annotated[Literal["table", "csv"], typer.Option("--format", help="How rows are printed.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
