@@ -9,7 +9,7 @@ from typing import Literal
 
 from harness import records
 from harness.dataset import Dataset, load
-from harness.dataset.judgments import Judgment, Key, text_digest
+from harness.dataset.judgments import NAME, Judgment, Key, read_judgments, text_digest
 from harness.experiment import DatasetTable, locate
 from harness.labels.policy import DEFAULT
 from harness.labels.pool import Drawn, Pool, PooledDocument, PooledQuery, pool_of, shuffled_place
@@ -114,6 +114,12 @@ def gather(folders: Sequence[Path], depth: int) -> Material:
                 tops.setdefault(id_, set()).update(ranking.doc_ids[:depth])
     asked = {id_: query for id_, query in queries.items() if id_ in tops}
     return Material(dataset, asked, {id_: frozenset(tops[id_]) for id_ in asked})
+
+
+def known_judgments(material: Material, paths: Sequence[Path]) -> list[Judgment]:
+    """The judgments that were made already: of the named files, and those beside the data set's queries."""
+    beside = Path(material.dataset.path) / NAME
+    return read_judgments([*paths, *([beside] if beside.is_file() else [])])
 
 
 def dataset_of(results: Results) -> Dataset:

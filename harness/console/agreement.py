@@ -1,0 +1,50 @@
+"""How `harness labels agree` speaks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from harness.labels.agree import Agreements, PairOfJudges
+from harness.stats.agreement import Agreement
+
+
+def lines(found: Agreements) -> Iterator[str]:
+    """Every coefficient with its interval, the confusion tables, and the pairs worth talking about."""
+    for pair in found.pairs:
+        yield f"{pair.a} and {pair.b}: {pair.units:,} pairs of {pair.queries:,} queries judged by both"
+        yield f"  Cohen's kappa           {_shown(pair.kappa)}"
+        if pair.weighted is not None:
+            yield f"  … with squared weights  {_shown(pair.weighted)}"
+        yield f"  positive agreement      {_shown(pair.positive)}"
+        if pair.rbo is not None:
+            yield f"  rank-biased overlap     {pair.rbo:.4f}"
+        yield from _confusion(pair)
+    if found.together is not None and len(found.together.judges) > 1:
+        together = found.together
+        yield f"all of {', '.join(together.judges)}:"
+        if together.fleiss is not None:
+            yield f"  Fleiss' kappa           {together.fleiss:.4f}"
+        for level in ("nominal", "ordinal", "interval"):
+            yield f"  alpha, {level:<16} {_shown(getattr(together, level))}"
+    for one in found.themselves:
+        yield f"{one.judge} asked twice, {one.pairs:,} pairs: {100 * one.same:.0f} % the same, {_shown(one.weighted)}"
+    for dispute in found.disputed:
+        gave = ", ".join(f"{judge} {grade}" for judge, grade in dispute.grades)
+        yield f"worth talking about: {dispute.query_id} {dispute.document_id}: {gave}"
+
+
+def _shown(found: Agreement) -> str:
+    if math.isnan(found.value):
+        return "undefined: all fell into one grade"
+    interval = "" if math.isnan(found.low) else f" (95 % interval over queries {found.low:.4f} to {found.high:.4f})"
+    return f"{found.value:.4f}{interval}"
+
+
+def _confusion(pair: PairOfJudges) -> Iterator[str]:
+    names = range(len(pair.table)) if len(pair.table) > 2 else ("not", "relevant")
+    width = max(len(f"{cell:,}") for row in pair.table for cell in row) + 2
+    width = max(width, 10)
+    yield f"  {pair.a} down, {pair.b} across:".ljust(14) + "".join(f"{name!s:>{width}}" for name in names)
+    for name, row in zip(names, pair.table, strict=True):
+        yield f"  {name!s:>10}  " + "".join(f"{cell:>{width},}" for cell in row)

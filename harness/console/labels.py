@@ -1,0 +1,204 @@
+"""The commands that lead from questions to labels: pool, judge, labels agree, labels merge, labels export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from harness.console.printing import print_json, say, warn
+from retrievers.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from harness.labels.pool import Pool
+
+labels = typer.Typer(help="Judgments of people and models: agreement, merging, export.", rich_markup_mode=None)
+
+Folders = Annotated[list[Path], typer.Argument(metavar="RESULTS", help="Results folders over the same documents.")]
+PoolFile = Annotated[Path, typer.Argument(metavar="POOL", help="What `harness pool` wrote.")]
+JudgmentFiles = Annotated[list[Path], typer.Argument(metavar="JUDGMENTS", help="Files of judgments.")]
+Compared = Annotated[list[Path], typer.Argument(metavar="DATASET|JUDGMENTS", help="A data set, or files of judgments.")]
+Policy = Annotated[Path | None, typer.Option(help="A text file: when a document deserves which grade.")]
+Judged = Annotated[list[Path] | None, typer.Option(help="Judgments made already: their pairs are left out.")]
+MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Dollars that may be spent.")]
+Price = Annotated[str, typer.Option(metavar="IN,OUT", help="Dollars for a million tokens of prompts and of replies.")]
+Llm = Annotated[str | None, typer.Option(metavar="MODEL", help="Ask this model behind an OpenAI-compatible endpoint.")]
+BaseUrl = Annotated[str, typer.Option(help="The endpoint; left out, OpenAI's own.")]
+KeyName = Annotated[str, typer.Option("--key", metavar="NAME", help="The environment variable that holds the key.")]
+Plan = Annotated[bool, typer.Option("--plan", help="Tell calls, tokens and dollars, and ask nothing.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command()(pool)
+    app.command()(judge)
+    app.add_typer(labels, name="labels")
+
+
+def pool(
+    results: Folders,
+    depth: Annotated[int, typer.Option(min=1, help="Documents of each ranking that are taken.")] = 10,
+    sample: Annotated[int | None, typer.Option(min=1, help="Questions drawn by chance; else all of them.")] = None,
+    seed: Annotated[int, typer.Option(help="Another seed draws another sample, in another order.")] = 0,
+    audience: Annotated[
+        Literal["human", "llm"],
+        typer.Option("--for", help="Who will judge: whose earlier judgments are not asked for again."),
+    ] = "human",
+    policy: Policy = None,
+    judged: Judged = None,
+    output: Annotated[Path, typer.Option(help="The file to write.")] = Path("pool.jsonl"),
+    as_json: Json = False,
+) -> None:
+    """Draw what is to be judged: a sample of the questions, the top documents of every retriever, in hashed order."""
+    from harness.labels.policy import read_policy
+    from harness.labels.pool import write_pool
+    from harness.labels.pooling import Drawing, draw, gather, known_judgments
+
+    drawing = Drawing(depth, sample, seed, audience, read_policy(policy))
+    material = gather(results, depth)
+    found = draw(material, drawing, known_judgments(material, judged or ()))
+    write_pool(output, found)
+    if as_json:
+        print_json(path=str(output), digest=found.digest, pairs=found.pairs, **found.drawn.model_dump())
+    else:
+        drawn = found.drawn
+        say(
+            f"{output}: {drawn.sampled:,} of {drawn.population:,} questions, {found.pairs:,} documents to judge",
+            f"next: harness judge {output}",
+        )
+
+
+def judge(
+    pool_file: PoolFile,
+    terminal: Annotated[bool, typer.Option("--terminal", help="Judge here, without a browser.")] = False,
+    name: Annotated[str | None, typer.Option("--judge", help="Your name, for --terminal.")] = None,
+    llm: Llm = None,
+    base_url: BaseUrl = "",
+    key_name: KeyName = "",
+    repeat: Annotated[int, typer.Option(min=1, help="Rounds of --llm: 2 measures the model's own noise.")] = 1,
+    max_cost: MaxCost = None,
+    price: Price = "",
+    plan: Plan = False,
+    output: Annotated[Path | None, typer.Option(help="The file to write: judge.html, or judgments.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write the judging page of a pool (serving nothing), judge in the terminal, or let a model judge."""
+    from harness.labels.pool import read_pool
+
+    found = read_pool(pool_file)
+    if llm is not None:
+        if terminal:
+            raise InputError(Problem("--terminal", "cannot go with --llm", "choose one of them"))
+        _judge_by_model(found, output or Path("judgments-llm.jsonl"), (llm, base_url, key_name, price, max_cost),
+                        repeat=repeat, plan=plan, as_json=as_json)  # fmt: skip
+    elif plan:
+        raise InputError(Problem("--plan", "goes with --llm", "people cost nothing that can be planned"))
+    elif terminal:
+        _judge_here(found, output or Path("judgments.jsonl"), name)
+    else:
+        from harness.labels.page import write_page
+
+        path = output or Path("judge.html")
+        write_page(path, found)
+        say(f"{path}: {found.pairs:,} documents to judge; open it in a browser, or send it to a judge")
+        say("it exports judgments.jsonl; then: harness labels merge judgments.jsonl --into DATASET")
+
+
+def _judge_here(found: Pool, path: Path, name: str | None) -> None:
+    from harness.labels.terminal import Terminal, judge_in_terminal
+    from harness.pages import visible
+
+    if not name:
+        raise InputError(Problem("--judge", "is missing", "give your name, as it will stand in the judgments"))
+
+    session = judge_in_terminal(found, path, name, Terminal(lambda text: say(visible(text)), input))
+    say(f"{path}: {session.done:,} of {session.total:,} judged")
+
+
+def _judge_by_model(
+    found: Pool,
+    path: Path,
+    model: tuple[str, str, str, str, float | None],
+    *,
+    repeat: int,
+    plan: bool,
+    as_json: bool,
+) -> None:
+    from harness.labels.asking import Asking, asking, forecast_sentence
+    from harness.labels.model_judge import judge_by_model, plan_judging
+
+    llm, base_url, key_name, price, max_cost = model
+    with asking(Asking(llm, base_url, key_name, price, max_cost)) as (chat, meter):
+        if plan:
+            forecast = plan_judging(found, path, chat, repeat=repeat)
+            print_json(plan=forecast._asdict()) if as_json else say(forecast_sentence(forecast))
+            return
+        judged = judge_by_model(found, path, chat, meter, repeat=repeat)
+    print_json(path=str(path), **judged._asdict()) if as_json else say(f"{path}: {judged.sentence()}")
+
+
+@labels.command()
+def agree(paths: Compared, as_json: Json = False) -> None:
+    """Tell how far judges agree: kappa, alpha, positive agreement, each judge with himself, and what to talk about."""
+    from harness.console.agreement import lines
+    from harness.labels.agree import agree as measure
+
+    found = measure(paths)
+    if as_json:
+        print_json(pairs=[_plain(one) for one in found.pairs], together=_plain(found.together),
+                   themselves=[_plain(one) for one in found.themselves],
+                   disputed=[one._asdict() for one in found.disputed])  # fmt: skip
+    else:
+        say(*lines(found))
+
+
+@labels.command()
+def merge(
+    paths: JudgmentFiles,
+    into: Annotated[str, typer.Option(metavar="DATASET", help="The data set whose questions were judged.")],
+    queries: Annotated[list[str] | None, typer.Option(help="The file of queries that was asked, within it.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write judgments beside the queries of a data set, where check, run and report read them; all or nothing."""
+    from harness.dataset import DatasetReference
+    from harness.labels.into import merge_into
+
+    found = merge_into(paths, DatasetReference(Path(into), queries=tuple(queries or ())))
+    if as_json:
+        disputed = [one._asdict() for one in found.disputed]
+        print_json(**{**found._asdict(), "path": str(found.path), "disputed": disputed})
+        return
+    of_people = f"questions judged by people {found.people:,}, begun by people {found.mixed:,}"
+    say(f"{found.path}: {found.judgments:,} judgments, {found.added:,} of them new")
+    say(f"{of_people}, by a model alone {found.model:,}")
+    for one in found.disputed:
+        gave = ", ".join(f"{judge} {grade}" for judge, grade in one.grades)
+        warn(f"to adjudicate: {one.query_id} {one.document_id}: {gave}")
+
+
+@labels.command()
+def export(
+    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A data set with labels.")],
+    output: Annotated[Path, typer.Option(help="The file to write.")],
+    form: Annotated[Literal["trec", "json"], typer.Option("--as", help="TREC qrels, or a data set's queries.json.")] = (
+        "trec"
+    ),
+    queries: Annotated[list[str] | None, typer.Option(help="The file of queries, within the data set.")] = None,
+) -> None:
+    """Write the merged labels as TREC qrels, or in the data set's own form."""
+    from harness.dataset import DatasetReference, load
+    from harness.labels.into import export_labels
+
+    found = load(DatasetReference(Path(dataset), queries=tuple(queries or ())))
+    say(f"{output}: labels of {export_labels(found, output, form):,} questions")
+
+
+def _plain(record: object) -> object:
+    """A record as JSON has it: NaN, which it has no word for, becomes null."""
+    if isinstance(record, tuple) and hasattr(record, "_asdict"):
+        return {key: _plain(value) for key, value in record._asdict().items()}
+    if isinstance(record, tuple):
+        return [_plain(value) for value in record]
+    return None if isinstance(record, float) and record != record else record

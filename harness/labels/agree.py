@@ -1,0 +1,222 @@
+"""How far the judges agree: two by two, all together, and each with himself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.dataset import DatasetReference, load, reference_of
+from harness.dataset.judgments import GRADES, NAME, Judgment, Key, read_judgments
+from harness.dataset.merging import Dispute, disputes
+from harness.stats.agreement import (
+    Agreement,
+    by_query,
+    cohen_kappa,
+    coincidences,
+    confusion,
+    dice,
+    fleiss_kappa,
+    krippendorff_alpha,
+    rank_biased_overlap,
+)
+from retrievers.errors import InputError, Problem
+from retrievers.types import Floats
+
+Ratings = Mapping[str, Mapping[Key, int]]
+"""Judge -> pair -> grade."""
+TALKED_ABOUT = 10
+"""Pairs worth talking about that are listed."""
+
+
+class PairOfJudges(NamedTuple):
+    """Two judges on the pairs, or the lists, that both judged."""
+
+    a: str
+    b: str
+    queries: int
+    units: int
+    """Documents that both judged; for lists every document of the corpus, for each query."""
+    kappa: Agreement
+    """Cohen's."""
+    weighted: Agreement | None
+    """Cohen's with quadratic weights; None for lists, which have two categories."""
+    positive: Agreement
+    """Dice: of what either called relevant, how much both did."""
+    rbo: float | None
+    """The mean rank-biased overlap of ordered lists; None for grades."""
+    table: tuple[tuple[int, ...], ...]
+    """Confusion: rows are the first judge's grades, columns the second's."""
+
+
+class Together(NamedTuple):
+    """All judges."""
+
+    judges: tuple[str, ...]
+    fleiss: float | None
+    """Over the documents that every judge graded; None where that is none, or there are two judges."""
+    nominal: Agreement
+    ordinal: Agreement
+    interval: Agreement
+
+
+class WithHimself(NamedTuple):
+    """One judge on the pairs that he was asked twice, blind."""
+
+    judge: str
+    pairs: int
+    same: float
+    """The share of equal grades."""
+    weighted: Agreement
+
+
+class Agreements(NamedTuple):
+    """What `harness labels agree` finds."""
+
+    pairs: tuple[PairOfJudges, ...]
+    together: Together | None
+    themselves: tuple[WithHimself, ...]
+    disputed: tuple[Dispute, ...]
+    """People's pairs that lie two grades or more apart."""
+
+
+def agree(paths: Sequence[Path], *, seed: int = 0) -> Agreements:
+    """Measure the agreement of all judges in files of judgments, or of the labellers of a data set.
+
+    Args:
+        paths: files of judgments, or one data set: its `judgments.jsonl`, else its files of lists with `labelled_by`.
+        seed: of the bootstrap over queries.
+
+    Raises:
+        InputError: there is nothing to compare, or a file cannot be read.
+    """
+    if len(paths) == 1 and paths[0].is_dir():
+        folder = paths[0]
+        if not (folder / NAME).is_file():
+            return Agreements(tuple(_of_lists(folder, seed)), None, (), ())
+        paths = [folder / NAME]
+    return agreement_of(read_judgments(paths), seed=seed)
+
+
+def agreement_of(judgments: Sequence[Judgment], *, seed: int = 0) -> Agreements:
+    """Measure the agreement of judgments; InputError where fewer than two opinions meet anywhere."""
+    first = _ratings(one for one in judgments if one.round == 1 and one.design != "adjudication")
+    pairs = tuple(found for a, b in combinations(sorted(first), 2) if (found := _pair(first, a, b, seed)) is not None)
+    themselves = tuple(_themselves(judgments, seed))
+    if not pairs and not themselves:
+        what = "no document was judged by two judges, nor by one judge twice"
+        raise InputError(Problem("", what, "let a second person judge the same pool"))
+    together = _together(first, seed) if pairs else None
+    return Agreements(pairs, together, themselves, tuple(disputes(judgments)[:TALKED_ABOUT]))
+
+
+def _ratings(judgments: Iterable[Judgment]) -> dict[str, dict[Key, int]]:
+    found: dict[str, dict[Key, int]] = {}
+    for one in judgments:
+        if one.grade is not None:
+            found.setdefault(one.judge, {})[one.key] = one.grade
+    return found
+
+
+def _pair(ratings: Ratings, a: str, b: str, seed: int) -> PairOfJudges | None:
+    common = [key for key in ratings[a] if key in ratings[b]]
+    if not common:
+        return None
+    tables = _tables([(key, ratings[a][key], ratings[b][key]) for key in common])
+    binary = _binary(tables)
+    whole = tables.sum(axis=0).astype(int)
+    return PairOfJudges(
+        a, b, len(tables), len(common),
+        by_query(cohen_kappa, tables, seed=seed),
+        by_query(partial(cohen_kappa, categories=GRADES), tables, seed=seed),
+        by_query(dice, binary, seed=seed),
+        None,
+        tuple(tuple(row) for row in whole.tolist()),
+    )  # fmt: skip
+
+
+def _tables(rated: Sequence[tuple[Key, int, int]]) -> Floats:
+    """One confusion table for each query: (queries, 4, 4)."""
+    by: dict[str, list[tuple[int, int]]] = {}
+    for (query, _), first, second in rated:
+        by.setdefault(query, []).append((first, second))
+    return np.stack([_confusion(rows) for rows in by.values()])
+
+
+def _confusion(rows: Sequence[tuple[int, int]]) -> Floats:
+    first, second = zip(*rows, strict=True)
+    return confusion(first, second, GRADES)
+
+
+def _binary(tables: Floats) -> Floats:
+    """The same tables with grades 1 and above as one category."""
+    cells = [[tables[:, :1, :1], tables[:, :1, 1:]], [tables[:, 1:, :1], tables[:, 1:, 1:]]]
+    return np.stack([np.stack([cell.sum(axis=(1, 2)) for cell in row], axis=-1) for row in cells], axis=-2)
+
+
+def _together(ratings: Ratings, seed: int) -> Together:
+    judges = sorted(ratings)
+    keys = sorted({key for rated in ratings.values() for key in rated})
+    values = np.array([[ratings[judge].get(key, np.nan) for key in keys] for judge in judges], dtype=np.float64)
+    queries = np.array([key[0] for key in keys])
+    tables = np.stack([coincidences(values[:, queries == query], GRADES) for query in dict.fromkeys(queries.tolist())])
+    shared = values[:, ~np.isnan(values).any(axis=0)]
+    counts = np.stack([(shared == grade).sum(axis=0) for grade in GRADES], axis=1)
+    alphas = {
+        level: by_query(partial(krippendorff_alpha, categories=GRADES, level=level), tables, seed=seed)
+        for level in ("nominal", "ordinal", "interval")
+    }
+    return Together(tuple(judges), fleiss_kappa(counts) if len(judges) > 2 and len(counts) else None, **alphas)
+
+
+def _themselves(judgments: Sequence[Judgment], seed: int) -> list[WithHimself]:
+    second = _ratings(one for one in judgments if one.round == 2)
+    first = _ratings(one for one in judgments if one.round == 1)
+    found = []
+    for judge, again in sorted(second.items()):
+        rated = [(key, first[judge][key], grade) for key, grade in again.items() if key in first.get(judge, {})]
+        if rated:
+            same = sum(a == b for _, a, b in rated) / len(rated)
+            weighted = by_query(partial(cohen_kappa, categories=GRADES), _tables(rated), seed=seed)
+            found.append(WithHimself(judge, len(rated), same, weighted))
+    return found
+
+
+def _of_lists(folder: Path, seed: int) -> list[PairOfJudges]:
+    """The labellers of a folder's files of lists; what a list does not name is not relevant."""
+    lists: dict[str, dict[str, tuple[str, ...]]] = {}
+    documents = 0
+    for file in sorted(folder.glob("*.json")):
+        dataset = load(DatasetReference(folder, queries=(file.name,)))
+        documents = dataset.count
+        for query, labels in dataset.labels.items():
+            if labels.by:
+                lists.setdefault(labels.by, {})[query] = labels.relevant
+    if len(lists) < 2:
+        remedy = f"two files of queries with 'labelled_by', or {NAME} by two judges"
+        raise InputError(Problem(str(reference_of(folder).name), "names no two labellers", remedy))
+    return [_pair_of_lists(lists, a, b, documents, seed) for a, b in combinations(sorted(lists), 2)]
+
+
+def _pair_of_lists(
+    lists: Mapping[str, Mapping[str, tuple[str, ...]]], a: str, b: str, documents: int, seed: int
+) -> PairOfJudges:
+    common = [query for query in lists[a] if query in lists[b]]
+    tables, overlaps = [], []
+    for query in common:
+        first, second = set(lists[a][query]), set(lists[b][query])
+        both, only_a, only_b = len(first & second), len(first - second), len(second - first)
+        tables.append([[documents - both - only_a - only_b, only_b], [only_a, both]])
+        overlaps.append(rank_biased_overlap(lists[a][query], lists[b][query]))
+    counted = np.array(tables, dtype=np.float64).reshape(-1, 2, 2)
+    whole = counted.sum(axis=0).astype(int)
+    return PairOfJudges(
+        a, b, len(common), len(common) * documents,
+        by_query(cohen_kappa, counted, seed=seed), None, by_query(dice, counted, seed=seed),
+        float(np.mean(overlaps)) if overlaps else None,
+        tuple(tuple(row) for row in whole.tolist()),
+    )  # fmt: skip

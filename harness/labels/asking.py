@@ -1,0 +1,62 @@
+"""How a model is named on the command line, and the cache and the budget that it is asked with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from retrievers.cache import Cache, default_path
+from retrievers.errors import InputError, Problem
+from retrievers.meter import Budget, Meter
+from retrievers.remote.chat import Chat, ChatForecast, ChatModel, ChatOptions
+
+
+class Asking(NamedTuple):
+    """Which model is asked, and what may be spent."""
+
+    model: str
+    base_url: str = ""
+    key_name: str = ""
+    """The environment variable that holds the key."""
+    price: str = ""
+    """Dollars for a million tokens, "IN,OUT"."""
+    max_cost: float | None = None
+    concurrency: int = 4
+    patience: float = 300
+
+
+@contextmanager
+def asking(said: Asking) -> Iterator[tuple[Chat, Meter]]:
+    """Open the cache, and describe the model; nothing is sent.
+
+    Raises:
+        InputError: the prices cannot be read, or the cache cannot be opened.
+    """
+    sent, received = _prices(said.price)
+    options = ChatOptions(said.model, base_url=said.base_url, key_name=said.key_name, concurrency=said.concurrency,
+                          patience=said.patience, input_price=sent, output_price=received)  # fmt: skip
+    with Cache(default_path()) as cache:
+        yield Chat(ChatModel(options), cache), Meter(budget=Budget(said.max_cost))
+
+
+def forecast_sentence(found: ChatForecast) -> str:
+    """What asking would take, in words."""
+    dollars = "at an unknown price (--price IN,OUT)" if found.usd is None else f"at most ${found.usd:.4f}"
+    return (
+        f"{found.prompts:,} prompts, {found.cached:,} of them cached: {found.calls:,} calls, "
+        f"at most {found.tokens:,} tokens, {dollars}"
+    )
+
+
+def _prices(written: str) -> tuple[float | None, float | None]:
+    if not written:
+        return None, None
+    try:
+        sent, received = (float(part) for part in written.split(","))
+        if min(sent, received) < 0:
+            raise ValueError
+    except ValueError:
+        remedy = "dollars for a million tokens in and out: --price 0.15,0.60"
+        raise InputError(Problem("--price", f"{written!r} is no pair of prices", remedy)) from None
+    return sent, received

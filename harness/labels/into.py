@@ -1,0 +1,113 @@
+"""Judgments into a data set, and out of it: checked as a whole, written as a whole."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from harness.dataset import Dataset, DatasetReference, load, trec
+from harness.dataset.judgments import NAME, Judgment, read_judgments, text_digest
+from harness.dataset.merging import Dispute, disputes, merge
+from harness.dataset.model import Labels
+from retrievers.errors import InputError, Problem, did_you_mean
+
+SHOWN = 20
+
+
+class Merged(NamedTuple):
+    """What merging came to."""
+
+    path: Path
+    judgments: int
+    added: int
+    people: int
+    """Questions that people judged whole."""
+    mixed: int
+    """Questions that people began and did not finish."""
+    model: int
+    """Questions that a model alone judged."""
+    disputed: tuple[Dispute, ...]
+
+
+def merge_into(paths: Sequence[Path], reference: DatasetReference) -> Merged:
+    """Write judgments beside the queries of a data set, with those that stand there already; all of them or none.
+
+    Raises:
+        InputError: a line cannot be read, judges a question, a document or a text that the data set does not have, or
+            contradicts another judgment of the same judge; nothing is written then.
+    """
+    if reference.scheme or not reference.folder.is_dir():
+        raise InputError(Problem(reference.name, "is no folder", "judgments are written beside its queries"))
+    path = reference.folder / NAME
+    before = read_judgments([path]) if path.is_file() else []
+    dataset = load(reference)
+    whole = read_judgments([*([path] if path.is_file() else []), *paths])
+    _check(read_judgments(paths), dataset)
+    aside = path.with_name(f"{NAME}.part")
+    try:
+        aside.write_text("".join(one.line() for one in whole), encoding="utf-8", newline="\n")
+        os.replace(aside, path)  # noqa: PTH105 - replaces on Windows, too
+    except OSError as error:
+        raise InputError(Problem(str(path), f"cannot be written: {error.strerror}")) from None
+    sources = [labels.source for labels in merge(whole).values()]
+    return Merged(path, len(whole), len(whole) - len(before), sources.count("people"), sources.count("mixed"),
+                  sources.count("model"), tuple(disputes(whole)))  # fmt: skip
+
+
+def export_labels(dataset: Dataset, path: Path, form: Literal["trec", "json"]) -> int:
+    """Write the labels of a data set as TREC qrels, or as `queries.json`; return how many questions have any.
+
+    Raises:
+        InputError: the file cannot be written, or there are no labels.
+    """
+    labels = {query: given for query, given in dataset.labels.items() if given.judged}
+    if not labels:
+        raise InputError(Problem(dataset.path, "has no labels", "harness labels merge brings judgments into it"))
+    try:
+        if form == "trec":
+            trec.write_qrels(path, {query: _grades(given) for query, given in labels.items()})
+        else:
+            rows = [
+                {"id": query.id, "query": query.text, **({"fields": dict(query.fields)} if query.fields else {}),
+                 **({"labelled_by": labels[query.id].by} if labels[query.id].by else {}),
+                 "relevant_documents": _written(labels[query.id])}
+                for query in dataset.judged if query.id in labels
+            ]  # fmt: skip
+            path.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise InputError(Problem(str(path), f"cannot be written: {error.strerror}")) from None
+    return len(labels)
+
+
+def _grades(labels: Labels) -> dict[str, int]:
+    return dict(labels.grades) if labels.grades is not None else dict.fromkeys(labels.documents, 1)
+
+
+def _written(labels: Labels) -> object:
+    if labels.grades is not None:
+        return dict(labels.grades)
+    return [list(group) for group in labels.groups] if labels.groups is not None else list(labels.ranked or ())
+
+
+def _check(judgments: Sequence[Judgment], dataset: Dataset) -> None:
+    """Refuse judgments of questions, documents or texts that the data set does not have."""
+    queries = {query.id: query for query in dataset.recorded}
+    texts = dataset.texts({one.document_id for one in judgments})
+    problems: list[Problem] = []
+    for one in judgments:
+        where = f"query {one.query_id!r}, document {one.document_id!r}"
+        if one.query_id not in queries:
+            remedy = did_you_mean(one.query_id, queries) if len(queries) <= 2_000 else ""
+            problems.append(Problem(where, f"the data set asks no such question: a pool of other queries? {remedy}"))
+        elif one.document_id not in texts:
+            problems.append(Problem(where, "the data set has no such document: a pool of another corpus?"))
+        elif one.text != text_digest(queries[one.query_id].text, texts[one.document_id]):
+            what = "the question or the document has changed since it was judged"
+            problems.append(Problem(where, what, "make a new pool and judge it again"))
+    if problems:
+        more = len(problems) - SHOWN
+        rest = [Problem("", f"and {more:,} more judgments like these")] if more > 0 else []
+        raise InputError([*problems[:SHOWN], *rest])

@@ -1,0 +1,182 @@
+"""The commands from pool to labels, as a user types them: what they print, and what they refuse."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.cli import main
+from harness.dataset import DatasetReference, load, trec
+from harness.dataset.judgments import read_judgments
+from harness.labels.agree import agree, agreement_of
+from harness.labels.into import merge_into
+from harness.labels.pool import read_pool
+from retrievers.errors import InputError
+from tests import small
+from tests.chat_fake import ChatProvider, graded, quotation
+from tests.labels_small import judgment, write
+from tests.servers import serving
+
+
+@pytest.fixture(autouse=True)
+def no_report(monkeypatch):
+    monkeypatch.setattr("harness.report.write_report", lambda results: None)
+
+
+def harness(capsys, *words, code=0):
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    told = capsys.readouterr()
+    assert stopped.value.code == code, told.err
+    return told.out + told.err
+
+
+@pytest.fixture
+def begun(tmp_path, monkeypatch, capsys):
+    """Questions without labels, answered by three retrievers."""
+    monkeypatch.chdir(tmp_path)
+    data = small.dataset(tmp_path / "data")
+    rows = [{"id": id_, "query": text} for id_, text, _ in small.QUERIES]
+    (data / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    small.experiment(tmp_path)
+    harness(capsys, "run", "small.toml", "--quiet")
+    return data
+
+
+RELEVANT = {id_: docs for id_, _, docs in small.QUERIES}
+
+
+def as_person(pool, judge="ann", **more):
+    """Judge a pool as the data set's own labels would."""
+    return [
+        judgment(query.query_id, document.id, 2 if document.id in RELEVANT[query.query_id] else 0, judge,
+                 pool=pool.digest, text=document.digest, inclusion=query.inclusion, asked=len(query.documents), **more)
+        for query in pool.queries for document in query.documents
+    ]  # fmt: skip
+
+
+def test_from_questions_to_labels(begun, capsys):
+    said = harness(capsys, "pool", "results/small", "--sample", "4", "--seed", "1")
+    assert "4 of 6 questions" in said
+    assert "pool.jsonl: " in harness(capsys, "judge", "pool.jsonl").replace("judge.html", "pool.jsonl")
+    assert Path("judge.html").is_file()
+    pool = read_pool(Path("pool.jsonl"))
+    write(Path("ann.jsonl"), as_person(pool))
+    said = harness(capsys, "labels", "merge", "ann.jsonl", "--into", "data")
+    assert "questions judged by people 4, begun by people 0, by a model alone 0" in said
+    assert {labels.source for labels in load(DatasetReference(begun)).labels.values()} == {"people"}
+    harness(capsys, "check", "small.toml")
+    harness(capsys, "run", "small.toml", "--quiet")
+    assert "nothing is left" in harness(
+        capsys, "pool", "results/small", "--sample", "4", "--seed", "1", "--output", "p2.jsonl", code=2
+    )
+    assert "6 of 6" in harness(capsys, "pool", "results/small", "--for", "llm", "--output", "p3.jsonl")
+    harness(capsys, "labels", "export", "data", "--output", "qrels.trec")
+    qrels = trec.read_qrels("qrels.trec")
+    assert set(qrels) == {query.query_id for query in pool.queries}
+    harness(capsys, "labels", "export", "data", "--output", "labelled.json", "--as", "json")
+    (begun / "labelled.json").write_bytes(Path("labelled.json").read_bytes())
+    (begun / "judgments.jsonl").unlink()
+    again = load(DatasetReference(begun, queries=("labelled.json",))).labels
+    assert {query: dict(labels.grades) for query, labels in again.items()} == qrels
+
+
+def test_a_model_judges_planned_and_capped(begun, capsys):
+    harness(capsys, "pool", "results/small", "--for", "llm")
+
+    def reads(user):
+        question = quotation(user, "QUESTION")
+        (query,) = (id_ for id_, text, _ in small.QUERIES if text == question)
+        return graded(2 if any(small.TEXTS[doc] in user for doc in RELEVANT[query]) else 0)
+
+    with serving(ChatProvider(reply=reads)) as provider:
+        llm = ("judge", "pool.jsonl", "--llm", "judge-1", "--base-url", provider.url)
+        assert "calls" in harness(capsys, *llm, "--plan", "--price", "1,2")
+        assert provider.requests == []
+        said = harness(capsys, *llm, "--max-cost", "0.0001", "--price", "1,2", code=3)
+        assert "--max-cost" in said
+        said = harness(capsys, *llm)
+        assert "0 unreadable and 0 declined (null, never 0)" in said
+        assert "no pair of prices" in harness(capsys, *llm, "--price", "cheap", code=2)
+    assert "is missing" in harness(capsys, "judge", "pool.jsonl", "--terminal", code=2)
+    assert "cannot go with" in harness(capsys, "judge", "pool.jsonl", "--terminal", "--llm", "m", code=2)
+    harness(capsys, "labels", "merge", "judgments-llm.jsonl", "--into", "data")
+    assert {labels.source for labels in load(DatasetReference(begun)).labels.values()} == {"model"}
+
+
+def test_judges_are_compared(begun, capsys):
+    harness(capsys, "pool", "results/small")
+    pool = read_pool(Path("pool.jsonl"))
+    ann = as_person(pool)
+    ben = [one.model_copy(update={"judge": "ben", "grade": 0 if one.grade and i % 3 == 0 else one.grade})
+           for i, one in enumerate(ann)]  # fmt: skip
+    again = [one.model_copy(update={"round": 2}) for one in ann[:5]]
+    write(Path("all.jsonl"), [*ann, *ben, *again])
+    said = harness(capsys, "labels", "agree", "all.jsonl")
+    assert "ann and ben" in said
+    assert "alpha, ordinal" in said
+    assert "ann asked twice, 5 pairs: 100 % the same" in said
+    assert "worth talking about: " in said
+    found = json.loads(harness(capsys, "labels", "agree", "all.jsonl", "--json"))
+    assert found["pairs"][0]["units"] == pool.pairs
+    assert found["themselves"][0]["same"] == 1.0
+    said = harness(capsys, "labels", "merge", "all.jsonl", "--into", "data")
+    assert "to adjudicate: " in said
+
+
+def test_the_shipped_labellers_agree_as_published(project):
+    """shared known answer, computed by a separate program: 50 queries x 182 documents, 160 and 195 relevant."""
+    (pair,) = agree([project / "datasets" / "survey-templates-en"]).pairs
+    assert (pair.queries, pair.units) == (50, 50 * 182)
+    assert pair.table == ((8900, 40), (5, 155))
+    assert pair.kappa.value == pytest.approx(0.8707427, abs=5e-8)
+    assert pair.positive.value == pytest.approx(0.8732394, abs=5e-8)
+    assert pair.kappa.low < pair.kappa.value < pair.kappa.high
+
+
+def test_three_judges_have_fleiss_too():
+    said = [judgment(f"q{q}", f"d{d}", (q + d + shift * (q == d)) % 4, judge)
+            for q in range(3) for d in range(4) for shift, judge in enumerate("abc")]  # fmt: skip
+    found = agreement_of(said)
+    assert len(found.pairs) == 3
+    assert 0 < found.together.fleiss < 1
+    assert 0 < found.together.ordinal.value < 1
+
+
+def test_one_judge_alone_agrees_with_nobody():
+    with pytest.raises(InputError, match="no document was judged by two judges"):
+        agreement_of([judgment()])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"query_id": "q-elsewhere"}, "the data set asks no such question"),
+        ({"document_id": "elsewhere"}, "the data set has no such document"),
+        ({"text": "0" * 16}, "has changed since it was judged"),
+        ({"judge": "ann", "grade": 1}, "ann graded document"),
+    ],
+)
+def test_what_does_not_belong_is_refused_and_nothing_is_merged(begun, capsys, change, message):
+    harness(capsys, "pool", "results/small")
+    good = as_person(read_pool(Path("pool.jsonl")))
+    first = good if "judge" in change else good[1:]
+    write(Path("j.jsonl"), [*first, good[0].model_copy(update=change)])
+    assert message in harness(capsys, "labels", "merge", "j.jsonl", "--into", "data", code=2)
+    assert not (begun / "judgments.jsonl").exists()
+    assert not list(begun.glob("*.part"))
+
+
+def test_merging_twice_adds_nothing_and_a_contradiction_leaves_the_file_alone(begun, capsys):
+    harness(capsys, "pool", "results/small")
+    said = as_person(read_pool(Path("pool.jsonl")))
+    write(Path("j.jsonl"), said)
+    assert merge_into([Path("j.jsonl")], DatasetReference(begun)).added == len(said)
+    before = (begun / "judgments.jsonl").read_bytes()
+    assert merge_into([Path("j.jsonl")], DatasetReference(begun)).added == 0
+    assert (begun / "judgments.jsonl").read_bytes() == before
+    write(Path("k.jsonl"), [said[0].model_copy(update={"grade": 1})])
+    with pytest.raises(InputError, match="ann graded document"):
+        merge_into([Path("k.jsonl")], DatasetReference(begun))
+    assert (begun / "judgments.jsonl").read_bytes() == before
+    assert len(read_judgments([begun / "judgments.jsonl"])) == len(said)
