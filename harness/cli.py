@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from harness.console import caches, embed, messages, scoring, tables
+from harness.console import caches, embed, labels, messages, scoring, tables
 from harness.console.options import ONLY, ExperimentFile, Folder, Fresh, Json, MaxCost, Quiet
 from harness.console.printing import console_of, print_json, print_results, say, show, warn
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
@@ -26,6 +26,9 @@ app = typer.Typer(
 app.add_typer(caches.app, name="cache")
 app.command("embed")(embed.embed)
 caches.app.command("import")(embed.import_parts)
+app.command("pool")(labels.pool)
+app.command("judge")(labels.judge)
+app.add_typer(labels.app, name="labels")
 
 
 class Interrupted(Exception):

@@ -13,7 +13,7 @@ from retrievers.errors import InputError, Problem
 if TYPE_CHECKING:
     from harness.labels.pool import Pool
 
-labels = typer.Typer(help="Judgments of people and models: agreement, merging, export.", rich_markup_mode=None)
+app = typer.Typer(help="Judgments of people and models: agreement, merging, export.", rich_markup_mode=None)
 
 Folders = Annotated[list[Path], typer.Argument(metavar="RESULTS", help="Results folders over the same documents.")]
 PoolFile = Annotated[Path, typer.Argument(metavar="POOL", help="What `harness pool` wrote.")]
@@ -28,13 +28,6 @@ BaseUrl = Annotated[str, typer.Option(help="The endpoint; left out, OpenAI's own
 KeyName = Annotated[str, typer.Option("--key", metavar="NAME", help="The environment variable that holds the key.")]
 Plan = Annotated[bool, typer.Option("--plan", help="Tell calls, tokens and dollars, and ask nothing.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    app.command()(pool)
-    app.command()(judge)
-    app.add_typer(labels, name="labels")
 
 
 def pool(
@@ -139,7 +132,7 @@ def _judge_by_model(
     print_json(path=str(path), **judged._asdict()) if as_json else say(f"{path}: {judged.sentence()}")
 
 
-@labels.command()
+@app.command()
 def agree(paths: Compared, as_json: Json = False) -> None:
     """Tell how far judges agree: kappa, alpha, positive agreement, each judge with himself, and what to talk about."""
     from harness.console.agreement import lines
@@ -154,7 +147,7 @@ def agree(paths: Compared, as_json: Json = False) -> None:
         say(*lines(found))
 
 
-@labels.command()
+@app.command()
 def merge(
     paths: JudgmentFiles,
     into: Annotated[str, typer.Option(metavar="DATASET", help="The data set whose questions were judged.")],
@@ -178,7 +171,7 @@ def merge(
         warn(f"to adjudicate: {one.query_id} {one.document_id}: {gave}")
 
 
-@labels.command()
+@app.command()
 def export(
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A data set with labels.")],
     output: Annotated[Path, typer.Option(help="The file to write.")],

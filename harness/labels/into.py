@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from harness.dataset import Dataset, DatasetReference, load, trec
+from harness.dataset import Dataset, DatasetReference, Labels, load, trec
 from harness.dataset.judgments import NAME, Judgment, read_judgments, text_digest
 from harness.dataset.merging import Dispute, disputes, merge
-from harness.dataset.model import Labels
 from retrievers.errors import InputError, Problem, did_you_mean
 
 SHOWN = 20
