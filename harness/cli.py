@@ -13,7 +13,7 @@ import typer
 from typer.exceptions import TyperException
 
 from harness.console import caches, embed, labels, messages, scoring, tables
-from harness.console.options import ONLY, ExperimentFile, Folder, Fresh, Json, MaxCost, Quiet
+from harness.console.options import ONLY, ExperimentFile, Folder, Fresh, Json, MaxCost, NoCode, Quiet
 from harness.console.printing import console_of, print_json, print_results, say, show, warn
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 
@@ -60,6 +60,7 @@ def run(
     only: Annotated[list[str] | None, ONLY] = None,
     fresh: Fresh = False,
     max_cost: MaxCost = None,
+    no_code: NoCode = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -70,7 +71,7 @@ def run(
         from harness.running.options import Options
 
         with Progress(console_of(stderr=True), quiet=quiet) as progress:
-            options = Options(results, tuple(only or ()), fresh, max_cost, progress.watch)
+            options = Options(results, tuple(only or ()), fresh, max_cost, not no_code, progress.watch)
             found = pipeline.run(experiment, options)
     except KeyboardInterrupt:
         raise Interrupted(_kept(experiment, results)) from None
@@ -82,13 +83,14 @@ def run(
 @app.command()
 def check(
     target: Annotated[Path, typer.Argument(metavar="EXPERIMENT|DATASET", help="An experiment file, or a data set.")],
+    no_code: NoCode = False,
     as_json: Json = False,
 ) -> None:
     """Tell all that is wrong, and what will be counted, before anything is embedded."""
     from harness.running.check import check as look
 
     try:
-        report = look(target)
+        report = look(target, code=not no_code)
     except InputError as error:
         if not as_json:
             raise
@@ -108,12 +110,13 @@ def plan(
         "results"
     ),
     shards: Annotated[int | None, typer.Option(min=1, help="Say what each of so many shares would take.")] = None,
+    no_code: NoCode = False,
     as_json: Json = False,
 ) -> None:
     """Tell what a run would take before anything is sent: texts, tokens, calls, dollars, minutes. No network."""
     from harness.running.plan import plan as look_ahead
 
-    planned = look_ahead(experiment, results=results)
+    planned = look_ahead(experiment, results=results, code=not no_code)
     share = {} if shards is None else {"shard": planned.share(shards)}
     if as_json:
         print_json(plan=[row._asdict() for row in planned.rows], total=planned.total(), **share, notes=planned.notes)
@@ -139,7 +142,12 @@ def report(results: Folder, quiet: Quiet = False, as_json: Json = False) -> None
 
 @app.command()
 def reproduce(
-    results: Folder, fresh: Fresh = False, max_cost: MaxCost = None, quiet: Quiet = False, as_json: Json = False
+    results: Folder,
+    fresh: Fresh = False,
+    max_cost: MaxCost = None,
+    no_code: NoCode = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Run the experiment of a results folder again: exit with 0 where the same comes out, with 1 where not."""
     from harness.console.progress import Progress
@@ -147,7 +155,7 @@ def reproduce(
     from harness.running.options import Options
 
     with Progress(console_of(stderr=True), quiet=quiet) as progress:
-        found = again(results, Options(fresh=fresh, max_cost=max_cost, watch=progress.watch))
+        found = again(results, Options(fresh=fresh, max_cost=max_cost, code=not no_code, watch=progress.watch))
     if as_json:
         print_json(**found._asdict())
     elif not quiet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from typing import Any
 
 from harness import records
 from harness.dataset import Dataset, trec
-from harness.experiment import Loaded, load
+from harness.experiment import Experiment, Loaded, load
 from harness.records import Commit, DatasetFacts, Ledger, Manifest, Results, RetrieverFacts, Run, StageLatency
 from harness.report import write_report
 from harness.running import provenance
@@ -28,11 +28,11 @@ from retrievers.errors import BackendError, HarnessError, InputError, Problem, d
 from retrievers.meter import Budget
 
 
-def run(path: str | Path, options: Options = Options()) -> Results:  # noqa: B008 - immutable
+def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Options = Options()) -> Results:  # noqa: B008 - immutable
     """Run an experiment: check, index, replay, score, compare, write the results folder and its report.
 
     Args:
-        path: the experiment file.
+        experiment: its file; or its tables as a dict, or an `Experiment`.
         options: where results go, and what to run.
 
     Returns:
@@ -42,7 +42,7 @@ def run(path: str | Path, options: Options = Options()) -> Results:  # noqa: B00
         InputError: the experiment, its data or its environment is at fault; nothing was embedded.
         BackendError: every retriever failed; earlier results are untouched.
     """
-    loaded = load(path)
+    loaded = load(experiment, code=options.code)
     dataset, graded, parts = prepare(loaded)
     place = options.results / loaded.experiment.name
     known = _known(place, loaded, dataset, options.only)

@@ -62,7 +62,7 @@ def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:
     with tempfile.TemporaryDirectory(prefix="reproduce-") as place:
         path = Path(place) / "experiment.toml"
         path.write_text(_written(earlier), encoding="utf-8")
-        digest = prepare(load(path)).dataset.digest
+        digest = prepare(load(path, code=options.code)).dataset.digest
         if digest != earlier.manifest.dataset.digest:
             what = "is not the data of these results: a document, query or label has changed"
             raise InputError(Problem(earlier.manifest.dataset.path, what, "restore it, or run the experiment anew"))

@@ -21,6 +21,9 @@ RERANKERS = {
 }
 RETRIEVERS = {
     "bm25": "retrievers.bm25:BM25Retriever",
+    "http": "retrievers.external.http:HttpRetriever",
+    "python": "retrievers.external.python:PythonRetriever",
+    "run": "retrievers.external.run:RunRetriever",
 }
 """Whole retrievers: what indexes and searches by itself. Dense retrieval and fusion are made by the harness."""
 

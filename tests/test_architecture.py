@@ -31,7 +31,7 @@ FACES = {
     "harness.report": {"harness.report"},
 }  # fmt: skip
 """What other wings may import of a wing; a wing that is not named here shows every file."""
-LEAVES = {"retrievers.types", "retrievers.errors", "retrievers.meter"}
+LEAVES = {"retrievers.types", "retrievers.errors", "retrievers.meter", "retrievers.runs"}
 BUILDERS = {
     "harness.answers",
     "harness.labels",

@@ -1,49 +1,43 @@
-r"""TREC qrels and runs: read and written here and nowhere else.
+r"""TREC qrels, read and written here and nowhere else; runs are those of `retrievers.runs`.
 
-A qrels line is `query iteration document grade`, a run line `query Q0 document rank score tag`. Lines end at
-\n alone, fields at ASCII white space, as trec_eval cuts them. Ids that hold white space or a percent sign are
-percent-encoded, so that they stay one field.
+A qrels line is `query iteration document grade`, cut and encoded as the lines of runs.
 """
 
 from __future__ import annotations
 
-import gzip
-import math
-import re
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import quote, unquote
 
-import numpy as np
+from retrievers.runs import (
+    SHOWN,
+    LineProblems,
+    Run,
+    decode,
+    encode,
+    falling,
+    fields_of_lines,
+    id_of,
+    read_run,
+    shown,
+    stream_run,
+    write_run,
+)
 
-from retrievers.errors import InputError, Problem
-from retrievers.types import Hit
+__all__ = [
+    "SHOWN",
+    "Judgments",
+    "Run",
+    "decode",
+    "encode",
+    "falling",
+    "read_qrels",
+    "read_run",
+    "stream_run",
+    "write_qrels",
+    "write_run",
+]
 
-BOM = b"\xef\xbb\xbf"
-LARGEST = float(np.finfo(np.float32).max)
-SHOWN = 20
-"""How many problems of one file are listed; the rest is counted."""
 Judgments = dict[str, dict[str, int]]
-Run = dict[str, dict[str, float]]
-
-
-def encode(id: str) -> str:
-    """Percent-encode the white space and the percent signs of an id.
-
-    >>> encode("a b%")
-    'a%20b%25'
-    """
-    return re.sub(r"[\s%]", lambda found: quote(found[0], safe=""), id)
-
-
-def decode(id: str) -> str:
-    """Undo `encode`; percent signs that it cannot have written stay as they are.
-
-    >>> decode("a%20b%25"), decode("%41")
-    ('a b%', '%41')
-    """
-    return re.sub(r"(?:%[0-9A-F]{2})+", _decoded, id)
 
 
 def read_qrels(path: str | Path) -> Judgments:
@@ -54,8 +48,8 @@ def read_qrels(path: str | Path) -> Judgments:
             query, each with its line; or the file cannot be read or holds nothing.
     """
     judgments: Judgments = {}
-    problems = _Problems(path)
-    for number, fields in _lines(path):
+    problems = LineProblems(path)
+    for number, fields in fields_of_lines(path):
         if len(fields) != 4:
             problems.add(number, f"{len(fields)} fields instead of 4", "query iteration document grade")
             continue
@@ -64,10 +58,10 @@ def read_qrels(path: str | Path) -> Judgments:
             if abs(grade) >= 2**31 or b"_" in fields[3]:
                 raise ValueError
         except ValueError:
-            problems.add(number, f"{_shown(fields[3])} is no grade", "a grade is a whole number below 2^31")
+            problems.add(number, f"{shown(fields[3])} is no grade", "a grade is a whole number below 2^31")
             continue
         try:
-            query, document = _id(fields[0]), _id(fields[2])
+            query, document = id_of(fields[0]), id_of(fields[2])
         except UnicodeDecodeError:
             problems.add(number, "an id is not UTF-8")
             continue
@@ -79,158 +73,8 @@ def read_qrels(path: str | Path) -> Judgments:
     return judgments
 
 
-def read_run(path: str | Path) -> Run:
-    """Read a run, plain or gzip: query id -> document id -> score. The rank column is ignored, as by trec_eval.
-
-    Raises:
-        InputError: malformed lines, scores that are no number, or a document ranked twice for a query, each
-            with its line; or the file cannot be read or holds nothing.
-    """
-    run: Run = {}
-    problems = _Problems(path)
-    for number, query, document, score in _hits(path, problems):
-        hits = run.setdefault(query, {})
-        if document in hits:
-            problems.add(number, f"document {document!r} is ranked twice for query {query!r}")
-        hits[document] = score
-    problems.refuse(nothing=not run)
-    return run
-
-
-def stream_run(path: str | Path) -> Iterator[tuple[str, dict[str, float]]]:
-    """Read a run query by query, as far as its lines stand together: pairs of query id and document id -> score.
-
-    Only one query's hits are in memory at a time. A query whose lines do not stand together comes again.
-
-    Raises:
-        InputError: as `read_run`, after the last query.
-    """
-    problems = _Problems(path)
-    current: str | None = None
-    hits: dict[str, float] = {}
-    for number, query, document, score in _hits(path, problems):
-        if query != current:
-            if current is not None:
-                yield current, hits
-            current, hits = query, {}
-        if document in hits:
-            problems.add(number, f"document {document!r} is ranked twice for query {query!r}")
-        hits[document] = score
-    problems.refuse(nothing=current is None)
-    if current is not None:
-        yield current, hits
-
-
 def write_qrels(path: str | Path, judgments: Mapping[str, Mapping[str, int]]) -> None:
     """Write judgments (or gains) as `query 0 document grade`."""
     with Path(path).open("w", encoding="utf-8", newline="\n") as file:
         for query, judged in judgments.items():
             file.writelines(f"{encode(query)} 0 {encode(document)} {grade}\n" for document, grade in judged.items())
-
-
-def write_run(path: str | Path, run: Iterable[tuple[str, Iterable[Hit]]], *, tag: str) -> None:
-    """Write rankings, best first, as `query Q0 document rank score tag`.
-
-    Scores fall strictly, also as 32-bit floats, so that every reader finds this order again: a score that
-    does not fall is lowered to the next 32-bit float below its predecessor.
-
-    Args:
-        path: the file to write.
-        run: pairs of query id and ranking.
-        tag: the name of the run, without white space.
-    """
-    with Path(path).open("w", encoding="utf-8", newline="\n") as file:
-        for query, ranking in run:
-            name = encode(query)
-            last = np.float32(np.inf)
-            for rank, hit in enumerate(ranking, start=1):
-                written, last = falling(hit.score, last)
-                file.write(f"{name} Q0 {encode(hit.doc_id)} {rank} {written!r} {tag}\n")
-
-
-def falling(score: float, last: np.float32) -> tuple[float, np.float32]:
-    """Return a score below `last` also as a 32-bit float, and what it is as one.
-
-    >>> falling(0.5, np.float32(0.5))
-    (0.4999999701976776, np.float32(0.49999997))
-    """
-    near = min(max(float(score), -LARGEST), LARGEST)
-    single = np.float32(near)
-    if single < last:
-        return near, single
-    lowered = np.nextafter(last, np.float32(-np.inf))
-    return float(lowered), lowered
-
-
-def _hits(path: str | Path, problems: _Problems) -> Iterator[tuple[int, str, str, float]]:
-    """The lines of a run as (line number, query id, document id, score); what is malformed goes to `problems`."""
-    raw, query = b"", ""
-    for number, fields in _lines(path):
-        try:
-            score = float(fields[4])
-            if len(fields) < 6 or not math.isfinite(score) or b"_" in fields[4]:
-                raise ValueError
-            if fields[0] != raw:
-                raw, query = fields[0], _id(fields[0])
-            yield number, query, _id(fields[2]), score
-        except UnicodeDecodeError:
-            problems.add(number, "an id is not UTF-8")
-        except (ValueError, IndexError):
-            if len(fields) < 6:
-                problems.add(number, f"{len(fields)} fields instead of 6", "query Q0 document rank score tag")
-            else:
-                problems.add(number, f"{_shown(fields[4])} is no score", "a score is a finite number")
-
-
-def _lines(path: str | Path) -> Iterator[tuple[int, list[bytes]]]:
-    """The fields of each line that is not blank, with its number."""
-    try:
-        # Opened once: a pipe cannot be read again.
-        with Path(path).open("rb") as raw:
-            file = gzip.GzipFile(fileobj=raw) if raw.peek(2).startswith(b"\x1f\x8b") else raw
-            if file.peek(len(BOM)).startswith(BOM):
-                file.read(len(BOM))
-            for number, line in enumerate(file, start=1):
-                if fields := line.split():
-                    yield number, fields
-    except OSError as error:
-        what, remedy = error.strerror or str(error), "give a file of TREC lines, plain or gzip"
-        raise InputError(Problem(str(path), f"cannot be read: {what}", remedy)) from error
-    except (EOFError, zlib.error) as error:
-        raise InputError(Problem(str(path), f"cannot be read: {error}")) from error
-
-
-def _id(field: bytes) -> str:
-    return decode(field.decode()) if b"%" in field else field.decode()
-
-
-def _decoded(found: re.Match[str]) -> str:
-    text = unquote(found[0], errors="replace")
-    return text if re.fullmatch(r"[\s%]+", text) else found[0]
-
-
-def _shown(field: bytes) -> str:
-    return repr(field.decode(errors="replace"))
-
-
-class _Problems:
-    """The problems of one file: the first few in full, all of them counted."""
-
-    def __init__(self, path: str | Path) -> None:
-        self._path = str(path)
-        self._first: list[Problem] = []
-        self._count = 0
-
-    def add(self, line: int, what: str, remedy: str = "") -> None:
-        self._count += 1
-        if self._count <= SHOWN:
-            self._first.append(Problem(f"{self._path}:{line}", what, remedy))
-
-    def refuse(self, *, nothing: bool) -> None:
-        """Raise InputError if there was any problem, or nothing in the file at all."""
-        if more := self._count - len(self._first):
-            self._first.append(Problem(self._path, f"and {more} more lines like these", stands_for=more))
-        if self._first:
-            raise InputError(self._first)
-        if nothing:
-            raise InputError(Problem(self._path, "there is no line in this file"))

@@ -15,12 +15,14 @@ from harness.dataset import DatasetReference, suggestion
 from harness.experiment.model import KINDS, NAME, Block, DatasetTable, Experiment, Question, Standalone
 from harness.experiment.options import Kind, checked, kind_of, options_of
 from harness.measures import Measure
-from retrievers import encoder_class, reranker_class, retriever_class, retriever_kinds
+from retrievers import ENCODERS, RERANKERS, RETRIEVERS, encoder_class, reranker_class, retriever_class, retriever_kinds
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.stores import StoreOptions
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-SECRET_KEY = re.compile(r"(api_?key|secret|password|passwd|token|credential)s?$", re.IGNORECASE)
+SECRET_KEY = re.compile(r"(api[_-]?key|authorization|secret|password|passwd|token|credential)s?$", re.IGNORECASE)
+SCHEME = re.compile(r"^(basic|bearer|apikey|token)\b", re.IGNORECASE)
+"""What stands before a secret in a header."""
 PASSWORD_IN_URL = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
 
 
@@ -38,15 +40,41 @@ class Loaded(NamedTuple):
         return self.question.experiment
 
 
-def load(path: str | Path) -> Loaded:
-    """Read and check an experiment file.
+def load(source: str | Path | Mapping[str, Any] | Experiment, *, code: bool = True) -> Loaded:
+    """Read and check an experiment.
+
+    Args:
+        source: an experiment file; or its tables, or an Experiment, built in code: paths are then seen from the
+            working directory.
+        code: whether it may name code that is run: a Python function, a kind of another package, a model's own code.
 
     Raises:
         InputError: with every problem that was found, each with its key.
     """
-    path = Path(path)
+    built = isinstance(source, Mapping | Experiment)
+    path = Path("experiment") if isinstance(source, Mapping | Experiment) else Path(source)
+    tables = _tables(source) if isinstance(source, Mapping | Experiment) else _read(path)
+    problems: list[Problem] = []
+    question = None
     try:
-        written = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        question = question_of(parse(tables, code=code))
+    except InputError as error:
+        where = "" if built else f"{path}"
+        problems += [p._replace(where=": ".join(filter(None, (where, p.where)))) for p in error.problems]
+    dataset = None
+    try:
+        dataset = locate(_dataset_table(tables), path)
+    except InputError as error:
+        problems += error.problems if question is not None or not problems else _absent(error)
+    if problems or question is None or dataset is None:
+        raise InputError(problems)
+    return Loaded(question, tables, path, dataset)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The tables of an experiment file."""
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         remedy = "give the path of an experiment, a .toml file"
         raise InputError(Problem(str(path), f"cannot be read: {error.strerror}", remedy)) from None
@@ -54,12 +82,32 @@ def load(path: str | Path) -> Loaded:
         raise InputError(Problem(str(path), "is not UTF-8", "save the file as UTF-8")) from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(Problem(str(path), f"is not TOML: {error}")) from None
-    try:
-        question = question_of(parse(written))
-    except InputError as error:
-        raise InputError([Problem(f"{path}: {p.where}" if p.where else f"{path}", p.what, p.remedy)
-                          for p in error.problems]) from None  # fmt: skip
-    return Loaded(question, written, path, locate(question.experiment.dataset, path))
+
+
+def _tables(source: Mapping[str, Any] | Experiment) -> dict[str, Any]:
+    """The tables of an experiment built in code, as they would stand in a file."""
+    tables: Any = _without_none(source.resolved() if isinstance(source, Experiment) else source)
+    found: dict[str, Any] = tables
+    return found
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_none(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list | tuple):
+        return [_without_none(inner) for inner in value]
+    return value.as_posix() if isinstance(value, Path) else value
+
+
+def _dataset_table(tables: Mapping[str, Any]) -> DatasetTable:
+    """The data set's table alone, so that a wrong path is told beside whatever else is wrong."""
+    said = tables.get("dataset")
+    return checked(DatasetTable, {"path": said} if isinstance(said, str) else said or {}, "dataset")
+
+
+def _absent(error: InputError) -> list[Problem]:
+    """Of the problems of the data set's table those that the whole file's check has not told."""
+    return [problem for problem in error.problems if problem.what.endswith("does not exist")]
 
 
 def question_of(experiment: Experiment) -> Question:
@@ -93,7 +141,7 @@ def question_of(experiment: Experiment) -> Question:
     return Question(experiment, tuple(dict.fromkeys(others)), primary)
 
 
-def parse(written: Mapping[str, Any]) -> Experiment:
+def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
     """Check the tables of an experiment; raises InputError with every problem."""
     problems = [*_secrets(written), *_unset(written)]
     tables = dict(written)
@@ -109,6 +157,9 @@ def parse(written: Mapping[str, Any]) -> Experiment:
     entries = tables.pop("retrievers", [])
     for number, entry in enumerate(entries if isinstance(entries, list) else ["no table"]):
         try:
+            if not code and (runs := code_of(entry)):
+                remedy = "--no-code refuses it; look at that code, then run without the option"
+                raise InputError(Problem(f"retrievers[{number}]", f"runs code: {runs}", remedy))
             blocks.append(_block(entry, f"retrievers[{number}]"))
         except InputError as error:
             problems.extend(error.problems)
@@ -123,6 +174,29 @@ def parse(written: Mapping[str, Any]) -> Experiment:
     if problems:
         raise InputError(problems)
     return experiment
+
+
+def code_of(entry: object) -> str:
+    """Say what code, not this program's own, a retriever's table makes run; "" where none. Nothing is imported.
+
+    >>> code_of({"name": "ours", "kind": "python", "call": "search:ask"})
+    'call = search:ask'
+    """
+    if not isinstance(entry, Mapping):
+        return ""
+    kind = entry.get("kind")
+    if kind == "python":
+        return f"call = {entry.get('call')}"
+    if isinstance(kind, str) and kind not in {*KINDS, *RETRIEVERS}:
+        return f"kind = {kind}, of another package"
+    for key, own in (("encoder", ENCODERS), ("rerank", RERANKERS)):
+        table = entry.get(key)
+        if isinstance(table, Mapping):
+            if table.get("kind") not in own:
+                return f"{key}.kind = {table.get('kind')}, of another package"
+            if table.get("trust_remote_code"):
+                return f"{key}.trust_remote_code"
+    return ""
 
 
 def locate(table: DatasetTable, path: Path) -> DatasetReference:
@@ -151,7 +225,7 @@ def expanded(value: Any) -> Any:
         return REFERENCE.sub(lambda found: os.environ[found[1]], value)
     if isinstance(value, Mapping):
         return {key: expanded(inner) for key, inner in value.items()}
-    return value
+    return type(value)(map(expanded, value)) if isinstance(value, list | tuple) else value
 
 
 def _block(entry: object, where: str) -> Block:
@@ -213,7 +287,7 @@ def _walk(value: Any, where: str) -> Iterator[tuple[str, str, str]]:
 
 def _secrets(written: Mapping[str, Any]) -> Iterator[Problem]:
     for place, key, value in _walk(written, ""):
-        plain = REFERENCE.sub("", value).strip()
+        plain = SCHEME.sub("", REFERENCE.sub("", value).strip()).strip()
         if (SECRET_KEY.search(key) and plain) or PASSWORD_IN_URL.search(plain):
             yield Problem(place, "a secret does not belong in a file", 'put it in the environment, write "${NAME}"')
 

@@ -23,4 +23,6 @@ class Options(NamedTuple):
     """Embed this run's texts anew and replace them in the cache."""
     max_cost: float | None = None
     """Dollars."""
+    code: bool = True
+    """Whether the experiment may name code that is run."""
     watch: Watch = lambda name, meter: None

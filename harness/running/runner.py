@@ -202,6 +202,7 @@ def _fused(block: Fusion, of: Sequence[Mapping[str, Ranking]], shared: Shared, m
 def _searched(retriever: Retriever, state: _State, meter: Meter) -> _Answered:
     """Index and search with any retriever."""
     queries, depth = state.shared.dataset.queries, state.shared.depth
+    retriever.use(state.shared.cache)
     retriever.index(state.corpus, meter)
     rankings = retriever.search(queries, depth, meter)
     if len(rankings) != len(queries):

@@ -1,0 +1,214 @@
+"""`kind = "http"`: a search endpoint, asked by a template of a request, its answer read by JMESPath."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+import numpy as np
+
+from retrievers.cache import Cache, Texts, keys
+from retrievers.errors import BackendError, InputError, Problem
+from retrievers.fingerprints import fingerprint
+from retrievers.meter import Call, Meter, single_call
+from retrievers.parallel import answers
+from retrievers.remote.faults import Transient, retry_after
+from retrievers.remote.limits import RateLimiter
+from retrievers.remote.patience import patiently
+from retrievers.remote.redaction import redacted
+from retrievers.types import Document, Query, Ranking, Retriever, ranked
+
+if TYPE_CHECKING:
+    import httpx
+
+QUERY, DEPTH = "{query}", "{depth}"
+PASSING = {408, 425, 429}
+"""Codes after which another try may help, beside 500 and above."""
+
+
+class HttpRetriever(Retriever):
+    """Sends each query to an endpoint and reads ids, and scores where there are any, out of the JSON of its answer."""
+
+    def __init__(
+        self,
+        *,
+        url: str,
+        ids: str,
+        scores: str | None = None,
+        method: str = "POST",
+        headers: dict[str, str] | None = None,
+        body: dict[str, Any] | None = None,
+        concurrency: int = 4,
+        rpm: float = 0,
+        timeout: float = 30,
+        patience: float = 60,
+    ) -> None:
+        """Describe the request; nothing is sent.
+
+        Args:
+            url: where queries go; {query} and {depth} in it are replaced.
+            ids: a JMESPath to the ids of the hits, best first, such as hits.hits[*]._id.
+            scores: a JMESPath to their scores; left out, their order counts.
+            method: GET or POST.
+            headers: sent along; a secret always as ${NAME}.
+            body: sent as JSON; {query} and {depth} in its strings are replaced, a string that is {depth} by a number.
+            concurrency: requests at once.
+            rpm: requests a minute that the service allows; 0: unknown.
+            timeout: seconds for one try.
+            patience: seconds after which a request that keeps failing is given up.
+        """
+        if method not in ("GET", "POST"):
+            raise InputError(Problem("method", f"{method!r} is not supported", "GET or POST"))
+        if urlsplit(url).scheme not in ("http", "https"):
+            raise InputError(Problem("url", f"{url!r} is no address", "https://… or http://…"))
+        if QUERY not in f"{url}{json.dumps(body, default=list)}":
+            raise InputError(Problem("body", "the query stands nowhere", f"write {QUERY} in the body or the URL"))
+        self._ids, self._scores = _path("ids", ids), _path("scores", scores) if scores else None
+        self._url, self._method, self._headers, self._body = url, method, headers or {}, body
+        shape = json.dumps([url, method, body, ids, scores], default=list)
+        self._digest = hashlib.sha256(shape.encode()).hexdigest()  # a URL may hold a secret: it is never written down
+        self._timeout, self._patience, self._width = timeout, patience, concurrency
+        self._limiter = RateLimiter(concurrency, rpm=rpm, tpm=0)
+        self._cache: Cache | None = None
+        self._lock = Lock()
+        self._client: httpx.Client | None = None
+        self._oldest = ""
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """The address without its query string, and since when the oldest answer is kept."""
+        address = urlsplit(self._url)
+        shown = f"{address.scheme}://{address.hostname or ''}{f':{address.port}' if address.port else ''}{address.path}"
+        return {"url": shown, **({"answered_at": self._oldest} if self._oldest else {})}
+
+    def use(self, cache: Cache) -> None:
+        """Keep answers in the run's cache, and take those that are there: --fresh asks anew."""
+        self._cache = cache
+
+    def index(self, documents: Iterable[Document], meter: Meter) -> None:
+        """Do nothing: the service has its own index."""
+
+    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
+        """Return the endpoint's hits for each query.
+
+        Raises:
+            BackendError: it refused a request, kept failing, or its answer is not as described.
+        """
+        name = fingerprint("http", self._where, request=self._digest, depth=depth)
+        digests = keys(name, "query", [query.text for query in queries])
+        found = self._held(list(dict.fromkeys(digests)), meter)
+        with meter.stage("search", total=len(queries)):
+            meter.count(texts=len(queries), cached=sum(digest in found for digest in digests))
+            waiting = {digest: query for digest, query in zip(digests, queries, strict=True) if digest not in found}
+
+            def ask(item: tuple[bytes, Query], stopped: Event) -> str:
+                return self._asked(item[1], depth, Call(meter, stopped))
+
+            for (digest, _), reply in answers(ask, list(waiting.items()), width=self._width):
+                found[digest] = reply
+                if self._cache is not None:
+                    self._cache.put_texts(name, [digest], Texts([reply], np.zeros(1, dtype=np.int64)))
+        kept = [json.loads(found[digest]) for digest in digests]
+        self._oldest = min((reply["at"] for reply in kept), default="")
+        return [ranked(reply["ids"], reply["scores"], depth) for reply in kept]
+
+    def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
+        """Ask the endpoint, past the cache."""
+        reply = json.loads(self._asked(query, depth, single_call(meter)))
+        return ranked(reply["ids"], reply["scores"], depth)
+
+    def _held(self, digests: list[bytes], meter: Meter) -> dict[bytes, str]:
+        if self._cache is None:
+            return {}
+        positions, held = self._cache.get_texts(digests)
+        return {digests[i]: text for i, text in zip(positions.tolist(), held.texts, strict=True)}
+
+    def _asked(self, query: Query, depth: int, call: Call) -> str:
+        answer = patiently(lambda: self._sent(query.text, depth), self._limiter, 0, patience=self._patience, call=call)
+        call.meter.count(calls=1)
+        ids, scores = self._read(answer, query)
+        if len(set(ids)) < len(ids):
+            call.meter.note("repeated-hit-query", query.id)
+            first = dict(reversed(list(zip(ids, scores, strict=True))))
+            ids = list(dict.fromkeys(ids))
+            scores = [first[id_] for id_ in ids]
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        return json.dumps({"at": at, "ids": ids[:depth], "scores": scores[:depth]}, ensure_ascii=False)
+
+    def _sent(self, text: str, depth: int) -> Any:
+        import httpx
+
+        url = self._url.replace(QUERY, quote(text, safe="")).replace(DEPTH, str(depth))
+        body = None if self._body is None else _filled(self._body, text, depth)
+        try:
+            response = self._connected().request(self._method, url, headers=self._headers, json=body)
+        except httpx.TransportError as failure:
+            raise Transient(f"{self._where}: {type(failure).__name__}: {self._safe(str(failure))}") from None
+        if response.status_code in PASSING or response.status_code >= 500:
+            reason = f"{self._where}: {response.status_code} {self._safe(response.text)}"
+            wait = retry_after(response.headers)
+            raise Transient(reason, retry_after=wait, throttled=response.status_code == 429)
+        if response.status_code >= 300:
+            raise BackendError(f"{self._where}: {response.status_code} {self._safe(response.text)}")
+        try:
+            return response.json()
+        except ValueError:
+            raise BackendError(f"{self._where}: the answer is not JSON: {self._safe(response.text[:200])}") from None
+
+    def _read(self, answer: Any, query: Query) -> tuple[list[str], list[float]]:
+        found = self._ids.search(answer)
+        where = f"{self._where}: query {query.id!r}"
+        if not isinstance(found, list) or not all(isinstance(one, str | int) for one in found):
+            raise BackendError(f"{where}: `ids` finds no list of ids in the answer: {self._safe(json.dumps(answer))}")
+        ids = [str(one) for one in found]
+        scores: Any = [float(len(ids) - place) for place in range(len(ids))]
+        if self._scores is not None:
+            scores = self._scores.search(answer)
+            numbers = isinstance(scores, list) and all(
+                isinstance(one, int | float) and math.isfinite(one) for one in scores
+            )
+            if not numbers or len(scores) != len(ids):
+                raise BackendError(f"{where}: `scores` does not find one number for each of {len(ids)} ids")
+        return ids, [float(score) for score in scores]
+
+    def _connected(self) -> httpx.Client:
+        import httpx
+
+        with self._lock:
+            if self._client is None:
+                self._client = httpx.Client(timeout=self._timeout)
+            return self._client
+
+    @property
+    def _where(self) -> str:
+        return self.provenance["url"]
+
+    def _safe(self, message: str) -> str:
+        return redacted(message, secrets=self._headers.values())
+
+
+def _path(key: str, written: str) -> Any:
+    import jmespath
+
+    try:
+        return jmespath.compile(written)
+    except jmespath.exceptions.JMESPathError as error:
+        what = f"{written!r} is no JMESPath: {' '.join(str(error).split())[:120]}"
+        raise InputError(Problem(key, what, "such as hits.hits[*]._id")) from None
+
+
+def _filled(value: Any, text: str, depth: int) -> Any:
+    """A template with the query and the depth in it; texts are put in as data, never as JSON."""
+    if isinstance(value, str):
+        return depth if value == DEPTH else value.replace(DEPTH, str(depth)).replace(QUERY, text)
+    if isinstance(value, Mapping):
+        return {key: _filled(inner, text, depth) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_filled(inner, text, depth) for inner in value]
+    return value

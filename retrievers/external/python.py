@@ -1,0 +1,114 @@
+"""`kind = "python"`: a function of the user's own, taken from the environment that runs the harness."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from retrievers.errors import BackendError, InputError, Problem, did_you_mean
+from retrievers.meter import Meter
+from retrievers.types import Document, Query, Ranking, Retriever, ranked
+
+SHAPE = "for each query a list of ids, or of pairs of id and score, best first"
+
+
+class PythonRetriever(Retriever):
+    """Asks `function(queries: list[str], depth: int)`, which may be async, for the hits of each query."""
+
+    def __init__(self, *, call: str, batch_size: int = 0) -> None:
+        """Name the function; nothing is imported before it is checked or asked.
+
+        Args:
+            call: "package.module:function", found as Python finds modules, the working directory included.
+            batch_size: queries a call; 0: all of them at once.
+        """
+        self._name, self._size = call, batch_size
+        self._function: Callable[[list[str], int], Any] | None = None
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What was called, and the version of its package where that has one."""
+        module = sys.modules.get(self._name.partition(":")[0].partition(".")[0])
+        version = getattr(module, "__version__", None)
+        return {"call": self._name, **({"version": str(version)} if version else {})}
+
+    def check(self) -> None:
+        """Import the function: the code of its module runs."""
+        self._found()
+
+    def index(self, documents: Iterable[Document], meter: Meter) -> None:
+        """Do nothing: the function has its own index."""
+
+    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
+        """Call the function on the texts of the queries.
+
+        Raises:
+            BackendError: it raised an exception, or did not return one list of hits per query.
+        """
+        size = self._size or max(len(queries), 1)
+        rankings: list[Ranking] = []
+        with meter.stage("search", total=len(queries)):
+            for start in range(0, len(queries), size):
+                some = queries[start : start + size]
+                answers = self._called([query.text for query in some], depth)
+                rankings += [self._ranking(query, hits, depth) for query, hits in zip(some, answers, strict=True)]
+                meter.count(calls=1, texts=len(some))
+        return rankings
+
+    def _called(self, texts: list[str], depth: int) -> list[Any]:
+        try:
+            returned = self._found()(texts, depth)
+            if inspect.isawaitable(returned):
+                returned = asyncio.run(_awaited(returned))
+            answers = list(returned)
+        except InputError:
+            raise
+        except Exception as failure:
+            message = " ".join(str(failure).split())[:300]
+            raise BackendError(f"{self._name}: {type(failure).__name__}: {message}") from failure
+        if len(answers) != len(texts):
+            raise BackendError(f"{self._name} returned {len(answers)} lists for {len(texts)} queries; {SHAPE}")
+        return answers
+
+    def _ranking(self, query: Query, hits: Any, depth: int) -> Ranking:
+        try:
+            pairs = [(hit, None) if isinstance(hit, str) else (str(hit[0]), float(hit[1])) for hit in hits]
+        except (TypeError, ValueError, IndexError, KeyError):
+            raise BackendError(f"{self._name}: the hits of query {query.id!r} cannot be read; {SHAPE}") from None
+        ids = [id_ for id_, _ in pairs]
+        if len(set(ids)) < len(ids):
+            raise BackendError(f"{self._name}: query {query.id!r} has a document twice")
+        scored = [float(len(pairs) - place) if score is None else score for place, (_, score) in enumerate(pairs)]
+        if not all(map(math.isfinite, scored)):
+            raise BackendError(f"{self._name}: query {query.id!r} has a score that is no finite number")
+        return ranked(ids, scored, depth)
+
+    def _found(self) -> Callable[[list[str], int], Any]:
+        if self._function is None:
+            module, colon, name = self._name.partition(":")
+            if not colon or not module or not name:
+                raise InputError(Problem("call", f"{self._name!r} names no function", '"package.module:function"'))
+            here = str(Path.cwd())
+            if here not in sys.path:
+                sys.path.append(here)
+            try:
+                found = importlib.import_module(module)
+            except Exception as failure:
+                what = f"{module!r} cannot be imported: {type(failure).__name__}: {failure}"
+                raise InputError(Problem("call", what, "install it, or run where it lies")) from failure
+            function = getattr(found, name, None)
+            if not callable(function):
+                remedy = did_you_mean(name, dir(found))
+                raise InputError(Problem("call", f"{module!r} has no function {name!r}", remedy))
+            self._function = function
+        return self._function
+
+
+async def _awaited(returned: Any) -> Any:
+    return await returned

@@ -1,0 +1,128 @@
+"""`kind = "run"`: rankings that another system saved, as a retriever among the others."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from retrievers.errors import InputError, Problem
+from retrievers.meter import Meter
+from retrievers.runs import Run, read_run
+from retrievers.types import Document, Query, Ranking, Retriever, ranked
+
+QUERY = ("query_id", "query-id", "qid", "query")
+DOCUMENT = ("doc_id", "document_id", "corpus-id", "corpus_id", "docno", "docid", "document")
+SCORE = ("score",)
+ROW = '{"query_id": "q1", "doc_id": "d1", "score": 0.5}'
+MOST = 20
+"""Problems that are listed; the rest is counted."""
+
+
+class RunRetriever(Retriever):
+    """Answers with the hits of a file: TREC lines (plain or gzip), or rows of JSON Lines or Parquet."""
+
+    def __init__(self, *, path: str) -> None:
+        """Name the file; it is read when it is checked or asked.
+
+        Args:
+            path: a TREC run, or *.jsonl or *.parquet with query_id, doc_id and score; seen from the working directory.
+        """
+        self._path = Path(path).expanduser()
+        self._run: Run | None = None
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """The file and the digest of its bytes."""
+        with self._path.open("rb") as file:
+            return {"run": self._path.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+
+    def check(self) -> None:
+        """Read the file whole; raises InputError where it is none, or a line of it is wrong."""
+        self._read()
+
+    def index(self, documents: Iterable[Document], meter: Meter) -> None:
+        """Note hits that are no document of the corpus: they keep their places, and count as not relevant."""
+        known = {document.id for document in documents}
+        for doc_id in sorted({doc for hits in self._read().values() for doc in hits} - known):
+            meter.note("not-in-corpus", doc_id)
+
+    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
+        """Return each query's hits, by score; a query that the file lacks has none, and is noted."""
+        run = self._read()
+        with meter.stage("search", total=len(queries)):
+            for query in queries:
+                if query.id not in run:
+                    meter.note("not-answered-query", query.id)
+            meter.count(texts=len(queries))
+            return [self._ranking(run.get(query.id, {}), depth) for query in queries]
+
+    def _ranking(self, hits: Mapping[str, float], depth: int) -> Ranking:
+        return ranked(list(hits), list(hits.values()), depth)
+
+    def _read(self) -> Run:
+        if self._run is None:
+            rows = {".jsonl": _json_rows, ".ndjson": _json_rows, ".parquet": _parquet_rows}.get(self._path.suffix)
+            self._run = read_run(self._path) if rows is None else _gathered(self._path, rows(self._path))
+        return self._run
+
+
+def _gathered(path: Path, rows: Iterable[tuple[int, Any]]) -> Run:
+    run: Run = {}
+    problems: list[Problem] = []
+    for number, row in rows:
+        where = f"{path}:{number}"
+        query, document, score = (_value(row, names) for names in (QUERY, DOCUMENT, SCORE))
+        if query is None or document is None or score is None:
+            problems.append(Problem(where, "has no query, document or score", ROW))
+        elif isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+            problems.append(Problem(where, f"{score!r} is no score", "a score is a finite number"))
+        elif str(document) in run.setdefault(str(query), {}):
+            problems.append(Problem(where, f"document {document!r} is ranked twice for query {query!r}", "keep one"))
+        else:
+            run[str(query)][str(document)] = float(score)
+    if len(problems) > MOST:
+        problems[MOST:] = [Problem(str(path), f"and {len(problems) - MOST:,} more like these")]
+    if problems:
+        raise InputError(problems)
+    if not run:
+        raise InputError(Problem(str(path), "there is no hit in this file", ROW))
+    return run
+
+
+def _value(row: Any, names: Iterable[str]) -> Any:
+    return next((row[name] for name in names if name in row), None) if isinstance(row, Mapping) else None
+
+
+def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    try:
+                        yield number, json.loads(line)
+                    except ValueError as error:
+                        raise InputError(Problem(f"{path}:{number}", f"is not JSON: {error}", ROW)) from None
+    except OSError as error:
+        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}", "see that it is there")) from None
+    except UnicodeDecodeError:
+        raise InputError(Problem(str(path), "is not UTF-8", "save the file as UTF-8")) from None
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[int, Any]]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        remedy = 'pip install pyarrow, or the extra "formats"'
+        raise InputError(Problem(str(path), "needs the package pyarrow", remedy)) from None
+    try:
+        with pq.ParquetFile(path) as file:
+            rows = (row for batch in file.iter_batches() for row in batch.to_pylist())
+            yield from enumerate(rows, 1)
+    except (pa.ArrowException, OSError) as error:
+        what = f"is no Parquet file that can be read: {str(error).splitlines()[0]}"
+        raise InputError(Problem(str(path), what, "write it again")) from None

@@ -1,0 +1,333 @@
+"""Systems beside ours in one experiment: saved runs, a function, search endpoints (fakes of the real protocols)."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from harness.experiment import load
+from harness.pipeline import run
+from harness.running.check import check
+from harness.running.options import Options
+from retrievers.cache import Cache
+from retrievers.errors import BackendError, InputError
+from retrievers.external.http import HttpRetriever
+from retrievers.external.python import PythonRetriever
+from retrievers.external.run import RunRetriever
+from retrievers.meter import Meter
+from retrievers.runs import write_run
+from retrievers.types import Query, ranked
+from tests import layouts, small
+
+BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
+QUERIES = [Query(id_, text) for id_, text, _ in small.QUERIES]
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch, tmp_path):
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
+    monkeypatch.chdir(tmp_path)
+
+
+def saved(folder: Path, suffix: str, hits: dict[str, dict[str, float]]) -> str:
+    """A run in one of the forms that are read."""
+    path = folder / f"theirs{suffix}"
+    rows = [{"query_id": q, "doc_id": d, "score": s} for q, some in hits.items() for d, s in some.items()]
+    if suffix == ".trec":
+        write_run(path, [(q, ranked(list(some), list(some.values()))) for q, some in hits.items()], tag="x")
+    elif suffix == ".jsonl":
+        layouts.jsonl(path, rows)
+    else:
+        layouts.parquet(path, rows)
+    return path.as_posix()
+
+
+@pytest.mark.parametrize("suffix", [".trec", ".jsonl", ".parquet"])
+def test_a_saved_run_of_bm25_scores_as_bm25_itself(tmp_path, suffix):
+    first = run(small.experiment(tmp_path, retrievers=BM25), Options(tmp_path / "out"))
+    hits = {q: dict(zip(r.doc_ids, r.scores.tolist(), strict=True)) for q, r in first.rankings("bm25").items()}
+    path = saved(tmp_path, suffix, hits)
+    blocks = f'{BM25}[[retrievers]]\nname = "theirs"\nkind = "run"\npath = "{path}"\n'
+    blocks += '[[retrievers]]\nname = "both"\nkind = "fusion"\nof = ["bm25", "theirs"]\n'
+    again = run(small.experiment(tmp_path, retrievers=blocks, name="again"), Options(tmp_path / "out"))
+    means = again.summary.pivot(index="measure", columns="retriever", values="mean")
+    assert means["theirs"].tolist() == means["bm25"].tolist() == means["both"].tolist()
+    provenance = again.manifest.retrievers["theirs"].provenance
+    assert provenance["run"] == f"theirs{suffix}"
+    assert len(provenance["sha256"]) == 64
+
+
+def test_what_a_saved_run_lacks_and_has_beyond_is_noted(tmp_path):
+    retriever = RunRetriever(path=saved(tmp_path, ".jsonl", {"q-fruit": {"apple": 2.0, "ghost": 3.0}}))
+    meter = Meter()
+    documents = [*load_documents(tmp_path)]
+    retriever.index(documents, meter)
+    answers = retriever.search(QUERIES, 5, meter)
+    assert answers[0].doc_ids == ("ghost", "apple")
+    assert meter.notes()["not-in-corpus"] == ("ghost",)
+    assert len(meter.notes()["not-answered-query"]) == len(QUERIES) - 1
+
+
+def load_documents(folder: Path):
+    from harness.dataset import load as load_dataset
+    from harness.dataset import reference_of
+
+    return load_dataset(reference_of(small.dataset(folder / "docs"))).documents()
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "told"),
+    [("r.jsonl", "{", "r.jsonl:1: is not JSON"), ("r.jsonl", "[]", "r.jsonl:1: has no query, document or score"),
+     ("r.jsonl", '{"query_id": "a", "doc_id": "b"}', "r.jsonl:1: has no query"), ("r.jsonl", "", "there is no hit"),
+     ("r.jsonl", '{"query_id": "a", "doc_id": "b", "score": "x"}', "'x' is no score"),
+     ("r.jsonl", '{"query_id": "a", "doc_id": "b", "score": 1}\n' * 2, "r.jsonl:2: document 'b' is ranked twice"),
+     ("r.jsonl", b"\xff", "is not UTF-8"), ("r.parquet", "x", "is no Parquet file"),
+     ("r.trec", "a Q0 b 1 x t", "r.trec:1"), ("r.trec", "", "there is no line"), ("none.trec", None, "cannot be read"),
+     ("none.jsonl", None, "cannot be read")],
+)  # fmt: skip
+def test_malformed_runs(tmp_path, name, raw, told):
+    path = tmp_path / name
+    if raw is not None:
+        path.write_bytes(raw if isinstance(raw, bytes) else raw.encode())
+    with pytest.raises(InputError, match=told):
+        RunRetriever(path=str(path)).check()
+
+
+MODULE = '''
+import asyncio
+DOCS = {texts!r}
+
+def ids(queries, depth):
+    return [[d for d in DOCS if set(q.split()) & set(DOCS[d].split())][:depth] for q in queries]
+
+async def pairs(queries, depth):
+    await asyncio.sleep(0)
+    return [[(d, 1.0 / n) for n, d in enumerate(found, 1)] for found in ids(queries, depth)]
+
+def broken(queries, depth):
+    raise ValueError("the index is gone")
+
+def short(queries, depth):
+    return []
+
+def twice(queries, depth):
+    return [["apple", "apple"] for _ in queries]
+
+def odd(queries, depth):
+    return [[3] for _ in queries]
+'''
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch) -> str:
+    """A module of the user's in the working directory."""
+    name = f"theirs_{abs(hash(tmp_path)) % 10**8}"
+    (tmp_path / f"{name}.py").write_text(MODULE.format(texts=small.TEXTS))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return name
+
+
+def test_a_function_of_ones_own_sync_or_async(tmp_path, module):
+    blocks = "".join(f'[[retrievers]]\nname = "{n}"\nkind = "python"\ncall = "{module}:{n}"\n' for n in ("ids", "pairs"))
+    found = run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
+    first, second = found.rankings("ids"), found.rankings("pairs")
+    assert {q: r.doc_ids for q, r in first.items()} == {q: r.doc_ids for q, r in second.items()}
+    assert first["q-rails"].doc_ids == ("train",)
+    assert found.costs[found.costs["stage"] == "search"]["calls"].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("broken", "ValueError: the index is gone"), ("short", "returned 0 lists for 6 queries"),
+     ("twice", "has a document twice"), ("odd", "cannot be read; for each query a list of ids")],
+)  # fmt: skip
+def test_its_failures_are_its_own(tmp_path, module, name, told):
+    blocks = f'{BM25}[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:{name}"\n'
+    found = run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
+    assert told in found.manifest.failed["theirs"]
+    assert found.retrievers == ("bm25",)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [("no_such_module_here:f", "cannot be imported: ModuleNotFoundError"), ("json:lods", "did you mean 'loads'"),
+     ("json", "names no function")],
+)  # fmt: skip
+def test_functions_that_are_not_there(call, told):
+    with pytest.raises(InputError, match=told):
+        PythonRetriever(call=call).check()
+
+
+@pytest.mark.parametrize(
+    ("block", "told"),
+    [('kind = "python"\ncall = "evil:run"', "call = evil:run"),
+     ('kind = "somebodys"', "kind = somebodys, of another package"),
+     ('encoder = { kind = "sentence-transformers", model = "x", trust_remote_code = true }', "trust_remote_code")],
+)  # fmt: skip
+def test_no_code_refuses_what_would_run_code_and_imports_nothing(tmp_path, block, told):
+    (tmp_path / "evil.py").write_text("raise SystemExit('it ran')")
+    path = small.experiment(tmp_path, retrievers=f'{BM25}[[retrievers]]\nname = "theirs"\n{block}\n')
+    for refuse in (lambda: load(path, code=False), lambda: check(path, code=False)):
+        with pytest.raises(InputError, match=rf"retrievers\[1\]: runs code: {told}"):
+            refuse()
+
+
+class Fake(BaseHTTPRequestHandler):
+    """Answers as Elasticsearch, OpenSearch or Vespa would, by shared words."""
+
+    asked: list[tuple[str, str, object]]
+    failures: list[int]
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self._answer(body)
+
+    def do_GET(self) -> None:
+        self._answer(None)
+
+    def _answer(self, body) -> None:
+        type(self).asked.append((self.path, self.headers.get("Authorization", ""), body))
+        if type(self).failures:
+            code = type(self).failures.pop()
+            self._send(code, {"error": f"failure {code} with secret-token-123456"})
+        elif self.path.endswith("/_search"):
+            text, size = next(iter(body["query"]["match"].values())), body["size"]
+            hits = [{"_index": "docs", "_id": d, "_score": s} for d, s in found(text, size)]
+            self._send(200, {"took": 1, "hits": {"total": {"value": len(hits)}, "hits": hits}})
+        elif self.path == "/search/":
+            text, size = body["query"], body["hits"]
+            children = [{"id": f"id:ns:doc::{d}", "relevance": s, "fields": {"doc_id": d}} for d, s in found(text, size)]
+            self._send(200, {"root": {"id": "toplevel", "children": children}})
+        else:
+            self._send(404, {"error": "no such path"})
+
+    def _send(self, code: int, said: object) -> None:
+        raw = json.dumps(said).encode()
+        self.send_response(code)
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+def found(text: str, size: int) -> list[tuple[str, float]]:
+    words = set(text.split())
+    scored = {d: float(len(words & set(t.split()))) for d, t in small.TEXTS.items()}
+    return sorted(((d, s) for d, s in scored.items() if s), key=lambda pair: (-pair[1], pair[0]))[:size]
+
+
+@contextmanager
+def endpoint(*failures: int) -> Iterator[tuple[str, type[Fake]]]:
+    handler = type("Handler", (Fake,), {"asked": [], "failures": list(failures)})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", handler
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def page_blocks(name: str) -> list[str]:
+    """The TOML blocks of a page of the documentation."""
+    import re
+
+    text = (Path(__file__).parents[1] / "docs" / "how-to" / name).read_text(encoding="utf-8")
+    return re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2], ids=["elasticsearch", "opensearch", "vespa"])
+def test_the_blocks_of_the_documentation(tmp_path, monkeypatch, place):
+    monkeypatch.setenv("SEARCH_API_KEY", "secret-token-123456")
+    block = page_blocks("search-endpoint.md")[place]
+    with endpoint() as (url, handler):
+        written = block.replace("http://localhost:9200", url).replace("http://localhost:8080", url)
+        assert url in written
+        result = run(small.experiment(tmp_path, retrievers=BM25 + written), Options(tmp_path / "out"))
+        name = next(name for name in result.retrievers if name != "bm25")
+        rankings = result.rankings(name)
+        for query in QUERIES:
+            expected = [d for d, _ in found(query.text, 5)]
+            assert sorted(rankings[query.id].doc_ids) == sorted(expected)
+        sent = len(handler.asked)
+        assert sent == len(QUERIES)
+        run(small.experiment(tmp_path, retrievers=BM25 + written, name="again"), Options(tmp_path / "out"))
+        assert len(handler.asked) == sent  # answers are kept
+        run(small.experiment(tmp_path, retrievers=BM25 + written), Options(tmp_path / "out", fresh=True))
+        assert len(handler.asked) == 2 * sent
+    facts = result.manifest.retrievers[name].provenance
+    assert facts["url"].startswith(url)
+    assert facts["answered_at"] >= "2"
+    everything = "".join(file.read_text() for file in (tmp_path / "out").rglob("*.json"))
+    assert "secret-token-123456" not in everything
+
+
+def http(url: str, **more) -> HttpRetriever:
+    body = {"size": "{depth}", "query": {"match": {"text": "{query}"}}}
+    return HttpRetriever(**{"url": f"{url}/docs/_search", "body": body, "ids": "hits.hits[*]._id", **more})
+
+
+def test_passing_failures_are_tried_again_and_lasting_ones_told_without_the_secret(monkeypatch):
+    monkeypatch.setenv("SEARCH_API_KEY", "secret-token-123456")
+    with endpoint(503, 429) as (url, handler):
+        meter = Meter()
+        answers = http(url, scores="hits.hits[*]._score", concurrency=1).search(QUERIES[:1], 3, meter)
+        assert answers[0].doc_ids
+        assert meter.counts("search")["retries"] == 2
+    with endpoint(400) as (url, handler):
+        with pytest.raises(BackendError, match=r"docs/_search: 400 .*failure 400") as told:
+            http(url).search(QUERIES[:1], 3, Meter())
+        assert "secret-token" not in str(told.value)
+
+
+def test_a_query_is_put_in_as_data_never_as_json():
+    with endpoint() as (url, handler):
+        http(url).search([Query("q", 'a"}, "x": {"{depth}')], 3, Meter())
+        assert handler.asked[0][2]["query"] == {"match": {"text": 'a"}, "x": {"{depth}'}}
+        assert handler.asked[0][2]["size"] == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [({"ids": "hits.none"}, "`ids` finds no list"), ({"scores": "hits.hits[*]._id"}, "`scores` does not find one"),
+     ({"url": "{}/none"}, "404")],
+)  # fmt: skip
+def test_answers_that_are_not_as_described(options, told):
+    with endpoint() as (url, _):
+        changed = {key: value.replace("{}", url) for key, value in options.items()}
+        with pytest.raises(BackendError, match=told):
+            http(url, **changed).search(QUERIES[:1], 3, Meter())
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [({"ids": "hits["}, "is no JMESPath"), ({"method": "PUT"}, "is not supported"),
+     ({"url": "ftp://x"}, "is no address"), ({"body": {"q": "x"}}, "the query stands nowhere")],
+)  # fmt: skip
+def test_descriptions_that_are_wrong(options, told):
+    with pytest.raises(InputError, match=told):
+        http("http://x", **options)
+
+
+def test_a_secret_in_a_header_is_refused(tmp_path):
+    block = ('[[retrievers]]\nname = "a"\nkind = "http"\nurl = "http://x"\nids = "a"\nbody = { q = "{query}" }\n'
+             'headers = { Authorization = "ApiKey abcdef123" }\n')  # fmt: skip
+    with pytest.raises(InputError, match="a secret does not belong in a file"):
+        load(small.experiment(tmp_path, retrievers=block))
+
+
+def test_latency_asks_past_the_cache(tmp_path):
+    with endpoint() as (url, handler), Cache(tmp_path / "c.sqlite") as cache:
+        retriever = http(url)
+        retriever.use(cache)
+        retriever.search(QUERIES, 3, Meter())
+        retriever.search(QUERIES, 3, Meter())
+        assert len(handler.asked) == len(QUERIES)
+        retriever.answer(QUERIES[0], 3, Meter())
+        assert len(handler.asked) == len(QUERIES) + 1
