@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,6 @@ import numpy.typing as npt
 from retrievers.meter import Call, Meter
 from retrievers.prices import FREE, Price
 from retrievers.tokens import Tokens, estimate
-
-if TYPE_CHECKING:
-    from retrievers.cache import Cache
 
 Role = Literal["document", "query"]
 Floats = npt.NDArray[np.float64]
@@ -264,10 +261,6 @@ class Retriever(Protocol):
 
     def check(self) -> None:
         """Look for what a run needs before it starts, such as a key; raises InputError where it is missing."""
-        return
-
-    def use(self, cache: Cache) -> None:
-        """Take the run's cache, where answers may be kept; called once, before `index`."""
         return
 
     @abstractmethod

@@ -23,10 +23,12 @@ WINGS = [
 ]
 """From what is imported to what imports: a file uses its own wing and the wings before it."""
 FACES = {
-    "harness.dataset": {"harness.dataset", "harness.dataset.expected", "harness.dataset.judgments",
+    "harness.dataset": {"harness.dataset", "harness.dataset.contexts", "harness.dataset.expected",
+                        "harness.dataset.judgments",
                         "harness.dataset.load", "harness.dataset.markdown", "harness.dataset.merging",
                         "harness.dataset.rows", "harness.dataset.source", "harness.dataset.trec"},
-    "harness.experiment": {"harness.experiment", "harness.experiment.init", "harness.experiment.options"},
+    "harness.experiment": {"harness.experiment", "harness.experiment.init", "harness.experiment.language",
+                           "harness.experiment.options"},
     "harness.records": {"harness.records"},
     "harness.report": {"harness.report"},
 }  # fmt: skip

@@ -6,7 +6,7 @@ text: a document that is the context, or that holds it, white space and case asi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -58,8 +58,8 @@ class ContextSource:
     def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """Grade 1 for each document that a reference context names or is found in."""
         asked = list(self._asked(Findings()))
-        wanted = {key: "" for _, one in asked if not one.ids for key in map(_key, one.contexts) if key}
-        where = _found(wanted, (doc for _, doc in self.texts.documents(Findings()))) if wanted else {}
+        wanted = {key for _, one in asked if not one.ids for key in map(_key, one.contexts) if key}
+        where = found_in(wanted, (doc for _, doc in self.texts.documents(Findings()))) if wanted else {}
         for place, one in asked:
             grades = dict.fromkeys(one.ids, 1)
             for context in () if one.ids else one.contexts:
@@ -143,8 +143,12 @@ def _key(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _found(wanted: Mapping[str, str], documents: Iterable[Document]) -> dict[str, str]:
-    """The first document that is each text, or else the first that holds it: one pass over the corpus."""
+def found_in(wanted: Iterable[str], documents: Iterable[Document]) -> dict[str, str]:
+    """Return for each text, white space and case put aside, the document that is it, or else the first that holds it.
+
+    One pass over the documents; a text that none holds is left out.
+    """
+    wanted = set(wanted)
     whole, holds = dict[str, str](), dict[str, str]()
     anchors: dict[tuple[str, ...], list[str]] = {}
     for key in wanted:

@@ -82,7 +82,7 @@ class MarkdownSource:
         converter = Converter()
         for name, file in listing(self.folder, problems).items():
             if not _readable(name, file, converts=converter.available):
-                if not _paper(name) and file.path not in [one.path for one in self.query_files]:
+                if not _paper(name) and ("/" in name or file.suffix != ".json"):  # those may hold queries
                     problems.note("unread-file", name)
                 continue
             try:

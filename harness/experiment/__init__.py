@@ -18,7 +18,7 @@ from harness.experiment.model import (
     Statistics,
     inputs,
 )
-from harness.experiment.reading import Loaded, expanded, load, locate, parse, question_of
+from harness.experiment.reading import Loaded, expanded, load, locate, parse, question_of, reference_in
 
 __all__ = [
     "KINDS",
@@ -43,4 +43,5 @@ __all__ = [
     "locate",
     "parse",
     "question_of",
+    "reference_in",
 ]

@@ -66,9 +66,35 @@ def load(source: str | Path | Mapping[str, Any] | Experiment, *, code: bool = Tr
         dataset = locate(_dataset_table(tables), path)
     except InputError as error:
         problems += error.problems if question is not None or not problems else _absent(error)
+    if question is None:
+        problems += [p for p in _wrong_measures(tables, "" if built else f"{path}: ") if p not in problems]
     if problems or question is None or dataset is None:
         raise InputError(problems)
     return Loaded(question, tables, path, dataset)
+
+
+def reference_in(path: Path) -> tuple[DatasetReference, bool]:
+    """Find the data set of an experiment file that may be wrong elsewhere, and whether dangling labels are dropped.
+
+    Raises:
+        InputError: the file is no TOML, or its data set cannot be found.
+    """
+    tables = _read(path)
+    relevance = tables.get("relevance")
+    drops = isinstance(relevance, Mapping) and relevance.get("dangling") == "drop"
+    return locate(_dataset_table(tables), path), drops
+
+
+def _wrong_measures(tables: Mapping[str, Any], where: str) -> Iterator[Problem]:
+    """The measures that cannot be read, told also where another key is wrong."""
+    said = tables.get("measures")
+    for key, some in (("primary", [tables.get("primary")]), ("measures", said if isinstance(said, list) else [])):
+        for text in some:
+            try:
+                if isinstance(text, str):
+                    measures.parse_all([text])
+            except InputError as error:
+                yield from (Problem(f"{where}{key}: {text!r}", p.what, p.remedy) for p in error.problems)
 
 
 def _read(path: Path) -> dict[str, Any]:

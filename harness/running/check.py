@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.dataset import Dataset, DatasetReference
+from harness.dataset import Dataset, reading_line, reference_of
 from harness.dataset import load as load_dataset
-from harness.experiment import Loaded
+from harness.experiment import Loaded, reference_in
 from harness.experiment import load as load_experiment
 from harness.measures import score
-from harness.running.parts import Parts, build_parts
+from harness.running.parts import Parts, build_parts, in_block
+from harness.running.portrait import Portrait, carries, portrait
 from harness.scoring.grading import GradedLabels, grade_labels
-from retrievers.errors import InputError
+from retrievers.errors import InputError, Problem
 
 MEANINGS = {
     "empty-document": "empty documents: never embedded, never retrieved",
@@ -46,23 +47,35 @@ class Checked:
     """A data set without faults, and what is to be known of it."""
 
     dataset: Dataset
+    portrait: Portrait
+    comparisons: int = 1
+    """Differences that would be tested for the primary measure."""
+    alpha: float = 0.05
 
     def lines(self) -> Iterator[str]:
         """What `harness check` prints."""
         dataset = self.dataset
         documents, queries = counted(dataset.count, "document"), counted(len(dataset.queries), "query")
         yield f"{dataset.path}: {dataset.format}, {documents}, {queries} to ask"
+        if unread := reading_line(dataset):
+            yield unread
         yield f"digest {dataset.digest}"
         for kind, ids in dataset.ledger.items():
             named = ", ".join(ids[:NAMED]) + (", …" if len(ids) > NAMED else "")
             yield f"{MEANINGS[kind]} ({len(ids):,}): {named}"
+        if dataset.same_as:
+            behind = counted(len(dataset.same_as), "document")
+            yield f"labels name fields: {behind} stand behind another of the same value"
+        yield from self.portrait.lines(dataset, self.comparisons, self.alpha)
         yield "nothing is wrong"
 
     def as_json(self) -> dict[str, Any]:
         """The same as data."""
         dataset = self.dataset
         return {"path": dataset.path, "format": dataset.format, "documents": dataset.count,
-                "queries": len(dataset.queries), "digest": dataset.digest, "ledger": dict(dataset.ledger)}  # fmt: skip
+                "queries": len(dataset.queries), "digest": dataset.digest, "ledger": dict(dataset.ledger),
+                "portrait": self.portrait.as_json(), "comparisons": self.comparisons,
+                "carries": list(carries(len(dataset.queries), self.comparisons, self.alpha))}  # fmt: skip
 
 
 class Prepared(NamedTuple):
@@ -85,16 +98,44 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def check(target: Path) -> Checked:
+def check(target: Path, *, code: bool = True) -> Checked:
     """Check an experiment file with its data set, or a data set alone.
 
     Raises:
-        InputError: with every problem that was found.
+        InputError: with every problem that was found, of the experiment and of its data.
     """
-    if target.is_dir():
-        return Checked(load_dataset(DatasetReference(target)))
-    loaded = load_experiment(target)
-    return Checked(prepare(loaded).dataset)
+    if target.suffix.lower() != ".toml":
+        dataset = load_dataset(reference_of(target))
+        return Checked(dataset, portrait(dataset))
+    try:
+        loaded = load_experiment(target, code=code)
+    except InputError as error:
+        raise InputError([*error.problems, *_of_the_data(target)]) from None
+    dataset, _, parts = prepare(loaded)
+    problems: list[Problem] = []
+    for block in loaded.experiment.retrievers:
+        try:
+            if (retriever := parts[block.name].retriever) is not None:
+                retriever.check()
+        except InputError as error:
+            problems += in_block(block, error)
+    if problems:
+        raise InputError(problems)
+    encoders = {name: one.encoder for name, one in parts.items() if one.encoder is not None}
+    names, baseline = len(loaded.experiment.retrievers), loaded.experiment.baseline
+    comparisons = names - 1 if baseline else names * (names - 1) // 2
+    seen = portrait(dataset, encoders, seed=loaded.experiment.seed)
+    return Checked(dataset, seen, max(comparisons, 1), loaded.experiment.statistics.alpha)
+
+
+def _of_the_data(target: Path) -> list[Problem]:
+    """What is wrong with the data set of an experiment file that is itself wrong, as far as it can be told."""
+    try:
+        reference, drops = reference_in(target)
+        load_dataset(reference, drop_dangling=drops)
+    except InputError as error:
+        return [problem for problem in error.problems if not problem.where.startswith(str(target))]
+    return []
 
 
 def prepare(loaded: Loaded) -> Prepared:
@@ -104,12 +145,27 @@ def prepare(loaded: Loaded) -> Prepared:
         InputError: with every problem that was found.
     """
     relevance = loaded.experiment.relevance
-    dataset = load_dataset(loaded.dataset, drop_dangling=relevance.dangling == "drop")
+    problems: list[Problem] = []
+    dataset = graded = parts = None
     try:
-        graded = grade_labels(dataset.labels, relevance)
-        # Scoring empty rankings finds out whether every measure can read these labels.
-        score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None)
+        dataset = load_dataset(loaded.dataset, drop_dangling=relevance.dangling == "drop")
+    except InputError as error:
+        problems += error.problems
+    try:
+        if dataset is not None:
+            graded = grade_labels(dataset.labels, relevance)
+            # Scoring empty rankings finds out whether every measure can read these labels.
+            score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None)
+    except InputError as error:
+        problems += _in_file(loaded, error)
+    try:
         parts = build_parts(loaded.experiment.retrievers)
     except InputError as error:
-        raise InputError([p._replace(where=f"{loaded.path}: {p.where}") for p in error.problems]) from None
+        problems += _in_file(loaded, error)
+    if problems or dataset is None or graded is None or parts is None:
+        raise InputError(problems)
     return Prepared(dataset, graded, parts)
+
+
+def _in_file(loaded: Loaded, error: InputError) -> list[Problem]:
+    return [problem._replace(where=f"{loaded.path}: {problem.where}") for problem in error.problems]

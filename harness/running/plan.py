@@ -171,7 +171,7 @@ class _Context:
         return [query.text for some in sampled(self.dataset.queries, latency.sample) for query in some]
 
 
-def plan(path: str | Path, *, results: Path = Path("results")) -> Plan:
+def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True) -> Plan:
     """Count what a run of an experiment would take; equal first stages count once.
 
     Tokens are exact where the model's tokenizer is on this machine, else estimated from above; those of a reranker's
@@ -181,11 +181,12 @@ def plan(path: str | Path, *, results: Path = Path("results")) -> Plan:
     Args:
         path: the experiment file.
         results: where earlier runs lie.
+        code: whether the experiment may name code that is run.
 
     Raises:
         InputError: the experiment or its data are at fault.
     """
-    loaded = load(path)
+    loaded = load(path, code=code)
     dataset, _, parts = prepare(loaded)
     rows: list[Row] = []
     notes: list[str] = []

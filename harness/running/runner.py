@@ -13,7 +13,7 @@ from harness.running.forecast import check_needs, chunks_of
 from harness.running.latency import measure, time_call
 from harness.running.options import Watch
 from harness.running.parts import Parts, canonical, described
-from retrievers.cache import Cache
+from retrievers.cache import Cache, UsesCache
 from retrievers.chunking import pieces
 from retrievers.dense import DenseRetriever
 from retrievers.embedding import Embedder, VectorSource
@@ -202,7 +202,8 @@ def _fused(block: Fusion, of: Sequence[Mapping[str, Ranking]], shared: Shared, m
 def _searched(retriever: Retriever, state: _State, meter: Meter) -> _Answered:
     """Index and search with any retriever."""
     queries, depth = state.shared.dataset.queries, state.shared.depth
-    retriever.use(state.shared.cache)
+    if isinstance(retriever, UsesCache):
+        retriever.use(state.shared.cache)
     retriever.index(state.corpus, meter)
     rankings = retriever.search(queries, depth, meter)
     if len(rankings) != len(queries):

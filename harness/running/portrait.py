@@ -1,0 +1,222 @@
+"""A data set on one page: lengths, languages, likenesses, labels, what it can carry; from a seeded sample."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from harness.dataset import Dataset, Labels
+from harness.dataset.contexts import found_in
+from harness.experiment.language import language_of
+from harness.stats import sakai_queries
+from retrievers.tokens import estimate
+from retrievers.types import Document, Encoder
+
+SAMPLE = 10_000
+"""Documents, at most, on which costly checks are made."""
+SHINGLE = 3
+"""Words that are compared together."""
+ALIKE = 0.8
+"""Share of all shingles of two documents that both have, from which on they are near-duplicates."""
+HASHES, BAND = 32, 4
+"""Minima that stand for a document, and how many of them must agree for two to be compared."""
+QUOTED = 4
+"""Words that a query must have for its text within a document to count as quoted."""
+WRITTEN = {"japanese": re.compile("[\u3041-\u30ff]"), "korean": re.compile("[\uac00-\ud7af]"),
+           "chinese": re.compile("[\u4e00-\u9fff]")}  # fmt: skip
+"""Languages that their letters tell, in this order."""
+
+
+class Reach(NamedTuple):
+    """How many documents of the sample an encoder would not read to their end."""
+
+    retriever: str
+    limit: int
+    beyond: int
+    exact: bool
+    """Whether tokens were counted by the model's own tokenizer, or estimated from above."""
+
+
+class Portrait(NamedTuple):
+    """What is to be known of a data set before it is used; everything but the labels from a sample."""
+
+    sampled: int
+    tokens: tuple[int, int, int]
+    """Median, 95th percentile and maximum of a document's tokens, estimated."""
+    languages: tuple[tuple[str, int], ...]
+    near_duplicates: tuple[str, ...]
+    """Documents that are nearly the same as one before them."""
+    quoted: tuple[str, ...]
+    """Queries whose text stands word for word in a document."""
+    labelled: int
+    """Documents that some label names."""
+    grades: tuple[tuple[int, int], ...]
+    """Grade and how often it is given; empty where labels are lists."""
+    per_query: tuple[int, int, int]
+    """Fewest, median and most relevant documents of a query."""
+    reaches: tuple[Reach, ...] = ()
+
+    def lines(self, dataset: Dataset, comparisons: int, alpha: float) -> Iterator[str]:
+        """The page."""
+        median, long, longest = self.tokens
+        yield f"of a seeded sample of {self.sampled:,} of {dataset.count:,} documents:"
+        yield f"  about {median:,} tokens a document (95 % below {long:,}; longest {longest:,})"
+        named = ", ".join(f"{name} {count / max(self.sampled, 1):.0%}" for name, count in self.languages[:5])
+        yield f"  languages: {named or 'none is clear'}"
+        yield f"  near-duplicates: {_some(self.near_duplicates)}"
+        yield f"  queries whose text stands word for word in a document: {_some(self.quoted)}"
+        for reach in self.reaches:
+            how = "" if reach.exact else "about "
+            share = f"{how}{reach.beyond:,} of {self.sampled:,} documents are longer than"
+            yield f"  {reach.retriever}: {share} the {reach.limit:,} tokens that it reads"
+        fewest, middle, most = self.per_query
+        yield f"labels: {fewest:,} to {most:,} relevant documents a query (median {middle:,})"
+        if self.grades:
+            yield f"  grades: {', '.join(f'{grade}: {count:,}' for grade, count in self.grades)}"
+        holes = dataset.count - self.labelled
+        yield f"  {self.labelled:,} documents are named by a label; {holes:,} are not, and count as not relevant"
+        yield from carries(len(dataset.queries), comparisons, alpha)
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as data."""
+        return {**self._asdict(), "languages": dict(self.languages), "grades": dict(self.grades),
+                "reaches": [reach._asdict() for reach in self.reaches]}  # fmt: skip
+
+
+def portrait(dataset: Dataset, encoders: Mapping[str, Encoder] | None = None, *, seed: int = 0) -> Portrait:
+    """Look at a data set: the corpus in one pass, the costly checks on a sample that the seed and the ids decide."""
+    documents = sample(dataset.documents(), seed=seed)
+    contents = [document.content for document in documents]
+    tokens = estimate(contents) if contents else np.zeros(1, dtype=np.int64)
+    languages = Counter(_language(text[:2_000]) for text in contents)
+    asked = {key: query.id for query in dataset.queries if len((key := _key(query.text)).split(" ")) >= QUOTED}
+    held = found_in(asked, documents)
+    relevant = sorted(len(set(labels.relevant)) for labels in dataset.labels.values() if labels.relevant)
+    named = {doc for labels in dataset.labels.values() for doc in labels.documents}
+    return Portrait(
+        len(documents),
+        (int(np.median(tokens)), int(np.percentile(tokens, 95)), int(tokens.max())),
+        tuple(languages.most_common()),
+        tuple(near_duplicates(documents)),
+        tuple(sorted(asked[key] for key in held)),
+        len(named),
+        _grades(dataset.labels.values()),
+        (relevant[0], relevant[len(relevant) // 2], relevant[-1]) if relevant else (0, 0, 0),
+        tuple(_reaches(encoders or {}, contents)),
+    )
+
+
+def sample(documents: Iterable[Document], *, seed: int = 0, size: int = SAMPLE) -> list[Document]:
+    """Return the documents whose hashed ids are the smallest, in the order of the corpus: any order gives the same."""
+    start = hashlib.blake2b(f"{seed}\0".encode(), digest_size=8)
+    heap: list[tuple[int, int, Document]] = []
+    for place, document in enumerate(documents):
+        digest = start.copy()
+        digest.update(document.id.encode("utf-8", "surrogatepass"))
+        item = (-int.from_bytes(digest.digest()), place, document)
+        if len(heap) < size:
+            heapq.heappush(heap, item)
+        elif item[0] > heap[0][0]:
+            heapq.heapreplace(heap, item)
+    return [document for _, _, document in sorted(heap, key=lambda item: item[1])]
+
+
+def near_duplicates(documents: Sequence[Document]) -> Iterator[str]:
+    """Yield the documents that share nearly all runs of words with an earlier one, exact duplicates left out.
+
+    They are found by min-hashes (Broder 1997), and then compared in full.
+    """
+    rng = np.random.default_rng(0)
+    factors, offsets = rng.integers(1, 2**64, (2, HASHES), dtype=np.uint64)
+    buckets: dict[tuple[int, bytes], int] = {}
+    held: list[tuple[frozenset[int], str]] = []
+    for document in documents:
+        key = _key(document.content)
+        words = key.split(" ")
+        runs = {" ".join(words[i : i + SHINGLE]) for i in range(max(1, len(words) - SHINGLE + 1))}
+        hashed = np.fromiter((hash_of(run) for run in runs), dtype=np.uint64)
+        minima = (hashed[:, None] * factors + offsets).min(axis=0)  # modulo 2^64, as unsigned integers overflow
+        shingles = frozenset(hashed.tolist())
+        for band in range(0, HASHES, BAND):
+            bucket = (band, minima[band : band + BAND].tobytes())
+            other = buckets.setdefault(bucket, len(held))
+            if other == len(held):
+                continue
+            earlier, text = held[other]
+            if text != key and len(shingles & earlier) >= ALIKE * len(shingles | earlier):
+                yield document.id
+                break
+        held.append((shingles, key))
+
+
+def hash_of(text: str) -> int:
+    """Return a text's hash of 32 bits, the same in every process."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).digest())
+
+
+def carries(queries: int, comparisons: int, alpha: float = 0.05) -> Iterator[str]:
+    """Say what so many queries can show: the smallest p of an exact test, and the effect found in 4 of 5 cases.
+
+    The effect is a mean difference divided by the standard deviation of the differences, by Sakai's (2016) closed form
+    for the paired t-test at the level that is left after the comparisons are corrected for (alpha / comparisons).
+
+    >>> list(carries(5, 3))[0]
+    'can it carry the comparison? No: 5 queries and 3 comparisons give no corrected p below 0.19; at least 7 are needed'
+    """
+    smallest = min(1.0, comparisons * 2.0 ** (1 - queries))
+    if smallest > alpha:
+        needed = next(n for n in range(1, 100) if comparisons * 2.0 ** (1 - n) <= alpha)
+        what = f"No: {queries} queries and {comparisons} comparisons give no corrected p below {smallest:.2g}"
+        yield f"can it carry the comparison? {what}; at least {needed} are needed"
+        return
+    level = alpha / comparisons
+    low, high = 0.0, 64.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if sakai_queries(middle, alpha=level) <= queries else (middle, high)
+    large = "large differences only" if high > 0.8 else "middling differences" if high > 0.3 else "small differences"
+    yield (
+        f"can it carry the comparison? {large[0].upper()}{large[1:]}: with {queries} queries and {comparisons} "
+        f"comparison{'s' if comparisons != 1 else ''} at {alpha:g}, a mean difference of {high:.2f} standard "
+        "deviations of the differences is found in 4 of 5 cases"
+    )
+
+
+def _reaches(encoders: Mapping[str, Encoder], contents: Sequence[str]) -> Iterator[Reach]:
+    texts = sorted({text for text in contents if text.strip()}, key=lambda text: (len(text), text))
+    for name, encoder in encoders.items():
+        limit = encoder.limits.tokens if encoder.limits is not None else getattr(encoder, "max_tokens", None)
+        if isinstance(limit, int) and limit and encoder.at_hand and texts:
+            tokens = encoder.count(texts, "document")
+            yield Reach(name, limit, int((np.asarray(tokens.counts) > limit).sum()), tokens.exact)
+
+
+def _grades(labels: Iterable[Labels]) -> tuple[tuple[int, int], ...]:
+    counts = Counter(grade for one in labels if one.grades is not None for grade in one.grades.values())
+    return tuple(sorted(counts.items()))
+
+
+def _language(text: str) -> str:
+    """The language, or where that is not clear the script of most letters."""
+    if found := language_of([text]):
+        return found
+    for language, letters in WRITTEN.items():
+        if letters.search(text):
+            return language
+    scripts = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in text[:300] if letter.isalpha())
+    return f"{scripts.most_common(1)[0][0].lower()} script" if scripts else "no letters"
+
+
+def _key(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _some(ids: Sequence[str]) -> str:
+    return f"{len(ids):,}" + (f" ({', '.join(ids[:5])}{', …' if len(ids) > 5 else ''})" if ids else "")

@@ -1,0 +1,112 @@
+"""What `harness check` tells: everything that is wrong at once, and a page on what is right."""
+
+import json
+
+import numpy as np
+import pytest
+
+from harness.cli import main
+from harness.dataset import load, reference_of
+from harness.running.check import check
+from harness.running.portrait import SAMPLE, carries, near_duplicates, portrait, sample
+from retrievers.errors import InputError
+from retrievers.types import Document
+from tests import layouts, small
+
+
+def test_everything_that_is_wrong_at_once(tmp_path):
+    folder = layouts.beir(tmp_path / "data")
+    (folder / "corpus.jsonl").write_text("not json\n")
+    path = tmp_path / "e.toml"
+    path.write_text(
+        f'name = "e"\ndataset = "{folder.as_posix()}"\nprimary = "nDGC@10"\nmeasure = ["P@5"]\n'
+        f'measures = ["nDGC@10", "Precission@5", "R@10", "Suces@1"]\n[[retrievers]]\nname = "a"\nkind = "bm52"\n'
+        f'[[retrievers]]\nname = "b"\nkind = "bm25"\nk2 = 1\n'
+    )
+    with pytest.raises(InputError) as told:
+        check(path)
+    shown = "\n".join(map(str, told.value.problems))
+    for part in ("unknown key 'measure' (did you mean 'measures'?)", "'nDGC@10'", "'Precission@5'", "'Suces@1'",
+                 "unknown kind 'bm52'", "did you mean 'bm25'?", "unknown key 'k2'",
+                 "corpus.jsonl:1: is not JSON"):  # fmt: skip
+        assert part in shown, f"{part} is not in\n{shown}"
+
+
+def test_a_misspelt_path_names_the_nearest(tmp_path):
+    layouts.beir(tmp_path / "data")
+    with pytest.raises(InputError, match="did you mean 'data'"):
+        check(tmp_path / "dta")
+    path = tmp_path / "e.toml"
+    path.write_text(small.experiment(tmp_path / "x").read_text().replace("x/data", "x/dat"))
+    with pytest.raises(InputError, match=r"does not exist .did you mean 'data'"):
+        check(path)
+
+
+def test_a_wrong_experiment_and_wrong_data_are_told_together_also_where_the_experiment_can_be_read(tmp_path):
+    path = small.experiment(tmp_path, retrievers='[[retrievers]]\nname = "a"\nkind = "bm25"\nstemming = "klingon"\n')
+    (tmp_path / "data" / "queries.json").write_text("[3]")
+    with pytest.raises(InputError) as told:
+        check(path)
+    shown = "\n".join(map(str, told.value.problems))
+    assert "queries.json[0]: is not an object" in shown
+    assert "unknown language 'klingon'" in shown
+
+
+def test_the_page(tmp_path):
+    folder = tmp_path / "data"
+    words = " ".join(f"word{i}" for i in range(60))
+    texts = {
+        "a": words,
+        "b": f"{words} more",
+        "c": "休暇は一年に二十五日あります。",
+        "d": f"so: which things have wheels? {words[::-1]}",
+    }
+    layouts.jsonl(folder / "corpus.jsonl", [{"_id": id_, "text": text} for id_, text in texts.items()])
+    layouts.jsonl(folder / "queries.jsonl", [{"_id": "q1", "text": "Which things have  wheels?"}])
+    layouts.table(folder / "qrels" / "test.tsv", [
+        {"query-id": "q1", "corpus-id": "a", "score": 2}, {"query-id": "q1", "corpus-id": "b", "score": 0},
+    ], delimiter="\t")  # fmt: skip
+    found = portrait(load(reference_of(folder)))
+    assert found.near_duplicates == ("b",)
+    assert found.quoted == ("q1",)
+    assert found.grades == ((0, 1), (2, 1))
+    assert found.per_query == (1, 1, 1)
+    assert found.labelled == 2
+    assert dict(found.languages)["japanese"] == 1
+    shown = "\n".join(check(folder).lines())
+    assert "near-duplicates: 1 (b)" in shown
+    assert "can it carry the comparison? No: 1 queries" in shown
+    json.dumps(check(folder).as_json())
+
+
+def test_the_sample_depends_on_ids_and_seed_alone():
+    documents = [Document(str(i), "", f"text {i}") for i in range(SAMPLE // 100)]
+    first = sample(documents, size=20)
+    assert {one.id for one in sample(reversed(documents), size=20)} == {one.id for one in first}
+    assert {one.id for one in sample(documents, seed=1, size=20)} != {one.id for one in first}
+    assert len(sample(documents)) == len(documents)
+
+
+def test_near_duplicates_of_random_texts():
+    rng = np.random.default_rng(3)
+    vocabulary = [f"w{i}" for i in range(500)]
+    texts = [" ".join(rng.choice(vocabulary, 80)) for _ in range(200)]
+    copies = [text + " tail" for text in texts[:50]]
+    documents = [Document(str(i), "", text) for i, text in enumerate([*texts, *copies])]
+    assert set(near_duplicates(documents)) == {str(i) for i in range(200, 250)}
+
+
+@pytest.mark.parametrize(
+    ("queries", "comparisons", "word"), [(6, 1, "Large"), (5, 1, "No"), (60, 1, "Mid"), (400, 3, "Small")]
+)
+def test_what_so_many_queries_carry(queries, comparisons, word):
+    assert f"comparison? {word}" in next(carries(queries, comparisons))
+
+
+def test_the_command_as_json(tmp_path, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["check", str(layouts.beir(tmp_path / "data")), "--json"])
+    assert left.value.code == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["portrait"]["sampled"] == 4
+    assert said["problems"] == []
