@@ -97,7 +97,7 @@ def test_malformed_runs(tmp_path, name, raw, told):
         RunRetriever(path=str(path)).check()
 
 
-MODULE = '''
+MODULE = """
 import asyncio
 DOCS = {texts!r}
 
@@ -119,7 +119,7 @@ def twice(queries, depth):
 
 def odd(queries, depth):
     return [[3] for _ in queries]
-'''
+"""
 
 
 @pytest.fixture
@@ -132,7 +132,9 @@ def module(tmp_path, monkeypatch) -> str:
 
 
 def test_a_function_of_ones_own_sync_or_async(tmp_path, module):
-    blocks = "".join(f'[[retrievers]]\nname = "{n}"\nkind = "python"\ncall = "{module}:{n}"\n' for n in ("ids", "pairs"))
+    blocks = "".join(
+        f'[[retrievers]]\nname = "{n}"\nkind = "python"\ncall = "{module}:{n}"\n' for n in ("ids", "pairs")
+    )
     found = run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
     first, second = found.rankings("ids"), found.rankings("pairs")
     assert {q: r.doc_ids for q, r in first.items()} == {q: r.doc_ids for q, r in second.items()}
@@ -166,7 +168,7 @@ def test_functions_that_are_not_there(call, told):
     ("block", "told"),
     [('kind = "python"\ncall = "evil:run"', "call = evil:run"),
      ('kind = "somebodys"', "kind = somebodys, of another package"),
-     ('encoder = { kind = "sentence-transformers", model = "x", trust_remote_code = true }', "trust_remote_code")],
+     ('encoder = { kind = "sentence-transformers", model = "x", trust_remote_code = true }', "encoder.trust_remote")],
 )  # fmt: skip
 def test_no_code_refuses_what_would_run_code_and_imports_nothing(tmp_path, block, told):
     (tmp_path / "evil.py").write_text("raise SystemExit('it ran')")
@@ -200,7 +202,9 @@ class Fake(BaseHTTPRequestHandler):
             self._send(200, {"took": 1, "hits": {"total": {"value": len(hits)}, "hits": hits}})
         elif self.path == "/search/":
             text, size = body["query"], body["hits"]
-            children = [{"id": f"id:ns:doc::{d}", "relevance": s, "fields": {"doc_id": d}} for d, s in found(text, size)]
+            children = [
+                {"id": f"id:ns:doc::{d}", "relevance": s, "fields": {"doc_id": d}} for d, s in found(text, size)
+            ]
             self._send(200, {"root": {"id": "toplevel", "children": children}})
         else:
             self._send(404, {"error": "no such path"})
@@ -268,19 +272,19 @@ def test_the_blocks_of_the_documentation(tmp_path, monkeypatch, place):
     assert "secret-token-123456" not in everything
 
 
-def http(url: str, **more) -> HttpRetriever:
+def http(base: str, **more) -> HttpRetriever:
     body = {"size": "{depth}", "query": {"match": {"text": "{query}"}}}
-    return HttpRetriever(**{"url": f"{url}/docs/_search", "body": body, "ids": "hits.hits[*]._id", **more})
+    return HttpRetriever(**{"url": f"{base}/docs/_search", "body": body, "ids": "hits.hits[*]._id", **more})
 
 
 def test_passing_failures_are_tried_again_and_lasting_ones_told_without_the_secret(monkeypatch):
     monkeypatch.setenv("SEARCH_API_KEY", "secret-token-123456")
-    with endpoint(503, 429) as (url, handler):
+    with endpoint(503, 429) as (url, _):
         meter = Meter()
         answers = http(url, scores="hits.hits[*]._score", concurrency=1).search(QUERIES[:1], 3, meter)
         assert answers[0].doc_ids
         assert meter.counts("search")["retries"] == 2
-    with endpoint(400) as (url, handler):
+    with endpoint(400) as (url, _):
         with pytest.raises(BackendError, match=r"docs/_search: 400 .*failure 400") as told:
             http(url).search(QUERIES[:1], 3, Meter())
         assert "secret-token" not in str(told.value)
