@@ -1,9 +1,10 @@
 """The harness asks retrievers, scores their rankings, and reports.
 
-    results = harness.run("experiments/quickstart.toml")
-    results.comparisons
+    results = harness.run("experiments/quickstart.toml")    # a file, a dict, or an Experiment
+    results = harness.open("results/quickstart")            # what an earlier run found
+    harness.compare({"a": run_a, "b": run_b}, qrels)        # rankings that are at hand
 
-`results.scores`, `results.summary` and `results.comparisons` are pandas frames.
+`results.scores`, `results.summary` and `results.comparisons` are pandas frames; docs/python.md tells more.
 """
 
 from __future__ import annotations
@@ -11,13 +12,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from harness.dataset import load as load_dataset
+    from harness.experiment import Experiment
     from harness.pipeline import run
     from harness.records import Results
+    from harness.records import read as open  # noqa: A004 - harness.open("results/x"), as one says it
     from harness.running.options import Options
+    from harness.scoring.given import compare
 
-__all__ = ["Options", "Results", "run"]
+__all__ = ["Experiment", "Options", "Results", "compare", "load_dataset", "open", "run"]
 
-_HOMES = {"Options": "harness.running.options", "Results": "harness.records", "run": "harness.pipeline"}
+_HOMES = {
+    "Experiment": "harness.experiment:Experiment",
+    "Options": "harness.running.options:Options",
+    "Results": "harness.records:Results",
+    "compare": "harness.scoring.given:compare",
+    "load_dataset": "harness.dataset:load",
+    "open": "harness.records:read",
+    "run": "harness.pipeline:run",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -26,4 +39,5 @@ def __getattr__(name: str) -> Any:
 
     if name not in _HOMES:
         raise AttributeError(f"module 'harness' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)

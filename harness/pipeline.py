@@ -44,7 +44,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
     """
     loaded = load(experiment, code=options.code)
     dataset, graded, parts = prepare(loaded)
-    place = options.results / loaded.experiment.name
+    place = Path(options.results) / loaded.experiment.name
     known = _known(place, loaded, dataset, options.only)
     with _aside(place) as aside:
         started, clock = datetime.now(UTC), time.perf_counter()

@@ -267,7 +267,7 @@ def _block(entry: object, where: str) -> Block:
     if isinstance(table.get("store"), str):
         table["store"] = {"location": table["store"]}
     problems: list[Problem] = []
-    if isinstance(table.get("store"), Mapping):
+    if isinstance(table.get("store"), Mapping) and table["store"]:
         try:
             table["store"] = checked(options_of(StoreOptions), table["store"], f"{where}.store").model_dump()
             StoreOptions(**table["store"])

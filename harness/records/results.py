@@ -27,7 +27,7 @@ class LabelledQuery(NamedTuple):
     labels: Labels
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Results:
     """A results folder, read back."""
 
@@ -52,6 +52,11 @@ class Results:
     def scored(self) -> bool:
         """Whether any query could be scored; without labels there are rankings, costs and overlap alone."""
         return not self.scores.empty
+
+    def __repr__(self) -> str:
+        failed = f", {len(self.manifest.failed)} failed" if self.manifest.failed else ""
+        asked = self.manifest.dataset.queries
+        return f"<Results {self.manifest.name!r}: {len(self.retrievers)} retrievers{failed}, {asked} queries>"
 
     def _repr_html_(self) -> str | None:
         """The verdict and the leaderboard, for notebooks: the report wrote it."""

@@ -15,7 +15,7 @@ Watch = Callable[[str, Meter], None]
 class Options(NamedTuple):
     """How one run is made."""
 
-    results: Path = Path("results")
+    results: Path | str = Path("results")
     """The folder under which `<name>/` is written."""
     only: tuple[str, ...] = ()
     """Retrievers to run; the others' rankings are taken from the existing folder."""

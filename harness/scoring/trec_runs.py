@@ -123,7 +123,7 @@ def _scored_file(
         asked, here = next(iter(judgments)), next(iter(unjudged))
         what = f"none of its queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
         raise InputError(Problem(str(path), what, "give the qrels of the same queries"))
-    kept, notes = _counted(judgments, met, conventions)
+    kept, notes = counted(judgments, met, conventions)
     for name in dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade):
         notes.append(f"{name}: the largest grade of the qrels is G = {scores.largest_grade}")
     if unjudged:
@@ -137,7 +137,7 @@ class _QueryApart(Exception):
     """A query's lines do not stand together: the run cannot be read as a stream."""
 
 
-def _counted(judgments: Judgments, met: set[str], conventions: Conventions) -> tuple[set[str], list[str]]:
+def counted(judgments: Judgments, met: set[str], conventions: Conventions) -> tuple[set[str], list[str]]:
     """The queries that count, and what there is to tell about the others."""
     kept = set(judgments)
     notes = []

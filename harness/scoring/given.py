@@ -1,0 +1,178 @@
+"""Runs and judgments that are at hand in Python (dicts, frames, files), scored and compared: `harness.compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from harness.dataset import trec
+from harness.measures import Measure, parse_all, score_run
+from harness.scoring.saved import USUAL, compare_runs, summary_rows
+from harness.scoring.trec_runs import Conventions, ScoredRun, counted
+from harness.stats import Settings, whole_sentences
+from retrievers.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Judgments = dict[str, dict[str, int]]
+Run = dict[str, dict[str, float]]
+QUERY = ("query_id", "query-id", "qid", "q_id", "query")
+DOCUMENT = ("doc_id", "corpus-id", "corpus_id", "docno", "docid", "document_id", "document")
+GRADE = ("relevance", "grade", "label", "score", "rel")
+SCORE = ("score",)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ComparedRuns:
+    """Some runs against each other."""
+
+    scores: pd.DataFrame
+    """The columns of scores.csv: retriever, query_id, measure, value."""
+    summary: pd.DataFrame
+    """The columns of summary.csv."""
+    comparisons: pd.DataFrame
+    """The columns of comparisons.csv."""
+    sentences: tuple[str, ...]
+    """What it came to, in words."""
+    notes: tuple[str, ...]
+    """What a reader of the numbers must know: queries that are missing or unjudged."""
+
+    def __repr__(self) -> str:
+        primary = str(self.summary["measure"].iloc[0])
+        rows = self.summary[self.summary["measure"] == primary].sort_values("mean", ascending=False, kind="stable")
+        means = ", ".join(f"{name} {mean:.4f}" for name, mean in zip(rows["retriever"], rows["mean"], strict=True))
+        return f"<{primary} over {rows['count'].iloc[0]} queries: {means}>"
+
+    def _repr_html_(self) -> str:
+        """The means and the verdict, for notebooks."""
+        from html import escape
+
+        table = self.summary.pivot(index="retriever", columns="measure", values="mean")
+        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
+        return f"{table[list(dict.fromkeys(self.summary['measure']))].to_html(float_format='{:.4f}'.format)}{said}"
+
+
+def compare(
+    runs: Mapping[str, Any],
+    qrels: Any,
+    measures: Sequence[str] = USUAL,
+    *,
+    baseline: str | None = None,
+    **settings: Any,
+) -> ComparedRuns:
+    """Score runs and compare them query by query, with exact tests and a verdict.
+
+    Args:
+        runs: by name: {query: {document: score}}, {query: [documents, best first]}, a frame with the columns query_id,
+            doc_id and score (or qid and docno), or a TREC file.
+        qrels: {query: {document: grade}}, a frame with query_id, doc_id and relevance, or a TREC file.
+        measures: what is computed; the first one decides.
+        baseline: each other run is compared with it; left out, all pairs.
+        settings: of the statistics: test, correction, alpha, margin, zeros, seed.
+
+    Returns:
+        Frames as in a results folder, and the verdict in words.
+
+    Raises:
+        InputError: fewer than two runs, a shape that is none of these, an unknown measure or setting.
+
+    >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
+    >>> compare({"x": {"q1": ["a"], "q2": ["b"]}, "y": {"q1": ["b", "a"], "q2": ["b"]}}, qrels, ["RR"])
+    <RR over 2 queries: x 1.0000, y 0.7500>
+    """
+    import pandas as pd
+
+    if len(runs) < 2:
+        raise InputError(Problem("runs", "there is only one run" if runs else "there is no run", "give two or more"))
+    judgments = judgments_of(qrels)
+    parsed = parse_all(measures)
+    scored = [scored_run(name, run_of(run, f"runs[{name!r}]"), judgments, parsed) for name, run in runs.items()]
+    try:
+        chosen = Settings(**settings)
+    except TypeError as error:
+        said = str(error).partition(") ")[2] or str(error)
+        raise InputError(Problem("settings", said, "test, correction, alpha, margin, zeros, seed")) from None
+    compared = compare_runs(scored, baseline=baseline, settings=chosen)
+    return ComparedRuns(
+        pd.DataFrame([asdict(row) for one in scored for row in one.rows()]),
+        pd.DataFrame(list(summary_rows(scored, chosen.level))),
+        pd.DataFrame([asdict(row) for row in compared.rows]),
+        tuple(whole_sentences(compared.whole, chosen)),
+        tuple(f"{one.name}: {note}" for one in scored for note in one.notes),
+    )
+
+
+def scored_run(name: str, run: Run, judgments: Judgments, measures: Sequence[Measure]) -> ScoredRun:
+    """Score one run; a judged query that it lacks scores 0 and counts."""
+    met = run.keys() & judgments.keys()
+    if not met:
+        asked, here = next(iter(judgments)), next(iter(run), "nothing")
+        what = f"none of its queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
+        raise InputError(Problem(f"runs[{name!r}]", what, "give the qrels of the same queries"))
+    _, notes = counted(judgments, set(met), Conventions())
+    unjudged = len(run.keys() - judgments.keys())
+    notes += [f"queries of the run without judgments: {unjudged} (left aside)"] if unjudged else []
+    return ScoredRun(name, score_run(measures, judgments, run.items()), tuple(notes))
+
+
+def run_of(said: Any, where: str) -> Run:
+    """A run from any of the shapes of `compare`; InputError where it has none of them."""
+    if isinstance(said, str | PathLike):
+        return trec.read_run(str(said))
+    if isinstance(said, Mapping):
+        return {str(query): _hits(hits, f"{where}[{query!r}]") for query, hits in said.items()}
+    rows = _rows(said, where, SCORE)
+    run: Run = {}
+    for query, document, score in rows:
+        run.setdefault(str(query), {})[str(document)] = float(score)
+    return run
+
+
+def judgments_of(said: Any) -> Judgments:
+    """Judgments from any of the shapes of `compare`; InputError where they have none of them."""
+    if isinstance(said, str | PathLike):
+        return trec.read_qrels(str(said))
+    if isinstance(said, Mapping):
+        rows = [(q, d, g) for q, judged in said.items() for d, g in _table(judged, f"qrels[{q!r}]").items()]
+    else:
+        rows = list(_rows(said, "qrels", GRADE))
+    found: Judgments = {}
+    for query, document, grade in rows:
+        if isinstance(grade, bool) or grade != grade or int(grade) != grade:
+            what = f"grade {grade!r} of document {document!r} is no whole number"
+            raise InputError(Problem(f"qrels[{query!r}]", what, "0 is judged and not relevant"))
+        found.setdefault(str(query), {})[str(document)] = int(grade)
+    if not found:
+        raise InputError(Problem("qrels", "there is no judgment", '{"q1": {"d1": 1}}'))
+    return found
+
+
+def _hits(hits: Any, where: str) -> dict[str, float]:
+    if isinstance(hits, Mapping):
+        return {str(document): float(score) for document, score in hits.items()}
+    if isinstance(hits, str) or not isinstance(hits, Iterable):
+        raise InputError(Problem(where, "is no list and no dict", "documents best first, or {document: score}"))
+    ids = [str(one) for one in hits]
+    if len(set(ids)) < len(ids):
+        raise InputError(Problem(where, "has a document twice", "each document once"))
+    return {id_: float(len(ids) - place) for place, id_ in enumerate(ids)}
+
+
+def _table(judged: Any, where: str) -> Mapping[Any, Any]:
+    if not isinstance(judged, Mapping):
+        raise InputError(Problem(where, "is no dict", "{document: grade}"))
+    return judged
+
+
+def _rows(frame: Any, where: str, values: Iterable[str]) -> Iterable[tuple[Any, Any, Any]]:
+    """The rows of a frame, whichever library made it, as query, document and value."""
+    columns = [str(name) for name in getattr(frame, "columns", ())]
+    named = [next((name for name in names if name in columns), None) for names in (QUERY, DOCUMENT, values)]
+    if None in named:
+        there = f"its columns are {', '.join(columns)}" if columns else f"it is a {type(frame).__name__}"
+        raise InputError(Problem(where, "is no dict, no file and no frame that can be read",
+                                 f"query_id, doc_id, {next(iter(values))}; {there}"))  # fmt: skip
+    return zip(*(frame[name].to_list() for name in named if name is not None), strict=True)

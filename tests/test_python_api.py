@@ -1,0 +1,115 @@
+"""What docs/python.md shows, and what `harness.compare` takes."""
+
+import doctest
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import harness
+from harness.experiment import load
+from harness.measures import parse_all
+from harness.pipeline import run
+from harness.running.options import Options
+from harness.scoring.saved import compare_runs
+from harness.scoring.trec_runs import score_runs
+from harness.stats import Settings
+from retrievers.errors import InputError
+from retrievers.runs import write_run
+from retrievers.types import ranked
+from tests import small
+
+PAGE = Path(__file__).parents[1] / "docs" / "python.md"
+QRELS = {"q1": {"d1": 2, "d2": 0}, "q2": {"d2": 1}, "q3": {"d3": 1}, "q4": {"d1": 1, "d3": 3}}
+A = {"q1": {"d1": 3.0, "d2": 1.0}, "q2": {"d1": 2.0, "d2": 1.5}, "q3": {"d3": 1.0}, "q4": {"d3": 4.0, "d1": 1.0}}
+B = {"q1": {"d2": 3.0, "d1": 1.0}, "q2": {"d2": 2.0}, "q3": {"d1": 2.0, "d3": 1.0}, "q4": {"d2": 1.0}}
+MEASURES = ["nDCG@10", "RR", "P@1"]
+
+
+def test_the_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small.dataset(tmp_path / "data")
+    found = doctest.testfile(str(PAGE), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert found.attempted > 12
+    assert not found.failed
+
+
+def frame(run, columns=("query_id", "doc_id", "score")):
+    return pd.DataFrame([(q, d, s) for q, hits in run.items() for d, s in hits.items()], columns=list(columns))
+
+
+@pytest.fixture
+def files(tmp_path):
+    from harness.dataset import trec
+
+    trec.write_qrels(tmp_path / "qrels", QRELS)
+    for name, hits_of in (("a", A), ("b", B)):
+        rows = [(q, ranked(list(hits), list(hits.values()))) for q, hits in hits_of.items()]
+        write_run(tmp_path / f"{name}.run", rows, tag=name)
+    return tmp_path
+
+
+def shapes(files):
+    lists = {name: {q: sorted(h, key=lambda d: -h[d]) for q, h in run.items()} for name, run in (("a", A), ("b", B))}
+    return {
+        "dicts": ({"a": A, "b": B}, QRELS),
+        "lists": (lists, QRELS),
+        "frames": ({"a": frame(A), "b": frame(B)}, frame(QRELS, ("query_id", "doc_id", "relevance"))),
+        "pyterrier": ({"a": frame(A, ("qid", "docno", "score")), "b": B}, frame(QRELS, ("qid", "docno", "label"))),
+        "files": ({"a": files / "a.run", "b": str(files / "b.run")}, files / "qrels"),
+    }
+
+
+@pytest.mark.parametrize("shape", ["dicts", "lists", "frames", "pyterrier", "files"])
+def test_every_shape_scores_as_the_command_does(files, shape):
+    runs, qrels = shapes(files)[shape]
+    found = harness.compare(runs, qrels, MEASURES)
+    scored = score_runs(files / "qrels", [files / "a.run", files / "b.run"], parse_all(MEASURES))
+    expected = [(row.retriever, row.query_id, row.measure, row.value) for one in scored for row in one.rows()]
+    assert list(found.scores.itertuples(index=False, name=None)) == expected
+    rows = compare_runs(scored, baseline=None, settings=Settings()).rows
+    assert found.comparisons["p_value"].tolist() == [row.p_value for row in rows]
+    assert found.sentences
+    assert "<table" in found._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("runs", "qrels", "told"),
+    [({"a": A}, QRELS, "there is only one run"),
+     ({"a": A, "b": {"x": {"d": 1.0}}}, QRELS, "none of its queries is judged"),
+     ({"a": A, "b": {"q1": "d1"}}, QRELS, r"runs\['b'\]\['q1'\]: is no list"),
+     ({"a": A, "b": {"q1": ["d1", "d1"]}}, QRELS, "has a document twice"), ({"a": A, "b": 5}, QRELS, "it is a int"),
+     ({"a": A, "b": pd.DataFrame({"x": [1]})}, QRELS, "its columns are x"), ({"a": A, "b": B}, {}, "no judgment"),
+     ({"a": A, "b": B}, {"q1": {"d1": 0.5}}, "is no whole number"), ({"a": A, "b": B}, {"q1": ["d1"]}, "is no dict")],
+)  # fmt: skip
+def test_what_is_none_of_these_is_told(runs, qrels, told):
+    with pytest.raises(InputError, match=told):
+        harness.compare(runs, qrels, ["RR"])
+
+
+def test_unknown_measures_and_settings(files):
+    with pytest.raises(InputError, match="nDCG"):
+        harness.compare({"a": A, "b": B}, QRELS, ["nDGC@10"])
+    with pytest.raises(InputError, match="alfa"):
+        harness.compare({"a": A, "b": B}, QRELS, ["RR"], alfa=0.1)
+
+
+def test_an_experiment_built_in_code_is_the_one_of_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
+    path = small.experiment(tmp_path)
+    loaded = load(path)
+    assert load(loaded.experiment).experiment.resolved() == loaded.experiment.resolved()
+    assert load(loaded.written).experiment.resolved() == loaded.experiment.resolved()
+    first = run(path, Options(tmp_path / "one"))
+    for number, source in enumerate((loaded.experiment, dict(loaded.written))):
+        again = run(source, Options(tmp_path / f"again{number}"))
+        assert again.scores.equals(first.scores)
+    assert repr(first) == "<Results 'small': 3 retrievers, 6 queries>"
+
+
+def test_a_dict_with_mistakes_names_its_keys():
+    with pytest.raises(InputError) as told:
+        load({"name": "x", "dataset": "nowhere", "primary": "RR", "measures": ["RR"], "retriever": []})
+    shown = "\n".join(map(str, told.value.problems))
+    assert "retriever: unknown key 'retriever' (did you mean 'retrievers'?)" in shown
+    assert "'nowhere' does not exist" in shown
