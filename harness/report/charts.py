@@ -10,12 +10,18 @@ from typing import Any
 
 import altair as alt
 
-from harness.report.theme import INK, MUTED, RULE, SERIES, Mark
+from harness.report.theme import INK, MUTED, RULE, SHAPES, Mark
 
 WIDE, NARROW, HIGH = 694, 306, 190
 UNDEFINED = alt.Undefined
 POWERS = [10.0**power for power in range(-3, 13)]
-"""The ticks of a logarithmic axis."""
+FINE = [step * power for power in POWERS for step in (1, 2, 5)]
+"""The ticks of a logarithmic axis; those whose labels would collide are left out."""
+PLAIN = "(datum.value >= 1000 ? format(datum.value, ',.0f') : format(datum.value, '.3~r'))"
+PRICED = {"dollars": f"'$' + {PLAIN}", "ms": PLAIN, "bytes": "format(datum.value, '.3~s') + 'B'"}
+"""Labels of an axis of prices by its unit: half a dollar is $0.5, never 500m."""
+SIGNED = "datum.value ? format(datum.value, '+.2~f') : '0'"
+"""Labels of an axis of differences."""
 
 
 def _chart(rows: str = "rows") -> Any:
@@ -134,7 +140,7 @@ def differences(pair: tuple[str, str], marks: Mapping[str, Mark], *, measure: st
     y = (
         alt.Y("difference:Q", title=None)
         .scale(domain=[-limit, limit])
-        .axis(labelExpr="datum.value ? format(datum.value, '+.2~f') : '0'", tickCount=5)
+        .axis(labelExpr=SIGNED, tickCount=5)
     )
     base = _chart()
     colors = alt.Color("better:N", legend=None).scale(domain=[a, b, "neither"],
@@ -206,7 +212,29 @@ def ranks(marks: Mapping[str, Mark], *, bars: int) -> Any:
     return alt.layer(joined, point, name).properties(width=WIDE - 140, height=20 * (most + bars) + 10)
 
 
-def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], *, axis: str) -> Any:
+def forest(order: Sequence[str], *, measure: str) -> Any:
+    """Mean differences with their intervals, a row each, the first over everything; the margin is a band.
+
+    Data: rows (label, slice, difference, low, high, queries, record, whole); zero (zero); margin (low, high), may be
+    empty.
+    """
+    y = alt.Y("label:N", sort=list(order), title=None).axis(labelColor=INK.light, labelLimit=330)
+    x = alt.X("low:Q", title=measure).axis(grid=True, tickCount=6, labelExpr=SIGNED)
+    tips = [alt.Tooltip("slice:N"), alt.Tooltip("queries:Q"), alt.Tooltip("difference:Q", format="+.4f"),
+            alt.Tooltip("low:Q", format="+.4f"), alt.Tooltip("high:Q", format="+.4f"),
+            alt.Tooltip("record:N", title="better / equal / worse")]  # fmt: skip
+    base = _chart().encode(y=y)
+    band = _chart("margin").mark_rect(color=RULE.light, opacity=0.6).encode(x=x, x2="high:Q")
+    zero = _chart("zero").mark_rule(color=MUTED.light).encode(x="zero:Q")
+    rule = base.mark_rule(strokeWidth=2, color=INK.light).encode(x=x, x2="high:Q")
+    shape = alt.Shape("whole:N", legend=None).scale(domain=[True, False], range=["diamond", "square"])
+    point = base.mark_point(filled=True, size=80, opacity=1, color=INK.light).encode(
+        x="difference:Q", shape=shape, tooltip=tips
+    )
+    return alt.layer(band, zero, rule, point).properties(width=WIDE - 300, height=alt.Step(22))
+
+
+def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], *, axis: str, unit: str) -> Any:
     """Quality against a price, with the frontier: what nothing else beats on both.
 
     Data: rows (retriever, price, mean, low, high); edge (price, mean: the corners of the frontier, cheapest first).
@@ -215,7 +243,9 @@ def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], *, axis: str) 
     kind = "log" if spread else "linear"
     scale = alt.Scale(type=kind, zero=UNDEFINED if spread else False, nice=False, padding=24)
     ticks = {"values": POWERS} if spread else {"tickCount": 4}
-    x = alt.X("price:Q", title=axis, scale=scale).axis(grid=True, labelExpr="format(datum.value, '.3~s')", **ticks)
+    x = alt.X("price:Q", title=axis, scale=scale).axis(
+        grid=True, labelExpr=PRICED[unit], labelOverlap="greedy", labelSeparation=8, **ticks
+    )
     y = alt.Y("mean:Q", title=None).scale(zero=False, padding=10)
     looks = _by_retriever(marks, _legend(marks, NARROW))
     base = _chart().encode(x=x)
@@ -236,20 +266,19 @@ def stages(names: Sequence[str], order: Sequence[str]) -> Any:
     """
     y = alt.Y("retriever:N", sort=list(order), title=None).axis(labelColor=INK.light, grid=True)
     offset = alt.YOffset("stage:N", sort=list(names))
-    colors = alt.Color("stage:N", sort=list(names)).scale(
-        domain=list(names), range=[shade.light for shade in SERIES[: len(names)]]
-    )
+    shapes = alt.Shape("stage:N", sort=list(names)).scale(domain=list(names), range=list(SHAPES)[: len(names)])
     x = (
         alt.X("p50:Q", title="ms a query")
         .scale(type="log", nice=False)
-        .axis(grid=True, tickCount=6, labelExpr="format(datum.value, '~g')")
+        .axis(grid=True, values=FINE, labelExpr=PLAIN, labelOverlap="greedy", labelSeparation=8)
     )
     tips = ["retriever:N", "stage:N", *(alt.Tooltip(f"{p}:Q", title=f"{p} (ms)", format=".3~f")
                                         for p in ("p50", "p95", "p99"))]  # fmt: skip
-    base = _chart().encode(y=y, yOffset=offset, color=colors)
-    span = base.mark_rule(strokeWidth=2).encode(x=x, x2="p99:Q")
-    late = base.mark_tick(thickness=2, height=9).encode(x="p95:Q")
-    middle = base.mark_point(filled=True, size=60, opacity=1).encode(x=x, tooltip=tips)
+    # Colours belong to retrievers: a stage has a shape.
+    base = _chart().encode(y=y, yOffset=offset)
+    span = base.mark_rule(strokeWidth=2, color=MUTED.light).encode(x=x, x2="p99:Q")
+    late = base.mark_tick(thickness=2, height=9, color=MUTED.light).encode(x="p95:Q")
+    middle = base.mark_point(filled=True, size=60, opacity=1, color=INK.light).encode(x=x, shape=shapes, tooltip=tips)
     return alt.layer(span, late, middle).properties(
         width=WIDE - 120, height=alt.Step(14 * len(names) + 10, **{"for": "position"})
     )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from harness.measures import parse
 from harness.report import charts, text
+from harness.report.alerts import alerts
 from harness.report.costs import Cost, costs_of
 from harness.report.figures import Figure, figure
 from harness.report.section import Section
@@ -80,6 +81,7 @@ def decision(view: View) -> Section:
         "Decision",
         {
             "headline": headline(view),
+            "alerts": alerts(view),
             "lede": [*declared, *(s for s in sentences[1:] if s not in limits), *resolution(view)],
             "limits": limits,
             "lines": lines,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tomli_w
 
-from harness.records import Manifest, RetrieverLedger
+from harness.measures import parse
+from harness.records import Manifest, Results, RetrieverLedger
 from harness.report import text
 from harness.report.section import Section
 from harness.report.view import View
@@ -58,8 +62,24 @@ def integrity(view: View) -> Section:
             "counts": {kind: told for kind, told in counts.items() if any(told.values())},
             "clean": [kind for kind, told in counts.items() if not any(told.values())],
             "ids": ids,
+            "unjudged": unjudged(view),
         },
     )
+
+
+def unjudged(view: View) -> dict[str, float]:
+    """Retriever -> share of its hits within the primary cutoff that nobody judged, a mean over the queries.
+
+    Empty where only relevant documents are listed: there nothing tells an unjudged document from an irrelevant one.
+    """
+    if all(grade > 0 for judged in view.grades.values() for grade in judged.values()):
+        return {}
+    measure = f"Judged@{view.cutoff}"
+    found = {}
+    for name, answers in view.answers.items():
+        values = view.scores[measure][name] if measure in view.scores else answers.extra[parse(measure)]
+        found[name] = 1 - math.fsum(values) / len(values)
+    return found
 
 
 def inherited(manifest: Manifest, retriever: str) -> RetrieverLedger:
@@ -116,9 +136,21 @@ def provenance(view: View) -> Section:
             "started": manifest.started,
             "seconds": manifest.seconds,
             "digest": manifest.dataset.digest,
-            "folder": f"results/{manifest.name}",
+            "folder": place_of(view.results),
         },
     )
+
+
+def place_of(results: Results) -> str:
+    """The results folder as a command line names it, seen from here; a run writes aside, and is put in place later."""
+    folder = results.folder.with_name(results.folder.name.removesuffix(".unfinished")).resolve()
+    try:
+        folder = folder.relative_to(Path.cwd())
+    except ValueError:
+        pass  # It lies elsewhere: its whole path is told.
+    told = shlex.quote(folder.as_posix())
+    # Between the backquotes of Markdown nothing can be escaped.
+    return f"results/{results.manifest.name}" if "`" in told or text.visible(told) != told else told
 
 
 def _called(kind: str) -> str:

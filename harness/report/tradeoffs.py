@@ -22,6 +22,9 @@ PRICES: Mapping[str, tuple[str, str, Price]] = {
 }
 
 
+UNITS = {"latency": "ms", "dollars": "dollars", "bytes": "bytes"}
+
+
 def tradeoffs(view: View) -> Section:
     """What each retriever costs, the frontiers, and the latency stage by stage."""
     costs = costs_of(view.results)
@@ -80,7 +83,7 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
         f"tradeoff-{key}",
         f"{name.short} against {short}",
         f"{axis} and mean {name.short}: {said}. On the frontier: {', '.join(_on_frontier(view, costs, price))}.",
-        charts.trade_off(list(priced.values()), view.marks, axis=axis),
+        charts.trade_off(list(priced.values()), view.marks, axis=axis, unit=UNITS[key]),
         rows=rows,
         edge=[{"price": p, "mean": q} for p, q in edge],
     )

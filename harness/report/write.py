@@ -20,6 +20,7 @@ from harness.report.queries import over_queries, per_query
 from harness.report.reading import reading
 from harness.report.robustness import robustness
 from harness.report.section import Section
+from harness.report.slices import slices
 from harness.report.tests import tests
 from harness.report.tradeoffs import tradeoffs
 from harness.report.unlabelled import unlabelled
@@ -27,10 +28,10 @@ from harness.report.view import View, view_of
 from retrievers.errors import InputError, Problem
 
 SECTIONS: tuple[Callable[[View], Section | None], ...] = (
-    decision, per_query, over_queries, distribution, tests, robustness, tradeoffs, forensics, data, integrity,
+    decision, slices, forensics, over_queries, tradeoffs, robustness, tests, per_query, distribution, data, integrity,
     provenance, reading,
 )  # fmt: skip
-"""In the order of the page: the decision, the article's four views, then what they rest on."""
+"""In the order of the page: the decision, where it comes from, why, what it costs, what it hangs on, the evidence."""
 
 
 def write(results: Results) -> None:

@@ -28,10 +28,12 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """The kind of machine, without its name or its user's."""
+    """The kind of machine, without its name or its user's, and how many processes wanted it in the last minute."""
     threads = {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ}
-    return {"system": platform.system(), "release": platform.release(), "processor": platform.machine(),
-            "cores": os.cpu_count(), "threads": threads}  # fmt: skip
+    found = {"system": platform.system(), "release": platform.release(), "processor": platform.machine(),
+             "cores": os.cpu_count(), "threads": threads}  # fmt: skip
+    # Windows keeps no such count.
+    return {**found, "load": round(os.getloadavg()[0], 2)} if hasattr(os, "getloadavg") else found
 
 
 def git(folder: Path) -> dict[str, Any]:

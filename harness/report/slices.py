@@ -1,0 +1,210 @@
+"""Where the difference comes from: the leader against the others within each part of the queries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from harness.report import charts, text
+from harness.report.figures import Figure, figure
+from harness.report.section import Section
+from harness.report.view import View
+from harness.scoring.evaluate import slices_of
+from harness.stats import differences, mean_interval
+
+FEWEST = 10
+"""Queries below which a slice has no row: the tests leave it out as well."""
+DRAWN = 3
+"""Pairs that have a picture; the table has every pair with the leader."""
+ALL = "all queries"
+
+
+class Slice(NamedTuple):
+    """One retriever against another within one part of the queries."""
+
+    family: str
+    """What the queries are divided by; "" for all of them."""
+    slice: str
+    queries: int
+    wins: int
+    """Queries on which the first scores higher."""
+    ties: int
+    losses: int
+    difference: float
+    """Mean of the first minus mean of the second."""
+    low: float | None
+    """Both ends None where no interval can be estimated."""
+    high: float | None
+    p_adjusted: float | None
+    """Within the family of slices; None where the pair was not tested."""
+
+
+class Interaction(NamedTuple):
+    """The test of "the difference is the same in every slice"."""
+
+    family: str
+    range: float
+    """Largest minus smallest mean difference of a slice."""
+    p_adjusted: float
+
+
+class Pair(NamedTuple):
+    """The leader against another, slice by slice."""
+
+    a: str
+    b: str
+    rows: tuple[Slice, ...]
+    """All queries first."""
+    interactions: tuple[Interaction, ...]
+
+
+def slices(view: View) -> Section | None:
+    """The leader against the others in every part of the queries; None where there is no part or nobody else."""
+    kinds = labels_of(view)
+    if len(view.retrievers) < 2 or not kinds:
+        return None
+    pairs = [pair_of(view, view.whole.leader, other, kinds) for other in compared(view)]
+    drawn = [_forest(view, pair) for pair in pairs[:DRAWN]]
+    return Section(
+        "slices",
+        "Slices",
+        {
+            "pairs": pairs,
+            "drawn": drawn,
+            "turned": [sentence for pair in pairs for sentence in turns(view, pair)],
+            "called": called,
+        },
+        tuple(drawn),
+    )
+
+
+def labels_of(view: View) -> dict[str, list[str]]:
+    """Family -> each query's slice, for the families with at least two slices of ten queries."""
+    kinds = slices_of([view.query(place).query for place in range(view.n)])
+    return {family: labels for family, labels in kinds.items() if len(_large(labels)) > 1}
+
+
+def compared(view: View) -> list[str]:
+    """Whom the leader is held against: the runner-up first, then the baseline, then the others by their means."""
+    others = list(view.ranked[1:])
+    second = [name for name in (view.baseline,) if name in others[1:]]
+    return [*others[:1], *second, *(name for name in others[1:] if name not in second)]
+
+
+def pair_of(view: View, a: str, b: str, kinds: Mapping[str, Sequence[str]]) -> Pair:
+    """One pair over all queries and within every slice."""
+    scores = view.scores[view.primary]
+    tested, interactions = _tests(view, a, b)
+    rows = [_slice(view, scores[a], scores[b], ("", ALL), None)]
+    for family, labels in kinds.items():
+        for kind in _large(labels):
+            here = np.array([label == kind for label in labels])
+            rows.append(_slice(view, scores[a][here], scores[b][here], (family, kind), tested.get((family, kind))))
+    return Pair(a, b, tuple(rows), tuple(interactions))
+
+
+def turns(view: View, pair: Pair) -> Iterator[str]:
+    """The slices that are shown to go the other way than the whole, in a sentence for each family."""
+    whole, name = pair.rows[0], view.names[view.primary].short
+    for row in pair.rows[1:]:
+        shown = row.p_adjusted is not None and row.p_adjusted <= view.settings.alpha
+        if shown and row.difference * whole.difference < 0:
+            ahead = pair.a if row.difference > 0 else pair.b
+            yield (
+                f"On the {row.queries} queries of {called(row)}, {ahead} is ahead by {abs(row.difference):.3f} "
+                f"in {name}, against the direction of all queries (adjusted p {text.p_value(row.p_adjusted)})."
+            )
+
+
+def carried(view: View, pair: Pair) -> Slice | None:
+    """The slice without which the leader would not be ahead: at most half of the queries; the smallest such."""
+    whole = pair.rows[0]
+    total = whole.difference * whole.queries
+    found = [
+        row
+        for row in pair.rows[1:]
+        if 2 * row.queries <= whole.queries and total > 0 and total - row.difference * row.queries <= 0
+    ]
+    return min(found, key=lambda row: row.queries, default=None)
+
+
+def called(row: Slice) -> str:
+    """A slice in a sentence.
+
+    >>> called(Slice("field tags", "typo", 20, 1, 18, 1, 0.0, None, None, None))
+    'tags: typo'
+    """
+    family = row.family.removeprefix("field ")
+    return f"{text.shortened(family, 40)}: {text.shortened(row.slice, 60)}" if family else row.slice
+
+
+def _large(labels: Sequence[str]) -> list[str]:
+    """The slices with enough queries, in the order of their first query."""
+    return [kind for kind in dict.fromkeys(labels) if kind and list(labels).count(kind) >= FEWEST]
+
+
+def _slice(view: View, a: Any, b: Any, name: tuple[str, str], p_adjusted: float | None) -> Slice:
+    found = differences(a, b)
+    interval = mean_interval(found.values, view.settings.level)
+    known = interval.method != "not estimable"
+    return Slice(
+        *name,
+        queries=len(a),
+        wins=int(found.wins),
+        ties=len(a) - int(found.wins) - int(found.losses),
+        losses=int(found.losses),
+        difference=math.fsum(found.values) / len(a),
+        low=interval.low if known else None,
+        high=interval.high if known else None,
+        p_adjusted=p_adjusted,
+    )
+
+
+def _tests(view: View, a: str, b: str) -> tuple[dict[tuple[str, str], float], list[Interaction]]:
+    """What tests.csv says of a pair, in either order: (family, slice) -> adjusted p, and the tests of interaction."""
+    table = view.results.tests
+    here = (table["measure"] == view.primary) & (
+        ((table["a"] == a) & (table["b"] == b)) | ((table["a"] == b) & (table["b"] == a))
+    )
+    slices, interactions = {}, []
+    for row in table[here].to_dict("records"):
+        family = str(row["family"])
+        if family.startswith("interaction "):
+            told = Interaction(family.removeprefix("interaction "), float(row["statistic"]), float(row["p_adjusted"]))
+            interactions.append(told)
+        elif isinstance(row["note"], str) and row["note"]:
+            slices[family, row["note"]] = float(row["p_adjusted"])
+    return slices, interactions
+
+
+def _forest(view: View, pair: Pair) -> Figure:
+    name = view.names[view.primary].short
+    rows = [
+        {
+            "place": place,
+            "slice": text.shortened(called(row), 48),
+            "label": f"{text.shortened(called(row), 48)} ({row.queries})",
+            "difference": row.difference,
+            # Without an interval the point stands alone.
+            "low": row.difference if row.low is None else row.low,
+            "high": row.difference if row.high is None else row.high,
+            "queries": row.queries,
+            "record": f"{row.wins} / {row.ties} / {row.losses}",
+            "whole": place == 0,
+        }
+        for place, row in enumerate(pair.rows)
+    ]
+    said = "; ".join(f"{called(row)} {text.signed(row.difference)}" for row in pair.rows)
+    margin = view.settings.margin
+    return figure(
+        f"slices-{pair.a}-{pair.b}",
+        f"{pair.a} − {pair.b} in {name}, by slice, with {view.settings.level:.0%} intervals",
+        f"Mean difference of each slice, right of zero {pair.a} is better: {said}.",
+        charts.forest([str(row["label"]) for row in rows], measure=f"{name}: {pair.b} better ← 0 → {pair.a} better"),
+        rows=rows,
+        zero=[{"zero": 0}],
+        margin=[{"low": -margin, "high": margin}] if margin else [],
+    )
