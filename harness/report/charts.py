@@ -137,11 +137,7 @@ def differences(pair: tuple[str, str], marks: Mapping[str, Mark], *, measure: st
         limit: of the axis, the same for all pairs.
     """
     a, b = pair
-    y = (
-        alt.Y("difference:Q", title=None)
-        .scale(domain=[-limit, limit])
-        .axis(labelExpr=SIGNED, tickCount=5)
-    )
+    y = alt.Y("difference:Q", title=None).scale(domain=[-limit, limit]).axis(labelExpr=SIGNED, tickCount=5)
     base = _chart()
     colors = alt.Color("better:N", legend=None).scale(domain=[a, b, "neither"],
                                                      range=[marks[a].color, marks[b].color, RULE.light])  # fmt: skip

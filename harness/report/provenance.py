@@ -144,11 +144,8 @@ def provenance(view: View) -> Section:
 def place_of(results: Results) -> str:
     """The results folder as a command line names it, seen from here; a run writes aside, and is put in place later."""
     folder = results.folder.with_name(results.folder.name.removesuffix(".unfinished")).resolve()
-    try:
-        folder = folder.relative_to(Path.cwd())
-    except ValueError:
-        pass  # It lies elsewhere: its whole path is told.
-    told = shlex.quote(folder.as_posix())
+    here = Path.cwd()
+    told = shlex.quote((folder.relative_to(here) if folder.is_relative_to(here) else folder).as_posix())
     # Between the backquotes of Markdown nothing can be escaped.
     return f"results/{results.manifest.name}" if "`" in told or text.visible(told) != told else told
 

@@ -1,0 +1,135 @@
+"""Where the difference comes from, and what may change the decision: figures and conditions."""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+import harness
+from harness.records import RetrieverLedger
+from harness.report import alerts as first_screen
+from harness.report.alerts import alerts
+from harness.report.slices import Pair, Slice, carried, compared, labels_of, pair_of, slices, turns
+from harness.report.view import view_of
+from tests import small
+
+WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
+TEXTS = list(small.TEXTS)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """48 queries of two kinds: half name the thing, half name what nothing has."""
+    folder = tmp_path_factory.mktemp("slices")
+    data = small.dataset(folder / "data")
+    said = [
+        {
+            "id": f"q{i:02}",
+            "query": f"{WORDS[i % 6]} {i}" if i % 2 else f"the {small.TEXTS[TEXTS[i % 6]].split()[-1]} {i}",
+            "relevant_documents": [TEXTS[i % 6]],
+            "tags": ["names" if i % 2 else "words"],
+        }
+        for i in range(48)
+    ]
+    (data / "queries.json").write_text(json.dumps(said), encoding="utf-8")
+    return harness.run(small.experiment(folder), harness.Options(results=folder / "results"))
+
+
+@pytest.fixture(scope="module")
+def view(results):
+    return view_of(results)
+
+
+def test_every_slice_has_the_figures_of_scores_csv(view, results):
+    pair = pair_of(view, "bm25", "hashing", labels_of(view))
+    table = results.scores[results.scores["measure"] == view.primary].pivot(
+        index="query_id", columns="retriever", values="value"
+    )
+    tags = {query_id: judged.query.fields["tags"] for query_id, judged in results.queries.items()}
+    found = {row.slice: row for row in pair.rows if row.family == "field tags"}
+    assert set(found) == {"names", "words"}
+    for tag, row in found.items():
+        part = table[[tags[query_id] == tag for query_id in table.index]]
+        apart = part["bm25"] - part["hashing"]
+        assert row.queries == len(part) == 24
+        assert row.difference == pytest.approx(apart.mean(), abs=1e-12)
+        assert (row.wins, row.losses) == (int((apart > 1e-9).sum()), int((apart < -1e-9).sum()))
+        assert row.wins + row.ties + row.losses == 24
+    assert pair.rows[0].difference == pytest.approx((table["bm25"] - table["hashing"]).mean(), abs=1e-12)
+
+
+def test_the_p_of_a_slice_is_that_of_tests_csv(view, results):
+    a, b = view.ranked[:2]
+    pair = pair_of(view, a, b, labels_of(view))
+    told = results.tests[(results.tests["family"] == "field tags") & (results.tests["note"] == "names")]
+    told = told[told["a"].isin([a, b]) & told["b"].isin([a, b])]
+    (row,) = [row for row in pair.rows if row.slice == "names"]
+    assert row.p_adjusted == pytest.approx(float(told["p_adjusted"].iloc[0]), abs=0)
+
+
+def test_the_section_draws_the_leader_against_each(view):
+    section = slices(view)
+    assert [(pair.a, pair.b) for pair in section.context["pairs"]] == [
+        (view.whole.leader, other) for other in view.ranked[1:]
+    ]
+    assert len(section.figures) == len(view.ranked) - 1
+    assert compared(view)[0] == view.ranked[1]
+
+
+def one(slice_, queries, difference, p=None):
+    return Slice("field tags" if slice_ else "", slice_ or "all queries", queries, 0, 0, 0, difference, None, None, p)
+
+
+def test_a_slice_carries_the_difference_only_where_the_rest_shows_none():
+    rows = (one("", 100, 0.05), one("vague", 25, 0.2), one("keywords", 75, 0.0))
+    assert carried(None, Pair("a", "b", rows, ())).slice == "vague"
+    rows = (one("", 100, 0.05), one("vague", 25, 0.19), one("keywords", 75, 0.25 / 75))
+    assert carried(None, Pair("a", "b", rows, ())) is None
+    # Most of the queries carry most of the difference: that is no news.
+    rows = (one("", 100, 0.05), one("most", 60, 5 / 60), one("rest", 40, 0.0))
+    assert carried(None, Pair("a", "b", rows, ())) is None
+
+
+def test_a_slice_turns_only_where_a_test_shows_it():
+    view = SimpleNamespace(
+        settings=SimpleNamespace(alpha=0.05), names={"nDCG@10": SimpleNamespace(short="nDCG@10")}, primary="nDCG@10"
+    )
+    rows = (one("", 100, 0.05), one("keywords", 40, -0.04, p=0.01), one("typos", 40, -0.04, p=0.2))
+    (sentence,) = turns(view, Pair("minilm", "bm25", rows, ()))
+    assert sentence.startswith("On the 40 queries of tags: keywords, bm25 is ahead by 0.040 in nDCG@10")
+
+
+def altered(results, **ledgers):
+    ledger = results.manifest.ledger
+    changed = {**ledger.retrievers, **ledgers}
+    return view_of(replace(results, manifest=replace(results.manifest, ledger=replace(ledger, retrievers=changed))))
+
+
+def test_much_that_was_cut_is_told_first_and_little_is_not(results):
+    documents = results.manifest.dataset.documents
+    cut = RetrieverLedger(notes={"truncated": tuple(TEXTS[:5])})
+    (alert,) = [one for one in alerts(altered(results, hashing=cut)) if "beginning" in one.text]
+    assert alert.text.startswith(f"hashing read only the beginning of 5 of {documents} documents (83%)")
+    assert alert.text.endswith("hybrid is made of it.")
+    assert alert.section == "integrity"
+    assert not [one for one in alerts(altered(results)) if "beginning" in one.text]
+
+
+@pytest.mark.parametrize(("slow", "said"), [(974.0, True), (150.0, False)])
+def test_equal_encoders_of_very_different_speed_are_doubted(results, slow, said):
+    blocks = [{"name": name, "kind": "dense", "encoder": {"kind": "hashing", "dimensions": 64}} for name in ("x", "y")]
+    manifest = SimpleNamespace(machine={"cores": 2, "load": 0.5})
+    view = SimpleNamespace(retrievers=("x", "y"), manifest=manifest)
+    view.resolved = SimpleNamespace(blocks={block["name"]: block for block in blocks})
+    costs = {
+        name: SimpleNamespace(stages=[SimpleNamespace(stage="embed-queries", p50=p50)])
+        for name, p50 in (("x", 87.0), ("y", slow))
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(first_screen, "costs_of", lambda results: costs)
+        view.results = None
+        found = list(first_screen._latency(view))
+    assert bool(found) is said
+    if said:
+        assert "974 ms in one and 87 ms in the other" in found[0].text
