@@ -6,12 +6,17 @@ import csv
 import io
 import json
 import re
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from harness.cli import main
+from harness.report.text import p_value
 from harness.running.check import MEANINGS
+from harness.stats import Settings, compare_all, format_p
+from harness.stats.words import pair_sentence
 
 PROJECT = Path(__file__).parents[1]
 
@@ -109,3 +114,35 @@ def test_compare_prints_every_comparison_as_csv(tmp_path: Path, capsys: pytest.C
     ]  # fmt: skip
     code, _, err = call(capsys, "compare", *files, "--format", "csv", "--json")
     assert (code, err) == (2, "error: --json: cannot go with --format csv (choose one of them)\n")
+
+
+def test_one_of_a_thing_is_no_plural(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "one"
+    folder.mkdir()
+    (folder / "apple.md").write_text("# Apple\n\nA fruit.\n", encoding="utf-8")
+    rows = [{"query": "fruit", "relevant_documents": ["apple"]}]
+    (folder / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = call(capsys, "init", folder)
+    assert code == 0
+    assert "1 document, 1 labelled query\n1 query decides little" in out
+    assert "1 document, 1 labelled query." in Path("one.toml").read_text(encoding="utf-8")
+    printed = out + "".join(call(capsys, "check", "one.toml")[1:])
+    (tmp_path / "qrels.txt").write_text("q 0 d 1\n", encoding="utf-8")
+    for run in ("a", "b"):
+        (tmp_path / f"{run}.run").write_text("q Q0 d 1 1 x\n", encoding="utf-8")
+    printed += "".join(call(capsys, "compare", "qrels.txt", "a.run", "b.run")[1:])
+    assert not re.search(r"\b1 (queries|documents|texts|rows)\b", printed)
+
+
+def test_a_p_value_at_its_floor_is_printed_as_a_bound() -> None:
+    """Above 2,000 differences the normal approximation ends at the smallest double; a test of 2,588 wins gave it."""
+    random = np.random.default_rng(1)
+    values = {"a": random.uniform(0.9, 1.0, 2600), "b": random.uniform(0.0, 0.1, 2600)}
+    settings = Settings()
+    (row,) = compare_all({"nDCG@10": values}, primary="nDCG@10", settings=settings)
+    assert (row.method, row.p_adjusted) == ("normal", sys.float_info.min)
+    assert "adjusted p < 1e-300" in pair_sentence(row, settings)
+    assert (format_p(row.p_value), p_value(row.p_value)) == ("< 1e-300", "< 10⁻³⁰⁰")

@@ -17,6 +17,7 @@ app = typer.Typer(help="What was embedded once and is never embedded again.", ri
 @app.command()
 def info(as_json: Json = False) -> None:
     """Tell what the cache holds, by model."""
+    from harness.stats.words import counted
     from retrievers.cache import Cache, default_path
 
     with Cache(default_path()) as cache:
@@ -25,7 +26,7 @@ def info(as_json: Json = False) -> None:
         models = [{"fingerprint": one.fingerprint, "rows": one.rows, "bytes": one.bytes} for one in held]
         print_json(path=str(cache.path), models=models)
     else:
-        say(f"{cache.path}: {sum(one.rows for one in held):,} rows")
+        say(f"{cache.path}: {counted(sum(one.rows for one in held), 'row')}")
         say(*(f"{one.rows:>10,} rows {one.bytes / 1e6:>9,.1f} MB  {one.fingerprint}" for one in held))
 
 
@@ -36,6 +37,7 @@ def verify(
 ) -> None:
     """Check every row's checksum, and how far models have drifted: exit with 1 where something is wrong."""
     from harness.running.drift import DRIFTED, drifts
+    from harness.stats.words import counted
     from retrievers.cache import Cache, default_path
 
     with Cache(default_path()) as cache:
@@ -45,9 +47,9 @@ def verify(
     if as_json:
         print_json(path=str(cache.path), rows=rows, damaged=damaged, drift=[one._asdict() for one in found])
     else:
-        say(f"{cache.path}: {rows:,} rows, {damaged:,} damaged", *(one.sentence() for one in found))
+        say(f"{cache.path}: {counted(rows, 'row')}, {damaged:,} damaged", *(one.sentence() for one in found))
     if damaged:
-        raise NotShown(f"{damaged:,} rows are damaged: they count as absent, and runs embed them anew")
+        raise NotShown(f"damaged rows: {damaged:,}; they count as absent, and runs embed them anew")
     if moved := [one.retriever for one in found if one.largest > DRIFTED]:
         raise NotShown(f"{', '.join(moved)}: no longer the model that was cached; run with --fresh")
     if experiment and (unseen := [one.retriever for one in found if not one.compared] or ["no encoder"] * (not found)):
@@ -60,6 +62,7 @@ def clear(
     everything: Annotated[bool, typer.Option("--all", help="Every model.")] = False,
 ) -> None:
     """Remove one model's rows, or all: they will be embedded, and paid for, again."""
+    from harness.stats.words import counted
     from retrievers.cache import Cache, default_path
 
     if (fingerprint is None) != everything:
@@ -68,4 +71,4 @@ def clear(
         known = [one.fingerprint for one in cache.info()]
         if fingerprint is not None and fingerprint not in known:
             raise InputError(Problem(fingerprint, "is not in the cache", did_you_mean(fingerprint, known)))
-        say(f"{cache.path}: {cache.clear(fingerprint):,} rows removed")
+        say(f"{cache.path}: {counted(cache.clear(fingerprint), 'row')} removed")

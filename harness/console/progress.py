@@ -7,6 +7,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from harness.stats.words import counted
 from retrievers.meter import Meter
 
 if TYPE_CHECKING:
@@ -127,7 +128,9 @@ class Progress:
                 self._bars.remove_task(self._tasks.pop(key))
             reading = _reading(meter, key[1], totals.seconds)._replace(expected=None)
             told = [
-                f"{reading.share()} texts in {totals.seconds:.1f} s" if reading.texts else f"{totals.seconds:.1f} s"
+                f"{counted(reading.texts, 'text')} in {totals.seconds:.1f} s"
+                if reading.texts
+                else f"{totals.seconds:.1f} s"
             ]
             self._say(key, ", ".join(told + reading.details(ahead=False)))
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from harness.dataset import Dataset, DatasetReference, format_of, load, reading_line, reference_of
 from harness.dataset.markdown import document_names
 from harness.experiment.language import UNSTEMMED, language_of
+from harness.stats.words import counted
 from retrievers.errors import InputError, Problem
 
 SAMPLE = 200
@@ -34,14 +35,15 @@ class Written:
     def lines(self) -> Iterator[str]:
         """What was found, and what to do next."""
         found = self.dataset
-        labelled = "labelled queries" if found.labels else "questions without labels"
-        yield f"{found.path}: {found.format}, {found.count:,} documents, {len(found.queries):,} {labelled}"
+        documents, queries = counted(found.count, "document"), _asked(found)
+        yield f"{found.path}: {found.format}, {documents}, {queries}"
         if unread := reading_line(found):
             yield unread
         if self.repeated:
             yield f"left aside, the same queries again: {', '.join(self.repeated)}"
         if found.labels and len(found.queries) < FEW:
-            yield f"{len(found.queries)} queries decide little: expect 'undecided' unless the differences are large"
+            little = "1 query decides" if len(found.queries) == 1 else f"{len(found.queries)} queries decide"
+            yield f"{little} little: expect 'undecided' unless the differences are large"
         yield f"wrote {self.path.as_posix()}; next:"
         yield f"  harness check {self.path.as_posix()}"
         yield f"  harness run {self.path.as_posix()}"
@@ -92,9 +94,8 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset) ->
     dense = MINILM if english and local else HASHING
     return TEMPLATE.format(
         name=name,
-        documents=dataset.count,
-        queries=len(dataset.queries),
-        labelled="labelled queries" if dataset.labels else "questions that nobody has labelled yet",
+        documents=counted(dataset.count, "document"),
+        queries=_asked(dataset),
         dataset=f"{{ {', '.join(said)} }}" if len(said) > 1 else said[0].removeprefix("path = "),
         grades=EXPLICIT if _explicit(dataset) else RANKED,
         stemming=STEMMING.format(language=language) if language and language not in UNSTEMMED else "",
@@ -164,7 +165,7 @@ def _missing_labels(folder: Path, documents: Sequence[str]) -> str:
     asked = {"query": "what somebody would ask", "relevant_documents": documents[:2]}
     example = json.dumps([asked], ensure_ascii=False)
     return (
-        f"{folder}: {len(documents):,} documents, but no question\n"
+        f"{folder}: {counted(len(documents), 'document')}, but no question\n"
         f"write {folder / 'queries.json'}: for each question, the documents that answer it, best first:\n"
         f"  {example}\n"
         f"or {folder / 'queries.txt'}: questions alone, one a line, to be judged later (docs/labels.md)\n"
@@ -186,6 +187,11 @@ def _mostly_latin(dataset: Dataset) -> bool:
     """Whether a small English model could read the texts: nearly all letters of a sample are ASCII."""
     letters = [letter for text in _sample(dataset) for letter in text if letter.isalpha()]
     return not letters or sum(letter.isascii() for letter in letters) > 0.95 * len(letters)
+
+
+def _asked(dataset: Dataset) -> str:
+    number = len(dataset.queries)
+    return counted(number, "labelled query") if dataset.labels else f"{counted(number, 'question')} without labels"
 
 
 def _sample(dataset: Dataset) -> list[str]:
@@ -229,7 +235,7 @@ MULTILINGUAL_RERANKER = "BAAI/bge-reranker-v2-m3"
 RANKED = '# grades = "linear"               # of n documents listed for a query, best first: n, n-1, …, 1; or "binary"'
 EXPLICIT = '# grades = "explicit"             # as they stand in the labels; or "binary"'
 TEMPLATE = """\
-# Which retriever finds these {documents:,} documents best? Asked with {queries:,} {labelled}.
+# Which retriever finds the documents best? {documents}, {queries}.
 name = "{name}"
 dataset = {dataset}
 

@@ -26,7 +26,7 @@ from harness.stats import (
     significance_sentence,
     standings,
 )
-from harness.stats.words import NO_MATTER_OF_SIZE, join
+from harness.stats.words import NO_MATTER_OF_SIZE, count, join
 
 SETS = {
     "good": ("●", "As good as the best"),
@@ -142,15 +142,15 @@ def resolution(view: View) -> list[str]:
     if found.difference is None:
         return []
     return [
-        f"{view.n:,} queries find a true difference between {view.whole.leader} and {rival} four times in five "
-        f"if it is {found.difference:.3f} or more."
+        f"{count(view.n)} {'finds' if view.n == 1 else 'find'} a true difference between {view.whole.leader} and "
+        f"{rival} four times in five if it is {found.difference:.3f} or more."
     ]
 
 
 def headline(view: View) -> str:
     """The verdict in one line."""
     whole = view.whole
-    queries = "1 query" if whole.n == 1 else f"{whole.n:,} queries"
+    queries = count(whole.n)
     if view.outcome.incomplete:
         return view.outcome.incomplete
     if len(whole.means) == 1:

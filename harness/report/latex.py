@@ -11,6 +11,7 @@ from harness.report.tests import describe_settings
 from harness.report.text import latex
 from harness.report.view import View
 from harness.stats.verdicts import BETTER, WORSE
+from harness.stats.words import count
 
 
 def tables(view: View) -> dict[str, str]:
@@ -60,7 +61,7 @@ def _leaderboard(view: View) -> str:
         ["", "Retriever", *(latex(view.names[measure].short) for measure in view.measures)],
         rows,
         "ll" + "r" * len(view.measures),
-        f"Means over {view.n:,} queries. A superscript names the retrievers shown to be worse on that measure. "
+        f"Means over {count(view.n)}. A superscript names the retrievers shown to be worse on that measure. "
         f"{describe_settings(view)} {'; '.join(glosses)}{'.' if glosses else ''}",
     )
 

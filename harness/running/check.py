@@ -15,6 +15,7 @@ from harness.measures import score
 from harness.running.parts import Parts, build_parts, in_block
 from harness.running.portrait import Portrait, carries, portrait
 from harness.scoring.grading import GradedLabels, grade_labels
+from harness.stats.words import counted
 from retrievers.errors import InputError, Problem
 
 MEANINGS = {
@@ -86,16 +87,6 @@ class Prepared(NamedTuple):
     """Its labels after the grade rule."""
     parts: dict[str, Parts]
     """By retriever; nothing is loaded yet."""
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> counted(1, "query"), counted(1400, "document")
-    ('1 query', '1,400 documents')
-    """
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def check(target: Path, *, code: bool = True) -> Checked:

@@ -10,6 +10,7 @@ from harness.experiment import Dense, load
 from harness.running.check import prepare
 from harness.running.forecast import chunks_of
 from harness.running.parts import canonical
+from harness.stats.words import counted
 from retrievers.cache import Cache, default_path
 from retrievers.chunking import pieces
 from retrievers.embedding import Embedder
@@ -34,7 +35,8 @@ class Drifted(NamedTuple):
         """The same in words."""
         if not self.compared:
             return f"{self.retriever}: none of its documents is cached"
-        return f"{self.retriever}: {self.compared} vectors embedded again, largest 1 - cosine {self.largest:.2g}"
+        vectors = counted(self.compared, "vector")
+        return f"{self.retriever}: {vectors} embedded again, largest 1 - cosine {self.largest:.2g}"
 
 
 def drifts(experiment: str | Path, *, sample: int = SAMPLE) -> Iterator[Drifted]:

@@ -42,6 +42,11 @@ def format_p(p: float, least: float | None = None) -> str:
     return f"{'≤ ' if least is not None and p <= least else ''}{p:.3g}"
 
 
+def _related(p: str) -> str:
+    """A p-value after its name: equal, or the bound that it is."""
+    return p if p.startswith(("<", "≤")) else f"= {p}"
+
+
 def pair_sentence(row: Comparison, settings: Settings) -> str:
     """Return one comparison as a sentence.
 
@@ -51,7 +56,7 @@ def pair_sentence(row: Comparison, settings: Settings) -> str:
     if row.ci_method != "not estimable":
         short = f", likely too short as only {_differing(row)}" if _few(row) else ""
         interval += f" ({100 * settings.level:g} % interval {row.ci_low:+.4f} to {row.ci_high:+.4f}{short})"
-    numbers = f"mean difference in {row.measure} {interval}, adjusted p = {format_p(row.p_adjusted)}"
+    numbers = f"mean difference in {row.measure} {interval}, adjusted p {_related(format_p(row.p_adjusted))}"
     if row.word.startswith((BETTER, WORSE)):
         word = row.word.removesuffix(BUT_NEGLIGIBLE)
         small = f", but by less than the margin of {settings.margin:g}" if row.word.endswith(BUT_NEGLIGIBLE) else ""
@@ -224,7 +229,17 @@ def count(queries: int) -> str:
     >>> count(1), count(1300)
     ('1 query', '1,300 queries')
     """
-    return "1 query" if queries == 1 else f"{queries:,} queries"
+    return counted(queries, "query")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, which ends in y or takes an s.
+
+    >>> counted(1, "query"), counted(1400, "labelled query"), counted(0, "document")
+    ('1 query', '1,400 labelled queries', '0 documents')
+    """
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def join(names: Sequence[str]) -> str:
