@@ -16,6 +16,7 @@ from harness.dataset import Dataset, Labels
 from harness.dataset.contexts import found_in
 from harness.experiment.language import language_of
 from harness.stats import sakai_queries
+from harness.stats.words import counted
 from retrievers.tokens import estimate
 from retrievers.types import Document, Encoder
 
@@ -66,7 +67,7 @@ class Portrait(NamedTuple):
     def lines(self, dataset: Dataset, comparisons: int, alpha: float) -> Iterator[str]:
         """The page."""
         median, long, longest = self.tokens
-        yield f"of a seeded sample of {self.sampled:,} of {dataset.count:,} documents:"
+        yield f"of a seeded sample of {self.sampled:,} of {counted(dataset.count, 'document')}:"
         yield f"  about {median:,} tokens a document (95 % below {long:,}; longest {longest:,})"
         named = ", ".join(f"{name} {count / max(self.sampled, 1):.0%}" for name, count in self.languages[:5])
         yield f"  languages: {named or 'none is clear'}"
@@ -74,14 +75,15 @@ class Portrait(NamedTuple):
         yield f"  queries whose text stands word for word in a document: {_some(self.quoted)}"
         for reach in self.reaches:
             how = "" if reach.exact else "about "
-            share = f"{how}{reach.beyond:,} of {self.sampled:,} documents are longer than"
+            share = f"{how}{reach.beyond:,} of {counted(self.sampled, 'document')} {_are(reach.beyond)} longer than"
             yield f"  {reach.retriever}: {share} the {reach.limit:,} tokens that it reads"
         fewest, middle, most = self.per_query
         yield f"labels: {fewest:,} to {most:,} relevant documents a query (median {middle:,})"
         if self.grades:
             yield f"  grades: {', '.join(f'{grade}: {count:,}' for grade, count in self.grades)}"
         holes = dataset.count - self.labelled
-        yield f"  {self.labelled:,} documents are named by a label; {holes:,} are not, and count as not relevant"
+        named = f"{counted(self.labelled, 'document')} {_are(self.labelled)} named by a label"
+        yield f"  {named}; {holes:,} {_are(holes)} not, which counts as not relevant"
         yield from carries(len(dataset.queries), comparisons, alpha)
 
     def as_json(self) -> dict[str, Any]:
@@ -173,7 +175,8 @@ def carries(queries: int, comparisons: int, alpha: float = 0.05) -> Iterator[str
     smallest = min(1.0, comparisons * 2.0 ** (1 - queries))
     if smallest > alpha:
         needed = next(n for n in range(1, 100) if comparisons * 2.0 ** (1 - n) <= alpha)
-        what = f"No: {queries} queries and {comparisons} comparisons give no corrected p below {smallest:.2g}"
+        asked = f"{counted(queries, 'query')} and {counted(comparisons, 'comparison')}"
+        what = f"No: {asked} give no corrected p below {smallest:.2g}"
         yield f"can it carry the comparison? {what}; at least {needed} are needed"
         return
     level = alpha / comparisons
@@ -183,8 +186,8 @@ def carries(queries: int, comparisons: int, alpha: float = 0.05) -> Iterator[str
         low, high = (low, middle) if sakai_queries(middle, alpha=level) <= queries else (middle, high)
     large = "large differences only" if high > 0.8 else "middling differences" if high > 0.3 else "small differences"
     yield (
-        f"can it carry the comparison? {large[0].upper()}{large[1:]}: with {queries} queries and {comparisons} "
-        f"comparison{'s' if comparisons != 1 else ''} at {alpha:g}, a mean difference of {high:.2f} standard "
+        f"can it carry the comparison? {large[0].upper()}{large[1:]}: with {counted(queries, 'query')} and "
+        f"{counted(comparisons, 'comparison')} at {alpha:g}, a mean difference of {high:.2f} standard "
         "deviations of the differences is found in 4 of 5 cases"
     )
 
@@ -216,6 +219,10 @@ def _language(text: str) -> str:
 
 def _key(text: str) -> str:
     return " ".join(text.split()).casefold()
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _some(ids: Sequence[str]) -> str:
