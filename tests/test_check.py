@@ -75,7 +75,7 @@ def test_the_page(tmp_path):
     assert dict(found.languages)["japanese"] == 1
     shown = "\n".join(check(folder).lines())
     assert "near-duplicates: 1 (b)" in shown
-    assert "can it carry the comparison? No: 1 queries" in shown
+    assert "can it carry the comparison? No: 1 query and 1 comparison" in shown
     json.dumps(check(folder).as_json())
 
 
