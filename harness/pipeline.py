@@ -55,7 +55,8 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
             latency = loaded.experiment.latency
             shared = Shared(
                 dataset, cache, stores, loaded.experiment.depth, Budget(options.max_cost), options.watch,
-                fresh=options.fresh, sample=latency.sample if latency else 0,
+                fresh=options.fresh, exclude_self=loaded.experiment.dataset.exclude_self,
+                sample=latency.sample if latency else 0,
                 latencies={} if options.fresh else _latencies(place, loaded, dataset),
                 source=source_of(loaded.experiment),
             )  # fmt: skip

@@ -288,6 +288,28 @@ def runs(count: int, size: int) -> list[range]:
     return [range(start, min(start + size, count)) for start in range(0, count, size)]
 
 
+def without(ranking: Ranking, doc_id: str, depth: int) -> Ranking:
+    """Return a ranking without one document, at most `depth` of the others.
+
+    >>> without(ranked(["a", "b"], [2, 1]), "a", 5).doc_ids
+    ('b',)
+    """
+    kept = [hit for hit in ranking if hit.doc_id != doc_id][:depth]
+    return ranked([hit.doc_id for hit in kept], [hit.score for hit in kept])
+
+
+def collapsed(ranking: Ranking, same_as: Mapping[str, str]) -> Ranking:
+    """Return a ranking in which one document stands for all that are the same: at the best place of any.
+
+    >>> collapsed(ranked(["a2", "b", "a1"], [3, 2, 1]), {"a2": "a1"}).doc_ids
+    ('a1', 'b')
+    """
+    best: dict[str, float] = {}
+    for doc_id, score in ranking:
+        best.setdefault(same_as.get(doc_id, doc_id), score)
+    return ranked(list(best), list(best.values()))
+
+
 def ranked(doc_ids: Sequence[str], scores: npt.ArrayLike, depth: int | None = None) -> Ranking:
     """Return hits in the one total order: score descending, then document id descending.
 

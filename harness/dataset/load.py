@@ -72,6 +72,7 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
         digest=digest.hexdigest(),
         corpus_digest=documents.digest,
         ledger={kind: tuple(ids) for kind, ids in seen.ledger.items()},
+        field_names=frozenset(documents.field_names),
         same_as=documents.same_as,
         read_documents=lambda: (document for _, document in source.documents(Findings())),
     )
@@ -89,6 +90,7 @@ class _Documents:
     same_as: dict[str, str] = field(default_factory=dict)
     """Document -> the first one with the same value of that field."""
     by_field: bool = False
+    field_names: set[str] = field(default_factory=set)
     digest: str = ""
 
     def named(self, label: str) -> str | None:
@@ -134,6 +136,8 @@ def _check_documents(source: Source, seen: Findings, match: tuple[str, ...], ask
             continue
         found.ids.add(document.id)
         digest.update(_line([document.id, document.title, document.text, dict(document.fields)]))
+        if document.fields:
+            found.field_names.update(document.fields)
         if match and not found.take_key(document, match):
             seen.note("document-without-key", document.id)
         content = document.content

@@ -143,6 +143,8 @@ class Dataset:
     """The queries that results keep: asked or judged, in file order."""
     ledger: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What was counted and not refused: kind -> ids."""
+    field_names: frozenset[str] = frozenset()
+    """Fields that documents have."""
     same_as: Mapping[str, str] = field(default_factory=dict)
     """Where labels name a field (a page, say): document -> the first document with the same value, which stands for
     all of them in labels and rankings."""

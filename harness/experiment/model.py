@@ -147,6 +147,16 @@ class Block(Strict):
     """A reranker of the first hits."""
 
 
+class QueryField(Strict):
+    """A field of the query whose value a document must have."""
+
+    query: str
+    """The field's name."""
+
+
+FieldFilter = dict[str, str | tuple[str, ...] | QueryField]
+
+
 class Dense(Block):
     """Nearest neighbours by cosine in one collection of vectors."""
 
@@ -156,6 +166,8 @@ class Dense(Block):
     """What turns texts into vectors."""
     store: dict[str, Any] = Field(default_factory=dict)
     """Where the vectors are: `:memory:`, `edge`, a folder, a server's URL, or a table that says more."""
+    filter: FieldFilter = Field(default_factory=dict)
+    """Documents that are searched: field = "value", several values, or { query = "field" }, the query's own."""
     chunk: Chunk | None = None
     """Cut long documents into passages; a document is worth its best one."""
 
@@ -165,6 +177,8 @@ class Standalone(Block):
 
     kind: str
     """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
+    filter: FieldFilter = Field(default_factory=dict)
+    """Documents that are searched, as of a dense retriever; of BM25 alone."""
     options: dict[str, Any] = Field(default_factory=dict)
     """The keyword arguments of its class, defaults filled in; they stand beside `kind` in the file."""
 

@@ -21,6 +21,8 @@ from retrievers.stores import StoreOptions
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 SECRET_KEY = re.compile(r"(api[_-]?key|authorization|secret|password|passwd|token|credential)s?$", re.IGNORECASE)
+WITHOUT_INDEX = ("http", "python", "run")
+"""Kinds that do not index the documents of the data set."""
 SCHEME = re.compile(r"^(basic|bearer|apikey|token)\b", re.IGNORECASE)
 """What stands before a secret in a header."""
 PASSWORD_IN_URL = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
@@ -293,7 +295,10 @@ def _block(entry: object, where: str) -> Block:
 
 def _with_options(table: Mapping[str, Any], cls: type, where: str) -> dict[str, Any]:
     """The table of a whole retriever, the options of its class checked and put aside under `options`."""
-    own = {key: value for key, value in table.items() if key in {"name", "kind", "rerank"}}
+    own = {key: value for key, value in table.items() if key in {"name", "kind", "rerank", "filter"}}
+    if "filter" in own and table["kind"] in WITHOUT_INDEX:
+        remedy = "filter where its index is: in the body of the request, or in the function"
+        raise InputError(Problem(f"{where}.filter", f"a retriever of kind {table['kind']!r} has its own index", remedy))
     others = {key: value for key, value in table.items() if key not in own}
     return {**own, "options": checked(options_of(cls), others, where).model_dump()}
 

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 from harness.dataset import Dataset, reading_line, reference_of
 from harness.dataset import load as load_dataset
-from harness.experiment import Loaded, reference_in
+from harness.experiment import Loaded, QueryField, reference_in
 from harness.experiment import load as load_experiment
 from harness.measures import score
 from harness.running.parts import Parts, build_parts, in_block
 from harness.running.portrait import Portrait, carries, portrait
 from harness.scoring.grading import GradedLabels, grade_labels
 from harness.stats.words import counted
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, did_you_mean
 
 MEANINGS = {
     "empty-document": "empty documents: never embedded, never retrieved",
@@ -144,6 +144,7 @@ def prepare(loaded: Loaded) -> Prepared:
         problems += error.problems
     try:
         if dataset is not None:
+            problems += list(_unknown_fields(loaded, dataset))
             graded = grade_labels(dataset.labels, relevance)
             # Scoring empty rankings finds out whether every measure can read these labels.
             score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None)
@@ -156,6 +157,18 @@ def prepare(loaded: Loaded) -> Prepared:
     if problems or dataset is None or graded is None or parts is None:
         raise InputError(problems)
     return Prepared(dataset, graded, parts)
+
+
+def _unknown_fields(loaded: Loaded, dataset: Dataset) -> Iterator[Problem]:
+    """Fields of filters that no document, or no query, has."""
+    of_queries = {name for query in dataset.queries for name in query.fields}
+    for block in loaded.experiment.retrievers:
+        for name, said in getattr(block, "filter", {}).items():
+            where = f"{loaded.path}: retriever {block.name!r}: filter.{name}"
+            if name not in dataset.field_names:
+                yield Problem(where, "is a field of no document", did_you_mean(name, dataset.field_names))
+            if isinstance(said, QueryField) and said.query not in of_queries:
+                yield Problem(where, f"{said.query!r} is a field of no query", did_you_mean(said.query, of_queries))
 
 
 def _in_file(loaded: Loaded, error: InputError) -> list[Problem]:

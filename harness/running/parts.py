@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from harness.experiment import Block, Dense, Standalone, expanded
+from harness.experiment import Block, Dense, QueryField, Standalone, expanded
 from harness.experiment.options import Kind
 from retrievers import encoder_class, reranker_class, retriever_class
 from retrievers.errors import InputError, Problem
+from retrievers.filters import Condition
 from retrievers.types import Encoder, Model, Reranker, Retriever
 
 Part = TypeVar("Part", bound=Model)
@@ -42,7 +43,7 @@ def build_parts(blocks: Sequence[Block]) -> dict[str, Parts]:
     for block in blocks:
         try:
             encoder = _built_once(block.encoder, encoder_class, encoders) if isinstance(block, Dense) else None
-            retriever = _whole(block) if isinstance(block, Standalone) else None
+            retriever = whole_retriever(block) if isinstance(block, Standalone) else None
             reranker = _built_once(block.rerank, reranker_class, rerankers) if block.rerank is not None else None
             parts[block.name] = Parts(encoder, retriever, reranker)
         except InputError as error:
@@ -68,7 +69,19 @@ def canonical(table: Mapping[str, Any]) -> str:
     return json.dumps(table, sort_keys=True, default=str)
 
 
-def _whole(block: Standalone) -> Retriever:
+def conditions_of(table: Mapping[str, str | tuple[str, ...] | QueryField]) -> list[Condition]:
+    """Return what the `filter` of a block asks of documents."""
+    found = []
+    for name, said in table.items():
+        if isinstance(said, QueryField):
+            found.append(Condition(name, query_field=said.query))
+        else:
+            found.append(Condition(name, (said,) if isinstance(said, str) else tuple(sorted(said))))
+    return found
+
+
+def whole_retriever(block: Standalone) -> Retriever:
+    """Build a retriever that indexes and searches by itself."""
     cls: Any = retriever_class(block.kind)
     retriever: Retriever = cls(**expanded(block.options))
     return retriever

@@ -7,22 +7,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.dataset import Dataset
-from harness.experiment import Block, Dense, Experiment, Fusion, Reranked, expanded, inputs
+from harness.experiment import Block, Dense, Experiment, Fusion, Reranked, Standalone, expanded, inputs
 from harness.records import Run, StageLatency
 from harness.running.forecast import check_needs, chunks_of
 from harness.running.latency import measure, time_call
 from harness.running.options import Watch
-from harness.running.parts import Parts, canonical, described
+from harness.running.parts import Parts, canonical, conditions_of, described, whole_retriever
 from retrievers.cache import Cache, UsesCache
 from retrievers.chunking import pieces
 from retrievers.dense import DenseRetriever
 from retrievers.embedding import Embedder, VectorSource
 from retrievers.errors import BackendError, HarnessError
+from retrievers.filters import FilteredRetriever
 from retrievers.fusion import reciprocal_rank_fusion
 from retrievers.meter import Budget, Meter
 from retrievers.reranking import CachedReranker
 from retrievers.stores import MEMORY, StoreOptions, open_store
-from retrievers.types import Document, Encoder, Query, Ranking, Retriever, Store
+from retrievers.types import Document, Encoder, Query, Ranking, Retriever, Store, collapsed, without
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class Shared:
 
     fresh: bool = False
     """Index anew what a store holds."""
+    exclude_self: bool = False
+    """Keep the document with a query's id out of that query's answers."""
     sample: int = 0
     """Queries timed one at a time; 0: none."""
     latencies: Mapping[str, Mapping[str, StageLatency]] = field(default_factory=dict)
@@ -91,6 +94,12 @@ class _State:
     runs: dict[str, Run]
     first_stages: dict[str, _Answered] = field(default_factory=dict)
     """By the canonical form of the first stage."""
+    units: dict[str, Mapping[str, Ranking]] = field(default_factory=dict)
+    """Where labels name fields: the rankings of the units that are indexed, by retriever."""
+
+    def before_collapse(self, name: str) -> Mapping[str, Ranking]:
+        """What a retriever answered, for what is made of it."""
+        return self.units.get(name, self.runs[name].rankings)
 
 
 def run_all(
@@ -151,7 +160,13 @@ def _run(block: Block, parts: Parts, state: _State) -> Run:
         # What can only be seen now (a model that the hub does not have, a store that another process holds) stops
         # this retriever and what is made of it, not the others.
         answered, error = _Answered({}), str(failure)
-    return Run(block.name, answered.answers, meter.stages(), meter.notes(), answered.provenance, latency, error)
+    answers = answered.answers
+    if shared.dataset.same_as:
+        state.units[block.name] = answers
+        with meter.stage("collapse"):
+            answers = {id_: collapsed(ranking, shared.dataset.same_as) for id_, ranking in answers.items()}
+            meter.count(collapsed=sum(map(len, answered.answers.values())) - sum(map(len, answers.values())))
+    return Run(block.name, answers, meter.stages(), meter.notes(), answered.provenance, latency, error)
 
 
 def _reranked(first: _Answered, reranker: CachedReranker, queries: Sequence[Query], meter: Meter) -> _Answered:
@@ -174,18 +189,28 @@ def _first_stage(block: Block, parts: Parts, state: _State, meter: Meter) -> _An
     """The answers before any reranking; equal first stages are computed once."""
     match block:
         case Fusion():
-            return _fused(block, [state.runs[name].rankings for name in block.of], state.shared, meter)
+            return _fused(block, [state.before_collapse(name) for name in block.of], state.shared, meter)
         case Reranked():
-            return _Answered(dict(state.runs[block.of].rankings))
+            return _Answered(state.before_collapse(block.of))
     key = canonical(block.model_dump(exclude={"name", "rerank"}))
     if key not in state.first_stages:
-        retriever = parts.retriever
-        if isinstance(block, Dense) and parts.encoder is not None:
-            retriever = _dense(block, parts.encoder, state.shared)
-        if retriever is None:
-            raise TypeError(f"{type(block).__name__} has no first stage of its own")
-        state.first_stages[key] = _searched(retriever, state, meter)
+        state.first_stages[key] = _searched(_retriever(block, parts, state.shared), state, meter)
     return state.first_stages[key]
+
+
+def _retriever(block: Block, parts: Parts, shared: Shared) -> Retriever:
+    """What answers a block that is made of no other, among the documents that its filter leaves."""
+    if isinstance(block, Dense) and parts.encoder is not None:
+        dense, encoder = block, parts.encoder
+        if conditions := conditions_of(block.filter):
+            return FilteredRetriever(lambda part: _dense(dense, encoder, shared, part), conditions)
+        return _dense(block, parts.encoder, shared)
+    if parts.retriever is None or not isinstance(block, Standalone):
+        raise TypeError(f"{type(block).__name__} has no first stage of its own")
+    whole = block
+    if conditions := conditions_of(block.filter):
+        return FilteredRetriever(lambda part: whole_retriever(whole), conditions)
+    return parts.retriever
 
 
 def _fused(block: Fusion, of: Sequence[Mapping[str, Ranking]], shared: Shared, meter: Meter) -> _Answered:
@@ -202,10 +227,11 @@ def _fused(block: Fusion, of: Sequence[Mapping[str, Ranking]], shared: Shared, m
 def _searched(retriever: Retriever, state: _State, meter: Meter) -> _Answered:
     """Index and search with any retriever."""
     queries, depth = state.shared.dataset.queries, state.shared.depth
+    spare = 1 if state.shared.exclude_self else 0
     if isinstance(retriever, UsesCache):
         retriever.use(state.shared.cache)
     retriever.index(state.corpus, meter)
-    rankings = retriever.search(queries, depth, meter)
+    rankings = retriever.search(queries, depth + spare, meter)
     if len(rankings) != len(queries):
         raise BackendError(f"{len(rankings)} rankings came back for {len(queries)} queries")
 
@@ -213,16 +239,21 @@ def _searched(retriever: Retriever, state: _State, meter: Meter) -> _Answered:
         return time_call("search", lambda alone: retriever.answer(query, depth, alone), meter)
 
     answers = {query.id: ranking for query, ranking in zip(queries, rankings, strict=True)}
+    if spare:
+        answers = {id_: without(ranking, id_, depth) for id_, ranking in answers.items()}
     return _Answered(answers, timed, retriever.provenance)
 
 
-def _dense(block: Dense, encoder: Encoder, shared: Shared) -> DenseRetriever:
-    """A collection of an encoder's vectors: in memory by the retriever's name, elsewhere by what is in it."""
+def _dense(block: Dense, encoder: Encoder, shared: Shared, part: str = "") -> DenseRetriever:
+    """A collection of an encoder's vectors: in memory by the retriever's name, elsewhere by what is in it.
+
+    `part` names the documents that are in it, where these are not all.
+    """
     dataset, chunks = shared.dataset, chunks_of(block)
     options = StoreOptions(**expanded(block.store))
 
     def opened(meter: Meter) -> Store:
-        inside = f"{encoder.fingerprint}-{dataset.corpus_digest}{chunks.suffix if chunks else ''}"
+        inside = f"{encoder.fingerprint}-{dataset.corpus_digest}{chunks.suffix if chunks else ''}{part and f'-{part}'}"
         collection = block.name if options.resolved(dataset.count) == MEMORY else inside
         return open_store(options, collection, documents=dataset.count, folder=shared.stores, meter=meter)
 
