@@ -31,6 +31,9 @@ app.command("judge")(labels.judge)
 app.add_typer(labels.app, name="labels")
 
 
+FORM = typer.Option("--as", metavar="FORM", help="trec, ir-measures, ranx, beir, mteb, model-card, parquet.")
+
+
 class Interrupted(Exception):
     """Ctrl-C, with what is kept and how to go on."""
 
@@ -172,6 +175,24 @@ def init(
 
     found = write_experiment(folder, output)
     say(*found.lines())
+
+
+@app.command()
+def export(
+    results: Folder,
+    form: Annotated[str, FORM],
+    output: Annotated[Path | None, typer.Option(help="A folder for the files; else RESULTS/export/FORM.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a results folder in the form of another program."""
+    from harness import records
+    from harness.records.export import export as write
+
+    written = write(records.read(results), form, output)
+    if as_json:
+        print_json(files=[file.as_posix() for file in written])
+    else:
+        say(*(file.as_posix() for file in written))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

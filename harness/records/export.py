@@ -1,0 +1,171 @@
+"""A results folder for other programs: TREC files, a BEIR folder, ranx, ir_measures, MTEB, model cards, Parquet."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.dataset import Dataset, load, trec
+from harness.experiment import DatasetTable, locate
+from harness.records.lines import write_jsonl
+from harness.records.results import Results
+from harness.records.tables import LEADING
+from retrievers.errors import InputError, Problem, did_you_mean
+
+
+def export(results: Results, form: str, output: Path | None = None) -> tuple[Path, ...]:
+    """Write a results folder in another form.
+
+    Args:
+        results: the folder, read.
+        form: one of `FORMS`.
+        output: a folder for the files, made where absent; `<results>/export/<form>` if left out.
+
+    Returns:
+        The files that were written.
+
+    Raises:
+        InputError: the form is unknown, a file is there already, or the data set is no longer what was used.
+    """
+    if form not in FORMS:
+        raise InputError(Problem("--as", f"unknown form {form!r}", did_you_mean(form, FORMS)))
+    place = output or results.folder / "export" / form
+    if place.exists() and any(place.iterdir()):
+        raise InputError(Problem(str(place), "is there already and not empty", "name another with --output"))
+    aside = place.with_name(f"{place.name}.unfinished")
+    shutil.rmtree(aside, ignore_errors=True)
+    try:
+        aside.mkdir(parents=True)
+        FORMS[form](results, aside)
+        if place.exists():
+            place.rmdir()
+        aside.rename(place)
+    except OSError as error:
+        raise InputError(Problem(str(place), f"cannot be written: {error.strerror}", "name another folder")) from None
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return tuple(sorted(file for file in place.rglob("*") if file.is_file()))
+
+
+def _trec(results: Results, place: Path) -> None:
+    """Judgments after the grade rule, and a run of each retriever: what trec_eval and ir_measures read."""
+    shutil.copyfile(results.folder / "qrels.trec", place / "qrels.trec")
+    (place / "runs").mkdir()
+    for name in results.retrievers:
+        shutil.copyfile(results.folder / "runs" / f"{name}.trec", place / "runs" / f"{name}.trec")
+
+
+def _ranx(results: Results, place: Path) -> None:
+    """What `ranx.Qrels.from_file` and `ranx.Run.from_file` read: JSON by query and document."""
+    _write_json(place / "qrels.json", trec.read_qrels(results.folder / "qrels.trec"))
+    (place / "runs").mkdir()
+    for name in results.retrievers:
+        run = {query: {hit.doc_id: hit.score for hit in ranking} for query, ranking in results.answers(name)}
+        _write_json(place / "runs" / f"{name}.json", run)
+
+
+def _beir(results: Results, place: Path) -> None:
+    """The data set as a BEIR folder, its judgments after the grade rule."""
+    dataset = _same_data(results)
+    write_jsonl(place / "corpus.jsonl", (
+        {"_id": one.id, "title": one.title, "text": one.text, **_metadata(one.fields)} for one in dataset.documents()
+    ))  # fmt: skip
+    write_jsonl(place / "queries.jsonl", (
+        {"_id": one.id, "text": one.text, **_metadata(one.fields)} for one in dataset.judged
+    ))  # fmt: skip
+    (place / "qrels").mkdir()
+    with (place / "qrels" / "test.tsv").open("w", encoding="utf-8", newline="\n") as file:
+        file.write("query-id\tcorpus-id\tscore\n")
+        for query, judged in trec.read_qrels(results.folder / "qrels.trec").items():
+            file.writelines(f"{query}\t{document}\t{grade}\n" for document, grade in judged.items())
+
+
+def _mteb(results: Results, place: Path) -> None:
+    """A result of each retriever in the shape of MTEB, as the report wrote it."""
+    for name, text in _mteb_results(results):
+        (place / f"{name}.json").write_text(text, encoding="utf-8", newline="\n")
+
+
+def _model_card(results: Results, place: Path) -> None:
+    """Metadata for a model's card on Hugging Face's hub: a `model-index`, JSON being YAML too."""
+    manifest = results.manifest
+    for name, text in _mteb_results(results):
+        scores = json.loads(text)["scores"]["test"][0]
+        model = manifest.retrievers[name].provenance.get("model", name)
+        metrics = [{"type": key, "value": value} for key, value in scores.items() if isinstance(value, float)]
+        task = {
+            "task": {"type": "Retrieval"},
+            "dataset": {"name": manifest.name, "type": Path(manifest.dataset.path).name, "config": "default",
+                        "split": "test", "revision": manifest.dataset.digest},
+            "metrics": metrics,
+        }  # fmt: skip
+        _write_json(place / f"{name}.yaml", {"model-index": [{"name": model, "results": [task]}]}, indent=2)
+
+
+def _parquet(results: Results, place: Path) -> None:
+    """Every table, the labels and the rankings as Parquet."""
+    if importlib.util.find_spec("pyarrow") is None:
+        remedy = 'pip install pyarrow, or the extra "formats"'
+        raise InputError(Problem("--as parquet", "needs the package pyarrow", remedy))
+    import pandas as pd
+
+    for name in LEADING:
+        getattr(results, name).to_parquet(place / f"{name}.parquet", index=False)
+    rows = [
+        (name, query, rank, hit.doc_id, hit.score)
+        for name in results.retrievers
+        for query, ranking in results.answers(name)
+        for rank, hit in enumerate(ranking, 1)
+    ]
+    columns = ["retriever", "query_id", "rank", "doc_id", "score"]
+    pd.DataFrame(rows, columns=columns).to_parquet(place / "rankings.parquet", index=False)
+    judged = trec.read_qrels(results.folder / "qrels.trec")
+    labels = [(query, document, grade) for query, some in judged.items() for document, grade in some.items()]
+    frame = pd.DataFrame(labels, columns=["query_id", "doc_id", "relevance"])
+    frame.to_parquet(place / "qrels.parquet", index=False)
+
+
+FORMS: Mapping[str, Callable[[Results, Path], None]] = {
+    "trec": _trec,
+    "ir-measures": _trec,
+    "ranx": _ranx,
+    "beir": _beir,
+    "mteb": _mteb,
+    "model-card": _model_card,
+    "parquet": _parquet,
+}
+
+
+def _same_data(results: Results) -> Dataset:
+    """The data set of the results, seen to be the one that was used; it may have moved with the experiment's file."""
+    manifest = results.manifest
+    said = manifest.resolved.dataset
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in said.items()}
+    table = DatasetTable(**values)
+    drops = manifest.resolved.relevance.get("dangling") == "drop"
+    dataset = load(locate(table, Path(manifest.experiment_file)), drop_dangling=drops)
+    if dataset.digest != manifest.dataset.digest:
+        raise InputError(Problem(dataset.path, "is no longer the data of these results", "run the experiment again"))
+    return dataset
+
+
+def _mteb_results(results: Results) -> Iterator[tuple[str, str]]:
+    for name in results.retrievers:
+        path = results.folder / "tables" / f"{name}.mteb.json"
+        try:
+            yield name, path.read_text(encoding="utf-8")
+        except OSError:
+            remedy = f"harness report {results.folder} writes it"
+            raise InputError(Problem(str(path), "is missing", remedy)) from None
+
+
+def _metadata(fields: Mapping[str, str]) -> dict[str, Any]:
+    return {"metadata": dict(fields)} if fields else {}
+
+
+def _write_json(path: Path, value: Any, *, indent: int | None = None) -> None:
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=indent) + "\n", encoding="utf-8", newline="\n")
