@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from threading import Event
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from retrievers.cache import Cache, Positions, keys
 from retrievers.errors import BackendError
-from retrievers.meter import Call, Meter, single_call
+from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.parallel import answers
 from retrievers.types import Embedded, Encoder, Role, Vectors
 
@@ -121,7 +120,7 @@ class Embedder:
             return
         wanted = [some for request in plan() if (some := [i for i in request if missing[i]])]
 
-        def ask(some: list[int], stopped: Event) -> Embedded:
+        def ask(some: list[int], stopped: Stop) -> Embedded:
             return self._ask([texts[i] for i in some], role, Call(meter, stopped))
 
         for some, embedded in answers(ask, wanted, width=self.encoder.concurrency):

@@ -12,7 +12,8 @@ Any other exception is a defect of this program and keeps its traceback.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -75,7 +76,31 @@ def check_positive(where: str, **options: float) -> None:
     Traceback (most recent call last):
     retrievers.errors.InputError: encoder.timeout: 0 is not positive
     """
-    problems = [Problem(f"{where}.{name}", f"{value} is not positive") for name, value in options.items() if value <= 0]
+    _check(where, options, lambda value: value > 0, "is not positive")
+
+
+def check_not_negative(where: str, **options: float | None) -> None:
+    """Refuse options that are negative; None is none.
+
+    Raises:
+        InputError: naming each of them, after the table in which it stands.
+
+    >>> check_not_negative("encoder", price=float("nan"))
+    Traceback (most recent call last):
+    retrievers.errors.InputError: encoder.price: nan is not a finite number
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    _check(where, given, lambda value: value >= 0, "is negative")
+
+
+def _check(where: str, options: Mapping[str, float], right: Callable[[float], bool], otherwise: str) -> None:
+    problems = []
+    for name, value in options.items():
+        place = f"{where}.{name}" if where else name
+        if not math.isfinite(value):
+            problems.append(Problem(place, f"{value} is not a finite number"))
+        elif not right(value):
+            problems.append(Problem(place, f"{value} {otherwise}"))
     if problems:
         raise InputError(problems)
 

@@ -139,16 +139,29 @@ class Meter:
             self._watch(self)
 
 
+class Stop(threading.Event):
+    """Set when no further request is sent; `interrupted` when those under way are not waited for either."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.interrupted = False
+
+    def interrupt(self) -> None:
+        """Stop, and give up what is under way."""
+        self.interrupted = True
+        self.set()
+
+
 class Call(NamedTuple):
     """What one call of an encoder or a reranker reports to, and what may stop it."""
 
     meter: Meter
     """Of the retriever for which the call is made."""
-    stopped: threading.Event
+    stopped: Stop
     """Set by the loop of requests that makes the call (`retrievers.parallel`), when another request failed for good
     or the run was interrupted: who waits for another try gives up."""
 
 
 def single_call(meter: Meter | None = None) -> Call:
     """Return the call of a request that no loop makes and nothing stops; without a meter, nobody reads its counts."""
-    return Call(meter or Meter(), threading.Event())
+    return Call(meter or Meter(), Stop())

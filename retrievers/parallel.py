@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from threading import Event
 from typing import TypeVar
+
+from retrievers.meter import Stop
 
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
 
 def answers(
-    ask: Callable[[Request, Event], Answer], requests: Sequence[Request], *, width: int
+    ask: Callable[[Request, Stop], Answer], requests: Iterable[Request], *, width: int
 ) -> Iterator[tuple[Request, Answer]]:
     """Yield each request with its answer in the order of arrival, `width` requests being under way at once.
 
     When one fails, no further one is sent, those under way are waited for and yielded (they may have been paid
     for), and the first failure is raised at the end. The event that `ask` is given is then set, so that none of them
-    tries again; it is also set when the caller is interrupted.
+    tries again. When the caller is interrupted, or stops asking, what is under way is given up.
 
     Args:
         ask: sends one request; its event belongs to this loop.
-        requests: what is sent, in this order.
+        requests: what is sent, in this order; the next one is asked for, in the caller's thread, when there is room.
         width: requests at once.
     """
     waiting = iter(requests)
     running: dict[Future[Answer], Request] = {}
     failure: BaseException | None = None
-    stopped = Event()
+    stopped = Stop()
     with ThreadPoolExecutor(width) as pool:
         try:
             while True:
@@ -48,7 +49,7 @@ def answers(
                         stopped.set()
                         running = {one: some for one, some in running.items() if not one.cancel()}
         except BaseException:
-            stopped.set()
+            stopped.interrupt()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     if failure is not None:

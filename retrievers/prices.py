@@ -10,6 +10,8 @@ import ipaddress
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from retrievers.errors import check_not_negative
+
 
 class Price(NamedTuple):
     """What a model's input costs, on demand, before taxes and discounts."""
@@ -66,19 +68,28 @@ def price_of(kind: str, model: str, *, own: float | None = None, base_url: str =
     Returns:
         None where the price is not known.
 
+    Raises:
+        InputError: the experiment's price is negative, or no finite number.
+
     >>> price_of("openai", "bge-m3", base_url="http://localhost:11434/v1").usd_per_million_tokens
     0.0
     >>> price_of("openai", "text-embedding-3-small", base_url="https://models.example.org/v1") is None
     True
     """
+    check_not_negative("", price=own)
     if own is not None:
         return Price(own, "the experiment's price")
     if base_url:
-        return Price(0.0, "a server on this machine") if _on_this_machine(base_url) else None
+        return Price(0.0, "a server on this machine") if on_this_machine(base_url) else None
     return list_price(kind, model)
 
 
-def _on_this_machine(url: str) -> bool:
+def on_this_machine(url: str) -> bool:
+    """Tell whether an address is one of this machine's own.
+
+    >>> on_this_machine("http://[::1]:8000/v1"), on_this_machine("http://192.168.0.7:8000/v1"), on_this_machine("")
+    (True, False, False)
+    """
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback

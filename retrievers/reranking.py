@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from threading import Event
 
 import numpy as np
 
 from retrievers.cache import Cache, keys
 from retrievers.errors import BackendError
-from retrievers.meter import Call, Meter, single_call
+from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.parallel import answers
 from retrievers.types import RESOLUTION, Document, Floats, Pair, PairScores, Query, Ranking, Reranker, ranked
 
@@ -81,7 +80,7 @@ class CachedReranker:
             requests = self.reranker.batches(pairs)
             wanted = [some for request in requests if (some := [i for i in request if missing[i]])]
 
-            def ask(some: list[int], stopped: Event) -> PairScores:
+            def ask(some: list[int], stopped: Stop) -> PairScores:
                 return self._ask([pairs[i] for i in some], Call(meter, stopped))
 
             for some, scored in answers(ask, wanted, width=self.reranker.concurrency):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import re
 import sys
 import threading
 import time
+import zlib
 from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
@@ -33,6 +35,28 @@ def tokens_of(text):
     return len(re.findall(r"\w+|[^\w\s]", text))
 
 
+PAGE = b"<!doctype html><html><body>Sign in to the company network</body></html>"
+BROKEN_BODIES = {
+    "page": PAGE,
+    "nothing": b"",
+    "null": b"null",
+    "number": b"1",
+    "list": b"[]",
+    "empty-object": b"{}",
+    "deep": b"[" * 100_000,
+    "error-with-200": b'{"error": {"message": "the model is being moved", "code": "moved"}}',
+    "detail-with-200": b'{"detail": "no such model here"}',
+}
+"""Fault -> what is answered with status 200 by any service."""
+
+
+def bomb(size):
+    """Spaces, packed to a thousandth of their size."""
+    packing = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    block = b" " * (1 << 20)
+    return b"".join([*(packing.compress(block) for _ in range(size >> 20)), packing.flush()])
+
+
 class Refusal(Exception):
     def __init__(self, status, kind, message, headers: Mapping[str, str] | None = None):
         super().__init__(message)
@@ -55,6 +79,9 @@ class Provider:
         self.together = together
         self.gathered = threading.Barrier(together) if together else None
         self.closing = threading.Event()
+        self.hung_up = threading.Event()
+        self.elsewhere = ""
+        self.bomb = b""
         self.max_tokens = max_tokens
         self.dimensions = dimensions
         self.requests: list[dict] = []
@@ -101,6 +128,39 @@ class Provider:
             case "zero":
                 found[0] = 0
         return found
+
+
+BROKEN_ROWS = {
+    "index-null": {"index": None},
+    "index-negative": {"index": -1},
+    "index-text": {"index": "one"},
+    "embedding-null": {"embedding": None},
+    "embedding-empty": {"embedding": []},
+    "embedding-blank": {"embedding": ""},
+    "embedding-number": {"embedding": 1},
+    "embedding-nested": {"embedding": [[1.0]]},
+    "embedding-words": {"embedding": ["a", "b"]},
+    "embedding-huge": {"embedding": [1e300] * 128},
+    "base64-bad": {"embedding": "@@@@"},
+    "base64-odd": {"embedding": "AAA="},
+}
+BROKEN_USAGE = {
+    "usage-text": "x",
+    "usage-nan": float("nan"),
+    "usage-infinite": float("inf"),
+    "usage-negative": -1_000_000,
+    "usage-half": 1.5,
+    "usage-vast": 10**30,
+}
+BROKEN_PARTS = {
+    "data-text": {"data": "abc"},
+    "data-null": {"data": None},
+    "data-object": {"data": {"0": []}},
+    "rows-null": {"data": [None]},
+    "usage-list": {"usage": [1]},
+    "usage-word": {"usage": "x"},
+}
+"""Fault -> what the protocol of OpenAI does not allow, sent with status 200."""
 
 
 class OpenAIProvider(Provider):
@@ -157,9 +217,14 @@ class OpenAIProvider(Provider):
             data[0]["index"] = data[-1]["index"]
         if fault == "empty":
             data = []
+        if fault in BROKEN_ROWS:
+            data[0] |= BROKEN_ROWS[fault]
         total = sum(map(tokens_of, texts))
         usage = {"prompt_tokens": total, "total_tokens": total}
-        return {"object": "list", "data": data, "model": body["model"], "usage": usage}, {}
+        if fault in BROKEN_USAGE:
+            usage["prompt_tokens"] = BROKEN_USAGE[fault]
+        whole = {"object": "list", "data": data, "model": body["model"], "usage": usage}
+        return whole | BROKEN_PARTS.get(fault, {}), {}
 
     def _written(self, row, form):
         return base64.b64encode(row.astype("<f4").tobytes()).decode() if form == "base64" else row.tolist()
@@ -249,6 +314,9 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "drop":
             self.close_connection = True
             return
+        if fault.startswith("drip"):
+            self._drip(provider, fault)
+            return
         refusal = provider.refusal(fault, self.headers)
         status, more = 200, {}
         try:
@@ -258,9 +326,7 @@ class _Handler(BaseHTTPRequestHandler):
         except Refusal as refused:
             said = provider.error(refused)
             status, more = refused.status, refused.headers
-        whole = json.dumps(said).encode()
-        if fault == "garbage":
-            whole = whole[: len(whole) // 2]
+        status, more, whole = self._spoiled(provider, fault, (status, more, json.dumps(said).encode()))
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", "Content-Length": str(len(whole)), **more}.items():
             self.send_header(name, value)
@@ -269,6 +335,31 @@ class _Handler(BaseHTTPRequestHandler):
             whole = whole[: len(whole) // 2]
             self.close_connection = True
         self.wfile.write(whole)
+
+    def _spoiled(self, provider, fault, answer):
+        """Return the status, the headers and the body of an answer after a fault that any service may have."""
+        status, more, whole = answer
+        if fault == "garbage":
+            whole = whole[: len(whole) // 2]
+        if fault == "bomb":
+            whole, more = provider.bomb, {"Content-Encoding": "gzip"}
+        if fault == "packed":
+            whole, more = gzip.compress(whole), {"Content-Encoding": "gzip"}
+        if fault.startswith("redirect"):
+            status, more = int(fault[-3:]), {"Location": provider.elsewhere}
+        return status, more, BROKEN_BODIES.get(fault, whole)
+
+    def _drip(self, provider, fault):
+        """Answer for ever, a byte or a header at a time."""
+        self.close_connection = True
+        try:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+            if fault == "drip":
+                self.wfile.write(b"Content-Length: 100000\r\n\r\n")
+            while not provider.closing.wait(0.05):
+                self.wfile.write(b" " if fault == "drip" else b"X-More: 1\r\n")
+        except ConnectionError:
+            provider.hung_up.set()
 
     def log_message(self, *_):
         pass

@@ -123,7 +123,7 @@ def test_a_passing_fault_is_tried_again(serve, tmp_path, fault):
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("few", "0 dimensions where others have 128"),
+        ("few", "embedding: List should have at least 1 item"),
         ("narrow", "127 dimensions where others have 128"),
         ("nan", "not finite"),
         ("expired", "renew the credentials and run again"),

@@ -229,7 +229,7 @@ def test_openais_key_is_not_sent_to_other_servers(serve, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-for-openai-only")
     provider = serve()
     encoder(provider).embed(["wing"], "query", single_call())
-    assert provider.requests[0]["headers"]["authorization"] == "Bearer none"
+    assert "authorization" not in provider.requests[0]["headers"]
 
 
 def test_no_key_reaches_a_message_the_cache_or_a_log(serve, tmp_path, monkeypatch, caplog):

@@ -17,6 +17,7 @@ from harness.experiment.options import Kind, checked, kind_of, options_of
 from harness.measures import Measure
 from retrievers import ENCODERS, RERANKERS, RETRIEVERS, encoder_class, reranker_class, retriever_class, retriever_kinds
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.remote.redaction import Expanded
 from retrievers.stores import StoreOptions
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -248,9 +249,13 @@ def locate(table: DatasetTable, path: Path) -> DatasetReference:
 
 
 def expanded(value: Any) -> Any:
-    """Replace every `${NAME}` by the environment's value: only at the moment of use, never to be written down."""
+    """Replace every `${NAME}` by the environment's value: only at the moment of use, never to be written down.
+
+    A text in which something was replaced remembers how it was written.
+    """
     if isinstance(value, str):
-        return REFERENCE.sub(lambda found: os.environ[found[1]], value)
+        replaced = REFERENCE.sub(lambda name: os.environ[name[1]], value)
+        return replaced if replaced == value else Expanded(replaced, value)
     if isinstance(value, Mapping):
         return {key: expanded(inner) for key, inner in value.items()}
     return type(value)(map(expanded, value)) if isinstance(value, list | tuple) else value

@@ -6,14 +6,19 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from urllib.parse import quote
 
-from retrievers.errors import BackendError, InputError, Problem, check_positive
+from pydantic import Field
+
+from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.fingerprints import fingerprint
-from retrievers.meter import Call
+from retrievers.meter import Call, Stop
 from retrievers.prices import Price, price_of
 from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
-from retrievers.remote.redaction import redacted
+from retrievers.remote.redaction import as_written, redacted
+from retrievers.remote.service import Answer, JsonService, Refusal, Server, check_address
+from retrievers.remote.service import Tokens as Billed
 from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular
 from retrievers.tokens import Tokens, estimate
 from retrievers.types import Embedded, Encoder, Limits, Role
@@ -63,6 +68,31 @@ _FAMILIES = {
 """What a model's name contains -> its family (Amazon Bedrock User Guide, model parameters)."""
 
 
+_Vector = Annotated[list[float], Field(min_length=1)]
+_Schema = TypeVar("_Schema", bound=Answer)
+
+
+class _TitanAnswer(Answer):
+    embedding: _Vector
+    input_tokens: Annotated[Billed | None, Field(alias="inputTextTokenCount")] = None
+
+
+class _CohereByType(Answer):
+    vectors: Annotated[list[_Vector], Field(alias="float")]
+
+
+class _CohereAnswer(Answer):
+    embeddings: list[_Vector] | _CohereByType
+
+
+class _Connected(NamedTuple):
+    """What the first request finds out by AWS's chain."""
+
+    session: boto3.Session
+    region: str
+    service: JsonService
+
+
 class BedrockEncoder(Encoder):
     """Embeds with InvokeModel; credentials, region, profile and endpoint come by AWS's own chain."""
 
@@ -96,11 +126,14 @@ class BedrockEncoder(Encoder):
             concurrency: requests at once, at most; fewer while the service throttles.
             rpm: requests a minute that the account may send; 0: unknown.
             tpm: tokens a minute; 0: unknown.
-            timeout: seconds for one try.
+            timeout: seconds for one whole answer.
             patience: seconds after which a request that keeps failing is given up.
             price: dollars for a million tokens; left out, the list price.
         """
-        check_positive("encoder", batch_size=batch_size, concurrency=concurrency, timeout=timeout)
+        check_positive("encoder", batch_size=batch_size, concurrency=concurrency, timeout=timeout, patience=patience)
+        check_not_negative("encoder", rpm=rpm, tpm=tpm, price=price)
+        if endpoint_url:
+            check_address("encoder.endpoint_url", endpoint_url)
         self._family = _family(model)
         if dimensions is not None and dimensions not in self._family.dimensions:
             known = ", ".join(map(str, self._family.dimensions)) or "only its own"
@@ -115,7 +148,7 @@ class BedrockEncoder(Encoder):
         self._batch_size = min(batch_size, self._family.texts)
         self._timeout = timeout
         self._lock = Lock()
-        self._client: Any | None = None
+        self._connected: _Connected | None = None
         self._limits = Limits(concurrency, rpm, tpm, patience, self._family.tokens, self._family.characters)
         self._requests = EmbeddingRequests(self._limits, self._price, count=estimate)
 
@@ -135,7 +168,7 @@ class BedrockEncoder(Encoder):
         """What the manifest keeps."""
         dimensions = {} if self._dimensions is None else {"dimensions": str(self._dimensions)}
         where = {"region": self._region} if self._region else {}
-        return {"model": self.model, "source": "bedrock", **where, **dimensions}
+        return {"model": as_written(self.model), "source": "bedrock", **where, **dimensions}
 
     @property
     def price(self) -> Price | None:
@@ -165,8 +198,8 @@ class BedrockEncoder(Encoder):
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Send one request; `tokens` are what the service says, shared out where it answers for several texts."""
         send = self._cohere if "cohere." in self.model else self._titan
-        self._bedrock()  # before the clock of the rate runs: loading the SDK takes a while
-        return self._requests.embed(texts, lambda some: send(some, role), call)
+        self._connect()  # before the clock of the rate runs: loading the SDK takes a while
+        return self._requests.embed(texts, lambda some: send(some, role, call.stopped), call)
 
     def check(self) -> None:
         """Look for what a run needs, before it starts: credentials and a region, by AWS's chain.
@@ -190,72 +223,47 @@ class BedrockEncoder(Encoder):
         except botocore.exceptions.BotoCoreError as failure:
             raise InputError(Problem("AWS", redacted(str(failure)))) from None
 
-    def _titan(self, texts: list[str], role: Role) -> EmbeddingReply:
+    def _titan(self, texts: list[str], role: Role, stopped: Stop) -> EmbeddingReply:
         (text,) = texts
         body: dict[str, Any] = {"inputText": text}
         if self._family.dimensions:
             body["normalize"] = self._normalize
             if self._dimensions is not None:
                 body["dimensions"] = self._dimensions
-        content, _ = self._invoke(body)
-        return EmbeddingReply(rectangular([content["embedding"]]), int(content.get("inputTextTokenCount", 0)))
+        answer, _ = self._invoke(body, _TitanAnswer, stopped)
+        return EmbeddingReply(rectangular([answer.embedding]), answer.input_tokens or 0)
 
-    def _cohere(self, texts: list[str], role: Role) -> EmbeddingReply:
+    def _cohere(self, texts: list[str], role: Role, stopped: Stop) -> EmbeddingReply:
         body: dict[str, Any] = {"texts": texts, "input_type": f"search_{role}", "truncate": "NONE"}
         if self._dimensions is not None:
             body["output_dimension"] = self._dimensions
-        content, headers = self._invoke(body)
-        embeddings = content["embeddings"]
-        rows = embeddings["float"] if isinstance(embeddings, dict) else embeddings
-        return EmbeddingReply(rectangular(rows), int(headers.get("x-amzn-bedrock-input-token-count", 0)))
+        answer, headers = self._invoke(body, _CohereAnswer, stopped)
+        embeddings = answer.embeddings
+        rows = embeddings.vectors if isinstance(embeddings, _CohereByType) else embeddings
+        count = headers.get("x-amzn-bedrock-input-token-count", "")
+        return EmbeddingReply(rectangular(rows), int(count) if count.isascii() and count.isdigit() else 0)
 
-    def _invoke(self, body: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, str]]:
-        """Call the model once; return its answer and the headers."""
-        try:
-            answer = self._bedrock().invoke_model(
-                modelId=self.model, body=json.dumps(body), contentType="application/json", accept="application/json"
-            )
-            content = json.loads(answer["body"].read())
-        except Exception as failure:
-            raise self._understood(failure) from None
-        if not isinstance(content, dict) or not {"embedding", "embeddings"} & content.keys():
-            raise BackendError(f"bedrock ({self.model}): no vectors came back")
-        return content, answer["ResponseMetadata"]["HTTPHeaders"]
+    def _invoke(
+        self, body: Mapping[str, Any], schema: type[_Schema], stopped: Stop
+    ) -> tuple[_Schema, Mapping[str, str]]:
+        """Call the model once, the request signed as AWS asks; return its answer and the headers."""
+        connected = self._connect()
+        url = f"{connected.service.server.url.rstrip('/')}/model/{quote(self.model, safe='')}/invoke"
+        packed_body = json.dumps(body).encode()
+        headers = _signed(connected, url, packed_body)
+        return connected.service.send(url, packed_body, schema, stopped, headers)
 
-    def _understood(self, failure: Exception) -> Exception:
-        """What a failure of the SDK means for the request."""
-        import botocore.exceptions as aws
-
-        message = redacted(f"bedrock ({self.model}): {failure}", keep=[self.model])
-        if isinstance(failure, aws.ClientError):
-            code = failure.response.get("Error", {}).get("Code", "")
-            answer = failure.response.get("ResponseMetadata", {})
-            if code == "ValidationException" and says_too_long(str(failure)):
-                return TooLong(message)
-            if code in _THROTTLED | _PASSING or answer.get("HTTPStatusCode", 0) >= 500:
-                wait = retry_after(answer.get("HTTPHeaders", {}))
-                return Transient(message, retry_after=wait, throttled=code in _THROTTLED)
-            return BackendError(message + _REMEDIES.get(code, ""))
-        if isinstance(failure, aws.HTTPClientError | aws.ConnectionError | aws.IncompleteReadError | ValueError):
-            return Transient(message)  # broken off, or JSON that is not whole
-        return BackendError(message) if isinstance(failure, aws.BotoCoreError) else failure
-
-    def _bedrock(self) -> Any:
-        from botocore.config import Config
-
+    def _connect(self) -> _Connected:
         with self._lock:
-            if self._client is None:
-                self._client = self._session().client(
-                    "bedrock-runtime",
-                    endpoint_url=self._endpoint or None,
-                    config=Config(
-                        retries={"total_max_attempts": 1},
-                        max_pool_connections=self.concurrency,
-                        connect_timeout=self._timeout,
-                        read_timeout=self._timeout,
-                    ),
-                )
-            return self._client
+            if self._connected is None:
+                session = self._session()
+                client = session.client("bedrock-runtime", endpoint_url=self._endpoint or None)
+                url = self._endpoint or client.meta.endpoint_url
+                known = session.get_credentials()
+                secrets = tuple(filter(None, (known.secret_key, known.token))) if known else ()
+                server = Server(url, self.model, secrets=secrets, timeout=self._timeout, concurrency=self.concurrency)
+                self._connected = _Connected(session, client.meta.region_name, JsonService(server, _understood))
+            return self._connected
 
     def _session(self) -> boto3.Session:
         import boto3
@@ -269,3 +277,30 @@ def _family(model: str) -> _Family:
         known = ", ".join(_FAMILIES)
         raise InputError(Problem("encoder.model", f"{model!r} is no embedding model of Bedrock's", f"known: {known}…"))
     return family
+
+
+def _signed(connected: _Connected, url: str, body: bytes) -> Mapping[str, str]:
+    """The headers of a request with AWS's signature (version 4), or with the bearer token of Bedrock's own keys."""
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+
+    plain = {"Content-Type": "application/json", "Accept": "application/json"}
+    if token := os.environ.get("AWS_BEARER_TOKEN_BEDROCK"):
+        return {**plain, "Authorization": f"Bearer {token}"}
+    credentials = connected.session.get_credentials()
+    if credentials is None:
+        raise BackendError("AWS credentials were not found; run `aws configure`, or set AWS_PROFILE")
+    request = AWSRequest("POST", url, headers=plain, data=body)
+    SigV4Auth(credentials.get_frozen_credentials(), "bedrock", connected.region).add_auth(request)
+    return {name: str(value) for name, value in request.headers.items()}
+
+
+def _understood(refusal: Refusal) -> Exception:
+    """What a refusal of the service means for the request."""
+    code = refusal.headers.get("x-amzn-errortype", refusal.code).partition(":")[0].rpartition("#")[2]
+    if code == "ValidationException" and says_too_long(refusal.words):
+        return TooLong(refusal.message)
+    if code in _THROTTLED | _PASSING or refusal.status >= 500 or refusal.status == 429:
+        wait = retry_after(refusal.headers)
+        return Transient(refusal.message, retry_after=wait, throttled=code in _THROTTLED or refusal.status == 429)
+    return BackendError(refusal.message + _REMEDIES.get(code, ""))

@@ -1,40 +1,65 @@
-"""OpenAI's embeddings, and every server that speaks their protocol (vLLM, Ollama, LM Studio, TEI, Infinity)."""
+"""OpenAI's embeddings, and every server that speaks their protocol: docs/how-to/providers.md has ready blocks."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import numpy as np
+from pydantic import Field
 
-from retrievers.errors import BackendError, InputError, Problem, check_positive
+from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.fingerprints import fingerprint
-from retrievers.meter import Call
+from retrievers.meter import Call, Stop
 from retrievers.prices import Price, price_of
-from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
-from retrievers.remote.redaction import redacted
-from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular
+from retrievers.remote.redaction import as_written, as_written_json, secrets_in
+from retrievers.remote.service import (
+    Answer,
+    JsonService,
+    Refusal,
+    Server,
+    check_address,
+    shown,
+    understood,
+)
+from retrievers.remote.service import (
+    Tokens as Billed,
+)
+from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular, unpacked
 from retrievers.tokens import Tokens, openai_tokens
 from retrievers.types import Embedded, Encoder, Limits, Role
-
-if TYPE_CHECKING:
-    import openai
 
 _URL = "https://api.openai.com/v1"
 _INPUTS = 2048
 _REQUEST_TOKENS = 300_000
-_REMEDIES = {
-    401: "; the key was refused: look at OPENAI_API_KEY or api_key",
-    403: "; the key may not use this model",
-    404: "; look at the model's name and at base_url",
-}
+
+
+class _Row(Answer):
+    index: Annotated[int, Field(ge=0)]
+    embedding: Annotated[list[float], Field(min_length=1)] | Annotated[str, Field(min_length=1)]
+    """Numbers, or the base64 form of 32-bit floats; a server may send the first where it was asked for the second."""
+
+
+class _Usage(Answer):
+    prompt_tokens: Billed | None = None
+    total_tokens: Billed | None = None
+    """What Voyage gives alone."""
+
+
+class _Embeddings(Answer):
+    data: list[_Row]
+    usage: _Usage | None = None
+
+
+class _NoPacking(Exception):
+    """The server refuses `encoding_format`."""
 
 
 class OpenAIEncoder(Encoder):
-    """Embeds through OpenAI's SDK; the key is asked for at the first request, from the environment."""
+    """Embeds through OpenAI's protocol; the key is asked for at the first request, from the environment."""
 
     def __init__(
         self,
@@ -42,9 +67,12 @@ class OpenAIEncoder(Encoder):
         *,
         base_url: str = "",
         api_key: str = "",
+        headers: Mapping[str, str] | None = None,
         dimensions: int | None = None,
         query_prompt: str = "",
         document_prompt: str = "",
+        query_extra: Mapping[str, Any] | None = None,
+        document_extra: Mapping[str, Any] | None = None,
         batch_size: int = 256,
         max_tokens: int = 8192,
         concurrency: int = 8,
@@ -58,53 +86,64 @@ class OpenAIEncoder(Encoder):
 
         Args:
             model: the provider's name for it.
-            base_url: another server; left out, OpenAI's.
+            base_url: another server; left out, OpenAI's. A query in it, such as Azure's `?api-version=…`, is kept.
             api_key: "${NAME}" in an experiment; left out, OPENAI_API_KEY for OpenAI's own server, none for others.
+            headers: sent with every request, secrets as "${NAME}": `{ api-key = "${AZURE_OPENAI_API_KEY}" }`.
             dimensions: fewer dimensions, where the model can.
             query_prompt: put before every query.
             document_prompt: put before every document.
+            query_extra: added to the body of every request of queries: `{ input_type = "query" }`.
+            document_extra: added to the body of every request of documents: `{ input_type = "document" }`.
             batch_size: texts a request, at most 2,048; their tokens stay below 300,000.
             max_tokens: tokens that the model reads of one text.
             concurrency: requests at once.
             rpm: requests a minute that the provider allows; 0: unknown.
             tpm: tokens a minute; 0: unknown.
-            timeout: seconds for one try.
+            timeout: seconds for one whole answer.
             patience: seconds after which a request that keeps failing is given up.
             price: dollars for a million tokens; left out, the list price, 0 for a server on this machine, and unknown
                 for other servers.
         """
         check_positive(
-            "encoder", batch_size=batch_size, concurrency=concurrency, max_tokens=max_tokens, timeout=timeout
-        )
+            "encoder", batch_size=batch_size, concurrency=concurrency, max_tokens=max_tokens, timeout=timeout,
+            patience=patience, dimensions=1 if dimensions is None else dimensions,
+        )  # fmt: skip
+        check_not_negative("encoder", rpm=rpm, tpm=tpm, price=price)
         if batch_size > _INPUTS:
             raise InputError(Problem("encoder.batch_size", f"{batch_size} is above OpenAI's {_INPUTS}"))
+        if base_url:
+            check_address("encoder.base_url", base_url)
         self.model = model
         self._price = price_of("openai", model, own=price, base_url=base_url)
         self._base_url = base_url or _URL
         self._key = api_key
+        self._headers = dict(headers or {})
         self._dimensions = dimensions
         self._prompts: dict[Role, str] = {"query": query_prompt, "document": document_prompt}
+        self._extra: dict[Role, Mapping[str, Any]] = {"query": query_extra or {}, "document": document_extra or {}}
         self._batch_size = batch_size
         self._timeout = timeout
         self._lock = Lock()
-        self._client: openai.OpenAI | None = None
+        self._service: JsonService | None = None
+        self._packing: dict[str, Any] = {"encoding_format": "base64"}
         self._limits = Limits(concurrency, rpm, tpm, patience, max_tokens)
         self._requests = EmbeddingRequests(self._limits, self._price, count=lambda texts: openai_tokens(texts).counts)
 
     @property
     def fingerprint(self) -> str:
-        """All that changes a vector: server, model, dimensions, prompts."""
+        """All that changes a vector: server, model, dimensions, prompts, what is added to the body."""
+        extra = {"extra": self._extra} if any(self._extra.values()) else {}
         return fingerprint(
-            "openai", self.model, server=self._base_url, dimensions=self._dimensions, prompts=self._prompts
+            "openai", self.model, server=self._base_url, dimensions=self._dimensions, prompts=self._prompts, **extra
         )
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
-        prompts = {f"{role}_prompt": prompt for role, prompt in self._prompts.items() if prompt}
+        prompts = {f"{role}_prompt": as_written(prompt) for role, prompt in self._prompts.items() if prompt}
+        extra = {f"{role}_extra": as_written_json(extra) for role, extra in self._extra.items() if extra}
         dimensions = {} if self._dimensions is None else {"dimensions": str(self._dimensions)}
-        server = redacted(self._base_url, secrets=[self._key], keep=[self._base_url])
-        return {"model": self.model, "source": server, **prompts, **dimensions}
+        return {"model": as_written(self.model), "source": shown(self._base_url), **prompts, **extra, **dimensions}
 
     @property
     def price(self) -> Price | None:
@@ -132,9 +171,9 @@ class OpenAIEncoder(Encoder):
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Send one request; `tokens` are shared out from what the provider billed."""
-        client = self._connected()  # before the clock of the rate runs: loading the SDK takes a second
+        service = self._connected()  # before the clock of the rate runs
         prompted = [self._prompts[role] + text for text in texts]
-        return self._requests.embed(prompted, lambda some: self._send(client, some), call)
+        return self._requests.embed(prompted, lambda some: self._send(service, some, role, call.stopped), call)
 
     def check(self) -> None:
         """Look for what a run needs, before it starts: the key.
@@ -145,64 +184,60 @@ class OpenAIEncoder(Encoder):
         _ = self._secret
 
     @property
+    def _own(self) -> bool:
+        """Whether the server is OpenAI's."""
+        return urlsplit(self._base_url).hostname == urlsplit(_URL).hostname
+
+    @property
     def _secret(self) -> str:
-        if self._key:
+        if self._key or not self._own:
             return self._key
-        if self._base_url != _URL:
-            return "none"
         if not os.environ.get("OPENAI_API_KEY"):
             raise InputError(
                 Problem("OPENAI_API_KEY", "is not set in the environment", "export OPENAI_API_KEY=…, or give api_key")
             )
         return os.environ["OPENAI_API_KEY"]
 
-    def _connected(self) -> openai.OpenAI:
-        import openai
-
+    def _connected(self) -> JsonService:
         with self._lock:
-            if self._client is None:
-                self._client = openai.OpenAI(
-                    api_key=self._secret, base_url=self._base_url, max_retries=0, timeout=self._timeout
+            if self._service is None:
+                key = self._secret
+                headers = {"Authorization": f"Bearer {key}"} if key else {}
+                if self._own:  # which account is billed is OpenAI's affair alone
+                    accounts = (("OpenAI-Organization", "OPENAI_ORG_ID"), ("OpenAI-Project", "OPENAI_PROJECT_ID"))
+                    headers |= {name: os.environ[variable] for name, variable in accounts if os.environ.get(variable)}
+                server = Server(
+                    self._base_url,
+                    self.model,
+                    {**headers, **self._headers},
+                    tuple(secrets_in(self._prompts, self._extra)) + ((key,) if key else ()),
+                    self._timeout,
+                    self._limits.concurrency,
                 )
-            return self._client
+                self._service = JsonService(server, _understood)
+            return self._service
 
-    def _send(self, client: openai.OpenAI, texts: list[str]) -> EmbeddingReply:
+    def _send(self, service: JsonService, texts: list[str], role: Role, stopped: Stop) -> EmbeddingReply:
         fewer: dict[str, Any] = {} if self._dimensions is None else {"dimensions": self._dimensions}
+        body = {"input": texts, "model": self.model, **self._packing, **fewer, **self._extra[role]}
         try:
-            answer = client.embeddings.create(input=texts, model=self.model, **fewer)
-        except Exception as failure:
-            raise self._understood(failure, len(texts)) from None
+            answer = service.ask("embeddings", body, _Embeddings, stopped)
+        except _NoPacking:
+            self._packing = {}  # decimals say the same numbers in more bytes
+            body.pop("encoding_format")
+            answer = service.ask("embeddings", body, _Embeddings, stopped)
         rows = sorted(answer.data, key=lambda one: one.index)
         if [one.index for one in rows] != list(range(len(texts))):
-            raise BackendError(f"{self._who}: {len(rows)} vectors came back for {len(texts)} texts, not one for each")
-        return EmbeddingReply(
-            rectangular([one.embedding for one in rows]), answer.usage.prompt_tokens if answer.usage else 0
-        )
-
-    def _understood(self, failure: Exception, count: int) -> Exception:
-        """What a failure of the SDK means for the request."""
-        import openai
-
-        message = redacted(f"{self._who}: {failure}", secrets=[self._key], keep=[self.model])
-        if isinstance(failure, openai.APIStatusError):
-            status, code = failure.status_code, failure.code
-            if status in {400, 413, 422} and says_too_long(str(failure)):
-                return TooLong(message)
-            if status >= 500 or (status in {408, 409, 425, 429} and code != "insufficient_quota"):
-                wait = retry_after(failure.response.headers)
-                return Transient(message, retry_after=wait, throttled=status in {429, 503})
-            return BackendError(message + _REMEDIES.get(status, ""))
-        if isinstance(failure, openai.APIConnectionError | json.JSONDecodeError) or _broken_off(failure):
-            return Transient(message)
-        if isinstance(failure, ValueError):  # the SDK's way to say that "data" is empty
-            return BackendError(f"{self._who}: no vectors came back for {count} texts")
-        return failure
-
-    @property
-    def _who(self) -> str:
-        return f"{self._base_url} ({self.model})"
+            count = len(rows) or "no"
+            raise BackendError(f"{service.server.name}: {count} vectors came back for {len(texts)} texts, "
+                               "not one for each")  # fmt: skip
+        usage = answer.usage or _Usage()
+        vectors = rectangular([unpacked(one.embedding) for one in rows])
+        return EmbeddingReply(vectors, usage.prompt_tokens or usage.total_tokens or 0)
 
 
-def _broken_off(failure: Exception) -> bool:
-    """Whether the connection broke while the answer was read, which the SDK does not translate."""
-    return type(failure).__module__.partition(".")[0] in {"httpx", "httpx2", "httpcore", "httpcore2"}
+def _understood(refusal: Refusal) -> Exception:
+    """What a refusal means; a server that will not pack vectors says so in words of its own."""
+    if refusal.status in {400, 422} and "encoding_format" in refusal.words:
+        return _NoPacking(refusal.message)
+    return understood(refusal)

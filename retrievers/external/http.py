@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from threading import Event, Lock
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
@@ -16,7 +16,7 @@ import numpy as np
 from retrievers.cache import Cache, Texts, keys
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.fingerprints import fingerprint
-from retrievers.meter import Call, Meter, single_call
+from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.parallel import answers
 from retrievers.remote.faults import Transient, retry_after
 from retrievers.remote.limits import RateLimiter
@@ -107,7 +107,7 @@ class HttpRetriever(Retriever):
             meter.count(texts=len(queries), cached=sum(digest in found for digest in digests))
             waiting = {digest: query for digest, query in zip(digests, queries, strict=True) if digest not in found}
 
-            def ask(item: tuple[bytes, Query], stopped: Event) -> str:
+            def ask(item: tuple[bytes, Query], stopped: Stop) -> str:
                 return self._asked(item[1], depth, Call(meter, stopped))
 
             for (digest, _), reply in answers(ask, list(waiting.items()), width=self._width):

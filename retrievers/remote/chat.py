@@ -23,33 +23,46 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from threading import Event, Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 
 from retrievers.cache import Cache, Texts, keys
-from retrievers.errors import BackendError, InputError, Problem
+from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.fingerprints import fingerprint
-from retrievers.meter import Call, Meter
+from retrievers.meter import Call, Meter, Stop
 from retrievers.parallel import answers
-from retrievers.remote.faults import Transient, retry_after, says_too_long
+from retrievers.prices import on_this_machine
+from retrievers.remote.faults import TooLong
 from retrievers.remote.limits import RateLimiter
 from retrievers.remote.patience import patiently
-from retrievers.remote.redaction import redacted
+from retrievers.remote.service import Answer, JsonService, Refusal, Server, check_address, understood
+from retrievers.remote.service import Tokens as Billed
 from retrievers.tokens import estimate
-
-if TYPE_CHECKING:
-    import openai
 
 _URL = "https://api.openai.com/v1"
 _FRAME = 8
 """Tokens that the roles and marks of one message take at most, beside its text."""
-_REMEDIES = {
-    401: "; the key was refused: look at the environment variable that holds it",
-    403: "; the key may not use this model",
-    404: "; look at the model's name and at the address",
-}
+
+
+class _Message(Answer):
+    content: str | None = None
+
+
+class _Choice(Answer):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Usage(Answer):
+    prompt_tokens: Billed
+    completion_tokens: Billed
+
+
+class _Completion(Answer):
+    choices: list[_Choice]
+    usage: _Usage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +83,21 @@ class ChatOptions:
     tpm: float = 0
     """Tokens a minute; 0: unknown."""
     timeout: float = 60
-    """Seconds for one try."""
+    """Seconds for one whole answer."""
     patience: float = 300
     """Seconds after which a request that keeps failing is given up."""
     input_price: float | None = None
-    """Dollars for a million tokens of prompts; None: unknown, or 0 for a server of your own."""
+    """Dollars for a million tokens of prompts; None: unknown, or 0 for a server on this machine."""
     output_price: float | None = None
     """Dollars for a million tokens of replies."""
 
     def __post_init__(self) -> None:
-        for name in ("max_tokens", "concurrency", "timeout", "patience"):
-            if getattr(self, name) <= 0:
-                raise InputError(Problem(name, f"{getattr(self, name)} is not positive"))
+        check_positive("", max_tokens=self.max_tokens, concurrency=self.concurrency, timeout=self.timeout,
+                       patience=self.patience)  # fmt: skip
+        check_not_negative("", rpm=self.rpm, tpm=self.tpm, temperature=self.temperature,
+                           input_price=self.input_price, output_price=self.output_price)  # fmt: skip
+        if self.base_url:
+            check_address("base_url", self.base_url)
 
     @property
     def server(self) -> str:
@@ -90,8 +106,8 @@ class ChatOptions:
 
     @property
     def priced(self) -> bool:
-        """Whether both prices are known; a server of your own costs nothing unless you give a price."""
-        return bool(self.base_url) or None not in (self.input_price, self.output_price)
+        """Whether both prices are known; a server on this machine costs nothing unless you give a price."""
+        return on_this_machine(self.base_url) or None not in (self.input_price, self.output_price)
 
 
 class Prompt(NamedTuple):
@@ -129,12 +145,12 @@ class ChatForecast(NamedTuple):
 
 
 class ChatModel:
-    """One model behind a chat endpoint; the SDK loads, and the key is asked for, at the first request."""
+    """One model behind a chat endpoint; the key is asked for at the first request."""
 
     def __init__(self, options: ChatOptions) -> None:
         self.options = options
         self._lock = Lock()
-        self._client: openai.OpenAI | None = None
+        self._service: JsonService | None = None
         self._limiter = RateLimiter(options.concurrency, rpm=options.rpm, tpm=options.tpm)
 
     @property
@@ -170,15 +186,16 @@ class ChatModel:
         Raises:
             BackendError: for good; OverBudget before anything is sent.
         """
-        client, meter = self._connected(), call.meter
+        service, meter = self._connected(), call.meter
         sent, received = self.expected(prompt)
         promised = self.price_of(sent, received)
         meter.budget.take(promised)
         spent = 0.0
         try:
             reply, bill = patiently(
-                lambda: self._send(client, prompt), self._limiter, sent, patience=self.options.patience, call=call
-            )
+                lambda: self._send(service, prompt, call.stopped), self._limiter, sent,
+                patience=self.options.patience, call=call,
+            )  # fmt: skip
             spent = self.price_of(*bill)
         except _Declined as refusal:
             meter.count(declined=1)
@@ -192,71 +209,48 @@ class ChatModel:
     def _secret(self) -> str:
         name = self.options.key_name or ("" if self.options.base_url else "OPENAI_API_KEY")
         if not name:
-            return "none"
+            return ""
         if not os.environ.get(name):
             raise InputError(Problem(name, "is not set in the environment", f"export {name}=…"))
         return os.environ[name]
 
-    def _connected(self) -> openai.OpenAI:
-        import openai
-
+    def _connected(self) -> JsonService:
         with self._lock:
-            chosen = self.options
-            if self._client is None:
-                self._client = openai.OpenAI(
-                    api_key=self._secret, base_url=chosen.server, max_retries=0, timeout=chosen.timeout
+            if self._service is None:
+                chosen, key = self.options, self._secret
+                headers = {"Authorization": f"Bearer {key}"} if key else {}
+                server = Server(
+                    chosen.server, chosen.model, headers, (key,) if key else (), chosen.timeout, chosen.concurrency
                 )
-            return self._client
+                self._service = JsonService(server, _understood)
+            return self._service
 
-    def _send(self, client: openai.OpenAI, prompt: Prompt) -> tuple[Reply, tuple[int, int]]:
+    def _send(self, service: JsonService, prompt: Prompt, stopped: Stop) -> tuple[Reply, tuple[int, int]]:
         chosen = self.options
         # OpenAI's newer models know only the second name, most other servers only the first.
         longest = "max_tokens" if chosen.base_url else "max_completion_tokens"
-        more: dict[str, Any] = {longest: chosen.max_tokens}
+        body = {
+            "model": chosen.model,
+            "messages": [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
+            "temperature": chosen.temperature,
+            longest: chosen.max_tokens,
+        }
         try:
-            answer = client.chat.completions.create(
-                model=chosen.model,
-                messages=[{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
-                temperature=chosen.temperature,
-                **more,
-            )
-        except Exception as failure:
-            raise self._understood(failure) from None
+            answer = service.ask("chat/completions", body, _Completion, stopped)
+        except TooLong as refusal:
+            raise _Declined(str(refusal)) from None
         if not answer.choices:
-            raise BackendError(f"{self._who}: a reply without choices came back")
+            raise BackendError(f"{service.server.name}: a reply without choices came back")
         choice = answer.choices[0]
         text = choice.message.content or ""
         if choice.finish_reason == "content_filter":
             raise _Declined("the endpoint's content filter stopped the reply")
         usage = answer.usage
-        bill = (usage.prompt_tokens, usage.completion_tokens) if usage else (
-            self.expected(prompt)[0], int(estimate([text])[0])
-        )  # fmt: skip
+        if usage is None or not usage.prompt_tokens:  # no prompt has no tokens
+            bill = (self.expected(prompt)[0], int(estimate([text])[0]))
+        else:
+            bill = (usage.prompt_tokens, usage.completion_tokens)
         return Reply(text, sum(bill), whole=choice.finish_reason != "length"), bill
-
-    def _understood(self, failure: Exception) -> Exception:
-        """What a failure of the SDK means for the request."""
-        import openai
-
-        said = redacted(f"{self._who}: {failure}", secrets=[self._secret], keep=[self.options.model])
-        if isinstance(failure, openai.APIStatusError):
-            status, code = failure.status_code, failure.code
-            if status in {400, 413, 422} and (says_too_long(str(failure)) or code == "content_filter"):
-                return _Declined(said)
-            if status >= 500 or (status in {408, 409, 425, 429} and code != "insufficient_quota"):
-                wait = retry_after(failure.response.headers)
-                return Transient(said, retry_after=wait, throttled=status in {429, 503})
-            return BackendError(said + _REMEDIES.get(status, ""))
-        broken = type(failure).__module__.partition(".")[0] in {"httpx", "httpx2", "httpcore", "httpcore2"}
-        if isinstance(failure, openai.APIConnectionError | json.JSONDecodeError) or broken:
-            return Transient(said)
-        if isinstance(failure, openai.OpenAIError | ValueError | TypeError | AttributeError):
-            return BackendError(f"{self._who}: the reply is no chat completion")
-        return failure
-
-    @property
-    def _who(self) -> str:
-        return f"{self.options.server} ({self.options.model})"
 
 
 class Chat:
@@ -300,7 +294,7 @@ class Chat:
             return
         self.model.check(meter)
 
-        def ask(name: bytes, stopped: Event) -> Reply:
+        def ask(name: bytes, stopped: Stop) -> Reply:
             return self.model.ask(prompts[places[name][0]], Call(meter, stopped))
 
         for name, reply in answers(ask, waiting, width=self.model.options.concurrency):
@@ -316,3 +310,8 @@ class Chat:
 
 class _Declined(Exception):
     """The endpoint will not answer this prompt; asking again would not help, asking others does."""
+
+
+def _understood(refusal: Refusal) -> Exception:
+    """What a refusal means; one for the content of the prompt leaves the other prompts as they are."""
+    return _Declined(refusal.message) if refusal.code == "content_filter" else understood(refusal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Mapping
@@ -20,6 +21,15 @@ _TOO_LONG = re.compile(
 )
 
 
+_TEXTS = re.compile(
+    r"(?:maximum (?:allowed )?batch size(?: of| is)?|batch size limit(?: of)?|number of (?:texts|inputs|documents) "
+    r"must be at most|(?:at most|maximum of|limit of|up to) (?=\d+ (?:texts|inputs|requests|documents|items|strings)))"
+    r"\s*:?\s*(\d+)",
+    re.IGNORECASE,
+)
+_DAY = 86_400.0
+
+
 class Transient(Exception):
     """A failure that may not happen again: the reason, and how many seconds the provider asks to wait."""
 
@@ -30,38 +40,62 @@ class Transient(Exception):
 
 
 class TooLong(Exception):
-    """The provider refuses a request for its length: the limit and the length that it names, if it names them."""
+    """The provider refuses a request for its length: the limit and the length that it names, if it names them.
+
+    `texts` is the number of texts that a request may have, where that is the reason.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
+        texts = _TEXTS.search(reason)
+        self.texts = int(texts[1]) if texts and len(texts[1]) < 9 else None
+        if self.texts is not None:
+            self.limit = self.length = None
+            self.characters = False
+            return
         limit = _LIMIT.search(reason)
         length = _LENGTH.search(reason)
-        self.limit = int(limit[1].replace(",", "")) if limit else None
-        self.length = int(length[1].replace(",", "")) if length else None
+        self.limit = _number(limit)
+        self.length = _number(length)
         self.characters = "maxLength" in reason
 
 
 def says_too_long(message: str) -> bool:
-    """Tell whether a refusal is for length, in the words of OpenAI, vLLM, Titan, Cohere or TEI.
+    """Tell whether a refusal is for the length of a text or of a request, in the words of the known providers.
 
     >>> says_too_long("This model's maximum context length is 8192 tokens, however you requested 9000 tokens")
     True
     """
-    return _TOO_LONG.search(message) is not None
+    return _TOO_LONG.search(message) is not None or _TEXTS.search(message) is not None
+
+
+def _number(match: re.Match[str] | None) -> int | None:
+    """The number in a provider's words; None where there is none, or none that can be meant."""
+    return int(match[1].replace(",", "")) if match and len(match[1]) < 13 else None
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a provider's headers ask to wait: a number, or an HTTP date."""
+    """Return the seconds that a provider's headers ask to wait, a number or an HTTP date; a day at most.
+
+    >>> retry_after({"retry-after": "2.5"}), retry_after({"retry-after": "nan"}), retry_after({})
+    (2.5, None, None)
+    """
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         value = headers.get(name)
         if value is None:
             continue
         try:
-            return max(float(value) / unit, 0.0)
+            seconds = float(value) / unit
         except ValueError:
-            pass
-        try:
-            return max(parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
-        except ValueError:
-            pass
+            seconds = _seconds_until(value)
+        if not math.isnan(seconds):
+            return min(max(seconds, 0.0), _DAY)
     return None
+
+
+def _seconds_until(date: str) -> float:
+    """The seconds to an HTTP date, NaN where it is none."""
+    try:
+        return parsedate_to_datetime(date).timestamp() - time.time()
+    except (ValueError, OverflowError, OSError):
+        return math.nan

@@ -44,12 +44,12 @@ def one_object(reply: str) -> Mapping[str, Any] | None:
     True
     """
     text = _THOUGHT.sub("", reply, count=1)
-    decoder, found, at = json.JSONDecoder(), list[Any](), text.find("{")
+    decoder, objects, at = json.JSONDecoder(), list[Any](), text.find("{")
     while at >= 0:
         try:
             value, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             return None
-        found.append(value)
+        objects.append(value)
         at = text.find("{", end)
-    return found[0] if len(found) == 1 else None
+    return objects[0] if len(objects) == 1 else None

@@ -1,41 +1,121 @@
-"""Keeps keys and tokens out of every message."""
+"""Keeps keys and tokens out of every message, and what `${NAME}` stood for out of every file."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 HIDDEN = "***"
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL)", re.IGNORECASE)
 _SECRET_SHAPE = re.compile(
-    r"(?i:bearer|basic|credential=|signature=)\s*\S+"  # authorisation headers
-    r"|\b(?:sk|pk|hf|ghp|xoxb|eyJ)[-_][\w.-]{6,}"  # keys that say what they are
+    r"(?i:\b(?:bearer|basic)\s+)[\w+/=.~-]{16,}"  # authorisation headers
+    r"|(?i:\b(?:credential|signature|api[-_]?key|key|token|secret|password)=)[^\s&,;\"']+"
+    r"|\b(?:sk|pk|pa|hf|ghp|gho|gsk|jina|xox[a-z])[-_][\w.-]{6,}"  # keys that say what they are
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{12,}"
-    r"|(?=[\w+/=-]*[A-Za-z])(?=[\w+/=-]*\d)[\w+/=-]{24,}"  # any long run of letters and digits
+    r"|\bAIza[\w-]{20,}"
+    r"|\beyJ[\w-]{8,}(?:\.[\w-]+)*"  # JSON web tokens
+    r"|(?<![\w/+-])(?=[\w/+]*[a-z])(?=[\w/+]*[A-Z])(?=[\w/+]*\d)[\w/+]{40}(?![\w/+=-])"  # AWS's secret keys
+    r"|(?<![\w-])(?=\w*[A-Za-z])(?=\w*\d)\w{24,}(?![\w-])"  # any long run of letters and digits
 )
+_USER = re.compile(r"(?<=://)[^/@\s]*@")
 _LONGEST = 400
 
 
-def redacted(message: str, *, secrets: Iterable[str] = (), keep: Iterable[str] = ()) -> str:
-    """Return a provider's message on one line, at most 400 characters, with whatever may be a secret hidden.
+class Expanded(str):
+    """A value of the experiment in which `${NAME}` was replaced; `written` is what stands in the file.
 
-    Hidden are the given secrets, the values of environment variables that are named like one, and anything that
-    looks like a key.
+    What is shown or kept is what was written: see `as_written`.
+    """
+
+    __slots__ = ("written",)
+    written: str
+
+    def __new__(cls, value: str, written: str) -> Expanded:
+        """Return the value, which remembers how it was written."""
+        one = super().__new__(cls, value)
+        one.written = written
+        return one
+
+
+def as_written(value: str) -> str:
+    """Return a value of the experiment as it may be shown and kept: with its `${NAME}`, and no user in its address.
+
+    >>> as_written(Expanded("https://me:word@example.org/v1", "${SERVER}"))
+    '${SERVER}'
+    >>> as_written("https://me@example.org/v1")
+    'https://example.org/v1'
+    """
+    return value.written if isinstance(value, Expanded) else without_user(value)
+
+
+def as_written_json(table: Mapping[str, Any]) -> str:
+    """Return a table of the experiment as JSON, as it may be shown and kept."""
+    return json.dumps(_as_written(table), ensure_ascii=False, sort_keys=True)
+
+
+def secrets_in(*values: Any) -> list[str]:
+    """Return what must not be shown of values of the experiment: what `${NAME}` was replaced by, whole."""
+    secrets: list[str] = []
+    for value in values:
+        if isinstance(value, Expanded):
+            secrets.append(str(value))
+        elif isinstance(value, Mapping):
+            secrets += secrets_in(*value.values())
+        elif isinstance(value, list | tuple):
+            secrets += secrets_in(*value)
+    return secrets
+
+
+def without_user(text: str) -> str:
+    """Return a text, the users and passwords of the addresses in it cut out.
+
+    >>> without_user("asked https://me:word@example.org/v1 in vain")
+    'asked https://example.org/v1 in vain'
+    """
+    return _USER.sub("", text)
+
+
+def without_secrets(url: str) -> str:
+    """Return the part of an address that may be shown: no user, no query.
+
+    >>> without_secrets("https://me:word@example.org/v1?key=abc")
+    'https://example.org/v1'
+    """
+    parts = urlsplit(without_user(url))
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
+
+
+def redacted(message: str, *, secrets: Iterable[str] = (), keep: Iterable[str] = ()) -> str:
+    """Return a provider's message on one line, at most 400 characters, with whatever may be a key hidden.
+
+    Hidden are the given secrets, the values of environment variables that are named like one, users in addresses, and
+    what looks like a key; nothing else.
 
     Args:
         message: a provider's words.
         secrets: what must not be shown.
         keep: words that look like keys and are none, such as a model's name.
 
-    >>> redacted("Incorrect API key provided: sk-proj-1a2b3c4d5e6f. See the docs.")
-    'Incorrect API key provided: *** See the docs.'
+    >>> redacted("Incorrect API key provided: sk-proj-1a2b3c4d5e6f. See https://host/v1/models/e5?page=2")
+    'Incorrect API key provided: *** See https://host/v1/models/e5?page=2'
     """
     named = (value for name, value in os.environ.items() if _SECRET_NAME.search(name))
-    text = " ".join(message.split())
+    text = without_user(" ".join(message.split()))
     for secret in sorted({*secrets, *named}, key=len, reverse=True):
         if len(secret) >= 6:
             text = text.replace(secret, HIDDEN)
     kept = set(keep)
-    text = _SECRET_SHAPE.sub(lambda found: found[0] if found[0] in kept else HIDDEN, text)
+    text = _SECRET_SHAPE.sub(lambda match: match[0] if match[0] in kept else HIDDEN, text)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _as_written(value: Any) -> Any:
+    if isinstance(value, str):
+        return as_written(value)
+    if isinstance(value, Mapping):
+        return {key: _as_written(inner) for key, inner in value.items()}
+    return [_as_written(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import binascii
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from retrievers.errors import BackendError
 from retrievers.meter import Call
@@ -34,11 +36,14 @@ class EmbeddingRequests:
     def __init__(self, limits: Limits, price: Price | None, *, count: Count) -> None:
         """Take the limits, the price, and the way tokens are counted."""
         self._limits = limits
+        self._texts = 0
         self._count = count
         self._sender = RequestSender(limits, price)
 
     def embed(self, texts: Sequence[str], send: Send, call: Call) -> Embedded:
         """Embed the texts of one request; a refusal for length splits it once, and a single text is then cut.
+
+        A refusal that names how many texts a request may have is learnt: later requests are split before they are sent.
 
         Args:
             texts: of one request, prompts included.
@@ -50,16 +55,26 @@ class EmbeddingRequests:
         """
         limit = self._limits.characters
         sent = [text[:limit] for text in texts] if limit else list(texts)
-        try:
-            parts = [self._whole(sent, send, call)]
-        except TooLong as refusal:
-            if len(sent) == 1:
-                parts = [self._cut(sent[0], refusal, send, call)]
-            else:
-                parts = [self._part(some, send, call) for some in self._split(sent, refusal)]
+        parts = [part for some in self._few(sent) for part in self._parts(some, send, call)]
         embedded = Embedded(*(np.concatenate(column) for column in zip(*parts, strict=True)))
         beyond = [_beyond(*pair) for pair in zip(texts, sent, embedded.tokens.tolist(), strict=True)]
         return embedded._replace(lost=embedded.lost + np.asarray(beyond, dtype=np.int64))
+
+    def _few(self, texts: list[str]) -> list[list[str]]:
+        """Split texts into as many as the provider is known to take at once."""
+        most = self._texts or len(texts)
+        return [texts[start : start + most] for start in range(0, len(texts), most)]
+
+    def _parts(self, texts: list[str], send: Send, call: Call) -> list[Embedded]:
+        try:
+            return [self._whole(texts, send, call)]
+        except TooLong as refusal:
+            if len(texts) == 1:
+                return [self._cut(texts[0], refusal, send, call)]
+            if refusal.texts and refusal.texts < len(texts):
+                self._texts = refusal.texts
+                return [part for some in self._few(texts) for part in self._parts(some, send, call)]
+            return [self._part(some, send, call) for some in self._split(texts, refusal)]
 
     def _split(self, texts: list[str], refusal: TooLong) -> list[list[str]]:
         """Split a refused request once: texts that may be too long each alone, else into halves."""
@@ -83,7 +98,8 @@ class EmbeddingRequests:
         except TooLong as refusal:
             if len(texts) == 1:
                 return self._cut(texts[0], refusal, send, call)
-            raise BackendError(f"half a request is still too long: {refusal}; set batch_size lower") from None
+            remedy = "set batch_size lower" if refusal.limit is None else f"set max_tokens = {refusal.limit} or lower"
+            raise BackendError(f"half a request is still too long: {refusal}; {remedy}") from None
 
     def _cut(self, text: str, refusal: TooLong, send: Send, call: Call) -> Embedded:
         """Embed the beginning of a text that is refused for its length: as much as the provider's words allow."""
@@ -108,7 +124,12 @@ class EmbeddingRequests:
 
     def _whole(self, texts: list[str], send: Send, call: Call) -> Embedded:
         expected = self._count(texts)
-        vectors, billed = self._sender.send(lambda: send(texts), int(expected.sum()), call)
+
+        def request() -> EmbeddingReply:
+            reply = send(texts)
+            return reply if reply.tokens >= len(texts) else reply._replace(tokens=0)  # each has a token at least
+
+        vectors, billed = self._sender.send(request, int(expected.sum()), call)
         if len(vectors) != len(texts):
             raise BackendError(f"{len(vectors)} vectors came back for {len(texts)} texts")
         return Embedded(vectors, _shared_out(billed, expected), np.zeros(len(texts), dtype=np.int64))
@@ -143,12 +164,33 @@ def packed(counts: Counts, *, size: int, total: int, alone: int) -> Iterator[ran
         yield range(start, len(counts))
 
 
-def rectangular(rows: Sequence[Sequence[float]]) -> Vectors:
+def unpacked(row: list[float] | str) -> npt.ArrayLike:
+    """Return a vector that came as numbers, or as the base64 form of little-endian 32-bit floats.
+
+    Raises:
+        BackendError: it is not.
+
+    >>> unpacked("AACAPwAAAEA=").tolist()
+    [1.0, 2.0]
+    """
+    if not isinstance(row, str):
+        return row
+    try:
+        return np.frombuffer(binascii.a2b_base64(row, strict_mode=True), dtype="<f4")
+    except ValueError:
+        raise BackendError("a vector came back that is no base64 form of 32-bit floats") from None
+
+
+def rectangular(rows: Sequence[npt.ArrayLike]) -> Vectors:
     """Return vectors as (n, d) of float32.
 
     Raises:
-        BackendError: they have several dimensions.
+        BackendError: they have several dimensions, or none.
     """
-    if len({len(row) for row in rows}) > 1:
+    with np.errstate(over="ignore"):  # what overflows is not finite, and refused as such
+        vectors = [np.asarray(row, dtype=np.float32) for row in rows]
+    if len({vector.size for vector in vectors}) > 1:
         raise BackendError("vectors of several dimensions came back")
-    return np.asarray(rows, dtype=np.float32)
+    if vectors and not vectors[0].size:
+        raise BackendError("a vector without dimensions came back")
+    return np.stack(vectors) if vectors else np.zeros((0, 0), dtype=np.float32)

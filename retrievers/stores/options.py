@@ -50,23 +50,23 @@ class StoreOptions:
             raise InputError(problems)
 
     def _problems(self) -> list[Problem]:
-        found = []
+        problems = []
         for name, lowest in (("shards", 1), ("replication", 1), ("m", 0), ("ef_construct", 4), ("ef", 1)):
             value = getattr(self, name)
             if value is not None and value < lowest:
-                found.append(Problem(f"store.{name}", f"{value} is below {lowest}"))
+                problems.append(Problem(f"store.{name}", f"{value} is below {lowest}"))
         if self.oversampling < 1:
-            found.append(Problem("store.oversampling", f"{self.oversampling} is below 1"))
+            problems.append(Problem("store.oversampling", f"{self.oversampling} is below 1"))
         if self.location == "" or (self.location and "://" in self.location and not self.on_server):
             remedy = f"{MEMORY!r}, {EDGE!r}, a folder, or a URL that begins with {', '.join(SERVER)}"
-            found.append(Problem("store", f"{self.location!r} names no store", remedy))
+            problems.append(Problem("store", f"{self.location!r} names no store", remedy))
         if not self.on_server:
             for name in ("api_key", "shards", "replication"):
                 if getattr(self, name) is not None:
-                    found.append(Problem(f"store.{name}", "is for a server", "give the server's URL as location"))
+                    problems.append(Problem(f"store.{name}", "is for a server", "give the server's URL as location"))
         if self.approximate and not self.on_server and self.location not in (EDGE, None):
-            found.append(Problem("store", f"{self.location!r} knows only exact search", 'use "edge" or a server'))
-        return found
+            problems.append(Problem("store", f"{self.location!r} knows only exact search", 'use "edge" or a server'))
+        return problems
 
     @property
     def on_server(self) -> bool:

@@ -1,0 +1,213 @@
+"""Services behind HTTP that speak JSON: what they are asked, and how their answers are checked and failures understood.
+
+Every adapter (embeddings, reranking, chat) asks through `JsonService`, so that limits of time and size, the check of
+each answer against its schema, and the hiding of keys are the same for all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from retrievers.errors import BackendError, InputError, Problem
+from retrievers.meter import Stop
+from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
+from retrievers.remote.http import HttpAnswer, HttpDoor
+from retrievers.remote.redaction import as_written, redacted, secrets_in, without_secrets
+
+Schema = TypeVar("Schema")
+_FOR_NOW = {408, 409, 425, 429}
+_FOR_LENGTH = {400, 413, 422}
+_REMEDIES = {
+    401: "; the key was refused: look at the environment variable that holds it",
+    403: "; the key may not use this model",
+    404: "; look at the model's name and at the address",
+}
+_BEGINNING = 80
+
+
+class Answer(BaseModel):
+    """A part of a service's answer; what else stands in it is ignored."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+Tokens = Annotated[int, Field(ge=0, le=10**12)]
+"""What a service says that it read or bills."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An answer with a status that is no success."""
+
+    status: int
+    headers: Mapping[str, str]
+    code: str
+    """The service's own code or type of the error, "" where it gives none."""
+    words: str
+    """The service's own words."""
+    message: str
+    """Who refused, and the words, keys hidden."""
+
+
+Understand = Callable[[Refusal], Exception]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where a model is asked, and what every request carries."""
+
+    url: str
+    """Its address, as the experiment has it."""
+    model: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    """What no message may show."""
+    timeout: float = 60
+    """Seconds for a whole answer."""
+    concurrency: int = 8
+
+    @property
+    def name(self) -> str:
+        """The server and the model as messages call them."""
+        return f"{shown(self.url)} ({as_written(self.model)})"
+
+
+class JsonService:
+    """Asks one server, once a call; several threads may share it."""
+
+    def __init__(self, server: Server, understand: Understand | None = None) -> None:
+        """Take the server, and what its refusals mean where that is its own affair."""
+        self.server = server
+        self._understand = understand or understood
+        self._door = HttpDoor(server.url, timeout=server.timeout, connections=server.concurrency)
+
+    def ask(self, path: str, body: Mapping[str, Any], schema: type[Schema], stopped: Stop) -> Schema:
+        """Send one request and return its answer, checked.
+
+        Args:
+            path: joined to the server's address.
+            body: what is asked.
+            schema: what the answer must be.
+            stopped: interrupts at once.
+
+        Raises:
+            Transient: the failure may pass.
+            TooLong: the request is refused for its length.
+            BackendError: for good.
+        """
+        packed = json.dumps(body, ensure_ascii=True).encode()
+        return self.send(joined(self.server.url, path), packed, schema, stopped)[0]
+
+    def send(
+        self, url: str, body: bytes, schema: type[Schema], stopped: Stop, headers: Mapping[str, str] | None = None
+    ) -> tuple[Schema, Mapping[str, str]]:
+        """Send one request as it is; return its checked answer and the headers that came with it."""
+        try:
+            answer = self._door.post(url, body, self.server.headers if headers is None else headers, stopped)
+        except Transient as failure:
+            raise Transient(self._hidden(str(failure))) from None
+        except BackendError as failure:
+            raise BackendError(self._hidden(str(failure))) from None
+        if not 200 <= answer.status < 300:
+            raise self._understand(self._refusal(answer))
+        return self._checked(answer, schema), answer.headers
+
+    def _checked(self, answer: HttpAnswer, schema: type[Schema]) -> Schema:
+        adapter: TypeAdapter[Schema] = TypeAdapter(schema)
+        try:
+            return adapter.validate_json(answer.body)
+        except ValidationError as error:
+            fault = error.errors(include_url=False, include_context=False)[0]
+        start = answer.body[:_BEGINNING].decode("utf-8", "replace").strip()
+        if fault["type"] == "json_invalid" and not start.startswith("<"):
+            raise Transient(self._hidden("an answer that is no whole JSON came back"))
+        if _words(answer.body)[1]:  # an error with the status of a success
+            raise self._understand(self._refusal(answer))
+        place = ".".join(map(str, fault["loc"]))
+        what = "is a page, not JSON" if start.startswith("<") else f"is not of the protocol ({place}: {fault['msg']})"
+        raise BackendError(self._hidden(f"the answer {what}; it begins with {start!r}; look at the address"))
+
+    def _refusal(self, answer: HttpAnswer) -> Refusal:
+        code, words = _words(answer.body)
+        text = words or answer.body[: 4 * _BEGINNING].decode("utf-8", "replace")
+        message = self._hidden(f"{answer.status} {text}".strip())
+        return Refusal(answer.status, answer.headers, code, text, message)
+
+    def _hidden(self, message: str) -> str:
+        secrets = [*self.server.secrets, *secrets_in(self.server.url, self.server.headers)]
+        return f"{self.server.name}: {redacted(message, secrets=secrets, keep=[self.server.model])}"
+
+
+def understood(refusal: Refusal) -> Exception:
+    """Return what the refusal of an ordinary service means for the request."""
+    status = refusal.status
+    if status == 413 or (status in _FOR_LENGTH and says_too_long(refusal.words)):
+        return TooLong(refusal.message)
+    if status >= 500 or (status in _FOR_NOW and refusal.code != "insufficient_quota"):
+        wait = retry_after(refusal.headers)
+        return Transient(refusal.message, retry_after=wait, throttled=status in {429, 503})
+    return BackendError(refusal.message + _REMEDIES.get(status, ""))
+
+
+def joined(url: str, path: str) -> str:
+    """Return an address with a path added before its query.
+
+    >>> joined("https://example.org/openai/deployments/e?api-version=1", "embeddings")
+    'https://example.org/openai/deployments/e/embeddings?api-version=1'
+    """
+    parts = urlsplit(url)
+    whole = f"{parts.path.rstrip('/')}/{path}" if path else parts.path
+    return urlunsplit((parts.scheme, parts.netloc, whole, parts.query, ""))
+
+
+def shown(url: str) -> str:
+    """Return an address as it may be shown and kept: as it was written, without user and query."""
+    written = as_written(url)
+    return written if written != str(url) and "${" in written else without_secrets(written)
+
+
+def check_address(where: str, url: str) -> None:
+    """Refuse an address that no request can be sent to.
+
+    Raises:
+        InputError: naming it.
+    """
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        whole = False
+    if not whole:
+        raise InputError(Problem(where, f"{shown_or_hidden(url)!r} is no address", "https://host/path"))
+
+
+def shown_or_hidden(url: str) -> str:
+    """Return an address that may be malformed, as it may be shown."""
+    try:
+        return shown(url)
+    except ValueError:
+        return "…"
+
+
+def _words(body: bytes) -> tuple[str, str]:
+    """Return the code and the words of an error, in the forms that services use; "" where it has neither."""
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        return "", ""
+    if not isinstance(content, dict):
+        return "", ""
+    error = content.get("error")
+    if isinstance(error, dict):
+        return str(error.get("code") or error.get("type") or ""), str(error.get("message") or "")
+    kind = str(content.get("error_type") or content.get("code") or content.get("__type") or "")
+    for words in (error, content.get("message"), content.get("detail"), content.get("Message")):
+        if words:
+            return kind, words if isinstance(words, str) else json.dumps(words, ensure_ascii=False)
+    return kind, ""

@@ -1,0 +1,283 @@
+"""Answers that lie, leak, never end or never fit: one message, that retriever's alone, and nothing of it is kept."""
+
+import base64
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+from retrievers.cache import Cache
+from retrievers.embedding import Embedder
+from retrievers.encoders.openai import OpenAIEncoder
+from retrievers.errors import BackendError, InputError
+from retrievers.meter import Meter, Stop, single_call
+from retrievers.remote import http
+from retrievers.remote.faults import TooLong, Transient, retry_after
+from retrievers.remote.redaction import Expanded, redacted
+from tests.servers import (
+    BROKEN_BODIES,
+    BROKEN_PARTS,
+    BROKEN_ROWS,
+    BROKEN_USAGE,
+    OpenAIProvider,
+    Refusal,
+    bomb,
+    real_vectors,
+    serving,
+    tokens_of,
+)
+
+TEXTS = [f"text number {i}" for i in range(8)]
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def encoder(url, **more):
+    return OpenAIEncoder(
+        "m", base_url=url, **{"batch_size": 4, "concurrency": 1, "timeout": 60, "patience": 0.1, **more}
+    )
+
+
+def embed(provider, tmp_path, meter=None, **more):
+    with Cache(tmp_path / "c") as cache:
+        return Embedder(encoder(provider.url, **more), cache).embed(TEXTS, "document", meter or Meter())
+
+
+def stored(tmp_path):
+    with Cache(tmp_path / "c") as cache:
+        return sum(holding.rows for holding in cache.info())
+
+
+LASTING = [*(set(BROKEN_BODIES) - {"nothing", "deep"}), *BROKEN_ROWS, *BROKEN_USAGE, *BROKEN_PARTS]
+
+
+@pytest.mark.parametrize("fault", sorted(LASTING))
+def test_an_answer_that_is_not_of_the_protocol_is_one_message_and_is_not_kept(tmp_path, fault):
+    with serving(OpenAIProvider(["", fault])) as provider:
+        with pytest.raises(BackendError) as caught:
+            embed(provider, tmp_path)
+        assert len(provider.requests) == 2
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 600
+        assert stored(tmp_path) == 4
+        assert np.array_equal(embed(provider, tmp_path).vectors, real_vectors(TEXTS))
+
+
+@pytest.mark.parametrize("fault", ["nothing", "deep"])
+def test_an_answer_that_is_no_whole_json_is_asked_for_again(tmp_path, fault):
+    with serving(OpenAIProvider([fault])) as provider:
+        assert np.array_equal(embed(provider, tmp_path, patience=60).vectors, real_vectors(TEXTS))
+
+
+def test_the_message_says_what_came_instead(tmp_path):
+    with (
+        serving(OpenAIProvider(always="page")) as provider,
+        pytest.raises(BackendError, match=r"is a page, not JSON.*Sign"),
+    ):
+        embed(provider, tmp_path)
+    with serving(OpenAIProvider(always="error-with-200")) as provider, pytest.raises(BackendError, match="being moved"):
+        embed(provider, tmp_path)
+
+
+@pytest.mark.parametrize("said", [0, 1, 3])
+def test_usage_below_a_token_a_text_is_estimated(tmp_path, said, monkeypatch):
+    monkeypatch.setitem(BROKEN_USAGE, "usage-low", said)
+    with serving(OpenAIProvider(always="usage-low")) as provider:
+        meter = Meter()
+        embed(provider, tmp_path, meter, price=1e6)
+        assert meter.counts("")["tokens"] >= sum(map(tokens_of, TEXTS))
+        assert meter.budget.spent >= sum(map(tokens_of, TEXTS))
+
+
+@pytest.mark.parametrize("fault", ["drip", "drip-headers"])
+def test_the_time_limit_bounds_the_whole_answer(tmp_path, fault):
+    with serving(OpenAIProvider(always=fault)) as provider:
+        with pytest.raises(BackendError, match=r"no whole answer came within 0.5 s \(timeout\)"):
+            embed(provider, tmp_path, timeout=0.5)
+        assert len(provider.requests) == 1
+        assert provider.hung_up.wait(60)
+
+
+def test_an_interruption_gives_up_what_is_under_way(tmp_path):
+    with serving(OpenAIProvider(always="drip")) as provider:
+        call = single_call()
+        call.stopped.interrupt()
+        with pytest.raises(BackendError, match="interrupted"):
+            encoder(provider.url).embed(["a"], "query", call)
+
+
+def test_ctrl_c_does_not_wait_for_answers(tmp_path):
+    code = textwrap.dedent("""
+        import sys
+        from pathlib import Path
+        from retrievers.cache import Cache
+        from retrievers.embedding import Embedder
+        from retrievers.encoders.openai import OpenAIEncoder
+        from retrievers.meter import Meter
+        encoder = OpenAIEncoder("m", base_url=sys.argv[1], timeout=600, patience=600, batch_size=1)
+        with Cache(Path(sys.argv[2])) as cache:
+            Embedder(encoder, cache).embed(["a", "b", "c"], "document", Meter())
+    """)
+    with serving(OpenAIProvider(always="drip")) as provider:
+        process = subprocess.Popen([sys.executable, "-c", code, provider.url, tmp_path / "c"], stderr=subprocess.PIPE)
+        while len(provider.requests) < 3 and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=300)
+        assert b"KeyboardInterrupt" in err
+        assert provider.hung_up.wait(60)
+
+
+def test_an_answer_is_not_unpacked_beyond_the_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(http, "MOST_BYTES", 4 << 20)
+    with serving(OpenAIProvider(always="bomb")) as provider:
+        provider.bomb = bomb(64 << 20)
+        assert len(provider.bomb) < 1 << 20
+        with pytest.raises(BackendError, match="larger than 4 MiB"):
+            embed(provider, tmp_path)
+
+
+def test_a_packed_answer_is_read(tmp_path):
+    with serving(OpenAIProvider(always="packed")) as provider:
+        assert np.array_equal(embed(provider, tmp_path).vectors, real_vectors(TEXTS))
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirection_is_not_followed(tmp_path, status):
+    with serving(OpenAIProvider()) as other, serving(OpenAIProvider(always=f"redirect-{status}")) as provider:
+        provider.elsewhere = f"{other.url.replace('://', '://me:word@')}/embeddings?key=abc"
+        with pytest.raises(BackendError, match=r"redirects to http://127\.0\.0\.1:\d+/v1/embeddings, which") as caught:
+            embed(provider, tmp_path, api_key="k-0123456789")
+        assert other.requests == []
+        assert "word" not in str(caught.value)
+        assert "abc" not in str(caught.value)
+
+
+def test_the_names_of_the_account_go_to_openai_alone(monkeypatch):
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
+    with serving(OpenAIProvider()) as provider:
+        encoder(provider.url).embed(["a"], "query", single_call())
+        assert not [name for name in provider.requests[0]["headers"] if name.startswith("openai-")]
+
+
+@pytest.mark.parametrize("value", ["nan", "-nan", "x", "", "Fri, 31 Foo 9999 23:59:59 GMT"])
+def test_a_wait_that_is_none_is_not_kept(value):
+    assert retry_after({"retry-after": value}) is None
+
+
+@pytest.mark.parametrize("value", ["inf", "1e308", "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_a_wait_is_a_day_at_most(value):
+    assert retry_after({"retry-after": value}) == 86_400
+
+
+@pytest.mark.parametrize("value", ["nan", "Fri, 31 Dec 9999 23:59:59 GMT", "inf"])
+def test_what_a_server_asks_to_wait_ends_with_patience(tmp_path, value, monkeypatch):
+    refusal = Refusal(429, "rate_limit_exceeded", "slowly", {"Retry-After": value})
+    monkeypatch.setattr(OpenAIProvider, "refusal", lambda self, fault, headers: refusal)
+    with serving(OpenAIProvider()) as provider:
+        with pytest.raises(BackendError, match="gave up after"):
+            embed(provider, tmp_path, patience=0.3, concurrency=2)
+        assert len(provider.requests) < 20
+
+
+def test_a_server_that_is_not_there(tmp_path):
+    refused = r"gave up after .*127\.0\.0\.1:1: Connection refused"
+    with Cache(tmp_path / "c") as cache, pytest.raises(BackendError, match=refused):
+        Embedder(encoder("http://127.0.0.1:1/v1"), cache).embed(TEXTS, "document", Meter())
+
+
+def test_a_plain_server_behind_https_is_said_at_once(tmp_path):
+    with serving(OpenAIProvider()) as provider:
+        url = provider.url.replace("http://", "https://")
+        with Cache(tmp_path / "c") as cache, pytest.raises(BackendError, match="does not speak TLS"):
+            Embedder(encoder(url, patience=60), cache).embed(TEXTS, "document", Meter())
+
+
+@pytest.mark.parametrize("url", ["ftp://host/v1", "https://", "host:80", "http://host:99999999/v1", "http://[::1"])
+def test_an_address_that_is_none(url):
+    with pytest.raises(InputError, match="base_url"):
+        OpenAIEncoder("m", base_url=url)
+
+
+@pytest.mark.parametrize("option", ["timeout", "patience", "rpm", "tpm", "price"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
+def test_numbers_that_are_none(option, value):
+    with pytest.raises(InputError, match=f"encoder.{option}"):
+        OpenAIEncoder("m", **{option: value})
+
+
+def test_what_a_variable_stood_for_is_not_shown(tmp_path):
+    with serving(OpenAIProvider(always="expired")) as provider:
+        secret = provider.url.replace("://", "://me:word-of-mine@")
+        own = encoder(Expanded(secret, "${EMB_URL}"), document_prompt=Expanded("canary prompt: ", "${PROMPT}: "))
+        assert own.provenance == {"model": "m", "source": "${EMB_URL}", "document_prompt": "${PROMPT}: "}
+        with Cache(tmp_path / "c") as cache, pytest.raises(BackendError) as caught:
+            Embedder(own, cache).embed(TEXTS, "document", Meter())
+    assert "${EMB_URL} (m): 401" in str(caught.value)
+    assert "word-of-mine" not in str(caught.value)
+    assert "canary" not in str(caught.value)
+    assert own.fingerprint == encoder(secret, document_prompt="canary prompt: ").fingerprint
+
+
+def test_the_user_of_an_address_is_sent_and_not_shown():
+    with serving(OpenAIProvider()) as provider:
+        encoder(provider.url.replace("://", "://me:w%2Frd@")).embed(["a"], "query", single_call())
+        assert provider.requests[0]["headers"]["authorization"] == "Basic " + base64.b64encode(b"me:w/rd").decode()
+    own = encoder("https://me:word-of-mine@example.org/v1?key=abc")
+    assert own.provenance["source"] == "https://example.org/v1"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "batch size 256 > maximum allowed batch size 32",
+        "look at https://docs.example.org/api/v1/models/text-embedding-3-small-2024/errors#long",
+        "model sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2 is not loaded",
+        "request id 3f2504e0-4f89-11d3-9a0c-0305e82c3301",
+        "basic authentication is off",
+    ],
+)
+def test_a_servers_own_words_are_kept(words):
+    assert redacted(words) == words
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-proj-abcdefghijklmnop",
+        "pa-AbCdEf0123456789",
+        "hf_abcdefghijklmnopqrst",
+        "AIzaSyA1234567890abcdefghijklmnopqrstuv",
+        "AKIAIOSFODNN7EXAMPLE",
+        "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "0123456789abcdef0123456789abcdef",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc123",
+        "Bearer abcdefghijklmnopqrstuvwx",
+    ],
+)
+def test_a_key_is_hidden(key):
+    assert key.removeprefix("Bearer ") not in redacted(f"the key {key} is wrong")
+
+
+def test_the_limits_in_a_servers_words_are_read():
+    assert TooLong("batch size 256 > maximum allowed batch size 32").texts == 32
+    assert TooLong("total number of texts must be at most 96 texts - received 100").texts == 96
+    assert TooLong("at most 100 requests can be in one batch").texts == 100
+    assert TooLong("maximum context length is 512 tokens, however you requested 900 tokens").limit == 512
+    assert TooLong("max " + "9" * 5000).limit is None
+
+
+def test_a_stopped_request_is_no_failure_that_passes():
+    stop = Stop()
+    stop.interrupt()
+    assert stop.is_set()
+    assert not issubclass(Transient, BackendError)
