@@ -73,6 +73,7 @@ def _merged(said: list[Judgment]) -> Labels:
         source=source,
         model=model if source != "model" else {},
         chosen=_grades([one for one in chosen if one.kind == "human"]) or _grades(chosen),
+        given=_each(people),
         inclusion=min(probabilities) if probabilities else 1.0,
     )
 
@@ -86,6 +87,15 @@ def _grades(judgments: list[Judgment]) -> dict[str, int]:
         if grades:
             found[document] = median_low(grades)
     return found
+
+
+def _each(people: list[Judgment]) -> dict[str, dict[str, int]]:
+    """What each of several people gave; nothing where there is one."""
+    given: dict[str, dict[str, int]] = {}
+    for one in people:
+        if one.round == 1 and one.design == "sample" and one.grade is not None:
+            given.setdefault(one.judge, {})[one.document_id] = one.grade
+    return dict(sorted(given.items())) if len(given) > 1 else {}
 
 
 def _by_pair(judgments: Iterable[Judgment]) -> dict[Key, list[Judgment]]:

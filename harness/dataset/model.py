@@ -34,6 +34,8 @@ class Labels:
     """What a model said about a query that people judged, too; it is no label."""
     chosen: Mapping[str, int] = field(default_factory=_none)
     """Grades of documents that were judged because they could change a result: they bound it, and make no score."""
+    given: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """What each person gave, where several judged the query."""
     inclusion: float = 1.0
     """The probability with which the query came into the sample that people judged."""
 
@@ -90,7 +92,7 @@ class Labels:
         """The labels as the results folder and the digest spell them."""
         forms: dict[str, Any] = {"grades": self.grades, "ranked": self.ranked, "groups": self.groups}
         said = {form: value for form, value in forms.items() if value is not None}
-        judged = {"by": self.by, "source": self.source, "model": self.model, "chosen": self.chosen}
+        judged = {"by": self.by, "source": self.source, "model": self.model, "chosen": self.chosen, "given": self.given}
         said |= {key: value for key, value in judged.items() if value}
         return said if self.inclusion == 1 else {**said, "inclusion": self.inclusion}
 
@@ -105,6 +107,7 @@ class Labels:
             source=said.get("source", ""),
             model=said.get("model", {}),
             chosen=said.get("chosen", {}),
+            given=said.get("given", {}),
             inclusion=said.get("inclusion", 1.0),
         )
 

@@ -72,7 +72,9 @@ def decision(view: View) -> Section:
     # The limits of each pair stand in the cards, in figures.
     limits = [s for s in sentences if any(s.startswith(f"{whole.leader} and {other}:") for other in whole.unresolved)]
     declared = (
-        [] if len(lines) == 1 else [view.spoken(significance_sentence(view.comparisons[view.primary], view.settings))]
+        []
+        if len(lines) == 1 or not view.settings.by_people
+        else [view.spoken(significance_sentence(view.comparisons[view.primary], view.settings))]
     )
     span = (min(line.low for line in lines), max(line.high for line in lines))
     pad = (span[1] - span[0]) * 0.06 or 0.05
@@ -89,7 +91,11 @@ def decision(view: View) -> Section:
             "signs": {key: sign for key, (sign, _) in SETS.items()},
             "timed": any(line.cost.p50 is not None for line in lines),
             "paid": any(line.cost.usd_per_million != 0 for line in lines),
-            "sets": [(key, *SETS[key], [line for line in lines if line.set == key]) for key in SETS],
+            "sets": [
+                (key, *SETS[key], [line for line in lines if line.set == key])
+                for key in SETS
+                if view.settings.by_people
+            ],
             "axis": (span[0] - pad, span[1] + pad),
             "unforetold": NO_MATTER_OF_SIZE,
             "choice": choice(view, lines),
@@ -130,7 +136,7 @@ def leaderboard(view: View) -> list[Line]:
 def resolution(view: View) -> list[str]:
     """What so many queries can show, where the leader's nearest rival is resolved; else the sets tell."""
     rival = next(iter(view.ranked[1:]), None)
-    if rival is None or rival in view.whole.unresolved:
+    if rival is None or rival in view.whole.unresolved or not view.settings.by_people:
         return []
     scores = view.scores[view.primary]
     found = minimum_detectable(
@@ -155,6 +161,8 @@ def headline(view: View) -> str:
         return view.outcome.incomplete
     if len(whole.means) == 1:
         return f"{whole.leader} ran alone: there is nothing to compare it with"
+    if not view.settings.by_people:
+        return f"A model alone judged {queries}: its labels put {whole.leader} first, and decide nothing"
     if len(whole.unresolved) == len(whole.means) - 1:
         which = "both" if len(whole.means) == 2 else f"the {len(whole.means)} retrievers"
         return f"No difference shown: {queries} cannot tell {which} apart"
@@ -170,6 +178,8 @@ def choice(view: View, lines: Sequence[Line]) -> list[str]:
     good = [line for line in lines if line.set == "good"]
     if view.outcome.failed:
         return ["Nothing is recommended: a retriever that failed might be better. Run the experiment again."]
+    if not view.settings.by_people:
+        return ["Nothing is recommended: let people judge a random part of these queries."]
     if len(lines) == 1:
         return []
     if len(good) == 1:

@@ -12,6 +12,7 @@ from harness.report.distribution import distribution
 from harness.report.exports import mteb, notebook, spreadsheet
 from harness.report.figures import svg
 from harness.report.forensics import forensics
+from harness.report.labels import labels
 from harness.report.latex import tables
 from harness.report.markdown import markdown
 from harness.report.page import page
@@ -28,7 +29,8 @@ from harness.report.view import View, view_of
 from retrievers.errors import InputError, Problem
 
 SECTIONS: tuple[Callable[[View], Section | None], ...] = (
-    decision, slices, forensics, over_queries, tradeoffs, robustness, tests, per_query, distribution, data, integrity,
+    decision, slices, forensics, over_queries, tradeoffs, labels, robustness, tests, per_query, distribution, data,
+    integrity,
     provenance, reading,
 )  # fmt: skip
 """In the order of the page: the decision, where it comes from, why, what it costs, what it hangs on, the evidence."""

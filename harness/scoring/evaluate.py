@@ -73,7 +73,8 @@ def evaluate(question: Question, queries: Mapping[str, Query], judged: GradedLab
         found = score(question.measures, grades, documents, groups=judged.groups or None)
         for measure in question.measures:
             values[str(measure)][retriever] = found.of(measure)
-    settings, primary = settings_of(question.experiment), str(question.primary)
+    settings = replace(settings_of(question.experiment), by_people=judged.by_people)
+    primary = str(question.primary)
     # A declared baseline that failed has no rankings: then all pairs are compared.
     baseline = question.experiment.baseline if question.experiment.baseline in rankings else None
     rows = compare_all(values, primary=primary, baseline=baseline, settings=settings)

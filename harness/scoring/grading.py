@@ -24,6 +24,8 @@ class GradedLabels(NamedTuple):
     """Query id -> groups of alternatives, where the labels have them."""
     warning: str
     """What to know about the grades under the experiment's gain; "" where nothing."""
+    by_people: bool = True
+    """False where a model alone judged."""
 
 
 def grade_labels(labels: Mapping[str, Labels], relevance: Relevance) -> GradedLabels:
@@ -35,13 +37,14 @@ def grade_labels(labels: Mapping[str, Labels], relevance: Relevance) -> GradedLa
     Raises:
         InputError: the rule does not fit the labels, or the grades do not fit the gain.
     """
+    by_people = people_judged(labels) or not labels
     labels = labels_that_count(labels)
     grades = {query: _grades(query, given, relevance) for query, given in labels.items() if given.relevant}
     rule = relevance.grades or ("explicit" if any(given.grades is not None for given in labels.values()) else "linear")
     named = rule if isinstance(rule, str) else "buckets"
     largest = max((max(judged.values()) for judged in grades.values()), default=0)
     groups = {query: labels[query].groups or () for query in grades if labels[query].groups is not None}
-    return GradedLabels(grades, groups, gain_warning(named, largest, relevance.gain))
+    return GradedLabels(grades, groups, gain_warning(named, largest, relevance.gain), by_people)
 
 
 def labels_that_count(labels: Mapping[str, Labels]) -> Mapping[str, Labels]:
@@ -53,6 +56,11 @@ def labels_that_count(labels: Mapping[str, Labels]) -> Mapping[str, Labels]:
 def people_judged(labels: Mapping[str, Labels]) -> bool:
     """Whether scores rest on people's labels: on files of labels, or on judgments of people."""
     return any(given.judged and given.source in ("", "people") for given in labels.values())
+
+
+def grades_under(given: Mapping[str, int], relevance: Relevance) -> dict[str, int]:
+    """Grades of one query under the grade rule, whether any of them is relevant or not."""
+    return {doc: min(grade, 1) for doc, grade in given.items()} if relevance.grades == "binary" else dict(given)
 
 
 def gains(grades: Judgments) -> dict[str, dict[str, int]] | None:
@@ -77,7 +85,18 @@ def alternatives(labels: Mapping[str, Labels], relevance: Relevance) -> dict[str
     if any(labels[query].groups is not None for query in judged):
         return {"as given": judged}
     binary = {query: {doc: min(g, 1) for doc, g in grades.items()} for query, grades in judged.items()}
-    return {"as given": judged, "binary": binary} if binary != judged else {"as given": judged}
+    readings = {"as given": judged, "binary": binary} if binary != judged else {"as given": judged}
+    return {**readings, **_by_judge({query: labels[query] for query in judged}, relevance)}
+
+
+def _by_judge(labels: Mapping[str, Labels], relevance: Relevance) -> dict[str, dict[str, dict[str, int]]]:
+    """The judgments of each person who judged every one of these queries."""
+    judges = dict.fromkeys(judge for given in labels.values() for judge in given.given)
+    return {
+        f"by {judge}": {query: grades_under(given.given[judge], relevance) for query, given in labels.items()}
+        for judge in judges
+        if all(judge in given.given for given in labels.values())
+    }
 
 
 def _grades(query: str, labels: Labels, relevance: Relevance) -> dict[str, int]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from harness.measures import parse
 from harness.records import Manifest, ResolvedExperiment, Results
+from harness.scoring.grading import people_judged
 from harness.stats import Comparison, Settings, Whole, whole, whole_sentences
 from retrievers.types import Floats
 
@@ -64,7 +65,8 @@ def outcome_of(results: Results) -> Outcome:
         scores.setdefault(str(measure), {})[str(retriever)] = values
     ordered = {measure: {name: of[name] for name in results.retrievers} for measure, of in scores.items()}
     comparisons = _comparisons(results)
-    settings = settings_of(manifest)
+    labels = {query: labelled.labels for query, labelled in results.queries.items()}
+    settings = replace(settings_of(manifest), by_people=people_judged(labels))
     return Outcome(
         settings=settings,
         primary=primary,

@@ -139,6 +139,12 @@ def score_saved(
     return found
 
 
+def scored_grades(results: Results) -> dict[str, dict[str, int]]:
+    """The grades that the scores of a results folder rest on: query id -> document id -> grade."""
+    labels = {query: labelled.labels for query, labelled in results.queries.items()}
+    return grade_labels(labels, relevance_of(results)).grades
+
+
 def relevance_of(results: Results, rule: str | None = None) -> Relevance:
     """Return the grade rule of an experiment, or another in its place.
 
@@ -209,6 +215,9 @@ def primary_scores(results: Results, names: Sequence[str]) -> list[Floats]:
     Raises:
         InputError: one did not run, or failed; or it is named twice.
     """
+    if not results.scored:
+        remedy = "harness pool draws what people are to judge"
+        raise InputError(Problem(str(results.folder), "holds no scores: no query has labels", remedy))
     if again := next((name for name in names if names.count(name) > 1), None):
         raise InputError(Problem(again, "would be compared with itself", "name two different retrievers"))
     if missing := [name for name in names if name not in results.retrievers]:

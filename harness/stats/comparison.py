@@ -20,7 +20,7 @@ from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 from harness.stats.signed_rank import SignedRank, signed_rank_of
 from harness.stats.tukey import tukey_hsd
-from harness.stats.verdicts import BETTER, WORSE, Evidence, verdict_on
+from harness.stats.verdicts import BETTER, MODEL_ALONE, UNDECIDED, WORSE, Evidence, verdict_on
 
 Role = Literal["confirmatory", "exploratory"]
 Scores = Mapping[str, Floats]
@@ -270,7 +270,7 @@ def _row(measure: str, group: Scores, pair: _Pair, family: _Family, settings: Se
         p_minimum=pair.p_minimum,
         method=pair.method,
         effect_size=ranks.effect_size,
-        verdict=verdict_on(evidence, settings.alpha),
+        verdict=verdict_on(evidence, settings.alpha) if settings.by_people else f"{UNDECIDED}: {MODEL_ALONE}",
         role=family.role,
         p_minimum_adjusted=floor,
         p_randomization=pair.flips.two_sided,

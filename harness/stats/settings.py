@@ -28,6 +28,8 @@ class Settings:
     """Differences of the primary measure's mean up to this are negligible; None: nothing is called equivalent."""
     interval: Literal["t", "bca"] = "t"
     seed: int = 0
+    by_people: bool = True
+    """False where a model alone judged: it may favour one retriever, and nothing is claimed from its labels."""
 
     def __post_init__(self) -> None:
         """Refuse what no test could mean.

@@ -12,6 +12,7 @@ DISAGREE = "ranks and means disagree"
 UNDEFINED = "undefined, all differences are equal"
 TOO_FEW = "too few queries"
 NOT_SHOWN = "no difference shown"
+MODEL_ALONE = "judged by a model alone"
 
 
 class Evidence(NamedTuple):

@@ -14,6 +14,7 @@ from harness.stats.verdicts import (
     BUT_NEGLIGIBLE,
     DISAGREE,
     EQUIVALENT,
+    MODEL_ALONE,
     NO_DIFFERENCE,
     TOO_FEW,
     UNDEFINED,
@@ -71,6 +72,8 @@ def _few(row: Comparison) -> bool:
 
 
 def _why(row: Comparison, settings: Settings) -> str:
+    if row.reason == MODEL_ALONE:
+        return "no person judged these queries"
     if row.reason == NO_DIFFERENCE:
         return f"no query of {row.n} tells them apart"
     if row.reason == DISAGREE:
@@ -106,6 +109,12 @@ def whole_sentences(result: Whole, settings: Settings, *, complete: bool = True)
     """
     leader, queries = result.leader, count(result.n)
     first = [name for name, mean in result.means.items() if result.means[leader] - mean <= SLACK]
+    if not settings.by_people:
+        return [
+            f"By a model's labels alone, on {result.measure} over {queries}: {join(first)} first, "
+            f"{result.means[leader]:.4f}.",
+            "No person judged these queries. A model may favour one retriever: nothing follows from its labels.",
+        ]
     has = "has" if len(first) == 1 else "share"
     found = [f"On {result.measure} over {queries}, {join(first)} {has} the highest mean, {result.means[leader]:.4f}."]
     if len(result.means) == 1:
@@ -182,6 +191,8 @@ def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str
     """Return what the tests of one measure's family came to."""
     if not rows:
         return "There is no pair to compare."
+    if not settings.by_people:
+        return "No person judged: these p-values say how steady the model's opinion is, and no more."
     level = f"{100 * settings.alpha:g} %"
     queries = count(rows[0].n)
     shown = [row for row in rows if row.p_adjusted <= settings.alpha]

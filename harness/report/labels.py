@@ -1,0 +1,34 @@
+"""What the labels rest on and leave open: how much is judged, what the rest could change, what a model adds."""
+
+from __future__ import annotations
+
+from harness.report.section import Section
+from harness.report.view import View
+from harness.scoring.combined import combined, sentence
+from harness.scoring.open_ends import open_ends
+
+SHARE = 0.999
+"""Where less than this share of the top documents is judged, somebody should know what the rest could change."""
+
+
+def labels(view: View) -> Section:
+    """Judged@k and the certain bounds beside each mean, and the estimate with a model's labels."""
+    ends = open_ends(view.results)
+    both = combined(view.results)
+    sources = [labelled.labels.source for labelled in view.results.queries.values()]
+    return Section(
+        "labels",
+        "Labels",
+        {
+            "ends": ends,
+            "whole": all(mean.judged > SHARE for mean in ends.means),
+            "bounded": any(mean.bounds is not None for mean in ends.means),
+            "means": view.whole.means,
+            "combined": both,
+            "sentences": [view.spoken(sentence(pair, both.measure)) for pair in both.pairs] if both else [],
+            "people": sources.count("people"),
+            "model": sources.count("model"),
+            "mixed": sources.count("mixed"),
+            "alone": not view.settings.by_people,
+        },
+    )

@@ -1,0 +1,129 @@
+"""People's labels on some queries and a model's on all: what both together say of the primary measure.
+
+The verdict stays with the queries that people judged; here is the estimate that uses the model, too, and how much the
+model favours one retriever over another. See `harness.stats.prediction` for the formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.dataset import Labels
+from harness.experiment import Relevance
+from harness.measures import Measure, parse, score
+from harness.records import Results
+from harness.scoring.grading import grades_under
+from harness.scoring.outcome import primary_of, settings_of
+from harness.scoring.saved import relevance_of
+from harness.stats.prediction import Predicted, predicted
+from retrievers.types import Floats
+
+FEWEST = 2
+"""Queries judged by people and by the model, at least."""
+
+
+class CombinedPair(NamedTuple):
+    """The difference of two retrievers, by people alone and with a model's help."""
+
+    a: str
+    b: str
+    found: Predicted
+
+
+class Combined(NamedTuple):
+    """What people's and a model's labels say together."""
+
+    measure: str
+    n: int
+    """Queries that people and the model judged."""
+    others: int
+    """Queries that the model alone judged whole; those that people began are among them."""
+    pairs: tuple[CombinedPair, ...]
+    reason: str
+    """Why there is no estimate; "" where there is one."""
+
+
+def combined(results: Results) -> Combined | None:
+    """Estimate each difference of the primary measure; None where no model judged anything beside people.
+
+    A query without a relevant document counts as no difference here, so that the queries stay a random sample.
+    """
+    labels = {query: said.labels for query, said in results.queries.items()}
+    both = {q: given for q, given in labels.items() if given.source == "people" and given.model}
+    alone = {q: by_model(given) for q, given in labels.items() if given.source in ("model", "mixed")}
+    if not any(given.source == "people" for given in labels.values()) or not (both or alone):
+        return None
+    measure = primary_of(results.manifest.resolved)
+    reason = _reason(both, alone)
+    if reason:
+        return Combined(measure, len(both), len(alone), (), reason)
+    relevance = relevance_of(results)
+    people = _scores(results, parse(measure), {q: given.grades or {} for q, given in both.items()}, relevance)
+    model = _scores(results, parse(measure), {q: given.model for q, given in both.items()}, relevance)
+    elsewhere = _scores(results, parse(measure), alone, relevance)
+    level = settings_of(results.manifest).level
+    pairs = tuple(
+        CombinedPair(a, b, predicted(people[a] - people[b], model[a] - model[b], elsewhere[a] - elsewhere[b],
+                                     level=level))
+        for a, b in _family(results)
+    )  # fmt: skip
+    return Combined(measure, len(both), len(alone), pairs, "")
+
+
+def by_model(labels: Labels) -> Mapping[str, int]:
+    """A model's grades of a query that people did not finish."""
+    return (labels.grades or {}) if labels.source == "model" else labels.model
+
+
+def sentence(pair: CombinedPair, measure: str) -> str:
+    """One difference in words: people alone, with the model, what that is worth, and whom the model favours."""
+    found = pair.found
+    people = f"{found.people:+.4f}{_interval(found.people_interval)}"
+    both = f"{found.combined:+.4f}{_interval(found.combined_interval)}"
+    favours = (
+        "" if found.favour_interval.low <= 0 <= found.favour_interval.high
+        else f" The model favours {pair.b if found.favour > 0 else pair.a} by {abs(found.favour):.4f}."
+    )  # fmt: skip
+    return (
+        f"{pair.a} less {pair.b} in {measure}: {people} on {found.n:,} queries judged by people, {both} with a model's "
+        f"labels on {found.others:,} more. {found.n:,} judged queries are worth {found.worth:.0f}.{favours}"
+    )
+
+
+def _interval(interval: tuple[float, float, str]) -> str:
+    low, high, method = interval
+    return "" if method == "not estimable" else f" ({low:+.4f} to {high:+.4f})"
+
+
+def _reason(both: Mapping[str, Labels], alone: Mapping[str, object]) -> str:
+    if len(both) < FEWEST:
+        return (
+            "the model judged none of the queries that people judged: let it judge them, too (harness pool --for llm)"
+        )
+    if not alone:
+        return "people judged every query that the model judged: nothing is left to help with"
+    if len({given.inclusion for given in both.values()}) > 1:
+        return "the judged queries came into the sample with different probabilities: draw one sample with one seed"
+    return ""
+
+
+def _scores(
+    results: Results, measure: Measure, grades: Mapping[str, Mapping[str, int]], relevance: Relevance
+) -> dict[str, Floats]:
+    """Retriever -> (queries,), in the order of `grades`."""
+    judged = {query: grades_under(given, relevance) for query, given in grades.items()}
+    found = {}
+    for name in results.retrievers:
+        answers = {query: ranking.doc_ids for query, ranking in results.answers(name) if query in judged}
+        found[name] = np.asarray(score([measure], judged, answers).of(measure), dtype=np.float64)
+    return found
+
+
+def _family(results: Results) -> Iterator[tuple[str, str]]:
+    primary = primary_of(results.manifest.resolved)
+    for row in results.comparisons.to_dict("records"):
+        if row["measure"] == primary:
+            yield row["a"], row["b"]

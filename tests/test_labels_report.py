@@ -1,0 +1,213 @@
+"""What results and reports make of labels of people, of models, and of both."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import harness
+from harness.cli import main
+from harness.dataset import load, reference_of
+from harness.dataset.judgments import text_digest
+from harness.measures import parse, score
+from harness.report import write_report
+from harness.scoring.combined import combined, sentence
+from harness.scoring.open_ends import linear_form, open_ends, scale_of
+from harness.scoring.outcome import outcome_of
+from harness.stats.bounds import difference_bounds, rank_weights
+from harness.stats.prediction import predicted
+from tests import small
+from tests.labels_small import judgment, write
+
+RELEVANT = {id_: docs for id_, _, docs in small.QUERIES}
+ALL = [id_ for id_, _, _ in small.QUERIES]
+
+
+def judged(folder, ids, judge="ann", kind="human", *, noise=0, depth=None, **more):
+    """Judgments of some questions by the small data set's own labels; `noise` flips every so-manieth grade."""
+    documents = {document.id: document for document in load(reference_of(folder)).documents()}
+    texts = {id_: text for id_, text, _ in small.QUERIES}
+    said = []
+    for query in ids:
+        shown = list(documents)[:depth]
+        for number, document in enumerate(shown):
+            grade = 2 if document in RELEVANT[query] else 0
+            if noise and (number + len(query)) % noise == 0:
+                grade = 3 - grade
+            digest = text_digest(texts[query], documents[document])
+            said.append(judgment(query, document, grade, judge, kind=kind, text=digest, asked=len(shown), **more))
+    return said
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """Run the small experiment with judgments beside its queries; the report is written only where it is asked for."""
+
+    def run(said, *, report=False):
+        place = tmp_path_factory.mktemp("judged")
+        folder = small.dataset(place / "data")
+        rows = [{"id": id_, "query": text} for id_, text, _ in small.QUERIES]
+        (folder / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+        write(folder / "judgments.jsonl", said(folder))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("harness.pipeline.write_report", lambda results: None)
+            found = harness.run(small.experiment(place), harness.Options(results=place / "results"))
+        if report:
+            write_report(found)
+        return found
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def both(ran):
+    """Four questions by people, all six by a model that errs."""
+    return ran(
+        lambda folder: [
+            *judged(folder, ALL[:4], inclusion=4 / 6),
+            *judged(folder, ALL, "m", "llm", noise=3),
+        ],
+        report=True,
+    )
+
+
+def shown_text(results):
+    page = (results.folder / "report.html").read_text(encoding="utf-8")
+    body = re.sub(r"<(script|style)[^>]*>.*?</\1>", " ", page, flags=re.DOTALL)
+    return re.sub(r"<[^>]+>", " ", body)
+
+
+def test_the_tests_rest_on_peoples_queries(both):
+    assert set(both.scores["query_id"]) == set(ALL[:4])
+    assert outcome_of(both).settings.by_people
+    assert set(both.rankings("bm25")) == set(ALL)
+
+
+def test_the_combined_estimate_is_the_formula_on_both_sets_of_labels(both):
+    found = combined(both)
+    assert (found.n, found.others, found.reason) == (4, 2, "")
+    assert len(found.pairs) == 3
+    pair = found.pairs[0]
+    measure = parse(found.measure)
+
+    def differences(ids, grades_of):
+        grades = {q: dict(grades_of(both.queries[q].labels)) for q in ids}
+        a, b = (score([measure], grades, {q: r.doc_ids for q, r in both.rankings(name).items()}).of(measure)
+                for name in (pair.a, pair.b))  # fmt: skip
+        return np.asarray(a - b)
+
+    def given(labels):
+        return labels.grades
+
+    people = [q for q in both.queries if both.queries[q].labels.source == "people"]
+    alone = [q for q in both.queries if both.queries[q].labels.source == "model"]
+    by_model = differences(people, lambda labels: labels.model)
+    right = predicted(differences(people, given), by_model, differences(alone, given))
+    assert pair.found == right
+    assert "judged queries are worth" in sentence(pair, found.measure)
+
+
+def test_the_page_shows_people_model_and_what_is_open(both):
+    text = shown_text(both)
+    assert "People judged 4 queries" in text
+    assert "With a model's labels" in text
+    assert "judged queries are worth" in text
+    assert "at least" in text
+    assert "Judged@3" in text
+    assert "judged queries are worth" in (both.folder / "report.md").read_text(encoding="utf-8")
+
+
+def test_where_no_person_judged_nothing_is_claimed(ran, capsys):
+    results = ran(lambda folder: judged(folder, ALL, "m", "llm"), report=True)
+    assert not outcome_of(results).settings.by_people
+    assert set(results.comparisons["verdict"]) == {"undecided: judged by a model alone"}
+    for text in (shown_text(results), (results.folder / "report.md").read_text(encoding="utf-8")):
+        assert "shown" not in text.lower().replace("no person", "")
+        assert "judged by a model alone" in text or "A model alone judged" in text
+    with pytest.raises(SystemExit) as stopped:
+        main(["gate", str(results.folder), "--baseline", "bm25", "--challenger", "hashing", "--margin", "0.1"])
+    assert stopped.value.code == 1
+    assert "no person judged" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["report", str(results.folder)])
+    assert "shown" not in capsys.readouterr().out
+
+
+def test_without_the_models_labels_on_peoples_queries_there_is_no_estimate(ran):
+    found = combined(ran(lambda folder: [*judged(folder, ALL[:4]), *judged(folder, ALL[4:], "m", "llm")]))
+    assert found.pairs == ()
+    assert "let it judge them, too" in found.reason
+
+
+def test_unequal_probabilities_are_refused(ran):
+    def said(folder):
+        people = [*judged(folder, ALL[:2], inclusion=0.5), *judged(folder, ALL[2:4], inclusion=0.9)]
+        return [*people, *judged(folder, ALL, "m", "llm")]
+
+    assert "different probabilities" in combined(ran(said)).reason
+
+
+def test_people_alone_need_no_model(ran):
+    assert combined(ran(lambda folder: judged(folder, ALL))) is None
+
+
+def test_what_people_did_not_finish_makes_no_score(ran):
+    def said(folder):
+        begun = judged(folder, ["q-green"])[:2]
+        return [*judged(folder, ALL[:3]), *begun, *judged(folder, ALL, "m", "llm")]
+
+    results = ran(said)
+    assert results.queries["q-green"].labels.source == "mixed"
+    assert set(results.scores["query_id"]) == set(ALL[:3])
+
+
+def test_each_persons_labels_are_another_reading(ran):
+    from harness.experiment import Relevance
+    from harness.scoring.grading import alternatives
+
+    results = ran(lambda folder: [*judged(folder, ALL), *judged(folder, ALL, "ben", noise=4)])
+    readings = alternatives({q: said.labels for q, said in results.queries.items()}, Relevance())
+    assert {"as given", "by ann", "by ben"} <= set(readings)
+    assert readings["by ann"] != readings["by ben"]
+
+
+@pytest.mark.parametrize("name", ["nDCG@3", "nDCG(dcg='exp-log2')@3", "DCG@4", "P@2", "RBP(p=0.5)"])
+def test_the_linear_form_is_the_measure(name):
+    measure, ranking = parse(name), ["a", "b", "c", "d"]
+    judged = {"a": 1, "c": 3, "e": 2, "b": 0, "d": 0}
+    linear = linear_form(measure, measure.cutoff or 4, 3)
+    gains = {doc: linear.gain(grade) for doc, grade in judged.items()}
+    bounds = difference_bounds(rank_weights(ranking, [], linear.discounts), gains, linear.gains[-1])
+    scale = scale_of(measure, linear, judged, measure.cutoff or 4)
+    right = score([measure], {"q": judged}, {"q": ranking}).of(measure)[0]
+    assert bounds.low * scale == pytest.approx(right)
+    assert bounds.high == bounds.low
+
+
+def test_bounds_hold_the_mean_and_close_where_all_is_judged(both, ran):
+    ends = open_ends(both)
+    means = outcome_of(both).whole.means
+    for mean in ends.means:
+        assert mean.judged == 1.0
+        assert mean.bounds.low == pytest.approx(means[mean.retriever])
+        assert mean.bounds.high == pytest.approx(means[mean.retriever])
+    part = ran(lambda folder: judged(folder, ALL, depth=4))
+    wide = open_ends(part)
+    for mean in wide.means:
+        assert mean.judged < 1.0
+        assert mean.bounds.low == pytest.approx(outcome_of(part).whole.means[mean.retriever])
+        assert mean.bounds.high > mean.bounds.low
+    for pair in wide.pairs:
+        assert pair.bounds.width > 0
+        assert not pair.bounds.decided
+
+
+def test_documents_chosen_for_their_effect_narrow_the_bounds_and_make_no_score(ran):
+    some = ran(lambda folder: judged(folder, ALL, depth=4))
+    more = ran(lambda folder: [*judged(folder, ALL, depth=4), *judged(folder, ALL, "ben", design="next")])
+    assert more.scores["value"].tolist() == some.scores["value"].tolist()
+    assert more.comparisons["p_value"].tolist() == some.comparisons["p_value"].tolist()
+    assert open_ends(more).chosen == 36
+    pairs = zip(open_ends(more).means, open_ends(some).means, strict=True)
+    assert all(after.bounds.width < before.bounds.width for after, before in pairs)
