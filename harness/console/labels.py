@@ -11,7 +11,10 @@ from harness.console.printing import print_json, say, warn
 from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.labels.pool import Pool
+    from harness.labels.pooling import Material
 
 app = typer.Typer(help="Judgments of people and models: agreement, merging, export.", rich_markup_mode=None)
 
@@ -41,6 +44,16 @@ def pool(
     ] = "human",
     policy: Policy = None,
     judged: Judged = None,
+    next_count: Annotated[
+        int | None,
+        typer.Option(
+            "--next",
+            min=1,
+            help="So many documents that could still change "
+            "the difference of two retrievers most: for bounds, for no test.",
+        ),
+    ] = None,
+    pair: Annotated[list[str] | None, typer.Option(help="With --next: a retriever; give two.")] = None,
     output: Annotated[Path, typer.Option(help="The file to write.")] = Path("pool.jsonl"),
     as_json: Json = False,
 ) -> None:
@@ -51,6 +64,12 @@ def pool(
 
     drawing = Drawing(depth, sample, seed, audience, read_policy(policy))
     material = gather(results, depth)
+    if next_count is not None:
+        if sample is not None or len(results) > 1:
+            remedy = "draw a sample for tests, or choose the next judgments of one folder for bounds"
+            raise InputError(Problem("--next", "cannot go with --sample or several folders", remedy))
+        _next(material, (results[0], output), pair or (), (next_count, drawing.policy), as_json=as_json)
+        return
     found = draw(material, drawing, known_judgments(material, judged or ()))
     write_pool(output, found)
     if as_json:
@@ -61,6 +80,28 @@ def pool(
             f"{output}: {drawn.sampled:,} of {drawn.population:,} questions, {found.pairs:,} documents to judge",
             f"next: harness judge {output}",
         )
+
+
+def _next(
+    material: Material, places: tuple[Path, Path], names: Sequence[str], wanted: tuple[int, str], *, as_json: bool
+) -> None:
+    """Write the pool of what to judge next, and tell the bounds."""
+    from harness import records
+    from harness.labels.next import next_to_judge
+    from harness.labels.pool import write_pool
+
+    folder, output = places
+    found = next_to_judge(records.read(folder), material, names, *wanted)
+    if found.pool is not None:
+        write_pool(output, found.pool)
+    if as_json:
+        print_json(a=found.a, b=found.b, measure=found.measure, low=found.bounds.low, high=found.bounds.high,
+                   decided=found.bounds.decided, unjudged=found.unjudged,
+                   path=str(output) if found.pool else None)  # fmt: skip
+        return
+    say(found.sentence())
+    if found.pool is not None:
+        say(f"{output}: {found.pool.pairs:,} documents that could change the most; next: harness judge {output}")
 
 
 def judge(

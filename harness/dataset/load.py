@@ -78,6 +78,32 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
     )
 
 
+def load_documents(reference: DatasetReference) -> Dataset:
+    """Read and check the documents alone, with what queries there are: for those who have none yet.
+
+    Raises:
+        InputError: with every problem of the documents.
+    """
+    name, source = open_source(reference)
+    seen = Findings()
+    documents = _check_documents(source, seen, (), set())
+    if seen:
+        raise InputError(seen.problems)
+    queries = tuple(query for _, query in source.queries(Findings()))
+    return Dataset(
+        path=reference.name,
+        format=name,
+        queries=queries,
+        judged=(),
+        labels={},
+        count=len(documents.ids),
+        digest=documents.digest,
+        corpus_digest=documents.digest,
+        recorded=queries,
+        read_documents=lambda: (document for _, document in source.documents(Findings())),
+    )
+
+
 @dataclass(slots=True)
 class _Documents:
     """What is kept of a corpus while it streams by: ids, and which of its texts are asked."""

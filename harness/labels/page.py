@@ -38,10 +38,10 @@ def judging_page(pool: Pool, *, title: str = "Judge documents", choices: dict[in
     )
 
 
-def write_page(path: Path, pool: Pool) -> None:
+def write_page(path: Path, pool: Pool, *, choices: dict[int, str] | None = None) -> None:
     """Write the page of a pool; InputError where that cannot be done."""
     try:
-        path.write_text(judging_page(pool), encoding="utf-8", newline="\n")
+        path.write_text(judging_page(pool, choices=choices), encoding="utf-8", newline="\n")
     except OSError as error:
         raise InputError(Problem(str(path), f"cannot be written: {error.strerror}")) from None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -64,6 +65,52 @@ class OpenEnds(NamedTuple):
     chosen: int
     """Documents that were judged because they could change a result: they are in the bounds, and in no score."""
     queries: int
+
+
+class Open(NamedTuple):
+    """One unjudged document, and what its judgment could change in a mean difference."""
+
+    query_id: str
+    document_id: str
+    most: float
+
+
+class OpenPairs(NamedTuple):
+    """All that is open between two retrievers."""
+
+    measure: str
+    cutoff: int
+    bounds: Bounds
+    changes: tuple[Open, ...]
+    """Every unjudged document whose weight is not 0."""
+
+
+def open_pairs(results: Results, a: str, b: str) -> OpenPairs | None:
+    """Return what is open between two retrievers; None where the measure is no sum over the ranks.
+
+    Before anything is judged there is no ideal, and nDCG is taken as DCG over all queries.
+    """
+    measure = parse(primary_of(results.manifest.resolved))
+    cutoff = measure.cutoff or results.manifest.resolved.depth
+    grades, known = _known(results)
+    if not grades:
+        measure = replace(measure, name="DCG") if measure.name == "nDCG" else measure
+        relevance = relevance_of(results)
+        known = {query: grades_under(said.labels.chosen, relevance) for query, said in results.queries.items()}
+        grades = known
+    linear = linear_form(measure, cutoff, _largest(results, known) if results.scored else GRADES[-1])
+    if linear is None:
+        return None
+    first, second = ({q: r.doc_ids for q, r in results.answers(name)} for name in (a, b))
+    rows = [(first.get(q, ()), second.get(q, ()), known[q], scale_of(measure, linear, grades[q], cutoff))
+            for q in grades]  # fmt: skip
+    changes = tuple(
+        Open(query, document, abs(weight) * linear.gains[-1] * scale / len(rows))
+        for query, (x, y, judged, scale) in zip(grades, rows, strict=True)
+        for document, weight in rank_weights(x, y, linear.discounts).items()
+        if document not in judged and weight * scale != 0
+    )
+    return OpenPairs(str(measure), cutoff, _mean(rows, linear), changes)
 
 
 def open_ends(results: Results) -> OpenEnds:

@@ -1,0 +1,98 @@
+"""What to judge next: the order, the bounds, and that no test is made of labels chosen this way."""
+
+import json
+
+import pytest
+
+import harness
+from harness import records
+from harness.dataset import DatasetReference, load
+from harness.labels.into import merge_into
+from harness.labels.next import next_to_judge
+from harness.labels.pooling import gather
+from harness.scoring.open_ends import open_pairs
+from retrievers.errors import InputError
+from tests import small
+from tests.labels_small import judgment, write
+
+RELEVANT = {id_: docs for id_, _, docs in small.QUERIES}
+
+
+@pytest.fixture(autouse=True)
+def no_report(monkeypatch):
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
+
+
+@pytest.fixture
+def begun(tmp_path):
+    data = small.dataset(tmp_path / "data")
+    rows = [{"id": id_, "query": text} for id_, text, _ in small.QUERIES]
+    (data / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    path = small.experiment(tmp_path)
+    return data, path, tmp_path
+
+
+def run(begun):
+    _, path, place = begun
+    return harness.run(path, harness.Options(results=place / "results"))
+
+
+def judge(pool, judge="ann"):
+    said = []
+    for line in pool.queries:
+        (shown,) = line.documents
+        more = {"pool": pool.digest, "text": shown.digest, "design": pool.drawn.design, "asked": 1}
+        said.append(judgment(line.query_id, shown.id, 3 if shown.id in RELEVANT[line.query_id] else 0, judge, **more))
+    return said
+
+
+def test_judging_what_matters_most_until_it_is_decided(begun):
+    data, _, place = begun
+    results = run(begun)
+    rounds, width, decided = 0, float("inf"), False
+    while not decided and rounds < 20:
+        found = next_to_judge(results, gather([results.folder], 5), ("bm25", "hashing"), 12, "policy")
+        assert found.bounds.width <= width
+        width, decided = found.bounds.width, found.bounds.decided or found.pool is None
+        if found.pool is None:
+            break
+        assert found.measure == "DCG@3"
+        assert 1 <= found.pool.pairs <= 12
+        assert all(len(line.documents) == 1 for line in found.pool.queries)
+        write(place / f"{rounds}.jsonl", judge(found.pool))
+        merge_into([place / f"{rounds}.jsonl"], DatasetReference(data))
+        results = run(begun)
+        rounds += 1
+    assert decided or found.pool is None
+    assert rounds > 1
+    # The folder remembers: these labels bound the difference, and make no score and no test.
+    assert not results.scored
+    labels = load(DatasetReference(data)).labels
+    assert all(given.chosen and given.grades is None for given in labels.values())
+
+
+def test_the_largest_change_comes_first(begun):
+    results = run(begun)
+    found = open_pairs(results, "bm25", "hashing")
+    pool = next_to_judge(results, gather([results.folder], 5), ("bm25", "hashing"), 3, "policy").pool
+    most = sorted((one.most for one in found.changes), reverse=True)[:3]
+    by_key = {(one.query_id, one.document_id): one.most for one in found.changes}
+    assert [by_key[line.query_id, line.documents[0].id] for line in pool.queries] == most
+    # One judgment narrows the bounds by exactly what it could change.
+    assert found.bounds.width == pytest.approx(sum(one.most for one in found.changes))
+
+
+@pytest.mark.parametrize(("names", "message"), [(("bm25",), "names 1 retrievers"), (("bm25", "x"), "no retriever 'x'"),
+                                                ((), "names 3 retrievers")])  # fmt: skip
+def test_two_retrievers_are_compared(begun, names, message):
+    results = run(begun)
+    with pytest.raises(InputError, match=message):
+        next_to_judge(results, gather([results.folder], 5), names, 3, "policy")
+
+
+def test_a_measure_without_bounds_is_refused(begun):
+    _, path, place = begun
+    path.write_text(path.read_text(encoding="utf-8").replace('primary = "nDCG@3"', 'primary = "RR"'), encoding="utf-8")
+    results = harness.run(path, harness.Options(results=place / "results"))
+    with pytest.raises(InputError, match="it is no sum over the ranks"):
+        next_to_judge(records.read(results.folder), gather([results.folder], 5), ("bm25", "hashing"), 3, "policy")
