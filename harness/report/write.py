@@ -30,8 +30,7 @@ from retrievers.errors import InputError, Problem
 
 SECTIONS: tuple[Callable[[View], Section | None], ...] = (
     decision, slices, forensics, over_queries, tradeoffs, labels, robustness, tests, per_query, distribution, data,
-    integrity,
-    provenance, reading,
+    integrity, provenance, reading,
 )  # fmt: skip
 """In the order of the page: the decision, where it comes from, why, what it costs, what it hangs on, the evidence."""
 
