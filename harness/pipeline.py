@@ -75,7 +75,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
         manifest = _manifest(loaded, dataset, graded, runs)
         seconds = time.perf_counter() - clock
         started_at = started.isoformat(timespec="seconds")
-        tables = records.table_digests(aside)
+        tables = records.file_digests(aside)
         records.write_manifest(aside, replace(manifest, started=started_at, seconds=seconds, tables=tables))
         write_report(records.read(aside))
         _put_in_place(aside, place)
@@ -198,6 +198,7 @@ def _manifest(loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequ
             documents=dataset.count,
             queries=len(dataset.queries),
             judged=len(dataset.labels),
+            scored=len(graded.grades),
         ),
         warnings=(graded.warning,) if graded.warning else (),
         ledger=Ledger(dataset=dataset.ledger, retrievers={one.retriever: records.ledger(one) for one in runs}),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+
+from harness import records
 
 TEXTS = {
     "apple": "apples grow on trees and are red or green",
@@ -59,3 +62,10 @@ def experiment(folder: Path, *, retrievers: str = RETRIEVERS, more: str = "", na
         encoding="utf-8",
     )
     return path
+
+
+def signed_anew(folder: Path) -> Path:
+    """A results folder whose files were changed, its manifest brought up to date: only what they say is wrong."""
+    manifest = records.read_manifest(folder)
+    records.write_manifest(folder, replace(manifest, tables=records.file_digests(folder)))
+    return folder

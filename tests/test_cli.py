@@ -505,10 +505,12 @@ def test_reproduce_says_what_differs(call: Call, copied: Path) -> None:
         (copied / "rankings" / "bm25.jsonl").read_text(encoding="utf-8").lstrip("\n") + "\n", encoding="utf-8"
     )
     summary.write_text(moved(5e-5), encoding="utf-8")
+    small.signed_anew(copied)
     said = call("reproduce", copied)
     assert said.code == 0
     assert "means within 0.0001 (largest difference 5e-05); not the same to the byte: rankings/bm25.jsonl" in said.out
     summary.write_text(moved(0.01), encoding="utf-8")
+    small.signed_anew(copied)
     said = call("reproduce", copied)
     assert said.code == 1
     assert "summary.csv does not follow from the rankings" in said.err.splitlines()[-1]

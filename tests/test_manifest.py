@@ -43,7 +43,7 @@ def test_it_keeps_the_whole_experiment():
 
 
 def test_it_has_the_digest_of_every_table(folder):
-    assert records.read_manifest(folder).tables == records.table_digests(folder)
+    assert records.read_manifest(folder).tables == records.file_digests(folder)
 
 
 def test_a_folder_of_before_is_read(folder, tmp_path):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.answers.text import sentences
-from harness.records.readings import RESERVED
+from harness.records import RESERVED
 from retrievers.errors import InputError, Problem, did_you_mean
 
 KEYS = frozenset({"query_id", "response", "contexts", "citations"})

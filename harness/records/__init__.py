@@ -1,5 +1,6 @@
 """A run and its results folder: the one format on disk."""
 
+from harness.records.folder import create, refuse_links
 from harness.records.lines import read_jsonl, write_jsonl
 from harness.records.manifest import (
     Commit,
@@ -10,12 +11,12 @@ from harness.records.manifest import (
     RetrieverFacts,
     RetrieverLedger,
     TieRange,
-    read_manifest,
     resolved_experiment,
-    write_manifest,
 )
+from harness.records.manifest_file import read_manifest, write_manifest
 from harness.records.readings import (
     PEOPLE,
+    RESERVED,
     SUPPORTS,
     WORDS,
     By,
@@ -35,21 +36,22 @@ from harness.records.readings import (
     truth_of,
     write_passages,
 )
-from harness.records.results import LabelledQuery, Results, read
+from harness.records.results import Results, read
+from harness.records.rows import LabelledQuery
 from harness.records.run import (
     SHOWN,
     SNIPPET,
     Run,
     StageLatency,
     ledger,
-    read_rankings,
     write_evidence,
     write_run,
 )
-from harness.records.tables import read_costs, table_digests, write_costs, write_table
+from harness.records.tables import file_digests, read_costs, write_costs, write_table
 
 __all__ = [
     "PEOPLE",
+    "RESERVED",
     "SHOWN",
     "SNIPPET",
     "SUPPORTS",
@@ -76,7 +78,9 @@ __all__ = [
     "append_verdicts",
     "claimed",
     "claims_of",
+    "create",
     "digest_of",
+    "file_digests",
     "judges_in",
     "ledger",
     "read",
@@ -84,10 +88,9 @@ __all__ = [
     "read_jsonl",
     "read_manifest",
     "read_passages",
-    "read_rankings",
     "read_readings",
+    "refuse_links",
     "resolved_experiment",
-    "table_digests",
     "truth_of",
     "write_costs",
     "write_evidence",

@@ -1,4 +1,4 @@
-"""manifest.json: what ran, on what, with what outcome; written and read here alone.
+"""What manifest.json holds: what ran, on what, with what outcome.
 
 Keys may be added to a version, each with a default, so that folders of before are still read. A key that is renamed
 or changes its meaning makes a new version.
@@ -6,21 +6,12 @@ or changes its meaning makes a new version.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from functools import cache
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
-
-from pydantic import TypeAdapter, ValidationError
-
-from retrievers.errors import InputError, Problem
 
 SCHEMA = 1
 AGAIN = "run the experiment again"
-NAMED = 5
-"""Faults of a manifest that one message names."""
 Table = Mapping[str, Any]
 """A table of an experiment file."""
 
@@ -75,6 +66,8 @@ class DatasetFacts:
     """Queries that were asked."""
     judged: int
     """Queries with labels."""
+    scored: int | None = None
+    """Queries that have scores; None in folders that were written before it was kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +149,8 @@ class Manifest:
     judge: Mapping[str, str] = field(default_factory=dict)
     """Who judged claims: `judge`, and a digest of its `prompt`; empty where nobody did."""
     tables: Mapping[str, str] = field(default_factory=dict)
-    """File name of a table -> its SHA-256; empty in folders that were written before it was kept."""
+    """Every file that is read back, by its path in the folder -> its SHA-256; empty in folders that were written before
+    it was kept."""
 
     @property
     def failed(self) -> dict[str, str]:
@@ -172,55 +166,3 @@ class Manifest:
 def resolved_experiment(tables: Table) -> ResolvedExperiment:
     """Make the record of a resolved experiment from its tables."""
     return ResolvedExperiment(**{**tables, **{name: tuple(tables[name]) for name in ("measures", "retrievers")}})
-
-
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write manifest.json."""
-    content = {"schema": SCHEMA, **asdict(manifest)}
-    content["ledger"] = {"dataset": content["ledger"]["dataset"], **content["ledger"]["retrievers"]}
-    text = json.dumps(content, ensure_ascii=False, indent=1, default=str)
-    (folder / "manifest.json").write_text(text + "\n", encoding="utf-8", newline="\n")
-
-
-def read_manifest(folder: Path) -> Manifest:
-    """Read manifest.json.
-
-    Raises:
-        InputError: there is none, it is of another version, or parts of it are missing or of the wrong type.
-    """
-    path = folder / "manifest.json"
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        if folder.exists() and not folder.is_dir():
-            what, remedy = "is a file, not a results folder", "give the folder that `harness run` wrote"
-        else:
-            what, remedy = "is no results folder", "it holds no manifest.json"
-        raise InputError(Problem(str(folder), what, remedy)) from None
-    except (OSError, ValueError) as error:
-        raise InputError(Problem(str(path), f"cannot be read as JSON: {error}", AGAIN)) from None
-    version = content.get("schema") if isinstance(content, dict) else None
-    if version != SCHEMA:
-        what = f"is of version {version!r}, and this program reads version {SCHEMA}"
-        raise InputError(Problem(str(path), what, AGAIN))
-    try:
-        # Through JSON, since only there a list may stand for a tuple in strict mode.
-        return _adapter().validate_json(json.dumps(_with_ledger(content)), strict=True)
-    except ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
-        more = f" and {len(faults) - NAMED} more" if len(faults) > NAMED else ""
-        raise InputError(Problem(str(path), f"is damaged: {'; '.join(faults[:NAMED])}{more}", AGAIN)) from None
-
-
-@cache
-def _adapter() -> TypeAdapter[Manifest]:
-    return TypeAdapter(Manifest)
-
-
-def _with_ledger(content: Table) -> Table:
-    """The ledgers of the retrievers in a table of their own: in the file they stand beside that of the data set."""
-    ledger = content.get("ledger")
-    if not isinstance(ledger, Mapping):
-        return content
-    retrievers = {name: kept for name, kept in ledger.items() if name != "dataset"}
-    return {**content, "ledger": {"dataset": ledger.get("dataset", {}), "retrievers": retrievers}}

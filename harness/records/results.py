@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from harness.dataset import Labels, expected
-from harness.records.lines import read_jsonl
-from harness.records.manifest import AGAIN, Manifest, read_manifest
-from harness.records.run import Run, StageLatency, read_rankings
+from harness.records import rows
+from harness.records.folder import refuse_links
+from harness.records.intact import table_problems
+from harness.records.lines import CHANGED, read_jsonl, sha256_of
+from harness.records.manifest import AGAIN, Manifest
+from harness.records.manifest_file import read_manifest
+from harness.records.rows import LabelledQuery
+from harness.records.run import Run, StageLatency
 from harness.records.tables import LEADING, read_table
 from retrievers.errors import InputError, Problem
 from retrievers.meter import StageTotals
-from retrievers.types import Document, Query, Ranking
+from retrievers.types import Document, Ranking
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-class LabelledQuery(NamedTuple):
-    """One judged query with its labels as they were given."""
-
-    query: Query
-    labels: Labels
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -73,16 +72,20 @@ class Results:
         Raises:
             InputError: the file cannot be read whole, or lacks a query that was asked.
         """
-        path = self.folder / "rankings" / f"{retriever}.jsonl"
-        missing = set(self.scores["query_id"])
+        name = f"rankings/{retriever}.jsonl"
+        path, asked = self.folder / name, self.manifest.dataset.queries
+        answered: set[str] = set()
         try:
-            for query_id, ranking in read_rankings(path):
-                missing.discard(query_id)
+            for query_id, ranking in read_jsonl(path, rows.ranking, digest=self.manifest.tables.get(name, "")):
+                if query_id not in self.queries or query_id in answered:
+                    raise ValueError(f"query {query_id!r} is answered twice, or was not asked")
+                answered.add(query_id)
                 yield query_id, ranking
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError) as error:
             raise InputError(Problem(str(path), f"cannot be read whole: {error}", AGAIN)) from None
-        if missing:
-            raise InputError(Problem(str(path), f"lacks the answers to {len(missing)} of the queries", AGAIN))
+        if len(answered) != asked:
+            what = f"has the answers to {len(answered):,} queries, and {asked:,} were asked"
+            raise InputError(Problem(str(path), what, AGAIN))
 
     def run(self, retriever: str) -> Run:
         """One retriever's run as it was: its rankings, costs, notes and provenance."""
@@ -107,23 +110,46 @@ def read(folder: str | Path) -> Results:
     """
     folder = Path(folder)
     manifest = read_manifest(folder)
+    refuse_links(folder)
+    labelled = {row.query.id: row for row in _evidence(folder, manifest, "labels.jsonl", rows.labelled)}
+    documents = {row.id: row for row in _evidence(folder, manifest, "documents.jsonl", rows.document)}
+    tables = {name: _table(folder, manifest, name) for name in LEADING}
+    _refuse_change(folder, manifest, "qrels.trec")
+    problems = table_problems(folder, manifest, labelled, tables)
+    expected = max(manifest.dataset.queries, manifest.dataset.judged)
+    if len(labelled) < expected:
+        what = f"has {len(labelled):,} queries, and {expected:,} were asked or judged"
+        problems.append(Problem(str(folder / "labels.jsonl"), what, AGAIN))
+    if problems:
+        raise InputError(problems)
+    return Results(folder, manifest, labelled, documents, **tables)
+
+
+def _evidence(folder: Path, manifest: Manifest, name: str, parse: Callable[[bytes], Row]) -> Iterator[Row]:
+    """The rows of a file, which must have the digest that the manifest has."""
     try:
-        queries = {row["query_id"]: _labelled(row) for row in read_jsonl(folder / "labels.jsonl")}
-        documents = {
-            row["id"]: Document(row["id"], row["title"], row["text"]) for row in read_jsonl(folder / "documents.jsonl")
-        }
-        tables = {name: read_table(folder / f"{name}.csv") for name in LEADING}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(Problem(str(folder), f"cannot be read whole: {error}", AGAIN)) from None
-    if unknown := set(tables["scores"]["query_id"]) - queries.keys():
-        what = f"lacks {len(unknown)} of the queries that scores.csv has"
-        raise InputError(Problem(str(folder / "labels.jsonl"), what, AGAIN))
-    return Results(folder, manifest, queries, documents, **tables)
+        yield from read_jsonl(folder / name, parse, digest=manifest.tables.get(name, ""))
+    except (OSError, ValueError) as error:
+        raise InputError(Problem(str(folder / name), f"cannot be read whole: {error}", AGAIN)) from None
 
 
-def _labelled(row: Mapping[str, Any]) -> LabelledQuery:
-    query = Query(row["query_id"], row["text"], row["fields"], expected.from_json(row))
-    return LabelledQuery(query, Labels.from_json(row))
+def _table(folder: Path, manifest: Manifest, name: str) -> pd.DataFrame:
+    """A table, which must have the digest that the manifest has."""
+    _refuse_change(folder, manifest, f"{name}.csv")
+    path = folder / f"{name}.csv"
+    try:
+        return read_table(path)
+    except (OSError, ValueError) as error:
+        raise InputError(Problem(str(path), f"cannot be read whole: {error}", AGAIN)) from None
+
+
+def _refuse_change(folder: Path, manifest: Manifest, name: str) -> None:
+    """Raise InputError where a file has another digest than the manifest says."""
+    try:
+        if (digest := manifest.tables.get(name)) and digest != sha256_of(folder / name):
+            raise ValueError(CHANGED)
+    except (OSError, ValueError) as error:
+        raise InputError(Problem(str(folder / name), f"cannot be read whole: {error}", AGAIN)) from None
 
 
 def _stages(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from harness.dataset import Dataset, Labels, expected, trec
-from harness.records.lines import read_jsonl, write_jsonl
+from harness.records.lines import write_jsonl
 from harness.records.manifest import RetrieverLedger
 from retrievers.meter import StageTotals
 from retrievers.types import Ranking
@@ -71,14 +69,6 @@ def write_run(folder: Path, run: Run) -> None:
     )
     write_jsonl(folder / "rankings" / f"{run.retriever}.jsonl", rows)
     trec.write_run(folder / "runs" / f"{run.retriever}.trec", run.rankings.items(), tag=run.retriever)
-
-
-def read_rankings(path: Path) -> Iterator[tuple[str, Ranking]]:
-    """Stream the rankings of one retriever: (query id, ranking)."""
-    for row in read_jsonl(path):
-        scores = np.asarray(row["scores"], dtype=np.float64)
-        scores.setflags(write=False)
-        yield row["query_id"], Ranking(tuple(row["doc_ids"]), scores)
 
 
 def write_evidence(folder: Path, dataset: Dataset, runs: Iterable[Run]) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from harness.records.folder import create, regular
+from harness.records.lines import sha256_of
 from harness.records.run import COSTS, Run
 from retrievers.meter import StageTotals
 
@@ -22,12 +25,26 @@ LEADING = {
 }
 """Table -> columns without which it cannot be used."""
 TEXT_COLUMNS = ("retriever", "query_id", "measure", "a", "b", "stage", "family")
-"""Read back as text, whatever they look like: query ids are often numbers."""
+"""Names: read back as text, whatever they look like, and an empty one is a text too."""
+NUMBERS = frozenset({
+    "value", "count", "mean", "ci_low", "ci_high", "std", "min", "q25", "median", "q75", "max",
+    "n", "zeros", "wins", "ties", "losses", "mean_difference", "w_plus", "w_minus", "statistic", "effect_size",
+    "p_value", "p_adjusted", "p_minimum", "p_minimum_adjusted", "p_randomization", "p_randomization_adjusted",
+    "clusters", "calls", "texts", "cached", "tokens", "usd", "seconds", "p50_ms", "p95_ms", "p99_ms",
+})  # fmt: skip
+"""Columns of numbers; every other column is text."""
+FILLED = {
+    "summary": ("count",),
+    "comparisons": ("n", "wins", "ties", "losses", "verdict", "role", "method"),
+    "costs": ("calls", "texts", "cached", "tokens", "usd", "seconds"),
+}
+"""Table -> columns of which no cell may be empty."""
 
 
 def write_table(folder: Path, name: str, table: pd.DataFrame) -> None:
     """Write a CSV file: full precision, line feeds, empty cells for what is undefined."""
-    table.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
+    with create(folder / f"{name}.csv") as file:
+        table.to_csv(file, index=False, lineterminator="\n")
 
 
 def write_costs(folder: Path, runs: Iterable[Run]) -> None:
@@ -51,17 +68,42 @@ def read_costs(folder: Path) -> list[dict[str, Any]]:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read a table; OSError or ValueError where it cannot be read, or lacks a column that is needed."""
+    """Read a table.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no table, lacks a column that is needed, or a number in it is none, or is not finite.
+    """
     import pandas as pd
 
-    header = pd.read_csv(path, nrows=0).columns
-    if absent := [column for column in LEADING[path.stem] if column not in header]:
-        raise ValueError(f"{path.name} has no column {', '.join(absent)}")
-    texts = {column: str for column in TEXT_COLUMNS if column in header}
-    return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values={c: [""] for c in header if c not in texts})
+    name = path.stem
+    header = list(pd.read_csv(regular(path), nrows=0).columns)
+    if absent := [column for column in LEADING[name] if column not in header]:
+        raise ValueError(f"it has no column {', '.join(absent)}")
+    texts = [column for column in header if column not in NUMBERS]
+    empty: dict[Any, Any] = {column: [""] for column in header if column not in TEXT_COLUMNS}
+    table: pd.DataFrame = pd.read_csv(
+        path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=empty, index_col=False,
+        on_bad_lines="error", encoding="utf-8"
+    )  # fmt: skip
+    for column in header:
+        values = table[column]
+        if column in NUMBERS and not _is_finite(values):
+            raise ValueError(f"the column {column} holds what is no finite number")
+        if column in FILLED.get(name, ()) and values.isna().any():
+            raise ValueError(f"the column {column} has an empty cell")
+    return table
 
 
-def table_digests(folder: Path) -> dict[str, str]:
-    """Return file name -> SHA-256 of every table in a results folder, for the manifest."""
-    names = [f"{name}.csv" for name in LEADING]
-    return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
+def _is_finite(values: pd.Series[Any]) -> bool:
+    """Whether all values that are not empty are finite numbers."""
+    if not len(values):
+        return True
+    return values.dtype.kind in "iuf" and bool(np.isfinite(values[values.notna()].to_numpy(dtype=np.float64)).all())
+
+
+def file_digests(folder: Path) -> dict[str, str]:
+    """Return name -> SHA-256 of every file of a results folder that is read back, for the manifest."""
+    names = [*(f"{name}.csv" for name in LEADING), "labels.jsonl", "documents.jsonl", "qrels.trec"]
+    names += sorted(f"rankings/{path.name}" for path in (folder / "rankings").glob("*.jsonl"))
+    return {name: sha256_of(folder / name) for name in names}

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.records import Results
+from harness.records import Results, create
 from harness.report.decision import decision
 from harness.report.distribution import distribution
 from harness.report.exports import mteb, notebook, spreadsheet
@@ -65,8 +65,8 @@ def _report(results: Results) -> dict[str, str]:
 
 def _write(path: Path, content: str) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8", newline="\n")
+        with create(path) as file:
+            file.write(content)
     except OSError as error:
         remedy = "make room, or copy the results to where you may write"
         raise InputError(Problem(str(path), f"cannot be written: {error.strerror}", remedy)) from None

@@ -80,11 +80,14 @@ def gate(challenger: Floats, baseline: Floats, *, margin: float, alpha: float = 
         seed: of the draws.
 
     Raises:
-        InputError: a margin that is not a finite number above 0.
+        InputError: a margin that is not a finite number above 0; a score that is not finite.
     """
     if not 0 < margin < math.inf:
         what = f"{margin} is not a finite number above 0"
         raise InputError(Problem("margin", what, "give the loss that you would accept, such as 0.02"))
+    if not np.isfinite(np.concatenate([challenger, baseline])).all():
+        what, remedy = "are not all finite numbers: nothing can be shown from them", "score the rankings again"
+        raise InputError(Problem("scores", what, remedy))
     n = len(challenger)
     difference = mean(challenger) - mean(baseline)
     test = sign_flip(np.column_stack([challenger, baseline]), [Contrast(0, 1, margin)], seed)[0]

@@ -1,0 +1,121 @@
+"""Whether a results folder that was read back is whole: its manifest agrees with itself and with every table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.experiment import Relevance
+from harness.experiment.options import checked
+from harness.measures import Measure, parse
+from harness.records.manifest import AGAIN, Manifest, ResolvedExperiment
+from retrievers.errors import Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def table_problems(
+    folder: Path, manifest: Manifest, queries: Collection[str], tables: Mapping[str, pd.DataFrame]
+) -> list[Problem]:
+    """Return what the tables lack, or hold twice, against the manifest and the queries of labels.jsonl."""
+    measures = _measures(manifest.resolved, set(tables["scores"]["measure"]))
+    faults = {
+        "scores": _score_faults(manifest, measures, queries, tables["scores"]),
+        "summary": _summary_faults(manifest, measures, tables["scores"], tables["summary"]),
+        "comparisons": _comparison_faults(manifest, measures, tables["scores"], tables["comparisons"]),
+        "costs": (
+            f"{name} is no retriever that was run"
+            for name in set(tables["costs"]["retriever"]) - set(manifest.retrievers)
+        ),
+    }
+    return [Problem(str(folder / f"{name}.csv"), fault, AGAIN) for name, found in faults.items() for fault in found]
+
+
+def _measures(resolved: ResolvedExperiment, present: Collection[str]) -> dict[str, Measure]:
+    """The measures by their names in the tables; earlier folders leave gain and ideal to [relevance]."""
+    relevance = checked(Relevance, resolved.relevance, "")
+    found = {}
+    for name in resolved.measures:
+        plain = parse(name)
+        measure = plain if str(plain) in present else parse(name, gain=relevance.gain, ideal=relevance.ideal)
+        found[str(measure)] = measure
+    return found
+
+
+def _score_faults(
+    manifest: Manifest, measures: Mapping[str, Measure], queries: Collection[str], scores: pd.DataFrame
+) -> Iterator[str]:
+    ids = set(scores["query_id"])
+    if strange := ids - set(queries):
+        yield f"names {len(strange):,} queries that labels.jsonl lacks"
+    if manifest.dataset.scored not in (None, len(ids)):
+        yield f"has scores of {len(ids):,} queries, and {manifest.dataset.scored:,} were scored"
+    if not ids:
+        return
+    yield from _not_each_once(scores, ("retriever", "measure"), _pairs(manifest, measures), times=len(ids))
+    if scores.duplicated(["retriever", "measure", "query_id"]).any():
+        yield "has a score twice"
+    undefined = set(scores.loc[scores["value"].isna(), "measure"])
+    always = [name for name, measure in measures.items() if not measure.claimed]
+    if missing := undefined & set(always):
+        yield f"lacks values of {', '.join(sorted(missing))}"
+
+
+def _summary_faults(
+    manifest: Manifest, measures: Mapping[str, Measure], scores: pd.DataFrame, summary: pd.DataFrame
+) -> Iterator[str]:
+    if scores.empty:
+        return
+    yield from _not_each_once(summary, ("retriever", "measure"), _pairs(manifest, measures))
+    defined = scores[scores["value"].notna()].groupby(["retriever", "measure"]).size()
+    for retriever, measure, count in summary[["retriever", "measure", "count"]].itertuples(index=False):
+        if count != defined.get((retriever, measure), 0):
+            yield f"counts {count} scores of {measure} for {retriever}, which is not what scores.csv has"
+    counted = summary["count"] > 0
+    if summary.loc[counted, "mean"].isna().any():
+        yield "lacks a mean"
+
+
+def _comparison_faults(
+    manifest: Manifest, measures: Mapping[str, Measure], scores: pd.DataFrame, comparisons: pd.DataFrame
+) -> Iterator[str]:
+    if scores.empty:
+        return
+    names, baseline = manifest.finished, manifest.resolved.baseline
+    number = len(names) - 1 if baseline in names else len(names) * (len(names) - 1) // 2
+    if strange := {*comparisons["a"], *comparisons["b"]} - set(names):
+        yield f"compares {', '.join(sorted(strange))}, which did not finish"
+    elif (comparisons["a"] == comparisons["b"]).any():
+        yield "compares a retriever with itself"
+    wanted = [(name,) for name in measures] if number else []
+    yield from _not_each_once(comparisons, ("measure",), wanted, times=number)
+    if comparisons.duplicated(["measure", "a", "b"]).any():
+        yield "has a comparison twice"
+    for column in ("n", "mean_difference", "p_value", "p_adjusted", "verdict", "role", "method"):
+        if column in comparisons and comparisons[column].isna().any():
+            yield f"lacks a value in the column {column}"
+
+
+def _cost_faults(manifest: Manifest, costs: pd.DataFrame) -> Iterator[str]:
+    for name in sorted(set(costs["retriever"]) - manifest.retrievers.keys()):
+        yield f"{name} is no retriever that was run"
+
+
+def _pairs(manifest: Manifest, measures: Mapping[str, Measure]) -> list[tuple[str, str]]:
+    return [(retriever, measure) for retriever in manifest.finished for measure in measures]
+
+
+def _not_each_once(
+    table: pd.DataFrame, keys: tuple[str, ...], wanted: Iterable[tuple[str, ...]], *, times: int = 1
+) -> Iterator[str]:
+    """Say which combinations of keys a table does not have as often as it must, and which it has beside them."""
+    found = Counter(table[list(keys)].itertuples(index=False, name=None))
+    for key in wanted:
+        number = found.pop(key, 0)
+        if number != times:
+            yield f"has {number:,} rows of {', '.join(key)} instead of {times:,}"
+    for key in found:
+        yield f"has rows of {', '.join(map(str, key))}, which the manifest does not know"

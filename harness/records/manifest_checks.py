@@ -1,0 +1,78 @@
+"""Whether a manifest agrees with itself: names that lead nowhere else, retrievers that fit, measures that exist."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from harness.experiment import NAME, Relevance, Statistics
+from harness.experiment.options import checked
+from harness.measures import parse
+from harness.records.manifest import Manifest, ResolvedExperiment
+from retrievers.errors import InputError
+
+
+def manifest_faults(manifest: Manifest) -> Iterator[str]:
+    """Yield what a manifest says that no run can have written: names that lead elsewhere, parts that do not fit."""
+    resolved = manifest.resolved
+    blocks = [block.get("name") for block in resolved.retrievers]
+    for name in (manifest.name, *manifest.retrievers, *blocks):
+        if not isinstance(name, str) or not re.fullmatch(NAME, name) or name.endswith("\n"):
+            yield f"{name!r} is no name"
+            return
+    if set(blocks) != set(manifest.retrievers) or len(set(blocks)) < len(blocks):
+        yield "retrievers: they are not those of the experiment"
+        return
+    if absent := manifest.retrievers.keys() - manifest.ledger.retrievers.keys():
+        yield f"ledger: lacks {', '.join(sorted(absent))}"
+    if strange := manifest.ties.keys() - manifest.retrievers.keys():
+        yield f"ties: {', '.join(sorted(strange))} is no retriever"
+    if manifest.dataset.documents < 0 or manifest.dataset.queries < 0 or manifest.dataset.judged < 0:
+        yield "dataset: counts are below 0"
+    if not 0 <= manifest.seconds < float("inf"):
+        yield f"seconds: {manifest.seconds} is no duration"
+    yield from _graph_faults(resolved)
+    yield from _experiment_faults(resolved)
+
+
+def _graph_faults(resolved: ResolvedExperiment) -> Iterator[str]:
+    """Retrievers that are made of each other in a circle, or of what is not there."""
+    waiting = {}
+    for name, block in resolved.blocks.items():
+        of = block.get("of") or ()
+        made_of = (of,) if isinstance(of, str) else of
+        if not isinstance(made_of, list | tuple) or not all(isinstance(one, str) for one in made_of):
+            yield f"resolved.retrievers: {name} is made of {of!r}"
+            return
+        waiting[name] = set(made_of)
+        for key in ("encoder", "rerank", "store"):
+            if not isinstance(block.get(key) or {}, Mapping):
+                yield f"resolved.retrievers: {key} of {name} is no table"
+    while ready := {name for name, of in waiting.items() if not of & waiting.keys()}:
+        if unknown := set().union(*(waiting[name] for name in ready)) - resolved.blocks.keys():
+            yield f"resolved.retrievers: made of unknown {', '.join(sorted(unknown))}"
+            return
+        waiting = {name: of for name, of in waiting.items() if name not in ready}
+    if waiting:
+        yield f"resolved.retrievers: made of each other in a circle: {', '.join(waiting)}"
+
+
+def _experiment_faults(resolved: ResolvedExperiment) -> Iterator[str]:
+    """Tables and measures of an experiment that would have been refused."""
+    for table, model, where in (
+        (resolved.relevance, Relevance, "resolved.relevance"),
+        (resolved.statistics, Statistics, "resolved.statistics"),
+    ):
+        try:
+            checked(model, table, where)
+        except InputError as error:
+            yield from (str(problem) for problem in error.problems)
+    for name in (resolved.primary, *resolved.measures):
+        try:
+            parse(name)
+        except InputError as error:
+            yield from (f"resolved.measures: {problem}" for problem in error.problems)
+    if not resolved.measures:
+        yield "resolved.measures: there is none"
+    if resolved.depth < 1:
+        yield f"resolved.depth: {resolved.depth} is below 1"

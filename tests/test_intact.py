@@ -1,0 +1,163 @@
+"""Results folders that are damaged, cut, or made by somebody hostile: one message, exit code 2, nothing outside."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import harness
+from harness import records, stats
+from harness.cli import main
+from harness.report import write_report
+from retrievers.errors import InputError
+from tests import small
+
+GATE = ("--baseline", "bm25", "--challenger", "hashing", "--margin", "0.5")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    place = tmp_path_factory.mktemp("intact")
+    return harness.run(small.experiment(place), harness.Options(results=place / "results")).folder
+
+
+@pytest.fixture
+def folder(whole, tmp_path):
+    return Path(shutil.copytree(whole, tmp_path / "results"))
+
+
+def code_of(*words) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    return stopped.value.code
+
+
+def edited(folder: Path, name: str, change) -> Path:
+    path = folder / name
+    path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
+    return folder
+
+
+def without_digests(folder: Path) -> Path:
+    """As folders were written before the manifest had digests."""
+    return edited(folder, "manifest.json", lambda text: json.dumps(json.loads(text) | {"tables": {}}))
+
+
+def cut(text: str) -> str:
+    return text[: text.rstrip("\n").rfind("\n") + 1]
+
+
+def blanked(text: str) -> str:
+    last = text.rstrip("\n")
+    return last[: last.rfind(",") + 1] + "\n"
+
+
+@pytest.mark.parametrize("change", [cut, blanked, lambda text: blanked(text).rstrip("\n") + "inf\n"])
+@pytest.mark.parametrize("name", ["scores.csv", "summary.csv", "comparisons.csv"])
+def test_a_cut_or_blanked_table_passes_no_gate(folder, capsys, name, change):
+    edited(folder, name, change)
+    assert code_of("gate", folder, *GATE) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"{name}: cannot be read whole: it was changed or cut" in said.err
+
+
+@pytest.mark.parametrize("change", [cut, blanked, lambda text: blanked(text).rstrip("\n") + "inf\n"])
+def test_scores_must_be_whole_even_where_no_digest_is_known(folder, capsys, change):
+    edited(without_digests(folder), "scores.csv", change)
+    for command in (("gate", folder, *GATE), ("report", folder), ("reproduce", folder)):
+        assert code_of(*command) == 2
+        assert "scores.csv: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["labels.jsonl", "documents.jsonl", "rankings/bm25.jsonl", "qrels.trec"])
+def test_evidence_that_was_cut_is_named(folder, name):
+    edited(folder, name, cut)
+    with pytest.raises(InputError, match="changed or cut"):
+        write_report(records.read(folder))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"query_id": "q-swim", "doc_ids": ["fish"], "scores": [1.0]}', "is answered twice"),
+        ('{"query_id": "nobody", "doc_ids": ["fish"], "scores": [1.0]}', "was not asked"),
+        ('{"query_id": "q-swim", "doc_ids": ["fish", "car"], "scores": [1.0]}', "2 documents have 1 scores"),
+        ('{"query_id": "q-swim", "doc_ids": ["fish"], "scores": [1e999]}', "not finite"),
+        ('{"query_id": "q-swim", "doc_ids": ["fish", "fish"], "scores": [2, 1]}', "stands twice"),
+        ('{"query_id": "q-swim", "doc_ids": [7], "scores": [1.0]}', "doc_ids.0: Input should be a valid string"),
+        ("[" * 100_000, "recursion limit"),
+    ],
+)
+def test_a_ranking_that_no_run_writes_is_refused(folder, line, message):
+    edited(without_digests(folder), "rankings/bm25.jsonl", lambda text: text + line + "\n")
+    with pytest.raises(InputError, match=message):
+        records.read(folder).rankings("bm25")
+
+
+def renamed(content: dict, name: str) -> dict:
+    """A manifest in which the retriever bm25 has another name."""
+    return json.loads(json.dumps(content).replace('"bm25"', json.dumps(name)))
+
+
+@pytest.mark.parametrize("name", ["../../escaped", "/tmp/escaped", "a/b", "..", "", "a\nb", "x" * 65, "a\\b"])
+def test_a_name_that_leads_elsewhere_is_refused(folder, name, capsys):
+    edited(folder, "manifest.json", lambda text: json.dumps(renamed(json.loads(text), name)))
+    assert code_of("report", folder) == 2
+    assert "is no name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["report.html", "report.md", "tables", "figures", "scores.csv", "rankings/bm25.jsonl"])
+def test_a_link_in_the_folder_is_refused_and_never_written_through(folder, tmp_path, name, capsys):
+    target = tmp_path / "precious"
+    original = folder / name
+    if original.is_dir():
+        shutil.copytree(original, target)
+        shutil.rmtree(original)
+        (target / "kept.txt").write_text("precious")
+    else:
+        target.write_text("precious")
+        original.unlink()
+    original.symlink_to(target)
+    before = sorted(target.rglob("*")) if target.is_dir() else target.read_text()
+    assert code_of("report", folder) == 2
+    assert f"{name}: is a link" in capsys.readouterr().err
+    assert (sorted(target.rglob("*")) if target.is_dir() else target.read_text()) == before
+
+
+def test_a_hard_link_is_not_written_through(folder, tmp_path):
+    (tmp_path / "precious").write_text("precious")
+    (folder / "report.html").unlink()
+    (folder / "report.html").hardlink_to(tmp_path / "precious")
+    write_report(records.read(folder))
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert "<html" in (folder / "report.html").read_text()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_gate_refuses_scores_that_are_not_finite(bad):
+    with pytest.raises(InputError, match="not all finite"):
+        stats.gate(np.array([1.0, bad]), np.array([0.0, 0.0]), margin=0.1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda content: content["resolved"]["statistics"].update(alpha="high"), "resolved.statistics.alpha"),
+        (lambda content: content["resolved"].update(primary="magic@3"), "resolved.measures"),
+        (lambda content: content["resolved"]["retrievers"][0].update(of="hybrid"), "in a circle"),
+        (lambda content: content["retrievers"].pop("bm25"), "not those of the experiment"),
+        (lambda content: content["ledger"].pop("bm25"), "ledger: lacks bm25"),
+        (lambda content: content.update(seconds=-1.0), "is no duration"),
+        (lambda content: content["dataset"].update(queries=7), "7 were asked or judged"),
+        (lambda content: content["dataset"].update(scored=5), "and 5 were scored"),
+    ],
+)
+def test_a_manifest_that_contradicts_itself_is_refused(folder, change, message):
+    content = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    change(content)
+    (folder / "manifest.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        records.read(folder)
