@@ -1,0 +1,77 @@
+"""The same vectors from a Ray cluster: two nodes on this machine, actors and nodes that are killed.
+
+Slow (a cluster takes some ten seconds to start): one test for each thing that a cluster can do to a run.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness import pipeline
+from harness.running.options import Options
+from tests.servers import OpenAIProvider, serving
+from tests.test_embed import DOCUMENTS, QUERIES, hashed, priced, with_vectors
+from tests.test_kill import corpus, experiment
+
+pytest.importorskip("ray")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="Ray's test cluster and /proc are wanted"),
+]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(pipeline, "write_report", lambda results: None)
+
+
+def on_cluster(path: Path, url: str, fault: str = "none", *limit: float) -> dict:
+    command = [sys.executable, "-m", "tests.ray_cluster", str(path), url, fault, *map(str, limit)]
+    place = str(Path(__file__).parents[1])
+    quiet = {**os.environ, "RAY_DEDUP_LOGS": "0", "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": place}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, cwd=place, env=quiet, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    answer: dict = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def test_two_nodes_give_the_rankings_of_one_run(tmp_path):
+    path, url = hashed(tmp_path), str(tmp_path / "parts")
+    alone = pipeline.run(path, Options(tmp_path / "alone"))
+    assert on_cluster(path, url)["texts"] > DOCUMENTS + QUERIES
+    os.environ["HARNESS_CACHE"] = str(tmp_path / "cold")
+    imported = pipeline.run(hashed(tmp_path, f'[vectors]\nfrom = "{url}"'), Options(tmp_path / "imported"))
+    assert imported.manifest.ledger.retrievers["whole"].counts["embed-documents"]["imported"] == DOCUMENTS
+    for name in ("whole", "cut"):
+        ours, theirs = (one.folder / "rankings" / f"{name}.jsonl" for one in (imported, alone))
+        assert ours.read_bytes() == theirs.read_bytes()
+
+
+@pytest.mark.parametrize("fault", ["actor", "node"])
+def test_what_is_killed_pays_again_for_requests_in_flight_only(tmp_path, fault):
+    corpus(tmp_path / "data")
+    url = str(tmp_path / "parts")
+    with serving(OpenAIProvider(latency=0.05)) as provider:
+        path = experiment(tmp_path, provider.url)
+        assert "error" not in on_cluster(path, url, fault)
+        times = Counter(provider.embedded)
+        provider.defects.clear()  # half a request of a killed process, of which the server can make nothing
+    assert len(times) == DOCUMENTS + QUERIES
+    in_flight = 4 * (2 + 1)  # batch x (concurrency + what lies ready: retrievers.parallel)
+    assert sum(times.values()) - len(times) <= 4 * in_flight
+    results = pipeline.run(with_vectors(path, url), Options(tmp_path / "results"))
+    assert results.manifest.ledger.retrievers["api"].counts["embed-documents"]["imported"] == DOCUMENTS
+
+
+def test_a_limit_holds_for_all_actors(tmp_path):
+    corpus(tmp_path / "data")
+    with serving(OpenAIProvider()) as provider:
+        path = priced(experiment(tmp_path, provider.url))
+        assert "max-cost" in on_cluster(path, str(tmp_path / "parts"), "none", 0.0003)["error"]
+        assert 0 < len(provider.embedded) < DOCUMENTS + QUERIES
