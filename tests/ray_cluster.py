@@ -70,9 +70,12 @@ def main() -> None:
         thread.start()
     try:
         shares = embed_on_cluster(experiment, url, max_cost=limit)
-        print(json.dumps({"texts": sum(share.written.texts for share in shares), "usd": sum(s.usd for s in shares)}))
+        sys.stdout.write(
+            json.dumps({"texts": sum(share.written.texts for share in shares), "usd": sum(s.usd for s in shares)})
+            + "\n"
+        )
     except HarnessError as failure:
-        print(json.dumps({"error": str(failure)}))
+        sys.stdout.write(json.dumps({"error": str(failure)}) + "\n")
     finally:
         done.set()
         ray.shutdown()

@@ -29,7 +29,7 @@ FACES = {
                         "harness.dataset.rows", "harness.dataset.source", "harness.dataset.trec"},
     "harness.experiment": {"harness.experiment", "harness.experiment.init", "harness.experiment.language",
                            "harness.experiment.options"},
-    "harness.records": {"harness.records", "harness.records.export"},
+    "harness.records": {"harness.records", "harness.records.export", "harness.records.readings"},
     "harness.report": {"harness.report"},
 }  # fmt: skip
 """What other wings may import of a wing; a wing that is not named here shows every file."""
