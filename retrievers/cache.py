@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from retrievers import claims
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.types import Counts, Embedded, PairScores
 
@@ -100,6 +101,7 @@ class Cache:
             self._db = sqlite3.connect(path, timeout=60, isolation_level=None)
         except (OSError, sqlite3.Error) as failure:
             raise InputError(Problem(str(path), f"cannot be opened: {failure}", "set HARNESS_CACHE")) from None
+        self._claims = claims.Claims(self._db, path.parent)
         try:
             with self._naming_the_file():
                 self._prepare()
@@ -114,15 +116,35 @@ class Cache:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
-        self._db.close()
+        """Give up what is claimed, and let go of the file."""
+        try:
+            with self._naming_the_file():
+                self._claims.close()
+        finally:
+            self._db.close()
+
+    def claim(self, wanted: Sequence[bytes], seconds: float) -> set[bytes]:
+        """Claim those of the distinct keys that are not held and that no other process is computing.
+
+        A claim ends when its row is put, when it is given up, when its process dies, or after so many seconds.
+        """
+        with self._naming_the_file():
+            return self._claims.take(wanted, lambda some: {some[i] for i in self._read(some)[0].tolist()}, seconds)
+
+    def give_up(self) -> None:
+        """Give up all claims of this process."""
+        with self._naming_the_file():
+            self._claims.drop_all()
 
     def held(self, wanted: Sequence[bytes]) -> set[bytes]:
         """Return the keys that are held, without looking at what they hold."""
-        return {key for (key,) in self._select("SELECT key FROM rows", wanted)}
+        return {key for key, size in self._select("SELECT key, length(value) FROM rows", wanted) if size}
 
     def get(self, wanted: Sequence[bytes]) -> tuple[Positions, Embedded]:
-        """Return which of the distinct keys are held, as positions, and their rows; (0, 0) vectors if none is."""
+        """Return which of the distinct keys are held, as positions, and their rows; (0, 0) vectors if none is.
+
+        A vector without dimensions counts as absent, as a damaged one does.
+        """
         positions, values, tokens, lost = self._read(wanted)
         if len({len(value) for value in values}) > 1:
             raise BackendError(
@@ -133,7 +155,13 @@ class Cache:
         return positions, Embedded(vectors, tokens, lost)
 
     def put(self, fingerprint: str, keys: Sequence[bytes], embedded: Embedded) -> None:
-        """Keep vectors in one transaction; rows with the same keys are replaced."""
+        """Keep vectors in one transaction; rows with the same keys are replaced.
+
+        Raises:
+            ValueError: they have no dimensions.
+        """
+        if embedded.vectors.ndim != 2 or (len(keys) and not embedded.vectors.shape[1]):
+            raise ValueError(f"vectors of shape {embedded.vectors.shape} cannot be kept")
         values = [vector.tobytes() for vector in np.asarray(embedded.vectors, dtype="<f4")]
         self._store(fingerprint, keys, (values, embedded.tokens, embedded.lost))
 
@@ -149,7 +177,7 @@ class Cache:
 
     def get_texts(self, wanted: Sequence[bytes]) -> tuple[Positions, Texts]:
         """Return which of the distinct keys have replies, as positions, and the replies."""
-        positions, values, tokens, _ = self._read(wanted)
+        positions, values, tokens, _ = self._read(wanted, blank=True)
         return positions, Texts([value.decode() for value in values], tokens)
 
     def put_texts(self, fingerprint: str, keys: Sequence[bytes], replies: Texts) -> None:
@@ -179,13 +207,14 @@ class Cache:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return removed
 
-    def _read(self, wanted: Sequence[bytes]) -> tuple[Positions, list[bytes], Counts, Counts]:
+    def _read(self, wanted: Sequence[bytes], *, blank: bool = False) -> tuple[Positions, list[bytes], Counts, Counts]:
+        """Read whole rows, those without content only where they may be `blank`, as a reply may and no vector."""
         place = {key: i for i, key in enumerate(wanted)}
         positions: list[int] = []
         values: list[bytes] = []
         numbers: list[tuple[int, int]] = []
         for key, tokens, lost, checksum, value in self._select(_SELECT, wanted):
-            if checksum == _checksum(key, tokens, lost, value):
+            if (value or blank) and checksum == _checksum(key, tokens, lost, value):
                 positions.append(place[key])
                 values.append(value)
                 numbers.append((tokens, lost))
@@ -219,6 +248,7 @@ class Cache:
                     "model = excluded.model, value = excluded.value",
                     rows,
                 )
+                self._claims.drop(keys)
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:  # where the disk is full, SQLite has rolled back by itself
@@ -242,6 +272,7 @@ class Cache:
                     self._db.execute(statement)
                 self._db.execute(f"PRAGMA user_version = {_VERSION}")
             self._db.execute("COMMIT")
+        self._db.execute(claims.SCHEMA)
         if (version := self._version()) != _VERSION:
             raise InputError(
                 Problem(str(self.path), f"is a cache of version {version}, this program reads {_VERSION}", _REMEDY)

@@ -12,6 +12,7 @@ from retrievers.cache import Cache, Positions, keys
 from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.parallel import answers
+from retrievers.turns import Turn, Work, answers_in_turn, lease_of
 from retrievers.types import Embedded, Encoder, Role, Vectors
 
 
@@ -123,11 +124,30 @@ class Embedder:
         def ask(some: list[int], stopped: Stop) -> Embedded:
             return self._ask([texts[i] for i in some], role, Call(meter, stopped))
 
-        for some, embedded in answers(ask, wanted, width=self.encoder.concurrency):
-            if self._cache is not None:
-                self._cache.put(self.encoder.fingerprint, [names[i] for i in some], embedded)
-            meter.count(texts=len(some))
+        for some, embedded, cached in self._computed(ask, wanted, names):
+            meter.count(texts=len(some), **({"cached": len(some)} if cached else {}))
             yield np.asarray(some, dtype=np.intp), embedded
+
+    def _computed(
+        self, ask: Callable[[list[int], Stop], Embedded], requests: list[list[int]], names: Sequence[bytes]
+    ) -> Iterator[Turn[Embedded]]:
+        """Send requests and cache each answer at once; what another run is embedding is waited for."""
+        cache, width = self._cache, self.encoder.concurrency
+        if cache is None:
+            yield from (Turn(*one, cached=False) for one in answers(ask, requests, width=width))
+            return
+
+        def keep(some: list[int], embedded: Embedded) -> None:
+            cache.put(self.encoder.fingerprint, [names[i] for i in some], embedded)
+
+        def read(some: list[int]) -> tuple[list[int], Embedded]:
+            held, embedded = cache.get([names[i] for i in some])
+            if len(held):
+                self._expect(embedded.vectors.shape[1])
+            return [some[i] for i in held.tolist()], embedded
+
+        work = Work(names, ask, keep, read)
+        yield from answers_in_turn(work, requests, cache, width=width, lease=lease_of(self.encoder))
 
     def _held(self, texts: Sequence[str], role: Role) -> set[str]:
         """Those of the distinct texts whose vectors the cache or a part holds."""
