@@ -84,16 +84,18 @@ class Columns:
 
 def document_of(row: Row, place: Place, columns: Columns, problems: Findings) -> Document | None:
     """Read a document; None after a complaint."""
-    id_ = _id(row, "document_id", place, columns, problems)
-    text = _text(row, "text", place, columns, problems)
-    title = columns.value("title", row)
+    named = columns.name("document_id", row), columns.name("title", row), columns.name("text", row)
+    id_, title, text = (None if name is None else row.get(name) for name in named)
+    if not (isinstance(id_, str) and id_ and not id_.isspace() and isinstance(text, str)):  # or else as told below
+        id_ = _id(row, "document_id", place, columns, problems)
+        text = _text(row, "text", place, columns, problems)
+        title = columns.value("title", row)
+    if title is None and named[1] is not None and named[1] not in row:  # a path into the row
+        title = columns.value("title", row)
     if title is not None and not isinstance(title, str):
         problems.append(Problem(str(place), f"'title' is not a string but {_shown(title)}", TEXT))
         return None
-    if id_ is None or text is None:
-        return None
-    used = {columns.name(kind, row) for kind in ("document_id", "title", "text")}
-    return Document(id_, title or "", text, fields_of(row, used))
+    return None if id_ is None or text is None else Document(id_, title or "", text, fields_of(row, named))
 
 
 def query_of(row: Row, place: Place, columns: Columns, problems: Findings, *, unnamed: str) -> Query | None:

@@ -146,6 +146,7 @@ class _Documents:
         return True
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 JOINED = "#"
 """Between the values of several fields by which labels name documents: `manual.pdf#3`."""
 
@@ -276,4 +277,4 @@ def _key(text: str) -> bytes:
 
 
 def _line(row: list[Any]) -> bytes:
-    return json.dumps(row, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass") + b"\n"
+    return _ENCODER.encode(row).encode("utf-8", "surrogatepass") + b"\n"

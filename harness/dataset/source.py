@@ -121,7 +121,7 @@ def parse_json(text: str) -> Any:
     ValueError: it holds half a character, \ud83d
     """
     try:
-        value = json.loads(text, object_pairs_hook=_each_key_once)
+        value = _DECODER.decode(text)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
     if "\\ud" in text.lower() and (half := HALF.search(json.dumps(value, ensure_ascii=False))):
@@ -136,6 +136,10 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"the key {twice!r} stands twice in one object")
     return table
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_each_key_once)
+"""Made once: `json.loads` makes one for every text."""
 
 
 def id_problem(id_: str) -> str:
