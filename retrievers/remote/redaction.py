@@ -40,6 +40,10 @@ class Expanded(str):
         one.written = written
         return one
 
+    def __getnewargs__(self) -> tuple[str, str]:
+        """Let libraries copy the value, as they do with a model's name."""
+        return str(self), self.written
+
 
 def as_written(value: str) -> str:
     """Return a value of the experiment as it may be shown and kept: with its `${NAME}`, and no user in its address.
