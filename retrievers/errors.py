@@ -2,6 +2,7 @@
 
 HarnessError                 one message for people: what is wrong, where, what to do
 ├── InputError               the user's input or environment (exit code 2); carries every problem found
+│   └── DataChanged          the data set is no longer what was checked when the run began: nothing of it is kept
 ├── BackendError             a model, API or store failed for good (exit code 3)
 │   └── OverBudget           the next request would spend more than --max-cost allows
 └── NotShown                 a gate or a reproduction did not hold (exit code 1)
@@ -50,6 +51,10 @@ class InputError(HarnessError):
             problems = Problem("", problems)
         self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
+
+
+class DataChanged(InputError):
+    """The data set changed while it was used: what was made of it has no digest, so the whole run stops."""
 
 
 class BackendError(HarnessError):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from harness.dataset import expected
@@ -14,7 +15,7 @@ from harness.dataset.formats import open_source
 from harness.dataset.model import Dataset, Labels
 from harness.dataset.reference import DatasetReference
 from harness.dataset.source import Findings, Source, id_problem
-from retrievers.errors import InputError, did_you_mean
+from retrievers.errors import DataChanged, InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
 COMPARABLE = 2_000
@@ -74,7 +75,7 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
         ledger={kind: tuple(ids) for kind, ids in seen.ledger.items()},
         field_names=frozenset(documents.field_names),
         same_as=documents.same_as,
-        read_documents=lambda: (document for _, document in source.documents(Findings())),
+        read_documents=partial(_read_again, source, reference.name, documents.digest),
     )
 
 
@@ -100,7 +101,7 @@ def load_documents(reference: DatasetReference) -> Dataset:
         digest=documents.digest,
         corpus_digest=documents.digest,
         recorded=queries,
-        read_documents=lambda: (document for _, document in source.documents(Findings())),
+        read_documents=partial(_read_again, source, reference.name, documents.digest),
     )
 
 
@@ -162,7 +163,7 @@ def _check_documents(source: Source, seen: Findings, match: tuple[str, ...], ask
             seen.wrong(place, f"document id {document.id!r} stands twice", "ids must be unique")
             continue
         found.ids.add(document.id)
-        digest.update(_line([document.id, document.title, document.text, dict(document.fields)]))
+        digest.update(_document_line(document))
         if document.fields:
             found.field_names.update(document.fields)
         if match and not found.take_key(document, match):
@@ -187,6 +188,30 @@ def _check_documents(source: Source, seen: Findings, match: tuple[str, ...], ask
         )
     found.digest = digest.hexdigest()
     return found
+
+
+def _read_again(source: Source, name: str, digest: str) -> Iterator[Document]:
+    """Yield the corpus once more.
+
+    Raises:
+        DataChanged: at the end, if it was not what it was at first; or where something can no longer be read.
+    """
+    seen, found = Findings(), hashlib.sha256()
+    try:
+        for _, document in source.documents(seen):
+            found.update(_document_line(document))
+            yield document
+    except InputError as error:
+        raise DataChanged(error.problems) from None
+    if seen:
+        raise DataChanged(seen.problems)
+    if found.hexdigest() != digest:
+        what = "has changed since this run began: documents were added, removed or rewritten"
+        raise DataChanged(Problem(name, what, "leave it alone until the run is done, and run again"))
+
+
+def _document_line(document: Document) -> bytes:
+    return _line([document.id, document.title, document.text, dict(document.fields)])
 
 
 def _check_queries(source: Source, seen: Findings) -> dict[str, Query]:

@@ -17,7 +17,7 @@ from retrievers.cache import Cache, UsesCache
 from retrievers.chunking import pieces
 from retrievers.dense import DenseRetriever
 from retrievers.embedding import Embedder, VectorSource
-from retrievers.errors import BackendError, HarnessError
+from retrievers.errors import BackendError, DataChanged, HarnessError
 from retrievers.filters import FilteredRetriever
 from retrievers.fusion import reciprocal_rank_fusion
 from retrievers.meter import Budget, Meter
@@ -156,6 +156,8 @@ def _run(block: Block, parts: Parts, state: _State) -> Run:
             timed = answered.timed
             with meter.stage("latency"):
                 latency = measure(shared.dataset.queries, shared.sample, lambda query: timed(query, meter))
+    except DataChanged:
+        raise
     except HarnessError as failure:
         # What can only be seen now (a model that the hub does not have, a store that another process holds) stops
         # this retriever and what is made of it, not the others.

@@ -1,0 +1,69 @@
+"""A corpus that changes while a run reads it: the run stops, and nothing is kept under a digest of other texts."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness import pipeline
+from retrievers.errors import DataChanged
+from tests import small
+
+DENSE = """
+[[retrievers]]
+name = "edge"
+encoder = { kind = "hashing", dimensions = 64 }
+store = "edge"
+"""
+
+
+def rewrite(data: Path) -> None:
+    (data / "pear.md").write_text("# pear\n\nsomething else", encoding="utf-8")
+
+
+def remove(data: Path) -> None:
+    (data / "pear.md").unlink()
+
+
+def close(data: Path) -> None:
+    (data / "pear.md").unlink()
+    (data / "pear.md").mkdir()
+    (data / "pear.md" / "inner.md").write_bytes(b"\xff\xfe")
+
+
+def run_while(changing: Callable[[Path], None], place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run an experiment whose data change after they were checked, before they are embedded."""
+    prepare = pipeline.prepare
+
+    def prepared(*arguments, **options):
+        found = prepare(*arguments, **options)
+        changing(place / "data")
+        return found
+
+    monkeypatch.setenv("HARNESS_CACHE", str(place / "cache"))
+    monkeypatch.setattr(pipeline, "prepare", prepared)
+    try:
+        harness.run(small.experiment(place, retrievers=DENSE), harness.Options(results=place / "out"))
+    finally:
+        monkeypatch.setattr(pipeline, "prepare", prepare)
+
+
+@pytest.mark.parametrize("changing", [rewrite, remove, close])
+def test_nothing_is_kept_of_a_corpus_that_changed(tmp_path, monkeypatch, changing):
+    before = small.dataset(tmp_path / "data") / "pear.md"
+    text = before.read_text()
+    with pytest.raises(DataChanged) as stopped:
+        run_while(changing, tmp_path, monkeypatch)
+    assert stopped.value.exit_code == 2
+    assert not (tmp_path / "out" / "small").exists()
+    kept = [path.name for path in (tmp_path / "cache" / "collections").glob("*") if path.is_dir()]
+    assert not [name for name in kept if not name.endswith(".unfinished")]
+    if before.is_dir():
+        (before / "inner.md").unlink()
+        before.rmdir()
+    before.write_text(text)
+    path = small.experiment(tmp_path, retrievers=DENSE)
+    right = harness.run(path, harness.Options(results=tmp_path / "right")).rankings("edge")
+    again = harness.run(path, harness.Options(results=tmp_path / "again", fresh=True)).rankings("edge")
+    assert right == again
