@@ -40,9 +40,9 @@ class Expanded(str):
         one.written = written
         return one
 
-    def __getnewargs__(self) -> tuple[str, str]:
+    def __reduce__(self) -> tuple[type[Expanded], tuple[str, str]]:
         """Let libraries copy the value, as they do with a model's name."""
-        return str(self), self.written
+        return Expanded, (str(self), self.written)
 
 
 def as_written(value: str) -> str:
