@@ -25,6 +25,8 @@ from tests.test_cli import commands
 PROJECT = Path(__file__).parents[1]
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)?(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OWN_TESTS = ("tutorial.md", "labels.md")
+"""Pages whose commands are run by tests of their own."""
 NOT_OURS = {"make"}
 """Commands that a page may show without their being run here."""
 
@@ -134,7 +136,7 @@ def test_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]) -> None:
     follow(PROJECT / "docs" / "tutorial.md", capsys)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "tutorial.md"],
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in OWN_TESTS],
                          ids=lambda page: page.relative_to(PROJECT).as_posix())  # fmt: skip
 def test_every_command_shown(
     page: Path, reader: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -1,0 +1,82 @@
+"""The tutorial docs/labels.md: every command is run, and the pool is judged in Chromium by keyboard."""
+
+import json
+import shutil
+import time
+from pathlib import Path
+
+from harness.dataset.judgments import Judgment
+from harness.labels.order import Signature, in_order, judgment_of
+from harness.labels.policy import digest_of
+from harness.labels.pool import read_pool
+from tests.browser import CHROMEDRIVER, CHROMIUM, chromium, complaints
+from tests.test_docs import PROJECT, blocks, run, shown
+
+PAGE = PROJECT / "docs" / "labels.md"
+
+
+def grades(pool) -> list[int]:
+    """What somebody gives who knows the data set's own labels, in the order of the page."""
+    rows = json.loads(Path("datasets/survey-templates-en/queries-extended.json").read_text(encoding="utf-8"))
+    relevant = {row["id"]: row["relevant_documents"] for row in rows}
+    found = []
+    for one in in_order(pool):
+        query, document = one.shown(pool)
+        listed = relevant[query.query_id]
+        found.append(max(3 - listed.index(document.id), 1) if document.id in listed else 0)
+    return found
+
+
+def judged_by_keyboard(pool, folder: Path) -> None:
+    """Open judge.html, type a name and the grades, export."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    with chromium(folder / "profile") as driver:
+        behaviour = {"behavior": "allow", "downloadPath": str(folder)}
+        driver.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
+        driver.get(Path("judge.html").resolve().as_uri())
+        driver.find_element("css selector", "#judge").send_keys("ann\n")
+        ActionChains(driver, duration=0).send_keys("".join(map(str, grades(pool)))).perform()
+        assert "All is judged" in driver.find_element("css selector", "#done").text
+        driver.find_element("css selector", "#export").click()
+        for _ in range(200):
+            if (folder / "judgments.jsonl").exists() and (folder / "judgments.jsonl").stat().st_size:
+                break
+            time.sleep(0.05)
+        assert complaints(driver) == []
+    shutil.copy(folder / "judgments.jsonl", "judgments.jsonl")
+
+
+def judged_without_a_browser(pool) -> None:
+    by = Signature("ann", "human", digest_of(pool.policy))
+    said: list[Judgment] = [
+        judgment_of(pool, one, grade, by) for one, grade in zip(in_order(pool), grades(pool), strict=True)
+    ]
+    Path("judgments.jsonl").write_text("".join(one.line() for one in said), encoding="utf-8")
+
+
+def test_the_tutorial_of_labels(tmp_path, monkeypatch, capsys):
+    reader = tmp_path / "reader"
+    shutil.copytree(PROJECT / "datasets" / "survey-templates-en", reader / "datasets" / "survey-templates-en")
+    monkeypatch.chdir(reader)
+    monkeypatch.setenv("COLUMNS", "80")
+    reports = []
+    monkeypatch.setattr("harness.pipeline.write_report", reports.append)
+    for block in blocks(PAGE):
+        if block.title:
+            Path(block.title).write_text(block.text, encoding="utf-8")
+        if block.language != "console":
+            continue
+        for one in shown(block):
+            run(one, capsys)
+            if one.command == "harness judge pool.jsonl":
+                pool = read_pool(Path("pool.jsonl"))
+                if CHROMIUM and CHROMEDRIVER:
+                    judged_by_keyboard(pool, tmp_path)
+                else:
+                    judged_without_a_browser(pool)
+    first, second = reports
+    assert not first.scored
+    assert (
+        len(set(second.scores["query_id"])) + len(second.manifest.ledger.dataset.get("no-relevant-document", ())) == 30
+    )
