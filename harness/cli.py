@@ -240,7 +240,7 @@ def _unwritten(error: OSError) -> int:
 def _kept(experiment: Path, results: Path) -> str:
     """What a stopped run leaves behind, and how to go on."""
     from harness.experiment import load
-    from harness.pipeline import unfinished
+    from harness.records import unfinished
 
     said = "stopped: what was embedded is cached, the same command goes on from there"
     try:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +22,7 @@ from harness.running.runner import Shared, run_all
 from harness.scoring.evaluate import evaluate, ties_of
 from harness.scoring.grading import GradedLabels, gains
 from retrievers.cache import Cache, default_path
-from retrievers.errors import BackendError, HarnessError, InputError, Problem, did_you_mean
+from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.meter import Budget
 
 
@@ -46,7 +44,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
     dataset, graded, parts = prepare(loaded)
     place = Path(options.results) / loaded.experiment.name
     known = _known(place, loaded, dataset, options.only)
-    with _aside(place) as aside:
+    with records.writing_aside(place) as aside:
         started, clock = datetime.now(UTC), time.perf_counter()
         finished = dict(known)
         write_qrels(aside, graded)
@@ -78,7 +76,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
         tables = records.file_digests(aside)
         records.write_manifest(aside, replace(manifest, started=started_at, seconds=seconds, tables=tables))
         write_report(records.read(aside))
-        _put_in_place(aside, place)
+        records.put_in_place(aside, place)
     return records.read(place)
 
 
@@ -99,65 +97,9 @@ def write_scores(folder: Path, loaded: Loaded, dataset: Dataset, graded: GradedL
         records.write_table(folder, name, getattr(tables, name))
 
 
-def unfinished(place: Path) -> Path:
-    """Where a run writes until it is whole; a stopped run leaves its finished rankings there, with their qrels."""
-    return place.with_name(f"{place.name}.unfinished")
-
-
-@contextmanager
-def _aside(place: Path) -> Iterator[Path]:
-    """An empty folder beside the place of the results, held by this process alone."""
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(place.parent / f".{place.name}.lock")
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
-    except Timeout:
-        what = "another run of this experiment is writing here"
-        raise InputError(Problem(str(place), what, "wait for it, or choose another --results")) from None
-    except OSError as error:
-        what = f"cannot be written: {error.strerror}"
-        raise InputError(Problem(str(place.parent), what, "choose another --results")) from None
-    try:
-        aside = unfinished(place)
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir()
-        yield aside
-    except HarnessError:
-        if not (aside / "rankings").exists():
-            shutil.rmtree(aside)  # there is nothing in it to be judged
-        raise
-    finally:
-        lock.release()
-
-
-def _put_in_place(aside: Path, place: Path) -> None:
-    """Replace an earlier folder of the same experiment and data; move aside one of another."""
-    old = place.with_name(f".{place.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if place.exists():
-        if _experiment_and_data(place) == _experiment_and_data(aside):
-            place.rename(old)
-        else:
-            number = next(n for n in range(1, 1_000_000) if not place.with_name(f"{place.name}.{n}").exists())
-            place.rename(place.with_name(f"{place.name}.{number}"))
-    aside.rename(place)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _experiment_and_data(folder: Path) -> tuple[Any, Any] | None:
-    """What a results folder answers: the experiment and the data; None where that cannot be read."""
-    try:
-        manifest = records.read_manifest(folder)
-    except InputError:
-        return None
-    return manifest.experiment, manifest.dataset.digest
-
-
 def _latencies(place: Path, loaded: Loaded, dataset: Dataset) -> dict[str, dict[str, StageLatency]]:
     """What an earlier run of this experiment measured, with its date: measured again only on --fresh."""
-    if not loaded.experiment.latency or _experiment_and_data(place) != (loaded.written, dataset.digest):
+    if not loaded.experiment.latency or records.experiment_and_data(place) != (loaded.written, dataset.digest):
         return {}
     earlier = records.read(place)
     return {name: dict(earlier.run(name).latency) for name in earlier.retrievers}
@@ -171,7 +113,7 @@ def _known(place: Path, loaded: Loaded, dataset: Dataset, only: tuple[str, ...])
             raise InputError(Problem("--only", f"there is no retriever {name!r}", did_you_mean(name, names)))
     if not only:
         return {}
-    if _experiment_and_data(place) != (loaded.written, dataset.digest):
+    if records.experiment_and_data(place) != (loaded.written, dataset.digest):
         what = "holds no results of this experiment and this data"
         raise InputError(Problem(str(place), what, "run once without --only"))
     earlier = records.read(place)

@@ -8,7 +8,8 @@ import pytest
 
 import harness
 from harness import records
-from harness.pipeline import run, unfinished
+from harness.pipeline import run
+from harness.records import unfinished
 from harness.reproduce import reproduce
 from harness.running.check import check
 from harness.running.options import Options

@@ -142,7 +142,7 @@ def is_zip(path: Path) -> bool:
 
 
 def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:
-    """Yield the files below a folder, hidden ones left out, in the order of their paths.
+    """Yield the files below a folder, hidden ones and results of runs left out, in the order of their paths.
 
     What cannot be taken becomes a problem: a folder that cannot be listed, a name that is not UTF-8, a link that
     leads out of the folder, a pipe or a device.
@@ -154,7 +154,7 @@ def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:
 
     paths = []
     for place, folders, names in os.walk(folder, onerror=unreadable):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        folders[:] = [name for name in folders if not name.startswith(".") and not _is_results(Path(place, name))]
         linked = [name for name in folders if Path(place, name).is_symlink()]
         paths += [Path(place, name) for name in (*names, *linked) if not name.startswith(".")]
     for path in sorted(paths):
@@ -166,6 +166,13 @@ def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:
             problems.append(Problem(str(path), "is a link to a folder", "copy the folder, or name it as the data set"))
         else:
             yield path
+
+
+def _is_results(folder: Path) -> bool:
+    """Whether a run wrote this folder: results are never read as documents, wherever they lie."""
+    if not (folder / "qrels.trec").is_file():
+        return False
+    return ".unfinished" in folder.name or (folder / "manifest.json").is_file()
 
 
 def _members(path: Path) -> dict[str, File]:

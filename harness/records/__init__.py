@@ -14,6 +14,7 @@ from harness.records.manifest import (
     resolved_experiment,
 )
 from harness.records.manifest_file import read_manifest, write_manifest
+from harness.records.place import experiment_and_data, put_in_place, unfinished, writing_aside
 from harness.records.readings import (
     PEOPLE,
     RESERVED,
@@ -80,9 +81,11 @@ __all__ = [
     "claims_of",
     "create",
     "digest_of",
+    "experiment_and_data",
     "file_digests",
     "judges_in",
     "ledger",
+    "put_in_place",
     "read",
     "read_costs",
     "read_jsonl",
@@ -92,6 +95,7 @@ __all__ = [
     "refuse_links",
     "resolved_experiment",
     "truth_of",
+    "unfinished",
     "write_costs",
     "write_evidence",
     "write_jsonl",
@@ -99,4 +103,5 @@ __all__ = [
     "write_passages",
     "write_run",
     "write_table",
+    "writing_aside",
 ]

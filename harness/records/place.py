@@ -1,0 +1,106 @@
+"""Where a run writes until its results are whole, and how they come to their place."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from harness.records.manifest import Manifest
+from harness.records.manifest_file import read_manifest
+from retrievers.errors import HarnessError, InputError, Problem
+
+LAST_FILE = "report.html"
+"""What a run writes last: a folder that has it is whole."""
+
+
+def unfinished(place: Path) -> Path:
+    """Where a run writes until it is whole; a stopped run leaves its finished rankings there, with their qrels.
+
+    Where an experiment of that very name has its results there, the name is lengthened until it is free.
+    """
+    aside = place.with_name(f"{place.name}.unfinished")
+    while (manifest := _manifest(aside)) is not None and manifest.name != place.name:
+        aside = aside.with_name(f"{aside.name}.unfinished")
+    return aside
+
+
+@contextmanager
+def writing_aside(place: Path) -> Iterator[Path]:
+    """An empty folder beside the place of the results, held by this process alone.
+
+    Whole results that a killed run could not put in place any more are put there first.
+
+    Raises:
+        InputError: another run writes here, or it cannot be written.
+    """
+    with ExitStack() as locks:
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            _lock(place, locks)
+            aside = unfinished(place)
+            _lock(aside, locks)  # an experiment of that name would write there
+            _recover(place, aside)
+            shutil.rmtree(aside, ignore_errors=True)
+            aside.mkdir()
+        except OSError as error:
+            what = f"cannot be written: {error.strerror}"
+            raise InputError(Problem(str(place.parent), what, "choose another --results")) from None
+        try:
+            yield aside
+        except HarnessError:
+            if not (aside / "rankings").exists():
+                shutil.rmtree(aside)  # there is nothing in it to be judged
+            raise
+
+
+def put_in_place(aside: Path, place: Path) -> None:
+    """Replace an earlier folder of the same experiment and data; move aside one of another."""
+    old = _old(place)
+    shutil.rmtree(old, ignore_errors=True)
+    if place.exists():
+        if experiment_and_data(place) == experiment_and_data(aside):
+            place.rename(old)
+        else:
+            number = next(n for n in range(1, 1_000_000) if not place.with_name(f"{place.name}.{n}").exists())
+            place.rename(place.with_name(f"{place.name}.{number}"))
+    aside.rename(place)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def experiment_and_data(folder: Path) -> tuple[Any, Any] | None:
+    """What a results folder answers: the experiment and the data; None where that cannot be read."""
+    manifest = _manifest(folder)
+    return None if manifest is None else (manifest.experiment, manifest.dataset.digest)
+
+
+def _recover(place: Path, aside: Path) -> None:
+    """Finish what a killed run left undone between writing its last file and putting its folder in place."""
+    if _manifest(aside) is not None and (aside / LAST_FILE).is_file():
+        put_in_place(aside, place)
+    elif not place.exists() and _old(place).is_dir():
+        _old(place).rename(place)
+
+
+def _old(place: Path) -> Path:
+    """Where earlier results are for the moment in which new ones take their place."""
+    return place.with_name(f".{place.name}.old")
+
+
+def _manifest(folder: Path) -> Manifest | None:
+    try:
+        return read_manifest(folder)
+    except InputError:
+        return None
+
+
+def _lock(folder: Path, locks: ExitStack) -> None:
+    from filelock import FileLock, Timeout
+
+    try:
+        locks.enter_context(FileLock(folder.parent / f".{folder.name}.lock", timeout=0))
+    except Timeout:
+        what = "another run of this experiment is writing here"
+        raise InputError(Problem(str(folder), what, "wait for it, or choose another --results")) from None
