@@ -107,16 +107,14 @@ def gate(
     as_json: Json = False,
 ) -> None:
     """Exit with 0 where a challenger is shown not to be worse by the margin, with 1 where it is not."""
-    from harness import records, stats
+    from harness import records
     from harness.scoring import saved
     from harness.scoring.grading import people_judged
 
     found = records.read(results)
-    new, old = saved.primary_scores(found, [challenger, baseline])
     if not people_judged({query: labelled.labels for query, labelled in found.queries.items()}):
         raise NotShown("gate failed: no person judged these queries, and a model's labels alone show nothing")
-    resolved = found.manifest.resolved
-    verdict = stats.gate(new, old, margin=margin, alpha=resolved.statistics["alpha"], seed=resolved.seed)
+    verdict = saved.gate_retrievers(found, challenger=challenger, baseline=baseline, margin=margin)
     if as_json:
         print_json(**asdict(verdict))
     if not verdict.passed:

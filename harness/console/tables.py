@@ -19,7 +19,7 @@ Row = Mapping[str, Any]
 """A row of summary.csv or comparisons.csv."""
 
 NO_INTERVAL = "not estimable"
-"""The `ci_method` where all values are equal, which tells nothing of how far they scatter."""
+"""What stands in place of an interval where all values are equal, which tells nothing of how far they scatter."""
 MOST = 20
 """Comparisons shown; `--json`, the CSV and the report hold them all."""
 
@@ -35,11 +35,11 @@ def results(found: Results, *, width: int) -> Iterator[RenderableType]:
     if outcome.incomplete:
         yield text_line(f"{outcome.incomplete}.", "bold")
         yield ""
-    whole, settings = outcome.whole, outcome.settings
-    yield from leaderboard(rows_of(found.summary), whole.measure, width=width, level=settings.level)
     yield from (text_line(f"{name} failed: {reason}") for name, reason in outcome.failed.items())
-    yield from _compared(rows_of(found.comparisons), whole, settings.level, width=width)
-    yield from (text_line(sentence) for sentence in outcome.sentences())
+    yield from _told(
+        rows_of(found.summary), rows_of(found.comparisons), outcome.whole, outcome.settings.level, width=width,
+        words=outcome.sentences(),
+    )  # fmt: skip
 
 
 def _unlabelled(found: Results) -> Iterator[RenderableType]:
@@ -68,9 +68,20 @@ def verdict(
     """
     from harness.stats import whole_sentences
 
-    yield from leaderboard(summary, whole.measure, width=width, level=settings.level)
-    yield from _compared(rows, whole, settings.level, width=width)
-    yield from (text_line(sentence) for sentence in whole_sentences(whole, settings))
+    yield from _told(summary, rows, whole, settings.level, width=width, words=whole_sentences(whole, settings))
+
+
+def _told(
+    summary: Sequence[Row], rows: Sequence[Row], whole: Whole, level: float, *, width: int, words: Sequence[str]
+) -> Iterator[RenderableType]:
+    """Means, comparisons, words; where nothing was measured, the words come first."""
+    if not whole.measured:  # before any number is believed
+        yield from (text_line(sentence) for sentence in words)
+        yield ""
+    yield from leaderboard(summary, whole.measure, width=width, level=level, clusters=whole.clusters)
+    yield from _compared(rows, whole, level, width=width)
+    if whole.measured:
+        yield from (text_line(sentence) for sentence in words)
 
 
 def _compared(rows: Sequence[Row], whole: Whole, level: float, *, width: int) -> Iterator[RenderableType]:
@@ -89,7 +100,9 @@ def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def leaderboard(summary: Sequence[Row], primary: str, *, width: int, level: float = 0.95) -> Iterator[RenderableType]:
+def leaderboard(
+    summary: Sequence[Row], primary: str, *, width: int, level: float = 0.95, clusters: int | None = None
+) -> Iterator[RenderableType]:
     """Means by retriever, best first by the primary measure, which has its interval.
 
     Args:
@@ -97,7 +110,10 @@ def leaderboard(summary: Sequence[Row], primary: str, *, width: int, level: floa
         primary: the measure that decides.
         width: cells of the terminal.
         level: confidence of the intervals.
+        clusters: of queries, where these are declared.
     """
+    from harness.stats.words import asked
+
     told = {(row["retriever"], row["measure"]): row for row in summary}
     order = sorted(dict.fromkeys(row["retriever"] for row in summary), key=lambda name: -told[name, primary]["mean"])
     others = [measure for measure in dict.fromkeys(row["measure"] for row in summary) if measure != primary]
@@ -112,7 +128,7 @@ def leaderboard(summary: Sequence[Row], primary: str, *, width: int, level: floa
     columns = [Column("", order, left=True, name=True), means(primary, 4, 0), intervals, *measured.values()]
     kept = fitting(columns, width)
     n = told[order[0], primary]["count"]
-    yield text_line(f"{primary} over {n:,} {'query' if n == 1 else 'queries'}", "bold")
+    yield text_line(f"{primary} over {asked(n, clusters)}", "bold")
     yield grid(kept)
     if missing := [measure for measure, column in measured.items() if column not in kept]:
         yield text_line(_left_out(missing), "dim")
@@ -265,7 +281,7 @@ def _intervals(rows: Iterable[Row], form: str, level: float, *, rank: int) -> Co
     """Confidence intervals; what has no width is none."""
     cells = [
         NO_INTERVAL
-        if row["ci_method"] == NO_INTERVAL
+        if row["ci_method"] == NO_INTERVAL or row["ci_low"] is None or row["ci_high"] is None
         else f"{form.format(row['ci_low'])} … {form.format(row['ci_high'])}"
         for row in rows
     ]

@@ -16,10 +16,9 @@ from harness.experiment.model import (
     Relevance,
     Reranked,
     Standalone,
-    Statistics,
     inputs,
 )
-from harness.experiment.reading import Loaded, expanded, load, locate, parse, question_of, reference_in
+from harness.experiment.reading import Loaded, expanded, load, locate, parse, question_of, reference_in, statistics_of
 
 __all__ = [
     "KINDS",
@@ -38,7 +37,6 @@ __all__ = [
     "Relevance",
     "Reranked",
     "Standalone",
-    "Statistics",
     "expanded",
     "inputs",
     "load",
@@ -46,4 +44,5 @@ __all__ = [
     "parse",
     "question_of",
     "reference_in",
+    "statistics_of",
 ]

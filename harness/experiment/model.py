@@ -8,6 +8,7 @@ from pydantic import Field, SerializeAsAny, model_validator
 
 from harness.experiment.options import Kind, Strict
 from harness.measures import Measure
+from harness.stats.settings import Statistics
 from retrievers.errors import did_you_mean
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
@@ -49,23 +50,6 @@ class Relevance(Strict):
     """What nDCG is divided by: the best order of all judged documents, or of those retrieved."""
     dangling: Literal["error", "drop"] = "error"
     """What to do with labels of documents or queries that do not exist."""
-
-
-class Statistics(Strict):
-    """Which test decides, and how strict it is."""
-
-    test: Literal["wilcoxon", "randomization", "t", "sign"] = "wilcoxon"
-    """The test that decides; the randomisation test of the mean always stands beside it."""
-    zeros: Literal["wilcox", "pratt"] = "wilcox"
-    """How the signed-rank test treats equal scores: drops them first, or ranks them first."""
-    correction: Literal["holm", "hommel", "bonferroni", "bh", "tukey"] = "holm"
-    """For the comparisons of one measure."""
-    alpha: float = Field(default=0.05, gt=0, lt=1)
-    """Level of the tests; intervals have 1 - alpha."""
-    margin: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """A difference of the primary mean that does not matter; without one, nothing is called equivalent."""
-    interval: Literal["t", "bca"] = "t"
-    """Of means and differences: Student's t, or the BCa bootstrap."""
 
 
 class JudgeOptions(Strict):

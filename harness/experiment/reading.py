@@ -15,6 +15,7 @@ from harness.dataset import DatasetReference, suggestion
 from harness.experiment.model import KINDS, NAME, Block, DatasetTable, Experiment, Question, Standalone
 from harness.experiment.options import Kind, checked, kind_of, options_of
 from harness.measures import Measure
+from harness.stats.settings import Looks, Statistics
 from retrievers import ENCODERS, RERANKERS, RETRIEVERS, encoder_class, reranker_class, retriever_class, retriever_kinds
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.remote.redaction import Expanded
@@ -195,6 +196,12 @@ def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
             # Its name still counts: others may be made of it, and the rest of the file is checked all the same.
             name = entry.get("name") if isinstance(entry, Mapping) else None
             blocks += [Standalone(name=name, kind="unknown")] if isinstance(name, str) and re.match(NAME, name) else []
+    if isinstance(tables.get("statistics"), Mapping):
+        try:
+            tables["statistics"] = statistics_of(tables["statistics"], "statistics")
+        except InputError as error:
+            problems.extend(error.problems)
+            del tables["statistics"]
     try:
         tables["retrievers"] = blocks
         experiment = checked(Experiment, tables, "")
@@ -259,6 +266,18 @@ def expanded(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: expanded(inner) for key, inner in value.items()}
     return type(value)(map(expanded, value)) if isinstance(value, list | tuple) else value
+
+
+def statistics_of(table: Mapping[str, Any], where: str) -> Statistics:
+    """Check `[statistics]`; raises InputError with every problem."""
+    given = dict(table)
+    if isinstance(given.get("looks"), Mapping):
+        given["looks"] = Looks(**checked(options_of(Looks), given["looks"], f"{where}.looks").model_dump())
+    known = checked(options_of(Statistics), given, where)
+    try:
+        return Statistics(**{name: getattr(known, name) for name in type(known).model_fields})
+    except InputError as error:
+        raise InputError([p._replace(where=f"{where}.{p.where.split()[-1]}") for p in error.problems]) from None
 
 
 def _block(entry: object, where: str) -> Block:

@@ -24,10 +24,10 @@ from harness.experiment import (
     LatencyOptions,
     Relevance,
     Reranked,
-    Statistics,
 )
 from harness.experiment.model import Block
 from harness.experiment.options import options_of
+from harness.stats.settings import Looks, Statistics
 from retrievers import encoder_class, encoder_kinds, reranker_class, reranker_kinds, retriever_class, retriever_kinds
 from retrievers.stores import StoreOptions
 
@@ -44,7 +44,8 @@ TABLES: Mapping[str, type[BaseModel]] = {
     "": Experiment,
     "dataset": DatasetTable,
     "[relevance]": Relevance,
-    "[statistics]": Statistics,
+    "[statistics]": options_of(Statistics),
+    "looks = { … }": options_of(Looks),
     "[judge]": JudgeOptions,
     "[latency]": LatencyOptions,
     '[[retrievers]], kind = "dense"': Dense,
@@ -54,6 +55,14 @@ TABLES: Mapping[str, type[BaseModel]] = {
 }
 BLOCKS = (Dense, Fusion, Reranked)
 START, END = "<!-- keys: written by python -m harness.experiment.schema -->", "<!-- end of keys -->"
+
+
+DECLARED: Mapping[str, type] = {"Statistics": Statistics, "Looks": Looks}
+"""Tables whose keys are the fields of a dataclass elsewhere: its docstrings describe them."""
+LIMITS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
+    "Statistics": {"alpha": {"exclusiveMinimum": 0, "exclusiveMaximum": 1}, "margin": {"exclusiveMinimum": 0}},
+}
+"""What those dataclasses refuse, as far as a schema can say it."""
 
 
 def experiment_schema() -> dict[str, Any]:
@@ -118,15 +127,18 @@ def write(project: Path) -> None:
 
 def _object(model: type[BaseModel], docs: Mapping[str, str] | None = None) -> dict[str, Any]:
     """A model's own table: properties with descriptions and defaults, no titles, nothing else allowed."""
+    cls = DECLARED.get(model.__name__, model)
+    said = docs if cls is model else _attribute_docs(cls)
     made = model.model_json_schema(ref_template="#/$defs/{model}")
     properties = {}
     for key, value in made["properties"].items():
         # From the field itself: pydantic's schema leaves out a description that equals that of the field's model.
-        text = _sentence((model.model_fields[key].description or "") if docs is None else docs.get(key, ""))
+        text = _sentence((model.model_fields[key].description or "") if said is None else said.get(key, ""))
         described = {"description": text} if text else {}
-        properties[key] = described | _without_titles(value) | described  # it stands first
+        limits = LIMITS.get(model.__name__, {}).get(key, {})
+        properties[key] = described | _without_titles(value) | described | limits  # the description stands first
     return {
-        **({"description": _first_sentence(model)} if docs is None else {}),
+        **({"description": _first_sentence(cls)} if docs is None else {}),
         "type": "object",
         "properties": properties,
         "required": list(made.get("required", [])),

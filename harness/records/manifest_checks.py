@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from harness.experiment import NAME, Relevance, Statistics
+from harness.experiment import NAME, Relevance, statistics_of
 from harness.experiment.options import checked
 from harness.measures import parse
 from harness.records.manifest import Manifest, ResolvedExperiment
@@ -59,12 +59,12 @@ def _graph_faults(resolved: ResolvedExperiment) -> Iterator[str]:
 
 def _experiment_faults(resolved: ResolvedExperiment) -> Iterator[str]:
     """Tables and measures of an experiment that would have been refused."""
-    for table, model, where in (
-        (resolved.relevance, Relevance, "resolved.relevance"),
-        (resolved.statistics, Statistics, "resolved.statistics"),
+    for check in (
+        lambda: checked(Relevance, resolved.relevance, "resolved.relevance"),
+        lambda: statistics_of(resolved.statistics, "resolved.statistics"),
     ):
         try:
-            checked(model, table, where)
+            check()
         except InputError as error:
             yield from (str(problem) for problem in error.problems)
     for name in (resolved.primary, *resolved.measures):

@@ -14,12 +14,15 @@ from harness.pages import policy
 from harness.report import figures, text, theme
 from harness.report.section import Section
 from harness.report.view import View
-from harness.stats import Needed
-from harness.stats.power import MOST
+from harness.stats import Plan
+from harness.stats.plan import MOST
+from harness.stats.sentences import rounded
 
 FILTERS = {
     "score": text.score,
     "signed": text.signed,
+    "between": text.between,
+    "between_signed": text.between_signed,
     "p_value": text.p_value,
     "plain": text.plain,
     "dollars": text.dollars,
@@ -117,9 +120,12 @@ def source(name: str) -> str:
     return loader.get_source(jinja2.Environment(), name)[0]  # noqa: S701 - nothing is rendered
 
 
-def interval(low: float, mean: float, high: float, axis: tuple[float, float], mark: theme.Mark) -> Markup:
-    """An interval of a table's row, drawn on the axis that the rows share."""
+def interval(
+    ends: tuple[float | None, float | None], mean: float, axis: tuple[float, float], mark: theme.Mark
+) -> Markup:
+    """An interval of a table's row, drawn on the axis that the rows share; where there is none, its mean alone."""
     start, end = axis
+    low, high = (mean if value is None else value for value in ends)
     x = [f"{100 * (value - start) / (end - start):.2f}%" for value in (low, mean, high)]
     return Markup(
         '<svg class="interval" aria-hidden="true" focusable="false">'
@@ -128,15 +134,20 @@ def interval(low: float, mean: float, high: float, axis: tuple[float, float], ma
     ).format(x[0], x[2], mark.color, x[1], mark.outline, mark.color)
 
 
-def needed(found: Needed | None) -> str:
-    """How many queries in all would tell two retrievers apart.
+def needed(found: Plan | None) -> str:
+    """How many queries in all would find the declared difference.
 
-    >>> needed(Needed(19, None, 56)), needed(None)
-    ('19 to > 10,000', 'too few differ')
+    >>> needed(Plan(0.05, {"sign tilt": 138, "shift": 161}, 150)), needed(None)
+    ('140 to 170', 'too few differ')
     """
     if found is None:
         return "too few differ"
-    low, high = (f"> {MOST:,}" if value is None else f"{value:,}" for value in (found.low, found.high))
+    if found.low is None:
+        return f"> {MOST:,}"
+    low = f"{rounded(found.low):,}"
+    if found.high is None:
+        return f"{low} or more"
+    high = f"{rounded(found.high):,}"
     return low if low == high else f"{low} to {high}"
 
 

@@ -116,8 +116,16 @@ def describe_settings(view: View) -> str:
         "t": "Student's paired t-test",
         "sign": "the exact sign test",
     }
+    if settings.correction == "tukey":
+        return text.visible(
+            "Decided by Tukey's paired randomised HSD test of the means, which corrects for all pairs within each "
+            f"measure; level {settings.alpha:.3g}. The p beside it are not corrected."
+        )
     zeros = {"wilcox": "zero differences dropped", "pratt": "zero differences ranked (Pratt)"}[settings.zeros]
     how = f"{names[settings.test]}{f', {zeros}' if settings.test == 'wilcoxon' else ''}"
     corrections = {"bh": "Benjamini-Hochberg", "tukey": "Tukey's randomised HSD"}
     correction = corrections.get(settings.correction, settings.correction.capitalize())
-    return text.visible(f"Decided by {how}; p adjusted within each measure by {correction}; level {settings.alpha:g}.")
+    return text.visible(
+        f"Decided by {how}, with which the sign-flip test of the mean must agree; p adjusted within each measure by "
+        f"{correction}; level {settings.alpha:.3g}."
+    )

@@ -49,6 +49,26 @@ def signed(value: float | None) -> str:
     return text[1:] if float(text) == 0 else _minus(text)
 
 
+def between(ends: tuple[float | None, float | None]) -> str:
+    """Return an interval, or that there is none.
+
+    >>> between((0.2, 0.41)), between((None, None))
+    ('0.200 to 0.410', 'not estimable')
+    """
+    low, high = ends
+    return "not estimable" if _missing(low) or _missing(high) else f"{score(low)} to {score(high)}"
+
+
+def between_signed(ends: tuple[float | None, float | None]) -> str:
+    """Return an interval of a difference, or that there is none.
+
+    >>> between_signed((-0.01, 0.2))
+    '−0.010 to +0.200'
+    """
+    low, high = ends
+    return "not estimable" if _missing(low) or _missing(high) else f"{signed(low)} to {signed(high)}"
+
+
 def p_value(p: float | None) -> str:
     """Return a p-value with three digits, never as 0.
 

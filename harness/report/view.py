@@ -16,8 +16,8 @@ from harness.measures.table import row_of
 from harness.records import LabelledQuery, Manifest, ResolvedExperiment, Results
 from harness.report.answers import Answers, read_answers
 from harness.report.theme import Mark, marks
-from harness.scoring.outcome import Outcome, Scores, outcome_of
-from harness.stats import Comparison, Settings, Whole
+from harness.scoring.outcome import Outcome, outcome_of
+from harness.stats import Comparison, Facts, Look, Scores, Settings, Whole
 
 SHOWN_QUERIES = 2_000
 """A page lists so many queries; of more, those where the retrievers differ most."""
@@ -89,6 +89,16 @@ class View:
     def whole(self) -> Whole:
         """The retrievers against the leader, on the primary measure."""
         return self.outcome.whole
+
+    @property
+    def facts(self) -> Facts:
+        """Ranges of the measures, clusters of the queries, rankings that are the same."""
+        return self.outcome.facts
+
+    @property
+    def look(self) -> Look | None:
+        """Which of the planned looks this is; None where none are planned."""
+        return self.outcome.look
 
     @property
     def manifest(self) -> Manifest:

@@ -18,6 +18,7 @@ from harness.records import Results
 from harness.scoring.grading import grades_under
 from harness.scoring.outcome import primary_of, settings_of
 from harness.scoring.saved import relevance_of
+from harness.stats.intervals import Interval
 from harness.stats.prediction import Predicted, predicted
 from retrievers.types import Floats
 
@@ -84,7 +85,7 @@ def sentence(pair: CombinedPair, measure: str) -> str:
     people = f"{found.people:+.4f}{_interval(found.people_interval)}"
     both = f"{found.combined:+.4f}{_interval(found.combined_interval)}"
     favours = (
-        "" if found.favour_interval.low <= 0 <= found.favour_interval.high
+        "" if _holds_zero(found.favour_interval)
         else f" The model favours {pair.b if found.favour > 0 else pair.a} by {abs(found.favour):.4f}."
     )  # fmt: skip
     return (
@@ -93,9 +94,15 @@ def sentence(pair: CombinedPair, measure: str) -> str:
     )
 
 
-def _interval(interval: tuple[float, float, str]) -> str:
-    low, high, method = interval
-    return "" if method == "not estimable" else f" ({low:+.4f} to {high:+.4f})"
+def _interval(interval: Interval) -> str:
+    low, high, _ = interval
+    return "" if low is None or high is None else f" ({low:+.4f} to {high:+.4f})"
+
+
+def _holds_zero(interval: Interval) -> bool:
+    """Whether nothing is shown: 0 is in the interval, or there is none."""
+    low, high, _ = interval
+    return low is None or high is None or low <= 0 <= high
 
 
 def _reason(both: Mapping[str, Labels], alone: Mapping[str, object]) -> str:

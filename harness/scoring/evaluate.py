@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -12,15 +13,19 @@ from harness.experiment import Experiment, Question, Reranked
 from harness.measures import Measure, score, tie_ranges
 from harness.measures.table import is_binary
 from harness.records import TieRange
+from harness.scoring.facts import clusters_of, facts_of
 from harness.scoring.grading import GradedLabels
 from harness.stats import (
     Comparison,
+    Facts,
     Settings,
     Summary,
     TestRow,
+    at_look,
     compare_all,
     family,
     friedman_row,
+    interaction_family,
     length_slices,
     pair_family,
     pairwise_families,
@@ -73,20 +78,33 @@ def evaluate(question: Question, queries: Mapping[str, Query], judged: GradedLab
         found = score(question.measures, grades, documents, groups=judged.groups or None)
         for measure in question.measures:
             values[str(measure)][retriever] = found.of(measure)
-    settings = replace(settings_of(question.experiment), by_people=judged.by_people)
-    primary = str(question.primary)
+    asked = [queries[query] for query in ids]
+    declared = replace(settings_of(question.experiment), by_people=judged.by_people)
+    settings, primary = at_look(declared, len(ids)), str(question.primary)
+    facts = facts_of(
+        question.measures,
+        grades,
+        {name: {query: ranking.doc_ids for query, ranking in answers.items()} for name, answers in rankings.items()},
+        primary=question.primary,
+        clusters=clusters_of(asked, settings.cluster),
+    )
     # A declared baseline that failed has no rankings: then all pairs are compared.
     baseline = question.experiment.baseline if question.experiment.baseline in rankings else None
-    rows = compare_all(values, primary=primary, baseline=baseline, settings=settings)
+    rows = compare_all(values, primary=primary, baseline=baseline, settings=settings, facts=facts)
     pairs = family(list(rankings), baseline)
+    beside = Beside(primary, settings, facts)
     others = [
-        *pairwise_families(values[primary], pairs, measure=primary, settings=settings),
-        *(friedman_row(values[measure], measure=measure) for measure in values if pairs),
-        *_slices(values[primary], pairs, [queries[query] for query in ids], primary, settings),
-        *_uplifts(question, judged._replace(grades=grades), rankings, values[primary], settings),
+        *pairwise_families(values[primary], pairs, measure=primary, settings=settings, facts=facts),
+        *(friedman_row(values[measure], measure=measure, facts=facts) for measure in values if pairs),
+        *_slices(values[primary], pairs, asked, beside),
+        *_uplifts(question, judged._replace(grades=grades), rankings, values[primary], beside),
     ]
     summaries = [
-        (retriever, str(measure), *asdict(described(measure, values[str(measure)][retriever], settings.level)).values())
+        (
+            retriever,
+            str(measure),
+            *asdict(described(measure, values[str(measure)][retriever], settings.level, facts)).values(),
+        )
         for retriever in rankings
         for measure in question.measures
     ]
@@ -98,9 +116,18 @@ def evaluate(question: Question, queries: Mapping[str, Query], judged: GradedLab
     )
 
 
-def described(measure: Measure, values: Floats, level: float) -> Summary:
+class Beside(NamedTuple):
+    """What every family of tests is told beside its scores."""
+
+    measure: str
+    settings: Settings
+    facts: Facts
+
+
+def described(measure: Measure, values: Floats, level: float, facts: Facts) -> Summary:
     """Summarize one retriever's scores on a measure, which says whether they can be anything but 0 and 1."""
-    return summarize(values, level, binary=is_binary(measure))
+    bounds, units = facts.ranges.get(str(measure)), facts.units(len(values))
+    return summarize(values, level, binary=is_binary(measure), bounds=bounds, units=units)
 
 
 def ties_of(question: Question, judged: GradedLabels, answers: Mapping[str, Ranking]) -> TieRange:
@@ -118,28 +145,32 @@ def ties_of(question: Question, judged: GradedLabels, answers: Mapping[str, Rank
 
 def settings_of(experiment: Experiment) -> Settings:
     """The statistics that an experiment declares, with its seed."""
-    return Settings(**experiment.statistics.model_dump(), seed=experiment.seed)
+    return Settings.of(asdict(experiment.statistics), experiment.seed)
 
 
-def slices_of(queries: Sequence[Query]) -> dict[str, list[str]]:
-    """Return family -> each query's slice: by the length of its text, and by each field that queries have."""
+def slices_of(queries: Sequence[Query], cluster: str | None = None) -> dict[str, list[str]]:
+    """Return family -> each query's slice: by its text's length, and by each field that queries have.
+
+    A field whose values are the clusters makes no slices.
+    """
     kinds = {"query length": length_slices([query.text for query in queries])} if queries else {}
-    for name in sorted({name for query in queries for name in query.fields}):
+    for name in sorted({name for query in queries for name in query.fields} - {cluster}):
         kinds[f"field {name}"] = [query.fields.get(name, "") for query in queries]
     return kinds
 
 
-def _slices(
-    scores: Mapping[str, Floats], pairs: Pairs, queries: Sequence[Query], measure: str, settings: Settings
-) -> Iterator[TestRow]:
-    """The pairs within the queries of one length, and of one value of each field that has several."""
-    for name, labels in slices_of(queries).items():
+def _slices(scores: Mapping[str, Floats], pairs: Pairs, queries: Sequence[Query], beside: Beside) -> Iterator[TestRow]:
+    """The pairs within the queries of one length, and of one value of each field that has several; and between them."""
+    measure, settings, facts = beside
+    for name, labels in slices_of(queries, settings.cluster).items():
         if len(set(labels)) > 1:
-            yield from slice_family(scores, pairs, labels, name=name, measure=measure, settings=settings)
+            names, between = (name, measure), (f"interaction {name}", measure)
+            yield from slice_family(scores, pairs, labels, names=names, settings=settings, facts=facts)
+            yield from interaction_family(scores, pairs, labels, names=between, settings=settings, facts=facts)
 
 
 def _uplifts(
-    question: Question, judged: GradedLabels, rankings: Rankings, scores: Mapping[str, Floats], settings: Settings
+    question: Question, judged: GradedLabels, rankings: Rankings, scores: Mapping[str, Floats], beside: Beside
 ) -> Iterator[TestRow]:
     """Each reranked retriever against its own first stage, with the ceiling that the candidates allow."""
     blocks = {
@@ -147,7 +178,8 @@ def _uplifts(
         for block in question.experiment.retrievers
         if isinstance(block, Reranked) and {block.name, block.of} <= rankings.keys()
     }
-    rows = pair_family(scores, list(blocks), name="rerank uplift", measure=str(question.primary), settings=settings)
+    names = ("rerank uplift", beside.measure)
+    rows = pair_family(scores, list(blocks), names=names, settings=beside.settings, facts=beside.facts)
     for row in rows:
         ceiling = _ceiling(question, judged, rankings[row.b], blocks[row.a, row.b])
         yield replace(row, note=f"ceiling {ceiling:.4f}")

@@ -8,7 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from harness.dataset import trec
-from harness.measures import Measure, parse_all, score_run
+from harness.measures import Measure, parse_all, score_run, span
 from harness.scoring.saved import USUAL, compare_runs, summary_rows
 from harness.scoring.trec_runs import Conventions, ScoredRun, counted
 from harness.stats import Settings, whole_sentences
@@ -115,7 +115,8 @@ def scored_run(name: str, run: Run, judgments: Judgments, measures: Sequence[Mea
     _, notes = counted(judgments, set(met), Conventions())
     unjudged = len(run.keys() - judgments.keys())
     notes += [f"queries of the run without judgments: {unjudged} (left aside)"] if unjudged else []
-    return ScoredRun(name, score_run(measures, judgments, run.items()), tuple(notes))
+    spans = {str(measure): span(measure, judgments) for measure in measures}
+    return ScoredRun(name, score_run(measures, judgments, run.items()), tuple(notes), spans)
 
 
 def run_of(said: Any, where: str) -> Run:

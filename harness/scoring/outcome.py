@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from harness.measures import parse
+from harness.dataset import trec
+from harness.measures import parse, span
 from harness.records import Manifest, ResolvedExperiment, Results
+from harness.scoring.facts import clusters_of, head_of, identical_pairs
 from harness.scoring.grading import people_judged
-from harness.stats import Comparison, Settings, Whole, whole, whole_sentences
+from harness.stats import (
+    Comparison,
+    Facts,
+    Look,
+    Range,
+    Scores,
+    Settings,
+    Whole,
+    at_look,
+    compare_all,
+    look_at,
+    whole,
+    whole_sentences,
+)
 from retrievers.types import Floats
-
-Scores = Mapping[str, Floats]
-"""Retriever -> (n,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,6 +36,11 @@ class Outcome:
     """The scores of a results folder as arrays, and what the comparisons came to."""
 
     settings: Settings
+    """With the level of this look, where looks are planned."""
+    look: Look | None
+    """Which of the planned looks this is; None where none are planned."""
+    facts: Facts
+    """Ranges of the measures, clusters of the queries, rankings that are the same."""
     primary: str
     ids: tuple[str, ...]
     """The queries that were scored, sorted as text: the order that every statistic was computed in."""
@@ -64,23 +81,55 @@ def outcome_of(results: Results) -> Outcome:
         values[group["query_id"].map(place).to_numpy()] = group["value"].to_numpy(dtype=np.float64)
         scores.setdefault(str(measure), {})[str(retriever)] = values
     ordered = {measure: {name: of[name] for name in results.retrievers} for measure, of in scores.items()}
-    comparisons = _comparisons(results)
     labels = {query: labelled.labels for query, labelled in results.queries.items()}
-    settings = replace(settings_of(manifest), by_people=people_judged(labels))
+    settings = replace(at_look(settings_of(manifest), len(ids)), by_people=people_judged(labels))
+    facts = facts_of_results(results, ids, ordered)
+    comparisons = _comparisons(results)
+    if comparisons is None:
+        declared = manifest.resolved.baseline
+        baseline = declared if declared in results.retrievers else None
+        rows = compare_all(ordered, primary=primary, baseline=baseline, settings=settings, facts=facts)
+        comparisons = {measure: tuple(row for row in rows if row.measure == measure) for measure in ordered}
     return Outcome(
         settings=settings,
+        look=look_at(settings_of(manifest), len(ids)),
+        facts=facts,
         primary=primary,
         ids=ids,
         scores=ordered,
         comparisons={measure: comparisons.get(measure, ()) for measure in scores},
-        whole=whole(scores[primary], comparisons.get(primary, ()), measure=primary, settings=settings),
+        whole=whole(ordered[primary], comparisons.get(primary, ()), measure=primary, settings=settings, facts=facts),
         failed=manifest.failed,
     )
 
 
 def settings_of(manifest: Manifest) -> Settings:
     """The statistics that a run was made with."""
-    return Settings(**manifest.resolved.statistics, seed=manifest.resolved.seed)
+    return Settings.of(manifest.resolved.statistics, manifest.resolved.seed)
+
+
+def facts_of_results(results: Results, ids: Sequence[str], scores: Mapping[str, Scores]) -> Facts:
+    """Return what the statistics have to know beside the scores of a results folder.
+
+    Args:
+        results: the folder.
+        ids: the queries that were scored, sorted.
+        scores: measure -> retriever -> (n,); the primary measure first.
+    """
+    grades = trec.read_qrels(results.folder / "qrels.trec")
+    primary = next(iter(scores))
+    heads = {}
+    for name, values in scores[primary].items():
+        # Only rankings with the same scores can be the same: no others are read.
+        if any(other != name and np.array_equal(values, same) for other, same in scores[primary].items()):
+            answers = {query: ranking.doc_ids for query, ranking in results.answers(name)}
+            heads[name] = head_of(answers, ids, parse(primary).cutoff)
+    cluster = results.manifest.resolved.statistics.get("cluster")
+    return Facts(
+        ranges={measure: Range(0.0, span(parse(measure), grades)) for measure in scores},
+        clusters=clusters_of([results.queries[query].query for query in ids], cluster),
+        identical=identical_pairs(heads),
+    )
 
 
 def primary_of(resolved: ResolvedExperiment) -> str:
@@ -88,8 +137,11 @@ def primary_of(resolved: ResolvedExperiment) -> str:
     return str(parse(resolved.primary, **{key: resolved.relevance[key] for key in ("gain", "ideal")}))
 
 
-def _comparisons(results: Results) -> dict[str, tuple[Comparison, ...]]:
+def _comparisons(results: Results) -> dict[str, tuple[Comparison, ...]] | None:
+    """Read the rows of comparisons.csv; None where it is older than its newest columns, which verdicts rest on."""
     columns = [field.name for field in fields(Comparison)]
+    if not set(columns) <= set(results.comparisons.columns):
+        return None
     rows: dict[str, tuple[Comparison, ...]] = {}
     for cells in results.comparisons[columns].to_dict("records"):
         values: dict[str, Any] = {str(key): None if _absent(value) else value for key, value in cells.items()}

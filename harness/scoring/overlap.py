@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from harness.records import Results
-from harness.stats.agreement import rank_biased_overlap
+from harness.stats import mean_overlap
 
 CUTOFF = 10
 
@@ -20,7 +20,9 @@ class Overlap(NamedTuple):
     common: float
     """The mean number of documents that are among the first ten of both."""
     rbo: float
-    """The mean rank-biased overlap of the two lists, p = 0.9: 1 for the same list."""
+    """The mean rank-biased overlap of the two lists, p = 0.9, as if both went on agreeing: 1 for the same list."""
+    residual: float
+    """How much the ranks that nobody has seen could add to what is certain."""
     same_first: float
     """The share of the queries with the same first document."""
 
@@ -35,7 +37,8 @@ def overlaps(results: Results) -> Iterator[Overlap]:
             a,
             b,
             common=sum(len(set(x[:CUTOFF]) & set(y[:CUTOFF])) for x, y in pairs) / n,
-            rbo=sum(rank_biased_overlap(x, y) for x, y in pairs) / n,
+            rbo=found.extrapolated if (found := mean_overlap(pairs)) else 0.0,
+            residual=found.residual if found else 1.0,
             same_first=sum(x[:1] == y[:1] for x, y in pairs) / n,
         )
 

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from harness import records
 from harness.experiment import Relevance
 from harness.experiment.options import checked
-from harness.measures import Measure, parse_all, score
+from harness.measures import Measure, parse_all, score, span
 from harness.records import Results
 from harness.scoring.evaluate import described
+from harness.scoring.facts import head_of, identical_pairs
 from harness.scoring.grading import grade_labels
+from harness.scoring.outcome import facts_of_results
 from harness.scoring.trec_runs import Conventions, ScoredRun, score_runs
-from harness.stats import Comparison, Settings, Whole, compare_all, whole
+from harness.stats import Comparison, Facts, Gate, Range, Settings, Whole, at_look, compare_all, gate, whole
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Floats
 
@@ -127,6 +130,9 @@ def score_saved(
     depth = results.manifest.resolved.depth
     deeper = [measure for measure in measures if (measure.cutoff or 0) > depth]
     found = []
+    spans = {str(measure): span(measure, kept) for measure in measures}
+    field = results.manifest.resolved.statistics.get("cluster")
+    clusters = None if field is None else {query: results.queries[query].query.fields.get(field, "") for query in kept}
     for name in results.retrievers:
         answers = {query: ranking.doc_ids for query, ranking in results.rankings(name).items()}
         if deeper and any(len(documents) >= depth for documents in answers.values()):
@@ -135,7 +141,9 @@ def score_saved(
                 "raise depth and run the experiment again",
             )
             raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in deeper])
-        found.append(ScoredRun(name, score(measures, kept, answers, groups=judged.groups or None), ()))
+        scores = score(measures, kept, answers, groups=judged.groups or None)
+        head = head_of(answers, sorted(kept), measures[0].cutoff)
+        found.append(ScoredRun(name, scores, (), spans, head, clusters))
     return found
 
 
@@ -170,8 +178,9 @@ def relevance_of(results: Results, rule: str | None = None) -> Relevance:
 def summary_rows(runs: Sequence[ScoredRun], level: float = 0.95) -> Iterator[dict[str, Any]]:
     """Describe every run on every measure: the columns of summary.csv."""
     for run in runs:
+        facts = facts_of_runs([run])
         for measure in run.scores.measures:
-            summary = asdict(described(measure, run.scores.of(measure), level))
+            summary = asdict(described(measure, run.scores.of(measure)[_by_id(run)], level, facts))
             yield {"retriever": run.name, "measure": str(measure), **summary}
 
 
@@ -198,33 +207,62 @@ def compare_runs(runs: Sequence[ScoredRun], *, baseline: str | None, settings: S
     names = [run.name for run in runs]
     if baseline is not None and baseline not in names:
         raise InputError(Problem("--baseline", f"{baseline!r} is none of the runs", did_you_mean(baseline, names)))
-    ids, measures = runs[0].scores.query_ids, runs[0].scores.measures
-    order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.intp)
+    measures, order, facts = runs[0].scores.measures, _by_id(runs[0]), facts_of_runs(runs)
     scores: dict[str, dict[str, Floats]] = {
         str(measure): {run.name: run.scores.of(measure)[order] for run in runs} for measure in measures
     }
     primary = str(measures[0])
-    rows = compare_all(scores, primary=primary, baseline=baseline, settings=settings)
+    rows = compare_all(scores, primary=primary, baseline=baseline, settings=settings, facts=facts)
     declared = [row for row in rows if row.measure == primary]
-    return Compared(rows, whole(scores[primary], declared, measure=primary, settings=settings))
+    return Compared(rows, whole(scores[primary], declared, measure=primary, settings=settings, facts=facts))
 
 
-def primary_scores(results: Results, names: Sequence[str]) -> list[Floats]:
-    """Return the scores of some retrievers on the primary measure, queries in the order of their ids.
+def facts_of_runs(runs: Sequence[ScoredRun]) -> Facts:
+    """Return what is known beside the scores of runs over the same queries, in the order of their ids."""
+    clusters = runs[0].clusters
+    return Facts(
+        ranges={measure: Range(0.0, max(run.spans[measure] for run in runs)) for measure in runs[0].spans},
+        clusters=None if clusters is None else [clusters[query] for query in sorted(runs[0].scores.query_ids)],
+        identical=identical_pairs({run.name: run.head for run in runs}),
+    )
+
+
+def _by_id(run: ScoredRun) -> npt.NDArray[np.intp]:
+    """The places of the queries in the order of their ids."""
+    ids = run.scores.query_ids
+    return np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.intp)
+
+
+def gate_retrievers(results: Results, *, challenger: str, baseline: str, margin: float) -> Gate:
+    """Ask whether one retriever of a results folder is not worse than another by the margin, on the primary measure.
 
     Raises:
-        InputError: one did not run, or failed; or it is named twice.
+        InputError: one did not run, or failed; or it is named twice; the margin is not above 0.
     """
+    names = (challenger, baseline)
     if not results.scored:
         remedy = "harness pool draws what people are to judge"
         raise InputError(Problem(str(results.folder), "holds no scores: no query has labels", remedy))
-    if again := next((name for name in names if names.count(name) > 1), None):
-        raise InputError(Problem(again, "would be compared with itself", "name two different retrievers"))
+    if challenger == baseline:
+        raise InputError(Problem(challenger, "would be compared with itself", "name two different retrievers"))
     if missing := [name for name in names if name not in results.retrievers]:
         raise InputError([
             Problem(str(results.folder), f"holds no retriever {name!r}", did_you_mean(name, results.retrievers))
             for name in missing
         ])  # fmt: skip
-    table = results.scores[results.scores["measure"] == results.manifest.resolved.primary]
+    resolved = results.manifest.resolved
+    table = results.scores[results.scores["measure"] == resolved.primary]
     wide = table.pivot(index="query_id", columns="retriever", values="value").sort_index()
-    return [wide[name].to_numpy(dtype=np.float64) for name in names]
+    scores = {resolved.primary: {name: wide[name].to_numpy(dtype=np.float64) for name in names}}
+    known = facts_of_results(results, list(wide.index), scores)
+    settings = at_look(Settings.of(resolved.statistics, resolved.seed), len(wide))
+    same = frozenset(names) in known.identical
+    facts = replace(known, identical=frozenset([frozenset(("challenger", "baseline"))] if same else []))
+    bounds = known.ranges[resolved.primary]
+    return gate(
+        *(scores[resolved.primary][name] for name in names),
+        margin=margin,
+        span=None if bounds is None else bounds.span,
+        settings=settings,
+        facts=facts,
+    )

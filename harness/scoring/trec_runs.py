@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.dataset import trec
-from harness.measures import Measure, Scores, score_run
+from harness.measures import Measure, Scores, score_run, span
 from harness.measures.scores import Judgments, Precision
 from harness.measures.table import row_of
 from harness.stats.words import count
@@ -46,6 +46,12 @@ class ScoredRun:
     scores: Scores
     notes: tuple[str, ...]
     """What a reader of the numbers must know: queries that are missing, unjudged or without a relevant document."""
+    spans: Mapping[str, float]
+    """Measure -> how far apart two values of it can lie."""
+    head: str = ""
+    """Digest of what it ranks down to the first measure's cutoff; of a results folder only, "" for a TREC run."""
+    clusters: Mapping[str, str] | None = None
+    """Query id -> its cluster; None where none are declared."""
 
     def rows(self) -> Iterator[ScoreRow]:
         """Every value, measure by measure, in the order of the qrels."""
@@ -130,7 +136,9 @@ def _scored_file(
         notes.append(f"queries of the run without judgments: {len(unjudged)} (left aside)")
     if not kept:
         raise InputError(Problem(str(path), "no query is left to score", "; ".join(notes)))
-    return ScoredRun(name, scores if len(kept) == len(judgments) else scores.only(kept), tuple(notes))
+    judged = {query: grades for query, grades in judgments.items() if query in kept}
+    spans = {str(measure): span(measure, judged) for measure in measures}
+    return ScoredRun(name, scores if len(kept) == len(judgments) else scores.only(kept), tuple(notes), spans)
 
 
 class _QueryApart(Exception):

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.stats.draws import generator
+from harness.stats.overlap import overlap
 from retrievers.types import Floats
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -180,15 +181,7 @@ def rank_biased_overlap(a: Sequence[str], b: Sequence[str], p: float = 0.9) -> f
     >>> rank_biased_overlap(["a", "b"], ["a", "b"]), rank_biased_overlap(["a"], ["b"])
     (1.0, 0.0)
     """
-    if not a or not b:
-        return 1.0 if not a and not b else 0.0
-    short, long = (a, b) if len(a) <= len(b) else (b, a)
-    s, n = len(short), len(long)
-    common = [len(set(short[:d]) & set(long[:d])) for d in range(1, n + 1)]
-    seen = sum(common[d - 1] / d * p**d for d in range(1, n + 1))
-    below = sum(common[s - 1] * (d - s) / (s * d) * p**d for d in range(s + 1, n + 1))
-    beyond = ((common[n - 1] - common[s - 1]) / n + common[s - 1] / s) * p**n
-    return (1 - p) / p * (seen + below) + beyond
+    return overlap(a, b, p).extrapolated
 
 
 def _squares(categories: Sequence[float]) -> Floats:

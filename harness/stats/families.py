@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from harness.stats.adjust import adjust
-from harness.stats.comparison import Scores
+from harness.stats.deciding import Decided, Observed, decide
 from harness.stats.differences import differences
 from harness.stats.equivalence import equivalence_tests
+from harness.stats.facts import Facts, Scores
 from harness.stats.friedman import friedman
 from harness.stats.intervals import mean
-from harness.stats.paired import paired_t, sign_test
-from harness.stats.settings import Settings
+from harness.stats.settings import Settings, Test
 from harness.stats.sign_flip import Contrast, sign_flip
-from harness.stats.signed_rank import signed_rank
+from harness.stats.signed_rank import signed_rank_of
 from harness.stats.tukey import tukey_hsd
+from harness.stats.units import Units
 
 Pairs = Sequence[tuple[str, str]]
-
-FEWEST = 10
-"""Queries below which a slice is not tested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +42,19 @@ class TestRow:
     """Within the family, and within one measure."""
     method: str
     note: str
-    """Which queries, where not all of them; empty otherwise."""
+    """Which queries, where not all of them; what else there is to know of a row; empty otherwise."""
     mean_difference: float | None
     """mean(a) - mean(b)."""
 
 
-def pairwise_families(scores: Scores, pairs: Pairs, *, measure: str, settings: Settings) -> list[TestRow]:
+def pairwise_families(
+    scores: Scores,
+    pairs: Pairs,
+    *,
+    measure: str,
+    settings: Settings,
+    facts: Facts = Facts(),  # noqa: B008 - frozen
+) -> list[TestRow]:
     """Return the other tests of the same pairs, each one family: randomization, t, sign, Tukey, equivalence.
 
     Tukey's p-values are born adjusted (for all pairs); equivalence is Holm-corrected and needs a margin; the
@@ -61,118 +65,91 @@ def pairwise_families(scores: Scores, pairs: Pairs, *, measure: str, settings: S
         pairs: the declared family (`family`).
         measure: the name that goes into the rows.
         settings: corrections, margin and seed.
+        facts: the measure's range, and clusters of the queries.
     """
-    method, names = _method(settings), list(scores)
-    table = np.column_stack([scores[name] for name in names])
-    flips = sign_flip(table, [Contrast(names.index(a), names.index(b)) for a, b in pairs], settings.seed)
-    observed = [differences(scores[a], scores[b]) for a, b in pairs]
-    t_tests, signs = [paired_t(d) for d in observed], [sign_test(d) for d in observed]
-    tukey = tukey_hsd(scores, settings.seed)
-
-    def rows(
-        name: str, statistics: Sequence[float | None], p: Sequence[float], how: str, methods: Sequence[str]
-    ) -> list[TestRow]:
-        adjusted = adjust(p, how) if how else p
-        return [
-            TestRow(name, measure, a, b, len(table), x, y, z, label, "", mean(scores[a]) - mean(scores[b]))
-            for (a, b), x, y, z, label in zip(pairs, statistics, p, adjusted, methods, strict=True)
-        ]
-
     if not pairs:
         return []
-    none = [None] * len(pairs)
-    found = rows("randomization", none, [f.two_sided for f in flips], method, [f.method for f in flips])
-    found += rows("t", [t.statistic for t in t_tests], [t.p_value for t in t_tests], method, ["t"] * len(pairs))
-    found += rows("sign", [s.statistic for s in signs], [s.p_value for s in signs], method, ["sign"] * len(pairs))
-    found += rows("tukey", none, [tukey[pair] for pair in pairs], "", ["permutation"] * len(pairs))
+    method, n = correction_of(settings), len(scores[pairs[0][0]])
+    observed = _observed(scores, pairs, facts.units(n), settings)
+    tukey = tukey_hsd(scores, settings.seed, facts.units(n))
+
+    def rows(name: str, tests: Sequence[Decided], how: str) -> list[TestRow]:
+        p = [test.p_value for test in tests]
+        adjusted = adjust(p, how) if how else p
+        return [
+            TestRow(name, measure, a, b, n, test.statistic, test.p_value, corrected, test.method, "", gap)
+            for (a, b), test, corrected, gap in zip(pairs, tests, adjusted, gaps, strict=True)
+        ]
+
+    gaps = [mean(scores[a]) - mean(scores[b]) for a, b in pairs]
+    others: tuple[Test, ...] = ("randomization", "t", "sign")
+    found = [row for test in others for row in rows(test, [decide(pair, test) for pair in observed], method)]
+    found += rows("tukey", [Decided(tukey[pair], None, None, "permutation") for pair in pairs], "")
     if settings.margin is not None:
-        tests = equivalence_tests(scores, pairs, settings)
-        found += rows("equivalence", none, [e.greater for e in tests], "holm", [e.method for e in tests])
+        within = equivalence_tests(scores, pairs, measure, settings, facts)
+        found += rows("equivalence", [Decided(test.greater, None, None, test.method) for test in within], "holm")
     return found
 
 
-def friedman_row(scores: Scores, *, measure: str) -> TestRow:
-    """Return Friedman's test of all retrievers as a family of one."""
-    test = friedman(scores)
+def friedman_row(scores: Scores, *, measure: str, facts: Facts = Facts()) -> TestRow:  # noqa: B008 - frozen
+    """Return Friedman's test of all retrievers as a family of one; of the clusters' means, where these are declared."""
     n = len(next(iter(scores.values())))
+    units = facts.units(n)
+    test = friedman({name: units.means(values) for name, values in scores.items()})
     return TestRow("friedman", measure, "", "", n, test.statistic, test.p_value, test.p_value, test.method, "", None)
 
 
-def pair_family(scores: Scores, pairs: Pairs, *, name: str, measure: str, settings: Settings) -> list[TestRow]:
-    """Return the signed-rank tests of any pairs as a family of their own, such as each reranker with its first stage.
-
-    Args:
-        scores: retriever -> (n,) scores, queries in the order of their ids.
-        pairs: whom to compare.
-        name: the family's, such as "rerank uplift".
-        measure: the name that goes into the rows.
-        settings: correction (Holm where they say "tukey") and treatment of zeros.
-    """
-    return _signed_rank_rows([("", scores)], pairs, name=name, measure=measure, settings=settings)
-
-
-def slice_family(
-    scores: Scores, pairs: Pairs, labels: Sequence[str], *, name: str, measure: str, settings: Settings
+def pair_family(
+    scores: Scores,
+    pairs: Pairs,
+    *,
+    names: tuple[str, str],
+    settings: Settings,
+    facts: Facts = Facts(),  # noqa: B008 - frozen
 ) -> list[TestRow]:
-    """Return the signed-rank tests of the pairs within each slice of the queries: one family, always exploratory.
-
-    Corrected over all slices and pairs together. Slices of fewer than 10 queries are left out: `small_slices`
-    names them.
+    """Return the deciding tests of any pairs as a family of their own, such as each reranker with its first stage.
 
     Args:
         scores: retriever -> (n,) scores, queries in the order of their ids.
         pairs: whom to compare.
-        labels: (n,) each query's slice; "" belongs to none.
-        name: the family's, such as "field language" or "query length".
-        measure: the name that goes into the rows.
-        settings: as in `pair_family`.
+        names: the family's, such as "rerank uplift", and the measure's.
+        settings: the test, its correction (Holm where they say "tukey") and treatment of zeros.
+        facts: clusters of the queries.
     """
-    kinds = np.asarray(labels)
-    large = [kind for kind, count in sorted(Counter(labels).items()) if kind and count >= FEWEST]
-    parts = [(kind, {who: values[kinds == kind] for who, values in scores.items()}) for kind in large]
-    return _signed_rank_rows(parts, pairs, name=name, measure=measure, settings=settings)
+    parts = [("", scores, facts.units(len(next(iter(scores.values()), ()))))]
+    return deciding_rows(parts, pairs, names, settings)
 
 
-def _signed_rank_rows(
-    parts: Sequence[tuple[str, Scores]], pairs: Pairs, *, name: str, measure: str, settings: Settings
+def deciding_rows(
+    parts: Sequence[tuple[str, Scores, Units]], pairs: Pairs, names: tuple[str, str], settings: Settings
 ) -> list[TestRow]:
     """Return one row for each part of the queries (its note, its scores) and pair, corrected together."""
-    keys = [(note, part[a], part[b], a, b) for note, part in parts for a, b in pairs]
-    tests = [signed_rank(x, y, zeros=settings.zeros) for _, x, y, _, _ in keys]
-    adjusted = adjust([test.p_value for test in tests], _method(settings))
+    keys = [(note, part, a, b) for note, part, _ in parts for a, b in pairs]
+    observed = [one for _, part, units in parts for one in _observed(part, pairs, units, settings)]
+    tests = [decide(pair, settings.test) for pair in observed]
+    adjusted = adjust([test.p_value for test in tests], correction_of(settings))
+    gaps = [mean(part[a]) - mean(part[b]) for _, part, a, b in keys]
     return [
-        TestRow(name, measure, a, b, len(x), t.statistic, t.p_value, p, t.method, note, mean(x) - mean(y))
-        for (note, x, y, a, b), t, p in zip(keys, tests, adjusted, strict=True)
+        TestRow(*names, a, b, len(part[a]), test.statistic, test.p_value, p, test.method, note, gap)
+        for (note, part, a, b), test, p, gap in zip(keys, tests, adjusted, gaps, strict=True)
     ]
 
 
-def _method(settings: Settings) -> str:
+def _observed(scores: Scores, pairs: Pairs, units: Units, settings: Settings) -> list[Observed]:
+    """Return the pairs of one set of queries as the tests want to see them."""
+    if not pairs:
+        return []
+    names = list(scores)
+    table = units.sums(np.column_stack([scores[name] for name in names]))
+    flips = sign_flip(table, [Contrast(names.index(a), names.index(b)) for a, b in pairs], settings.seed)
+    found = []
+    for (a, b), flip in zip(pairs, flips, strict=True):
+        d = differences(scores[a], scores[b])
+        by_unit = differences(units.means(scores[a]), units.means(scores[b])) if units.clustered else d
+        found.append(Observed(d, by_unit, units, flip, signed_rank_of(by_unit, zeros=settings.zeros)))
+    return found
+
+
+def correction_of(settings: Settings) -> str:
     """Return the correction for families that Tukey's test does not know."""
     return "holm" if settings.correction == "tukey" else settings.correction
-
-
-def small_slices(labels: Sequence[str]) -> dict[str, int]:
-    """Return the slices that are too small to be tested, with their numbers of queries.
-
-    >>> small_slices(["en"] * 12 + ["ja"] * 3)
-    {'ja': 3}
-    """
-    return {kind: count for kind, count in sorted(Counter(labels).items()) if kind and count < FEWEST}
-
-
-def length_slices(texts: Sequence[str]) -> list[str]:
-    """Return each query's slice by its length in characters: thirds, equal lengths together.
-
-    >>> length_slices(["a", "bb", "ccc"])
-    ['short (up to 1)', 'medium (2 to 2)', 'long (3 or more)']
-    """
-    lengths = np.array([len(text) for text in texts])
-    short, medium = (int(x) for x in np.quantile(lengths, [1 / 3, 2 / 3], method="inverted_cdf"))
-    return [
-        f"short (up to {short})"
-        if length <= short
-        else f"medium ({short + 1} to {medium})"
-        if length <= medium
-        else f"long ({medium + 1} or more)"
-        for length in lengths.tolist()
-    ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from harness.stats.comparison import Comparison, Scores
+from harness.stats.comparison import Comparison
+from harness.stats.facts import Scores
 from harness.stats.friedman import friedman
 from harness.stats.intervals import mean
 from harness.stats.verdicts import BETTER, WORSE

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from scipy import special
 
 from harness.stats.differences import Differences
-from harness.stats.intervals import deviation, mean
+from harness.stats.intervals import mean, standard_error
 from harness.stats.signed_rank import SMALLEST
+from harness.stats.units import Units
 
 
 class PairedTest(NamedTuple):
@@ -21,13 +22,17 @@ class PairedTest(NamedTuple):
     """The smallest p that these data's number of non-zero differences allows; None: there is no such bound."""
 
 
-def paired_t(pairs: Differences) -> PairedTest:
-    """Student's (1908) paired t; undefined, p = 1, where all differences are equal."""
-    n = len(pairs.values)
-    if pairs.constant:
+def paired_t(pairs: Differences, units: Units | None = None) -> PairedTest:
+    """Student's (1908) paired t; undefined, p = 1, where all differences are equal.
+
+    By clusters: the mean over the queries with the cluster-robust standard error and clusters - 1 degrees of freedom.
+    """
+    error = standard_error(pairs.values, units)
+    if error is None:
         return PairedTest(None, 1.0, None)
-    t = mean(pairs.values) / (deviation(pairs.values) / math.sqrt(n))
-    return PairedTest(t, max(2 * float(special.stdtr(n - 1, -abs(t))), SMALLEST), None)
+    freedom = len(pairs.values if units is None else units) - 1
+    t = mean(pairs.values) / error
+    return PairedTest(t, max(2 * float(special.stdtr(freedom, -abs(t))), SMALLEST), None)
 
 
 def sign_test(pairs: Differences) -> PairedTest:

@@ -1,10 +1,12 @@
-"""What `[statistics]` of an experiment decides."""
+"""What `[statistics]` of an experiment decides: the one definition of its keys."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args, get_type_hints
+from itertools import pairwise
+from typing import Any, Literal, Self, get_args, get_type_hints
 
 from harness.stats.signed_rank import Zeros
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -13,13 +15,22 @@ Test = Literal["wilcoxon", "randomization", "t", "sign"]
 Correction = Literal["holm", "hommel", "bonferroni", "bh", "tukey"]
 
 
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """How often, and at how many queries, the question will be tested."""
+
+    queries: tuple[int, ...]
+    """Rising numbers of queries in all; the last one is the end."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Statistics:
     """How differences are tested and reported."""
 
     test: Test = "wilcoxon"
-    """The test that decides; the sign-flip test of the mean is always reported beside it."""
+    """The test that decides; the sign-flip test of the mean has to agree, and is always reported beside it."""
     zeros: Zeros = "wilcox"
+    """Whether the signed-rank test drops equal scores before ranking (wilcox) or afterwards (pratt)."""
     correction: Correction = "holm"
     """Within one measure. "tukey" takes the p of the paired randomised Tukey HSD instead."""
     alpha: float = 0.05
@@ -27,9 +38,11 @@ class Settings:
     margin: float | None = None
     """Differences of the primary measure's mean up to this are negligible; None: nothing is called equivalent."""
     interval: Literal["t", "bca"] = "t"
-    seed: int = 0
-    by_people: bool = True
-    """False where a model alone judged: it may favour one retriever, and nothing is claimed from its labels."""
+    """Student's t, or the bias-corrected and accelerated bootstrap."""
+    cluster: str | None = None
+    """A field of the queries, such as "need": queries with the same value count as one observation."""
+    looks: Looks | None = None
+    """Planned repetitions of the test with more queries; alpha is spent over them."""
 
     def __post_init__(self) -> None:
         """Refuse what no test could mean.
@@ -47,8 +60,29 @@ class Settings:
         if self.margin is not None and not (math.isfinite(self.margin) and self.margin > 0):
             what = f"{self.margin} is not a finite number above 0"
             problems.append(Problem("[statistics] margin", what, "leave it out for none"))
+        if self.looks is not None:
+            planned = self.looks.queries
+            if not planned or planned[0] < 1 or any(a >= b for a, b in pairwise(planned)):
+                what = f"{list(planned)} are not rising numbers of queries"
+                problems.append(Problem("[statistics] looks", what, "such as { queries = [60, 150] }"))
         if problems:
             raise InputError(problems)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(Statistics):
+    """The statistics of an experiment with its seed."""
+
+    seed: int = 0
+    by_people: bool = True
+    """False where a model alone judged: it may favour one retriever, and nothing is claimed from its labels."""
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any], seed: int = 0) -> Self:
+        """Return the settings that a table says, such as `[statistics]` of a manifest."""
+        looks = table.get("looks")
+        given = {**table, "looks": Looks(tuple(looks["queries"])) if isinstance(looks, Mapping) else looks}
+        return cls(**given, seed=seed)
 
     @property
     def level(self) -> float:

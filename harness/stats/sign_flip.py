@@ -19,11 +19,10 @@ BLOCK = 1 << 22
 
 
 class Contrast(NamedTuple):
-    """The mean of column `a` - column `b` + `shift`, to be tested against zero."""
+    """The sum of column `a` - column `b`, to be tested against zero."""
 
     a: int
     b: int
-    shift: float = 0.0
 
 
 class FlipTest(NamedTuple):
@@ -49,14 +48,15 @@ def sign_flip(scores: Floats, contrasts: Sequence[Contrast], seed: int = 0) -> l
     within n x 1e-10 x max(1, largest |score|) are equal.
 
     Args:
-        scores: (n, k), one column for each retriever and measure, queries in the order of their ids.
+        scores: (n, k), one column for each retriever and measure, queries in the order of their ids; or the sums of
+            n clusters of queries, whose members keep one sign.
         contrasts: what to test.
         seed: of the draws.
     """
     slack = [SLACK * max(1.0, float(np.abs(scores[:, [c.a, c.b]]).max())) for c in contrasts]
     tests: dict[int, FlipTest] = {}
     for i, c in enumerate(contrasts):
-        values = scores[:, c.a] - scores[:, c.b] + c.shift
+        values = scores[:, c.a] - scores[:, c.b]
         signed = values[np.abs(values) > slack[i]]
         if len(signed) <= ENUMERATED:
             tests[i] = _enumerated(signed, len(scores) * slack[i])
@@ -80,16 +80,14 @@ def _enumerated(values: Floats, slack: float) -> FlipTest:
 def _drawn(scores: Floats, contrasts: Sequence[Contrast], slack: Floats, seed: int) -> list[FlipTest]:
     """Draw patterns: one of differences is one of the columns, so that one matrix product serves all contrasts."""
     n = len(scores)
-    columns = np.column_stack([scores, np.ones(n)])
     plus = np.array([c.a for c in contrasts], dtype=np.intp)
     less = np.array([c.b for c in contrasts], dtype=np.intp)
-    shift = np.array([c.shift for c in contrasts])
-    sums = columns.sum(axis=0)
-    observed = sums[plus] - sums[less] + shift * n
+    sums = scores.sum(axis=0)
+    observed = sums[plus] - sums[less]
     above, outside = np.zeros(len(contrasts), dtype=np.int64), np.zeros(len(contrasts), dtype=np.int64)
     for signs in sign_patterns(n, seed, rows=max(1, BLOCK // max(n, len(contrasts)))):
-        flipped = signs @ columns
-        values = flipped[:, plus] - flipped[:, less] + flipped[:, -1:] * shift
+        flipped = signs @ scores
+        values = flipped[:, plus] - flipped[:, less]
         above += np.count_nonzero(values >= observed - n * slack, axis=0)
         outside += np.count_nonzero(np.abs(values) >= np.abs(observed) - n * slack, axis=0)
     return [

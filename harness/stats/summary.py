@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.stats.differences import Floats
+from harness.stats.facts import Range
 from harness.stats.intervals import deviation, mean, mean_interval
+from harness.stats.units import Units
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +18,9 @@ class Summary:
 
     count: int
     mean: float
-    ci_low: float
-    ci_high: float
+    ci_low: float | None
+    """Both ends None where no interval can be estimated."""
+    ci_high: float | None
     std: float | None
     """With n - 1; None for one query."""
     min: float
@@ -28,13 +31,22 @@ class Summary:
     ci_method: str
 
 
-def summarize(values: Floats, level: float = 0.95, *, binary: bool = False) -> Summary:
+def summarize(
+    values: Floats,
+    level: float = 0.95,
+    *,
+    binary: bool = False,
+    bounds: Range | None = None,
+    units: Units | None = None,
+) -> Summary:
     """Describe one retriever's scores: mean by `math.fsum`, std with n - 1, quantiles linear (pandas' describe).
 
     Args:
         values: (n,) finite scores, n >= 1.
         level: confidence of the interval.
         binary: whether the measure can only be 0 or 1: then the interval is Wilson's, else Student's t.
+        bounds: the measure's range, which the interval does not leave; None where it is not known.
+        units: clusters of the queries, if any.
 
     Raises:
         ValueError: no score, or one that is not finite.
@@ -45,7 +57,7 @@ def summarize(values: Floats, level: float = 0.95, *, binary: bool = False) -> S
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or not values.size or not np.isfinite(values).all():
         raise ValueError("a row of finite scores is needed")
-    low, high, method = mean_interval(values, level, binary=binary)
+    low, high, method = mean_interval(values, level, binary=binary, bounds=bounds, units=units)
     q25, median, q75 = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
     return Summary(
         count=len(values),

@@ -9,12 +9,13 @@ import numpy as np
 
 from harness.stats.differences import SLACK, Floats
 from harness.stats.draws import generator
+from harness.stats.units import Units
 
 PERMUTATIONS = 10_000
 BLOCK = 1 << 22
 
 
-def tukey_hsd(scores: Mapping[str, Floats], seed: int = 0) -> dict[tuple[str, str], float]:
+def tukey_hsd(scores: Mapping[str, Floats], seed: int = 0, units: Units | None = None) -> dict[tuple[str, str], float]:
     """Return p-values of all ordered pairs, already corrected for comparing all of them.
 
     Under the null hypothesis the retrievers are exchangeable within a query; a pair's p is how often the
@@ -25,11 +26,13 @@ def tukey_hsd(scores: Mapping[str, Floats], seed: int = 0) -> dict[tuple[str, st
     Args:
         scores: retriever -> (n,) scores of one measure.
         seed: of the permutations.
+        units: clusters of the queries, whose sums are permuted as one; None: every query stands for itself.
     """
     names = list(scores)
     if len(names) < 2:
         return {}
     table = np.column_stack([scores[name] for name in names])
+    table = table if units is None else units.sums(table)
     n, k = table.shape
     slack = n * SLACK * max(1.0, float(np.abs(table).max()))
     sums = table.sum(axis=0)

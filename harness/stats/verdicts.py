@@ -7,6 +7,8 @@ from typing import NamedTuple
 BETTER, WORSE, EQUIVALENT, UNDECIDED = "better", "worse", "equivalent", "undecided"
 BUT_NEGLIGIBLE = " but negligible"
 
+IDENTICAL = "identical on these queries"
+NOTHING = "nothing was measured"
 NO_DIFFERENCE = "no query differs"
 DISAGREE = "ranks and means disagree"
 UNDEFINED = "undefined, all differences are equal"
@@ -20,16 +22,17 @@ class Evidence(NamedTuple):
 
     p_adjusted: float
     """Of the deciding test."""
+    p_mean: float
+    """Of the sign-flip test of the mean, adjusted alike."""
     p_minimum_adjusted: float | None
     """What the deciding test could have given at best; None where it has no such bound."""
     rank_sign: int
     """-1, 0, 1: sign of w_plus - w_minus."""
     mean_sign: int
     """-1, 0, 1: sign of mean(a) - mean(b)."""
-    non_zero: int
-    """Queries that differ."""
-    defined: bool
-    """False where the deciding test is the t-test and all differences are equal."""
+    state: str
+    """NOTHING where every score of the measure is 0, IDENTICAL where the rankings are, NO_DIFFERENCE where the scores
+    are, UNDEFINED where the deciding test is; else ""."""
     within_margin: bool
     """Whether equivalence was shown, by its own corrected tests."""
 
@@ -37,30 +40,30 @@ class Evidence(NamedTuple):
 def verdict_on(evidence: Evidence, alpha: float) -> str:
     """Return the verdict on a against b: one word, and for "undecided" its reason after a colon.
 
-    "better" and "worse" want a significant test and a rank sum and a mean that point the same way; "but
-    negligible" joins them where equivalence is shown as well. Swapping a and b swaps better and worse, no more.
+    "better" and "worse" want both tests to reject, the deciding one and that of the mean, since the words speak of
+    means, and a rank sum and a mean that point the same way; "but negligible" joins them where equivalence is shown
+    as well. Swapping a and b swaps better and worse, no more.
 
-    >>> verdict_on(Evidence(0.01, 0.001, 1, 1, 20, True, False), 0.05)
+    >>> verdict_on(Evidence(0.01, 0.02, 0.001, 1, 1, "", False), 0.05)
     'better'
-    >>> verdict_on(Evidence(0.0625, 0.0625, 1, 1, 5, True, False), 0.05)
+    >>> verdict_on(Evidence(0.01, 0.2, 0.001, 1, 1, "", False), 0.05)
+    'undecided: ranks and means disagree'
+    >>> verdict_on(Evidence(0.0625, 0.0625, 0.0625, 1, 1, "", False), 0.05)
     'undecided: too few queries'
     """
-    significant = evidence.p_adjusted <= alpha
-    if significant and evidence.rank_sign == evidence.mean_sign != 0:
+    if evidence.state == NOTHING:
+        return f"{UNDECIDED}: {NOTHING}"
+    if max(evidence.p_adjusted, evidence.p_mean) <= alpha and evidence.rank_sign == evidence.mean_sign != 0:
         word = BETTER if evidence.mean_sign > 0 else WORSE
         return word + BUT_NEGLIGIBLE if evidence.within_margin else word
     if evidence.within_margin:
-        return EQUIVALENT
-    return f"{UNDECIDED}: {_reason(evidence, significant, alpha)}"
+        return f"{EQUIVALENT}: {IDENTICAL}" if evidence.state == IDENTICAL else EQUIVALENT
+    return f"{UNDECIDED}: {evidence.state or _reason(evidence, alpha)}"
 
 
-def _reason(evidence: Evidence, significant: bool, alpha: float) -> str:
-    if not evidence.non_zero:
-        return NO_DIFFERENCE
-    if not evidence.defined:
-        return UNDEFINED
-    if significant:
-        return DISAGREE
+def _reason(evidence: Evidence, alpha: float) -> str:
     if evidence.p_minimum_adjusted is not None and evidence.p_minimum_adjusted > alpha:
         return TOO_FEW
+    if min(evidence.p_adjusted, evidence.p_mean) <= alpha or evidence.rank_sign != evidence.mean_sign:
+        return DISAGREE
     return NOT_SHOWN

@@ -1,29 +1,28 @@
-"""The numbers in words that a product manager understands; absence of evidence is never sold as evidence."""
+"""Numbers, pairs and caveats in words that a product manager understands."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.stats.adjust import adjust
 from harness.stats.comparison import Comparison
-from harness.stats.differences import SLACK
 from harness.stats.leaderboard import Optimism
-from harness.stats.power import FEWEST, MOST, Needed
+from harness.stats.plan import FEWEST
 from harness.stats.settings import Settings
 from harness.stats.verdicts import (
     BETTER,
     BUT_NEGLIGIBLE,
     DISAGREE,
     EQUIVALENT,
+    IDENTICAL,
     MODEL_ALONE,
     NO_DIFFERENCE,
+    NOTHING,
     TOO_FEW,
     UNDEFINED,
     WORSE,
 )
-from harness.stats.whole import Whole
 
-NO_MATTER_OF_SIZE = (NO_DIFFERENCE, DISAGREE, UNDEFINED)
-"""Reasons that more queries like these would not remove: of such pairs nothing is foretold."""
 JUDGED_GAP = 0.1
 """Difference of mean Judged@k above which the judgments may favour the better judged of two retrievers."""
 
@@ -54,37 +53,38 @@ def pair_sentence(row: Comparison, settings: Settings) -> str:
     The difference and its interval come before p, and "undecided" comes with its reason.
     """
     interval = f"{row.mean_difference:+.4f}"
-    if row.ci_method != "not estimable":
-        short = f", likely too short as only {_differing(row)}" if _few(row) else ""
-        interval += f" ({100 * settings.level:g} % interval {row.ci_low:+.4f} to {row.ci_high:+.4f}{short})"
+    if row.ci_low is not None and row.ci_high is not None:
+        short = f", likely too short as only {differing(row)}" if row.wins + row.losses < FEWEST else ""
+        interval += f" ({100 * settings.level:.3g} % interval {row.ci_low:+.4f} to {row.ci_high:+.4f}{short})"
     numbers = f"mean difference in {row.measure} {interval}, adjusted p {_related(format_p(row.p_adjusted))}"
+    if settings.correction != "tukey":
+        numbers += f" and {format_p(row.p_randomization_adjusted)} for the mean"
     if row.word.startswith((BETTER, WORSE)):
         word = row.word.removesuffix(BUT_NEGLIGIBLE)
         small = f", but by less than the margin of {settings.margin:g}" if row.word.endswith(BUT_NEGLIGIBLE) else ""
         return f"{row.a} is {word} than {row.b}{small}: {numbers}."
     if row.word == EQUIVALENT:
-        return f"{row.a} and {row.b} are equivalent within {settings.margin:g}: {numbers}."
-    return f"{row.a} and {row.b}: undecided, {_why(row, settings)}; {numbers}."
+        same = ", with identical rankings on these queries" if row.reason == IDENTICAL else ""
+        return f"{row.a} and {row.b} are equivalent within {settings.margin:g}{same}: {numbers}."
+    return f"{row.a} and {row.b}: undecided, {why(row, settings)}; {numbers}."
 
 
-def _few(row: Comparison) -> bool:
-    return row.wins + row.losses < FEWEST
-
-
-def _why(row: Comparison, settings: Settings) -> str:
+def why(row: Comparison, settings: Settings) -> str:
+    """Return the reason of an undecided comparison in words."""
     if row.reason == MODEL_ALONE:
         return "no person judged these queries"
+    if row.reason == NOTHING:
+        return f"every score of {row.measure} is 0, so that nothing was measured"
+    if row.reason == IDENTICAL:
+        return f"the rankings are identical on these {asked(row.n, row.clusters)}"
     if row.reason == NO_DIFFERENCE:
-        return f"no query of {row.n} tells them apart"
+        return f"no query of {row.n:,} tells them apart"
     if row.reason == DISAGREE:
-        return (
-            "ranks and means disagree (many small differences one way, few large ones the other): "
-            "look at the queries that differ most"
-        )
+        return _disagreement(row, settings)
     if row.reason == TOO_FEW and row.p_minimum_adjusted is not None:
         return (
-            f"too few queries ({row.wins + row.losses} of {row.n} differ; the smallest adjusted p they could give is "
-            f"{format_p(row.p_minimum_adjusted)}, above {settings.alpha:g})"
+            f"too few queries ({row.wins + row.losses:,} of {asked(row.n, row.clusters)} differ; the smallest adjusted "
+            f"p that they could give is {format_p(row.p_minimum_adjusted)}, above {settings.alpha:.3g})"
         )
     if row.reason == UNDEFINED:
         return "the t-test is undefined where all differences are equal"
@@ -92,99 +92,26 @@ def _why(row: Comparison, settings: Settings) -> str:
     return f"{count(row.wins)} {favour} {row.a}, {row.losses:,} {row.b}, {row.ties:,} neither"
 
 
-def _differing(row: Comparison, *, of: bool = False) -> str:
-    """How many queries differ, or how many of all."""
+def _disagreement(row: Comparison, settings: Settings) -> str:
+    """Say which of the two tests rejects, or that the signs differ."""
+    head = "ranks and means disagree"
+    decided, mean = row.p_adjusted <= settings.alpha, row.p_randomization_adjusted <= settings.alpha
+    if decided == mean:
+        return (
+            f"{head} (the rank sum and the mean point opposite ways: many small differences one way, few large ones "
+            "the other)"
+        )
+    shown, other = (
+        ("the deciding test", "the test of the mean") if decided else ("the test of the mean", "the deciding test")
+    )
+    return f"{head} ({shown} finds a difference, {other} does not: look at the queries that differ most)"
+
+
+def differing(row: Comparison, *, of: bool = False) -> str:
+    """Return how many queries differ, or how many of all."""
     number = row.wins + row.losses
-    what = f"{number:,} of {count(row.n)}" if of else count(number)
+    what = f"{number:,} of {asked(row.n, row.clusters)}" if of else count(number)
     return f"{what} {'differs' if number == 1 else 'differ'}"
-
-
-def whole_sentences(result: Whole, settings: Settings, *, complete: bool = True) -> list[str]:
-    """Return what the experiment showed, most important first.
-
-    Args:
-        result: the three sets.
-        settings: those that it was made with.
-        complete: whether every retriever ran; else nothing is recommended, since a missing one might be better.
-    """
-    leader, queries = result.leader, count(result.n)
-    first = [name for name, mean in result.means.items() if result.means[leader] - mean <= SLACK]
-    if not settings.by_people:
-        return [
-            f"By a model's labels alone, on {result.measure} over {queries}: {join(first)} first, "
-            f"{result.means[leader]:.4f}.",
-            "No person judged these queries. A model may favour one retriever: nothing follows from its labels.",
-        ]
-    has = "has" if len(first) == 1 else "share"
-    found = [f"On {result.measure} over {queries}, {join(first)} {has} the highest mean, {result.means[leader]:.4f}."]
-    if len(result.means) == 1:
-        alone = "It ran alone: there is nothing to compare it with."
-        return [*found, alone] if complete else found
-    if result.shown_worse:
-        found.append(f"Shown to be worse than {leader}: {join(result.shown_worse)}.")
-    if len(result.within_margin) > 1:
-        found.append(f"Shown to be as good as {leader} within {settings.margin:g}: {join(result.within_margin[1:])}.")
-        if complete:
-            found[-1] += f" Among {join(result.within_margin)}, choose by cost and speed."
-    if not result.unresolved:
-        if complete and len(result.within_margin) == 1:
-            found.append(f"{leader} is the best of the {len(result.means)} on this measure.")
-        return found
-    names = join((leader, *result.unresolved))
-    these = "This query" if result.n == 1 else f"These {queries}"
-    found.append(f"{these} cannot tell {names} apart{_outlook(result)}.")
-    found += _limits(result, settings)
-    found.append("That no difference was shown does not mean that there is none.")
-    return found
-
-
-def _outlook(result: Whole) -> str:
-    """Say how many queries would tell the unresolved from the leader, the interval first; nothing where none would."""
-    asked = {o: state for o, state in result.unresolved.items() if result.against[o].reason not in NO_MATTER_OF_SIZE}
-    if not asked:
-        return ""
-    whom = f" to tell {result.leader} from {join(list(asked))}" if len(asked) < len(result.unresolved) else ""
-    known = [state.needed for state in asked.values() if state.needed is not None]
-    if len(known) < len(asked):
-        few = "one is too few" if result.n == 1 else "too few of them differ"
-        return f"; {few} to say how many would be needed{whom}"
-    # To tell all of them apart takes as many queries as the hardest pair.
-    hardest = Needed(*(None if None in column else max(column) for column in zip(*known, strict=True)))
-    if hardest.low is None:
-        return f"; more than {MOST:,} queries would be needed{whom}"
-    low, high, guess = (f"more than {MOST:,}" if x is None else f"{x:,}" for x in hardest)
-    span = f"{low} queries" if low == high else f"between {low} and {high} queries"
-    more = "" if hardest.best_guess is None else f", about {max(1, hardest.best_guess - result.n):,} more"
-    return f"; {span} in all would be needed{whom} (best guess {guess}{more}), if further queries resemble these"
-
-
-def _limits(result: Whole, settings: Settings) -> list[str]:
-    """What could be seen between the leader and each unresolved retriever; the same words once for all of them."""
-    reasons: dict[str, list[str]] = {}
-    limits: list[tuple[str, str, str]] = []
-    for other, state in result.unresolved.items():
-        row = result.against[other]
-        if row.reason in NO_MATTER_OF_SIZE:
-            reasons.setdefault(f"{_why(row, settings)}.", []).append(other)
-        elif state.detectable.difference is None:
-            few = f"{_differing(row, of=True)}; that few could hardly have shown any difference."
-            reasons.setdefault(few, []).append(other)
-        else:
-            limits.append((other, f"{state.detectable.difference:.3f}", f"{abs(row.mean_difference):.3f}"))
-    found = [f"{join((result.leader, *others))}: {reason}" if len(others) == 1 else
-             f"{result.leader} beside {join(others)}: {reason}" for reason, others in reasons.items()]  # fmt: skip
-    if len(limits) == 1:
-        ((other, least, seen),) = limits
-        found.append(
-            f"{result.leader} and {other}: a true difference below about {least} would "
-            f"have been missed more often than once in five; {seen} was seen."
-        )
-    elif limits:
-        each = join([f"{other} below about {least} ({seen} was seen)" for other, least, seen in limits])
-        found.append(
-            f"A true difference from {result.leader} would have been missed more often than once in five: {each}."
-        )
-    return found
 
 
 def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str:
@@ -193,28 +120,54 @@ def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str
         return "There is no pair to compare."
     if not settings.by_people:
         return "No person judged: these p-values say how steady the model's opinion is, and no more."
-    level = f"{100 * settings.alpha:g} %"
-    queries = count(rows[0].n)
-    shown = [row for row in rows if row.p_adjusted <= settings.alpha]
+    level = f"{100 * settings.alpha:.3g} %"
+    queries, measure = asked(rows[0].n, rows[0].clusters), rows[0].measure
+    if all(row.reason == NOTHING for row in rows):
+        return f"Every score of {measure} is 0: nothing was measured."
+    shown = [row for row in rows if row.word.startswith((BETTER, WORSE))]
     if shown:
+        many = f"{len(shown)} of {len(rows)} differences in {measure} are"
+        one = f"The difference in {measure} is"
         return (
-            f"{len(shown)} of {len(rows)} differences in {rows[0].measure} are significant at {level} after correction."
+            f"{one if len(rows) == 1 else many} significant at {level} after correction, in the ranks and in the mean."
         )
-    head = f"No difference in {rows[0].measure} is significant at {level}"
-    floors = [row.p_minimum_adjusted for row in rows if row.p_minimum_adjusted is not None]
-    if floors and min(floors) > settings.alpha:
-        return (
-            f"{head}: {queries} could not have shown any (the smallest adjusted p that the differing ones "
-            f"allow is {format_p(min(floors))})."
-        )
-    return f"{head} on {queries}; the smallest adjusted p is {format_p(min(r.p_adjusted for r in rows))}."
+    head = f"No difference in {measure} is significant at {level}"
+    floors = [row.p_minimum for row in rows if row.p_minimum_adjusted is not None]
+    if len(floors) == len(rows):
+        least = min(adjust([1.0 if floor is None else floor for floor in floors], settings.correction))
+        if least > settings.alpha:
+            return (
+                f"{head}: {queries} could not have shown any (the smallest adjusted p that the differing ones allow "
+                f"is {format_p(least)})."
+            )
+    smallest = min(rows, key=lambda row: max(row.p_adjusted, row.p_randomization_adjusted))
+    p = format_p(max(smallest.p_adjusted, smallest.p_randomization_adjusted))
+    return f"{head} in the ranks and in the mean on {queries}; the smallest adjusted p of both is {p}."
 
 
 def optimism_sentence(result: Optimism, tried: int) -> str:
     """Return the winner's curse in words."""
     return (
-        f"{result.winner} was picked as the best of {tried} on the very queries that it is judged by: expect about "
-        f"{result.corrected:.4f} on new ones rather than {result.mean:.4f} (optimism {result.optimism:.4f})."
+        f"{result.winner} was picked as the best of {tried} on the very queries that it is judged by: expect at most "
+        f"about {result.corrected:.2g} on new ones rather than {result.mean:.4f} (optimism at least "
+        f"{result.optimism:.2g})."
+    )
+
+
+def interval_note(rows: Sequence[Comparison]) -> str:
+    """Return why an interval and a verdict seem to disagree, "" where none do."""
+    odd = []
+    for row in rows:
+        if row.ci_low is None or row.ci_high is None:
+            continue
+        if (row.ci_low > 0 or row.ci_high < 0) != row.word.startswith((BETTER, WORSE)):
+            odd.append(f"{row.a} and {row.b}")
+    if not odd:
+        return ""
+    pairs = join(odd[:3] + (["other pairs"] if odd[3:] else []))
+    return (
+        f"Interval and corrected p seem to disagree on {pairs}: each interval is of one comparison alone and is not "
+        "corrected for the family; the verdict goes by the corrected p."
     )
 
 
@@ -251,6 +204,17 @@ def counted(number: int, noun: str) -> str:
     """
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"
+
+
+def asked(queries: int, clusters: int | None) -> str:
+    """Return a number of queries, and of their clusters where these are declared.
+
+    >>> asked(150, None), asked(150, 30)
+    ('150 queries', '150 queries in 30 clusters')
+    """
+    if clusters is None:
+        return count(queries)
+    return f"{count(queries)} in {counted(clusters, 'cluster')}"
 
 
 def join(names: Sequence[str]) -> str:

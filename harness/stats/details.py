@@ -1,0 +1,112 @@
+"""What is asked of a pair beside its verdict, and never instead of it: how large, and how probable."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.stats.differences import Differences, Floats
+from harness.stats.draws import generator
+from harness.stats.hodges_lehmann import HodgesLehmann, hodges_lehmann
+from harness.stats.intervals import BLOCK, Counts, Interval, resample_counts
+from harness.stats.power import doubled_ranks_by_row
+from harness.stats.settings import Settings
+from harness.stats.signed_rank import Zeros
+from harness.stats.units import Units
+
+DRAWS = 10_000
+"""Of the Bayesian bootstrap."""
+RESAMPLES = 2_000
+"""Of the interval of the effect size."""
+
+
+class Probabilities(NamedTuple):
+    """Of the Bayesian bootstrap (Rubin 1981): every query has a random weight, flat over all weightings."""
+
+    a_better: float
+    """P(mean difference > 0)."""
+    b_better: float
+    """P(mean difference < 0); what is missing to 1 is that they are equal."""
+    within: float | None
+    """P(|mean difference| < margin); None without a margin."""
+
+
+class Details(NamedTuple):
+    """Beside the verdict on one pair."""
+
+    typical: HodgesLehmann
+    """The median of the Walsh averages of the differences (of the clusters' means)."""
+    effect: Interval
+    """Percentile interval of the rank-biserial correlation over 2,000 resamples of the queries."""
+    probabilities: Probabilities
+
+
+def details(pairs: Differences, by_unit: Differences, units: Units, settings: Settings) -> Details:
+    """Return what stands beside the verdict on a pair.
+
+    Args:
+        pairs: the differences, (n,).
+        by_unit: of the units: the clusters' means; the same as `pairs` where no clusters are declared.
+        units: what is drawn again.
+        settings: confidence, margin, zeros, seed.
+    """
+    return Details(
+        typical=hodges_lehmann(by_unit, settings.level),
+        effect=effect_interval(by_unit, settings.level, zeros=settings.zeros, seed=settings.seed),
+        probabilities=bayesian_bootstrap(pairs.values, units, margin=settings.margin, seed=settings.seed),
+    )
+
+
+def bayesian_bootstrap(values: Floats, units: Units, *, margin: float | None = None, seed: int = 0) -> Probabilities:
+    """Return the posterior probabilities of the mean difference's sign and size, from 10,000 seeded draws.
+
+    Args:
+        values: (n,) differences.
+        units: clusters have one weight each.
+        margin: of negligible differences, in points of the measure.
+        seed: of the draws.
+    """
+    weights = _weights(len(units), seed)
+    means = (weights @ units.sums(values)) / (weights @ units.sizes)
+    slack = 1e-10 * max(1.0, float(np.abs(values).max()))
+    within = None if margin is None else float(np.mean(np.abs(means) < margin))
+    return Probabilities(float(np.mean(means > slack)), float(np.mean(means < -slack)), within)
+
+
+@lru_cache(maxsize=1)
+def _weights(n: int, seed: int) -> Floats:
+    """Return (10,000, n) weights; their sum does not matter."""
+    drawn = generator(seed, "bayesian bootstrap", n).standard_exponential((DRAWS, n))
+    drawn.setflags(write=False)
+    return drawn
+
+
+def effect_interval(by_unit: Differences, level: float, *, zeros: Zeros = "wilcox", seed: int = 0) -> Interval:
+    """Return the percentile bootstrap interval of (W+ - W-) / (W+ + W-); none where nothing scatters.
+
+    Args:
+        by_unit: the differences of the units.
+        level: confidence.
+        zeros: as in `signed_rank`.
+        seed: of the resamples.
+    """
+    if by_unit.constant or not by_unit.wins + by_unit.losses:
+        return Interval(None, None, "not estimable")
+    counts = resample_counts(len(by_unit.groups), seed)[:RESAMPLES]
+    rows = max(1, BLOCK // len(by_unit.groups))
+    parts = [_effects(by_unit, counts[i : i + rows], zeros) for i in range(0, len(counts), rows)]
+    low, high = np.quantile(np.concatenate(parts), [(1 - level) / 2, (1 + level) / 2]).tolist()
+    return Interval(low, high, "percentile")
+
+
+def _effects(by_unit: Differences, counts: Counts, zeros: Zeros) -> Floats:
+    """Return the effect size of each resample; 0 where no difference was drawn."""
+    n = len(by_unit.groups)
+    places = np.repeat(np.tile(np.arange(n), len(counts)), counts.ravel()).reshape(len(counts), n)
+    groups = by_unit.groups[places]
+    ranks = doubled_ranks_by_row(np.abs(groups), zeros)
+    signed, total = (np.sign(groups) * ranks).sum(axis=1), ranks.sum(axis=1)
+    found: Floats = np.divide(signed, total, out=np.zeros(len(counts)), where=total > 0)
+    return found

@@ -1,0 +1,111 @@
+"""Testing the same question again with more queries: alpha is spent over the looks that were planned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from scipy import optimize, special
+
+from harness.stats.settings import Settings
+
+GRID = 1_001
+"""Points on which the distribution of the test between two looks is integrated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Which of the planned looks this is."""
+
+    number: int
+    """From 1."""
+    planned: tuple[int, ...]
+    """Queries in all at each look."""
+    level: float
+    """Two-sided level of the tests at this look."""
+    alpha: float
+    """What all looks together spend."""
+
+
+def spent(alpha: float, fraction: float) -> float:
+    """Return how much of a two-sided alpha is spent when this fraction of the queries has been looked at.
+
+    O'Brien & Fleming's boundary as a spending function (Lan & DeMets 1983), alpha / 2 in each tail:
+    2 x (2 - 2 Phi(z(1 - alpha / 4) / sqrt(fraction))).
+
+    >>> round(spent(0.05, 0.5), 6), round(spent(0.05, 1.0), 6)
+    (0.003051, 0.05)
+    """
+    return float(4 * special.ndtr(special.ndtri(alpha / 4) / np.sqrt(fraction)))
+
+
+@lru_cache(maxsize=16)
+def levels(alpha: float, queries: tuple[int, ...]) -> tuple[float, ...]:
+    """Return the two-sided level of the test at each look, so that all together spend alpha.
+
+    The test statistics of the looks are normal with correlation sqrt(n_i / n_j); a look's boundary is where the chance
+    of crossing it, and none before, is what the spending function grants (Armitage, McPherson & Rowe 1969).
+
+    Args:
+        alpha: of all looks together, two-sided.
+        queries: rising numbers of queries in all.
+
+    >>> [round(x, 4) for x in levels(0.05, (75, 150))]
+    [0.0031, 0.049]
+    """
+    fractions = np.array(queries) / queries[-1]
+    granted = np.diff([spent(alpha, float(fraction)) for fraction in fractions], prepend=0.0)
+    bounds: list[float] = []
+    grid, density = np.zeros(1), np.ones(1)
+    for look, fraction in enumerate(fractions):
+        step = np.sqrt(fraction - (fractions[look - 1] if look else 0.0))
+
+        def crossed(bound: float, step: float = step, fraction: float = fraction) -> float:
+            edge = bound * np.sqrt(fraction)
+            tails = special.ndtr((grid - edge) / step) + special.ndtr((-edge - grid) / step)  # noqa: B023
+            return float(density @ tails)  # noqa: B023
+
+        bound = float(optimize.brentq(lambda x, want=granted[look]: crossed(x) - want, 0.0, 40.0))
+        bounds.append(bound)
+        edge = bound * np.sqrt(fraction)
+        onward = np.linspace(-edge, edge, GRID)
+        apart = (onward[:, None] - grid[None, :]) / step
+        weights = np.full(GRID, onward[1] - onward[0])
+        weights[[0, -1]] /= 2
+        density = (np.exp(-(apart**2) / 2) / (np.sqrt(2 * np.pi) * step)) @ density * weights
+        grid = onward
+    return tuple(float(2 * special.ndtr(-bound)) for bound in bounds)
+
+
+def look_at(settings: Settings, queries: int) -> Look | None:
+    """Return which planned look so many queries are, None where none are planned.
+
+    Fewer queries than a look was planned for belong to it; more than the last one's are the last look.
+    """
+    if settings.looks is None:
+        return None
+    planned = settings.looks.queries
+    number = min(sum(queries > n for n in planned), len(planned) - 1)
+    return Look(number + 1, planned, levels(settings.alpha, planned)[number], settings.alpha)
+
+
+def at_look(settings: Settings, queries: int) -> Settings:
+    """Return the settings with the level of the look that so many queries are; unchanged where none are planned.
+
+    Intervals get that level's confidence too (repeated confidence intervals, Jennison & Turnbull 1989).
+    """
+    look = look_at(settings, queries)
+    return settings if look is None else replace(settings, alpha=look.level, looks=None)
+
+
+def look_number(earlier: Sequence[frozenset[str]], queries: frozenset[str]) -> int:
+    """Return the number of this look, given the queries of earlier runs of the same data and question.
+
+    An earlier run counts where this one has all its queries and more; runs of the same queries are one look.
+
+    >>> look_number([frozenset("ab"), frozenset("ab"), frozenset("xy")], frozenset("abc"))
+    2
+    """
+    return 1 + len({before for before in earlier if before and before < queries})

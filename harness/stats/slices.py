@@ -1,0 +1,143 @@
+"""Parts of the queries: do the retrievers differ within one, and does the difference change from one to another?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from harness.stats.adjust import adjust
+from harness.stats.differences import SLACK, Floats, differences
+from harness.stats.facts import Facts, Scores
+from harness.stats.families import Pairs, TestRow, correction_of, deciding_rows
+from harness.stats.intervals import mean
+from harness.stats.settings import Settings
+from harness.stats.sign_flip import BLOCK, DRAWS, sign_patterns
+from harness.stats.units import Units, singles, units_of
+
+FEWEST = 10
+"""Queries below which a slice is not tested."""
+
+
+def slice_family(
+    scores: Scores,
+    pairs: Pairs,
+    labels: Sequence[str],
+    *,
+    names: tuple[str, str],
+    settings: Settings,
+    facts: Facts = Facts(),  # noqa: B008 - frozen
+) -> list[TestRow]:
+    """Return the deciding tests of the pairs within each slice of the queries: one family, always exploratory.
+
+    Corrected over all slices and pairs together. Slices of fewer than 10 queries are left out: `small_slices`
+    names them.
+
+    Args:
+        scores: retriever -> (n,) scores, queries in the order of their ids.
+        pairs: whom to compare.
+        labels: (n,) each query's slice; "" belongs to none.
+        names: the family's, such as "field language" or "query length", and the measure's.
+        settings: as in `pair_family`.
+        facts: clusters of the queries.
+    """
+    parts = []
+    for kind, places in _large(labels).items():
+        clusters = None if facts.clusters is None else [facts.clusters[place] for place in places]
+        units = singles(len(places)) if clusters is None else units_of(clusters)
+        parts.append((kind, {who: values[places] for who, values in scores.items()}, units))
+    return deciding_rows(parts, pairs, names, settings)
+
+
+def interaction_family(
+    scores: Scores,
+    pairs: Pairs,
+    labels: Sequence[str],
+    *,
+    names: tuple[str, str],
+    settings: Settings,
+    facts: Facts = Facts(),  # noqa: B008 - frozen
+) -> list[TestRow]:
+    """Return, for each pair, the test of "the mean difference is the same in every slice": one family.
+
+    The statistic is the range of the slices' mean differences, held against 100,000 sign flips of the differences
+    centred within each slice, p = (count + 1) / (draws + 1). None where fewer than two slices have 10 queries.
+
+    Args:
+        scores: retriever -> (n,) scores, queries in the order of their ids.
+        pairs: whom to compare.
+        labels: (n,) each query's slice; "" belongs to none.
+        names: the family's, such as "interaction query length", and the measure's.
+        settings: correction (Holm where they say "tukey") and seed.
+        facts: clusters of the queries.
+    """
+    slices = _large(labels)
+    if len(slices) < 2 or not pairs:
+        return []
+    units = facts.units(len(labels))
+    asked = sum(map(len, slices.values()))
+    found = [differences(scores[a], scores[b]).values for a, b in pairs]
+    observed, p_values = _ranges(found, list(slices.values()), units, settings.seed)
+    adjusted = adjust(p_values, correction_of(settings))
+    note = ", ".join(slices)
+    return [
+        TestRow(*names, a, b, asked, gap, p, corrected, "draws", note, mean(d))
+        for (a, b), d, gap, p, corrected in zip(pairs, found, observed, p_values, adjusted, strict=True)
+    ]
+
+
+def _ranges(
+    found: Sequence[Floats], slices: Sequence[list[int]], units: Units, seed: int
+) -> tuple[list[float], list[float]]:
+    """Return each pair's range of the slices' means, and its p."""
+    means = np.array([[mean(d[places]) for places in slices] for d in found])
+    observed = np.ptp(means, axis=1)
+    # One column a pair and slice: what each unit adds to that slice's mean.
+    columns = np.zeros((len(units), len(found), len(slices)))
+    for number, d in enumerate(found):
+        for slot, places in enumerate(slices):
+            off = (d[places] - means[number, slot]) / len(places)
+            np.add.at(columns[:, number, slot], units.members[places], off)
+    flat = columns.reshape(len(units), -1)
+    slack = SLACK * np.maximum(1.0, observed)
+    reached = np.zeros(len(found), dtype=np.int64)
+    for signs in sign_patterns(len(units), seed, rows=max(1, BLOCK // max(len(units), flat.shape[1]))):
+        drawn = (signs @ flat).reshape(-1, len(found), len(slices))
+        reached += np.count_nonzero(np.ptp(drawn, axis=2) >= observed - slack, axis=0)
+    return observed.tolist(), [(int(count) + 1) / (DRAWS + 1) for count in reached]
+
+
+def _large(labels: Sequence[str]) -> dict[str, list[int]]:
+    """Return the places of the queries of each slice that is large enough."""
+    places: dict[str, list[int]] = {}
+    for place, kind in enumerate(labels):
+        places.setdefault(kind, []).append(place)
+    return {kind: places[kind] for kind in sorted(places) if kind and len(places[kind]) >= FEWEST}
+
+
+def small_slices(labels: Sequence[str]) -> dict[str, int]:
+    """Return the slices that are too small to be tested, with their numbers of queries.
+
+    >>> small_slices(["en"] * 12 + ["ja"] * 3)
+    {'ja': 3}
+    """
+    return {kind: count for kind, count in sorted(Counter(labels).items()) if kind and count < FEWEST}
+
+
+def length_slices(texts: Sequence[str]) -> list[str]:
+    """Return each query's slice by its length in characters: thirds, equal lengths together.
+
+    >>> length_slices(["a", "bb", "ccc"])
+    ['short (up to 1)', 'medium (2 to 2)', 'long (3 or more)']
+    """
+    lengths = np.array([len(text) for text in texts])
+    short, medium = (int(x) for x in np.quantile(lengths, [1 / 3, 2 / 3], method="inverted_cdf"))
+    return [
+        f"short (up to {short})"
+        if length <= short
+        else f"medium ({short + 1} to {medium})"
+        if length <= medium
+        else f"long ({medium + 1} or more)"
+        for length in lengths.tolist()
+    ]
