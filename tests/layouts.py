@@ -8,6 +8,7 @@ import json
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 DOCUMENTS = {
     "boat": "boats swim on water and have no wheels",
@@ -20,16 +21,27 @@ GRADES = {"q1": {"car": 1, "fish": 0}, "q2": {"boat": 1, "fish": 1}, "q3": {"pea
 Rows = list[dict[str, object]]
 
 
-def corpus(key: str = "_id") -> Rows:
-    return [{key: id_, "text": text} for id_, text in DOCUMENTS.items()]
+class Collection(NamedTuple):
+    """Documents and queries by id, and grades by query."""
+
+    documents: dict[str, str]
+    queries: dict[str, str]
+    grades: dict[str, dict[str, int]]
 
 
-def queries(key: str = "_id") -> Rows:
-    return [{key: id_, "text": text} for id_, text in QUERIES.items()]
+SMALL = Collection(DOCUMENTS, QUERIES, GRADES)
 
 
-def qrels(query: str = "query-id", document: str = "corpus-id", grade: str = "score") -> Rows:
-    return [{query: q, document: d, grade: g} for q, judged in GRADES.items() for d, g in judged.items()]
+def corpus(key: str = "_id", of: Collection = SMALL) -> Rows:
+    return [{key: id_, "text": text} for id_, text in of.documents.items()]
+
+
+def queries(key: str = "_id", of: Collection = SMALL) -> Rows:
+    return [{key: id_, "text": text} for id_, text in of.queries.items()]
+
+
+def qrels(query: str = "query-id", document: str = "corpus-id", grade: str = "score", of: Collection = SMALL) -> Rows:
+    return [{query: q, document: d, grade: g} for q, judged in of.grades.items() for d, g in judged.items()]
 
 
 def jsonl(path: Path, rows: Iterable[object], *, opener: Callable = open) -> None:
@@ -54,27 +66,27 @@ def parquet(path: Path, rows: Rows) -> None:
     pq.write_table(pa.Table.from_pylist(rows), path)
 
 
-def beir(folder: Path) -> Path:
-    jsonl(folder / "corpus.jsonl", corpus())
-    jsonl(folder / "queries.jsonl", queries())
-    table(folder / "qrels" / "test.tsv", qrels(), delimiter="\t")
+def beir(folder: Path, of: Collection = SMALL) -> Path:
+    jsonl(folder / "corpus.jsonl", corpus(of=of))
+    jsonl(folder / "queries.jsonl", queries(of=of))
+    table(folder / "qrels" / "test.tsv", qrels(of=of), delimiter="\t")
     return folder
 
 
-def beir_gz(folder: Path) -> Path:
-    jsonl(folder / "corpus.jsonl.gz", corpus(), opener=gzip.open)
-    jsonl(folder / "queries.jsonl.gz", queries(), opener=gzip.open)
-    beir(folder.with_name("plain"))
+def beir_gz(folder: Path, of: Collection = SMALL) -> Path:
+    jsonl(folder / "corpus.jsonl.gz", corpus(of=of), opener=gzip.open)
+    jsonl(folder / "queries.jsonl.gz", queries(of=of), opener=gzip.open)
+    beir(folder.with_name("plain"), of)
     (folder / "qrels").mkdir()
     (folder / "qrels" / "test.tsv").write_bytes((folder.with_name("plain") / "qrels" / "test.tsv").read_bytes())
     return folder
 
 
-def beir_zst(folder: Path) -> Path:
+def beir_zst(folder: Path, of: Collection = SMALL) -> Path:
     import zstandard
 
     for file in ("corpus.jsonl", "queries.jsonl"):
-        source = beir(folder.with_name("plain")) / file
+        source = beir(folder.with_name("plain"), of) / file
         folder.mkdir(exist_ok=True)
         (folder / f"{file}.zst").write_bytes(zstandard.ZstdCompressor().compress(source.read_bytes()))
     (folder / "qrels").mkdir()
@@ -82,9 +94,9 @@ def beir_zst(folder: Path) -> Path:
     return folder
 
 
-def beir_zip(folder: Path) -> Path:
+def beir_zip(folder: Path, of: Collection = SMALL) -> Path:
     path = folder.with_suffix(".zip")
-    plain = beir(folder.with_name("plain"))
+    plain = beir(folder.with_name("plain"), of)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(plain.rglob("*")):
             if file.is_file():
@@ -92,80 +104,80 @@ def beir_zip(folder: Path) -> Path:
     return path
 
 
-def csv_rows(folder: Path) -> Path:
-    table(folder / "documents.csv", corpus("id"))
-    table(folder / "queries.csv", queries("query_id"))
-    table(folder / "labels.csv", qrels("query_id", "doc_id", "grade"))
+def csv_rows(folder: Path, of: Collection = SMALL) -> Path:
+    table(folder / "documents.csv", corpus("id", of))
+    table(folder / "queries.csv", queries("query_id", of))
+    table(folder / "labels.csv", qrels("query_id", "doc_id", "grade", of))
     return folder
 
 
-def tsv_rows(folder: Path) -> Path:
-    table(folder / "documents.tsv", corpus("docno"), delimiter="\t")
-    table(folder / "questions.tsv", queries("qid"), delimiter="\t")
-    table(folder / "qrels.tsv", qrels("qid", "docno", "rel"), delimiter="\t")
+def tsv_rows(folder: Path, of: Collection = SMALL) -> Path:
+    table(folder / "documents.tsv", corpus("docno", of), delimiter="\t")
+    table(folder / "questions.tsv", queries("qid", of), delimiter="\t")
+    table(folder / "qrels.tsv", qrels("qid", "docno", "rel", of), delimiter="\t")
     return folder
 
 
-def jsonl_rows(folder: Path) -> Path:
-    jsonl(folder / "documents.jsonl", corpus("doc_id"))
-    jsonl(folder / "queries.jsonl", [{**row, "relevant": GRADES[str(row["id"])]} for row in queries("id")])
+def jsonl_rows(folder: Path, of: Collection = SMALL) -> Path:
+    jsonl(folder / "documents.jsonl", corpus("doc_id", of))
+    jsonl(folder / "queries.jsonl", [{**row, "relevant": of.grades[str(row["id"])]} for row in queries("id", of)])
     return folder
 
 
-def parquet_rows(folder: Path) -> Path:
-    parquet(folder / "documents.parquet", corpus("id"))
-    parquet(folder / "queries.parquet", queries("id"))
-    parquet(folder / "qrels.parquet", qrels())
+def parquet_rows(folder: Path, of: Collection = SMALL) -> Path:
+    parquet(folder / "documents.parquet", corpus("id", of))
+    parquet(folder / "queries.parquet", queries("id", of))
+    parquet(folder / "qrels.parquet", qrels(of=of))
     return folder
 
 
-def huggingface(folder: Path, key: str = "_id") -> Path:
+def huggingface(folder: Path, of: Collection = SMALL, key: str = "_id") -> Path:
     """As MTEB's repositories lie on disk, written by `datasets`."""
     import importlib
 
     hub = importlib.import_module("datasets")
-    for part, split, rows in (("corpus", "corpus", corpus(key)), ("queries", "queries", queries(key)),
-                              ("default" if key == "_id" else "qrels", "test", qrels())):  # fmt: skip
+    for part, split, rows in (("corpus", "corpus", corpus(key, of)), ("queries", "queries", queries(key, of)),
+                              ("default" if key == "_id" else "qrels", "test", qrels(of=of))):  # fmt: skip
         (folder / part).mkdir(parents=True)
         hub.Dataset.from_list(rows).to_parquet(str(folder / part / f"{split}-00000-of-00001.parquet"))
     return folder
 
 
-def huggingface_v2(folder: Path) -> Path:
-    return huggingface(folder, "id")
+def huggingface_v2(folder: Path, of: Collection = SMALL) -> Path:
+    return huggingface(folder, of, "id")
 
 
-def trec(folder: Path) -> Path:
+def trec(folder: Path, of: Collection = SMALL) -> Path:
     folder.mkdir(parents=True)
-    escaped = {id_: text.replace("&", "&amp;").replace("<", "&lt;") for id_, text in DOCUMENTS.items()}
+    escaped = {id_: text.replace("&", "&amp;").replace("<", "&lt;") for id_, text in of.documents.items()}
     docs = [f"<DOC>\n<DOCNO> {id_} </DOCNO>\n<TEXT>\n{text}\n</TEXT>\n</DOC>\n" for id_, text in escaped.items()]
     (folder / "documents.trec").write_text("".join(docs), encoding="utf-8")
     tops = [f"<top>\n<num> Number: {id_}\n<title> {text}\n<desc> Description:\nmore\n</top>\n" for id_, text in
-            QUERIES.items()]  # fmt: skip
+            of.queries.items()]  # fmt: skip
     (folder / "topics.txt").write_text("\n".join(tops), encoding="utf-8")
-    judged = [f"{q} 0 {d} {g}\n" for q, all_ in GRADES.items() for d, g in all_.items()]
+    judged = [f"{q} 0 {d} {g}\n" for q, all_ in of.grades.items() for d, g in all_.items()]
     (folder / "qrels.txt").write_text("".join(judged), encoding="utf-8")
     return folder
 
 
-def embench(folder: Path) -> Path:
+def embench(folder: Path, of: Collection = SMALL) -> Path:
     folder.mkdir(parents=True)
-    whole = {"name": "retrieval", "queries": QUERIES, "corpus": DOCUMENTS, "qrels": GRADES}
+    whole = {"name": "retrieval", "queries": of.queries, "corpus": of.documents, "qrels": of.grades}
     path = folder / "dataset.json"
     path.write_text(json.dumps(whole, ensure_ascii=False, indent=2), encoding="utf-8")
     return path
 
 
-def catalogue(folder: Path) -> str:
+def catalogue(folder: Path, of: Collection = SMALL) -> str:
     """Local files under a name of ir_datasets, as that library reads them."""
     import ir_datasets
     from ir_datasets import create_dataset
 
-    jsonl(folder / "docs.jsonl", corpus("doc_id"))
+    jsonl(folder / "docs.jsonl", corpus("doc_id", of))
     folder.mkdir(exist_ok=True)
-    (folder / "docs.tsv").write_text("".join(f"{i}\t{' '.join(t.split(chr(10)))}\n" for i, t in DOCUMENTS.items()))
-    (folder / "queries.tsv").write_text("".join(f"{i}\t{t}\n" for i, t in QUERIES.items()))
-    (folder / "qrels.txt").write_text("".join(f"{q} 0 {d} {g}\n" for q, j in GRADES.items() for d, g in j.items()))
+    (folder / "docs.tsv").write_text("".join(f"{i}\t{' '.join(t.split(chr(10)))}\n" for i, t in of.documents.items()))
+    (folder / "queries.tsv").write_text("".join(f"{i}\t{t}\n" for i, t in of.queries.items()))
+    (folder / "qrels.txt").write_text("".join(f"{q} 0 {d} {g}\n" for q, j in of.grades.items() for d, g in j.items()))
     found = create_dataset(
         docs_tsv=str(folder / "docs.tsv"), queries_tsv=str(folder / "queries.tsv"), qrels_trec=str(folder / "qrels.txt")
     )
@@ -175,7 +187,7 @@ def catalogue(folder: Path) -> str:
     return f"irds:{name}"
 
 
-GRADED: dict[str, Callable[[Path], Path]] = {
+GRADED: dict[str, Callable[..., Path]] = {
     "beir": beir, "beir.gz": beir_gz, "beir.zst": beir_zst, "beir.zip": beir_zip, "csv": csv_rows, "tsv": tsv_rows,
     "jsonl": jsonl_rows, "parquet": parquet_rows, "hf-v1": huggingface, "hf-v2": huggingface_v2, "trec": trec,
     "embench": embench,

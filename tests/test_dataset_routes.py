@@ -108,6 +108,14 @@ def test_one_relevant_document_a_row(tmp_path: Path) -> None:
     assert found.labels["q0"].grades == {"boat": 1, "fish": 1}
 
 
+@pytest.mark.parametrize("route", ["csv", "tsv", "jsonl", "parquet", "trec", "embench"])
+def test_an_empty_document_is_a_document(tmp_path: Path, route: str) -> None:
+    of = written.SMALL._replace(documents={**written.DOCUMENTS, "void": ""})
+    found = loaded(written.GRADED[route](tmp_path / "data", of))
+    assert found.ledger["empty-document"] == ("void",)
+    assert found.digest == loaded(written.beir(tmp_path / "expected", of)).digest
+
+
 def test_a_folder_of_text_files_with_a_table_of_labels(tmp_path: Path) -> None:
     for id_, text in written.DOCUMENTS.items():
         (tmp_path / f"{id_}.txt").write_text(text)

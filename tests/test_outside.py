@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.dataset import load, reference_of
 from harness.dataset.trec import read_qrels, read_run
 from harness.measures import score_run
 from harness.pipeline import run
@@ -26,6 +27,7 @@ from retrievers.meter import Meter
 from retrievers.rerankers.cross_encoder import CrossEncoderReranker
 from retrievers.reranking import CachedReranker
 from retrievers.types import Document, Query, ranked
+from tests import layouts
 from tests.recompute import verified
 from tests.test_known_answers import BM25, MINILM
 from tests.test_measures_trec_eval import expected, printed
@@ -164,3 +166,25 @@ def test_a_real_cross_encoder_knows_who_wrote_hamlet(tmp_path: Path) -> None:
     right, wrong = 1 / (1 + np.exp(-found.scores))
     assert right > 0.85
     assert wrong < 0.15
+
+
+def collection(folder: Path) -> layouts.Collection:
+    """A BEIR collection without titles and fields: a title goes before its text, as BM25 reads them anyway."""
+    dataset = load(reference_of(folder))
+    return layouts.Collection(
+        {document.id: " ".join(document.content.split()) for document in dataset.documents()},
+        {query.id: " ".join(query.text.split()) for query in dataset.judged},
+        {query: dict(labels.grades or {}) for query, labels in dataset.labels.items()},
+    )
+
+
+@pytest.mark.parametrize("name", ["scifact", "cranfield"])
+def test_a_collection_is_the_same_through_every_route(tmp_path: Path, name: str) -> None:
+    of = collection(outside(f"data/{name}"))
+    found = {route: load(reference_of(write(tmp_path / route / "data", of))) for route, write in layouts.GRADED.items()}
+    assert {dataset.digest for dataset in found.values()} == {found["beir"].digest}
+    expected = results(tmp_path / "beir", f'"{tmp_path / "beir" / "data"}"', BM25)
+    for route in ("parquet", "hf-v1", "trec"):
+        again = results(tmp_path / route, f'"{tmp_path / route / "data"}"', BM25)
+        assert again.rankings("bm25") == expected.rankings("bm25")
+        assert again.scores.equals(expected.scores)

@@ -32,8 +32,7 @@ UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 def read_rows(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
     """Stream the rows of one file, each with its line (of Parquet, its number from 1).
 
-    Cells of CSV and TSV are text; empty ones are None, as in the other forms. What cannot be read is added to
-    `problems` and skipped.
+    Cells of CSV and TSV are text, empty ones too. What cannot be read is added to `problems` and skipped.
 
     Args:
         file: `*.jsonl`, `*.ndjson`, `*.json` (a list of objects), `*.csv`, `*.tsv` or `*.parquet`.
@@ -171,7 +170,7 @@ def _separated(file: File, delimiter: str, problems: Complaints) -> Iterator[tup
                 remedy = f"the header has {len(header)}: {', '.join(header[:8])}"
                 problems.append(Problem(str(place), f"{len(cells)} columns", remedy))
             else:
-                yield place, {name: cell or None for name, cell in zip(header, cells, strict=True)}
+                yield place, dict(zip(header, cells, strict=True))
         if header is None:
             problems.append(Problem(str(file.path), "is empty", "a header, then one row a line"))
 
