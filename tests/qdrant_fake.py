@@ -26,6 +26,7 @@ class FakeQdrant(ThreadingHTTPServer):
         self.requests = []
         self.version = "1.20.0"
         self.api_key = None
+        self.updates = []
         self.status = []  # statuses to report before green
 
     @property
@@ -57,7 +58,8 @@ class FakeQdrant(ThreadingHTTPServer):
             case "DELETE", ["collections", name]:
                 return engine.delete_collection(name)
             case "PATCH", ["collections", name]:
-                return engine.update_collection(name, metadata=body["metadata"])
+                self.updates.append(body)
+                return engine.update_collection(name, metadata=body["metadata"]) if "metadata" in body else True
             case "PUT", ["collections", name, "points"]:
                 batch = models.Batch(**body["batch"])
                 engine.upsert(name, batch)

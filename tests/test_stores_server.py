@@ -70,6 +70,24 @@ def test_shards_copies_and_approximation_reach_the_server(fake):
     assert fake.created["quantization_config"]["product"]["compression"] == "x16"
 
 
+def test_the_graph_is_built_after_the_upload_where_the_block_says_so(fake):
+    store = ServerStore(StoreOptions(fake.url, m=24, defer_graph=True), "c", Meter())
+    build(store)
+    store.close()
+    assert fake.created["hnsw_config"]["m"] == 0
+    assert [update["hnsw_config"]["m"] for update in fake.updates if update.get("hnsw_config")] == [24]
+    uploads = [place for place, (method, path) in enumerate(fake.requests) if (method, path[-7:]) == ("PUT", "/points")]
+    patches = [place for place, (method, _) in enumerate(fake.requests) if method == "PATCH"]
+    assert max(uploads) < min(patches)
+
+
+def test_a_deferred_graph_needs_a_graph_and_a_server():
+    with pytest.raises(InputError, match="set m"):
+        StoreOptions("http://localhost:6333", defer_graph=True)
+    with pytest.raises(InputError, match="is for a server"):
+        StoreOptions("edge", m=16, defer_graph=True)
+
+
 @pytest.mark.parametrize("fault", [500, 503, 429, "cut", "after"])
 @pytest.mark.parametrize("place", [UPSERTS, ("PUT", "/c"), ("GET", "/exists"), ("POST", "/count"), ("PATCH", "/c")])
 def test_a_fault_that_passes_is_retried_and_counted(fake, store, fault, place):

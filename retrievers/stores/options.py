@@ -37,6 +37,8 @@ class StoreOptions:
     """Links per node of an HNSW graph; 0: no graph, every vector is compared."""
     ef_construct: int = 100
     """Candidates considered for each link while the graph is built."""
+    defer_graph: bool = False
+    """Whether a server builds the graph after all points are there, and not while they come: a faster upload."""
     ef: int = 128
     """Candidates considered while the graph is searched."""
     quantization: Quantization | None = None
@@ -61,9 +63,11 @@ class StoreOptions:
             remedy = f"{MEMORY!r}, {EDGE!r}, a folder, or a URL that begins with {', '.join(SERVER)}"
             problems.append(Problem("store", f"{self.location!r} names no store", remedy))
         if not self.on_server:
-            for name in ("api_key", "shards", "replication"):
-                if getattr(self, name) is not None:
+            for name in ("api_key", "shards", "replication", "defer_graph"):
+                if getattr(self, name) not in (None, False):
                     problems.append(Problem(f"store.{name}", "is for a server", "give the server's URL as location"))
+        if self.defer_graph and not self.m:
+            problems.append(Problem("store.defer_graph", "there is no graph to build", "set m, the links of a node"))
         if self.approximate and not self.on_server and self.location not in (EDGE, None):
             problems.append(Problem("store", f"{self.location!r} knows only exact search", 'use "edge" or a server'))
         return problems

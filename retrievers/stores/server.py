@@ -56,7 +56,8 @@ class ServerStore:
             return
         if info:
             self._connection.call(lambda client: client.delete_collection(self._collection))
-        graph = models.HnswConfigDiff(m=self._options.m, ef_construct=self._options.ef_construct)
+        links = 0 if self._options.defer_graph else self._options.m
+        graph = models.HnswConfigDiff(m=links, ef_construct=self._options.ef_construct)
         make = partial(
             QdrantClient.create_collection,
             collection_name=self._collection,
@@ -81,8 +82,11 @@ class ServerStore:
 
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
         """Wait until the server has indexed all points, count them, and mark the collection complete."""
-        from qdrant_client.models import CollectionStatus
+        from qdrant_client.models import CollectionStatus, HnswConfigDiff
 
+        if self._options.defer_graph:
+            graph = HnswConfigDiff(m=self._options.m)
+            self._connection.call(lambda client: client.update_collection(self._collection, hnsw_config=graph))
         while (info := self._info()) and info.status == CollectionStatus.YELLOW:
             time.sleep(GREEN_EVERY)
         if info is None or info.status == CollectionStatus.RED:
