@@ -120,8 +120,15 @@ def test_judges_are_compared(begun, capsys):
     found = json.loads(harness(capsys, "labels", "agree", "all.jsonl", "--json"))
     assert found["pairs"][0]["units"] == pool.pairs
     assert found["themselves"][0]["same"] == 1.0
-    said = harness(capsys, "labels", "merge", "all.jsonl", "--into", "data")
-    assert "to adjudicate: " in said
+    said = harness(capsys, "labels", "merge", "all.jsonl", "--into", "data", "--adjudicate", "settle.jsonl")
+    disputed = said.count("to adjudicate: ")
+    assert disputed > 0
+    settle = read_pool(Path("settle.jsonl"))
+    assert (settle.pairs, settle.drawn.design) == (disputed, "adjudication")
+    write(Path("cleo.jsonl"), as_person(settle, "cleo", design="adjudication"))
+    said = harness(capsys, "labels", "merge", "cleo.jsonl", "--into", "data")
+    assert "to adjudicate" not in said
+    assert load(DatasetReference(begun)).labels["q-fruit"].grades["apple"] == 2
 
 
 def test_the_shipped_labellers_agree_as_published(project):

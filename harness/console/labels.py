@@ -193,13 +193,22 @@ def merge(
     paths: JudgmentFiles,
     into: Annotated[str, typer.Option(metavar="DATASET", help="The data set whose questions were judged.")],
     queries: Annotated[list[str] | None, typer.Option(help="The file of queries that was asked, within it.")] = None,
+    adjudicate: Annotated[Path | None, typer.Option(help="Write what people disagree on as a pool, to be settled.")] = (
+        None
+    ),
+    policy: Policy = None,
     as_json: Json = False,
 ) -> None:
     """Write judgments beside the queries of a data set, where check, run and report read them; all or nothing."""
     from harness.dataset import DatasetReference
-    from harness.labels.into import merge_into
+    from harness.labels.into import adjudication_pool, merge_into
+    from harness.labels.policy import read_policy
+    from harness.labels.pool import write_pool
 
-    found = merge_into(paths, DatasetReference(Path(into), queries=tuple(queries or ())))
+    reference = DatasetReference(Path(into), queries=tuple(queries or ()))
+    found = merge_into(paths, reference)
+    if adjudicate is not None and found.disputed:
+        write_pool(adjudicate, adjudication_pool(found.disputed, reference, read_policy(policy)))
     if as_json:
         disputed = [one._asdict() for one in found.disputed]
         print_json(**{**found._asdict(), "path": str(found.path), "disputed": disputed})

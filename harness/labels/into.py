@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from harness.dataset import Dataset, DatasetReference, Labels, load, trec
 from harness.dataset.judgments import NAME, Judgment, read_judgments, text_digest
 from harness.dataset.merging import Dispute, disputes, merge
+from harness.labels.pool import Drawn, Pool, PooledDocument, PooledQuery, pool_of
 from retrievers.errors import InputError, Problem, did_you_mean
 
 SHOWN = 20
@@ -54,6 +55,21 @@ def merge_into(paths: Sequence[Path], reference: DatasetReference) -> Merged:
     sources = [labels.source for labels in merge(whole).values()]
     return Merged(path, len(whole), len(whole) - len(before), sources.count("people"), sources.count("mixed"),
                   sources.count("model"), tuple(disputes(whole)))  # fmt: skip
+
+
+def adjudication_pool(disputed: Sequence[Dispute], reference: DatasetReference, policy: str) -> Pool:
+    """The disputed pairs as a pool of their own: its judgments go before all others."""
+    dataset = load(reference)
+    queries = {query.id: query for query in dataset.recorded}
+    texts = dataset.texts({one.document_id for one in disputed})
+    lines = []
+    for one in disputed:
+        query, document = queries[one.query_id], texts[one.document_id]
+        shown = PooledDocument(id=document.id, title=document.title, text=document.text,
+                               digest=text_digest(query.text, document))  # fmt: skip
+        lines.append(PooledQuery(query_id=query.id, query=query.text, inclusion=1.0, documents=(shown,)))
+    drawn = Drawn(depth=0, seed=0, population=len(queries), sampled=len(lines), design="adjudication")
+    return pool_of(policy, drawn, tuple(lines))
 
 
 def export_labels(dataset: Dataset, path: Path, form: Literal["trec", "json"]) -> int:

@@ -14,6 +14,7 @@ from harness.measures import parse, span
 from harness.records import Manifest, ResolvedExperiment, Results
 from harness.scoring.facts import clusters_of, head_of, identical_pairs
 from harness.scoring.grading import people_judged
+<<<<<<< HEAD
 from harness.stats import (
     Comparison,
     Facts,
@@ -28,6 +29,10 @@ from harness.stats import (
     whole,
     whole_sentences,
 )
+=======
+from harness.scoring.vendors import one_vendor
+from harness.stats import Comparison, Settings, Whole, whole, whole_sentences
+>>>>>>> c5f9ef2 (Settle disputes in a pool of their own; say where one vendor wrote, judged and embedded; check the combined estimate on Cranfield)
 from retrievers.types import Floats
 
 
@@ -52,6 +57,8 @@ class Outcome:
     """On the primary measure."""
     failed: Mapping[str, str]
     """Retriever -> why it failed."""
+    vendor: str = ""
+    """Whose models wrote the questions, judged and embedded, where that is one vendor and no person judged."""
 
     @property
     def incomplete(self) -> str:
@@ -66,7 +73,11 @@ class Outcome:
 
     def sentences(self) -> list[str]:
         """What the experiment showed, most important first; nothing is recommended while retrievers are missing."""
-        return whole_sentences(self.whole, self.settings, complete=not self.failed)
+        found = whole_sentences(self.whole, self.settings, complete=not self.failed)
+        alike = (
+            f"Questions, labels and vectors come from models of one vendor, {self.vendor}, which may favour each other."
+        )
+        return [*found, alike] if self.vendor else found
 
 
 def outcome_of(results: Results) -> Outcome:
@@ -100,6 +111,7 @@ def outcome_of(results: Results) -> Outcome:
         comparisons={measure: comparisons.get(measure, ()) for measure in scores},
         whole=whole(ordered[primary], comparisons.get(primary, ()), measure=primary, settings=settings, facts=facts),
         failed=manifest.failed,
+        vendor="" if settings.by_people else one_vendor(results),
     )
 
 
