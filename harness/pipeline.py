@@ -41,7 +41,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
         BackendError: every retriever failed; earlier results are untouched.
     """
     loaded = load(experiment, code=options.code)
-    dataset, graded, parts = prepare(loaded)
+    dataset, graded, components = prepare(loaded)
     place = Path(options.results) / loaded.experiment.name
     known = _known(place, loaded, dataset, options.only)
     with records.writing_aside(place) as aside:
@@ -58,7 +58,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
                 latencies={} if options.fresh else _latencies(place, loaded, dataset),
                 source=source_of(loaded.experiment),
             )  # fmt: skip
-            for one in run_all(loaded.experiment, parts, shared, known=known):
+            for one in run_all(loaded.experiment, components, shared, known=known):
                 finished[one.retriever] = one
                 if not one.error:
                     records.write_run(aside, one)

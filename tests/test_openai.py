@@ -4,7 +4,7 @@ import time
 import numpy as np
 import pytest
 
-from harness.running import parts
+from harness.running import components
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.openai import OpenAIEncoder
@@ -276,5 +276,5 @@ def test_options_out_of_range(option):
 def test_the_price_is_the_experiments_or_the_list_price_or_nothing_here(option, usd):
     price = OpenAIEncoder("text-embedding-3-small", **option).price
     assert (price and price.usd_per_million_tokens) == usd
-    described = parts.described(OpenAIEncoder("text-embedding-3-small", **option))
+    described = components.described(OpenAIEncoder("text-embedding-3-small", **option))
     assert described.get("usd_per_million_tokens") == (None if usd is None else f"{usd:g}")

@@ -12,7 +12,7 @@ from harness.dataset import load as load_dataset
 from harness.experiment import Loaded, QueryField, reference_in
 from harness.experiment import load as load_experiment
 from harness.measures import score
-from harness.running.parts import Parts, build_parts, in_block
+from harness.running.components import Components, build_components, in_block
 from harness.running.portrait import Portrait, carries, portrait
 from harness.scoring.grading import GradedLabels, grade_labels
 from harness.stats.words import counted
@@ -85,7 +85,7 @@ class Prepared(NamedTuple):
     dataset: Dataset
     graded: GradedLabels
     """Its labels after the grade rule."""
-    parts: dict[str, Parts]
+    components: dict[str, Components]
     """By retriever; nothing is loaded yet."""
 
 
@@ -102,17 +102,17 @@ def check(target: Path, *, code: bool = True) -> Checked:
         loaded = load_experiment(target, code=code)
     except InputError as error:
         raise InputError([*error.problems, *_of_the_data(target)]) from None
-    dataset, _, parts = prepare(loaded)
+    dataset, _, components = prepare(loaded)
     problems: list[Problem] = []
     for block in loaded.experiment.retrievers:
         try:
-            if (retriever := parts[block.name].retriever) is not None:
+            if (retriever := components[block.name].retriever) is not None:
                 retriever.check()
         except InputError as error:
             problems += in_block(block, error)
     if problems:
         raise InputError(problems)
-    encoders = {name: one.encoder for name, one in parts.items() if one.encoder is not None}
+    encoders = {name: one.encoder for name, one in components.items() if one.encoder is not None}
     names, baseline = len(loaded.experiment.retrievers), loaded.experiment.baseline
     comparisons = names - 1 if baseline else names * (names - 1) // 2
     seen = portrait(dataset, encoders, seed=loaded.experiment.seed)
@@ -137,7 +137,7 @@ def prepare(loaded: Loaded) -> Prepared:
     """
     relevance = loaded.experiment.relevance
     problems: list[Problem] = []
-    dataset = graded = parts = None
+    dataset = graded = components = None
     try:
         dataset = load_dataset(loaded.dataset, drop_dangling=relevance.dangling == "drop")
     except InputError as error:
@@ -151,12 +151,12 @@ def prepare(loaded: Loaded) -> Prepared:
     except InputError as error:
         problems += _in_file(loaded, error)
     try:
-        parts = build_parts(loaded.experiment.retrievers)
+        components = build_components(loaded.experiment.retrievers)
     except InputError as error:
         problems += _in_file(loaded, error)
-    if problems or dataset is None or graded is None or parts is None:
+    if problems or dataset is None or graded is None or components is None:
         raise InputError(problems)
-    return Prepared(dataset, graded, parts)
+    return Prepared(dataset, graded, components)
 
 
 def _unknown_fields(loaded: Loaded, dataset: Dataset) -> Iterator[Problem]:

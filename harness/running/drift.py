@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from harness.experiment import Dense, load
 from harness.running.check import prepare
+from harness.running.components import canonical
 from harness.running.forecast import chunks_of
-from harness.running.parts import canonical
 from harness.stats.words import counted
 from retrievers.cache import Cache, default_path
 from retrievers.chunking import pieces
@@ -53,11 +53,11 @@ def drifts(experiment: str | Path, *, sample: int = SAMPLE) -> Iterator[Drifted]
         BackendError: a model failed for good.
     """
     loaded = load(experiment)
-    dataset, _, parts = prepare(loaded)
+    dataset, _, components = prepare(loaded)
     asked = set()
     with Cache(default_path()) as cache:
         for block in loaded.experiment.retrievers:
-            encoder = parts[block.name].encoder
+            encoder = components[block.name].encoder
             if not isinstance(block, Dense) or encoder is None:
                 continue
             key = canonical({"encoder": block.encoder.written(), "chunk": block.chunk and block.chunk.model_dump()})

@@ -7,7 +7,7 @@ from itertools import islice
 
 from harness.dataset import Dataset
 from harness.experiment import Block, Dense, Experiment, expanded
-from harness.running.parts import Parts, in_block
+from harness.running.components import Components, in_block
 from retrievers.chunking import Chunks, pieces
 from retrievers.dense import WINDOW
 from retrievers.embedding import Embedder, Forecast
@@ -46,14 +46,14 @@ def forecast(embedder: Embedder, dataset: Dataset, chunks: Chunks | None) -> dic
     return {"document": whole, "query": embedder.forecast((query.text for query in dataset.queries), "query")}
 
 
-def check_needs(blocks: Sequence[Block], parts: dict[str, Parts], dataset: Dataset,
+def check_needs(blocks: Sequence[Block], components: dict[str, Components], dataset: Dataset,
                 embedder_of: Callable[[Encoder], Embedder], *,
                 timed: Sequence[str] = (), limited: bool = False) -> None:  # fmt: skip
     """Let every part say what a run lacks, such as a key; of an encoder whose texts are all cached nothing is needed.
 
     Args:
         blocks: those that are run.
-        parts: what they are made of, by name.
+        components: what they are made of, by name.
         dataset: what is embedded.
         embedder_of: gives an encoder the places where its vectors may lie.
         timed: the blocks whose queries are asked past the cache.
@@ -64,7 +64,7 @@ def check_needs(blocks: Sequence[Block], parts: dict[str, Parts], dataset: Datas
     """
     problems: list[Problem] = []
     for block in blocks:
-        encoder, retriever, reranker = parts[block.name]
+        encoder, retriever, reranker = components[block.name]
         try:
             if limited:
                 _check_price("encoder", encoder)

@@ -187,14 +187,14 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
         InputError: the experiment or its data are at fault.
     """
     loaded = load(path, code=code)
-    dataset, _, parts = prepare(loaded)
+    dataset, _, components = prepare(loaded)
     rows: list[Row] = []
     notes: list[str] = []
     with Cache(default_path()) as cache:
         context = _Context(loaded, dataset, cache, tuple(_earlier(results)), source_of(loaded.experiment))
         planned: set[str] = set()
         for block in in_order(loaded.experiment.retrievers):
-            encoder, _, reranker = parts[block.name]
+            encoder, _, reranker = components[block.name]
             if isinstance(block, Dense) and encoder is not None:
                 pace, note = _pace("encoder", block.encoder, encoder, context)
                 rows += _embedding(block, (encoder, pace), context, planned)

@@ -9,10 +9,10 @@ from pathlib import Path
 from harness.dataset import Dataset
 from harness.experiment import Block, Dense, Experiment, Fusion, Reranked, Standalone, expanded, inputs
 from harness.records import Run, StageLatency
+from harness.running.components import Components, canonical, conditions_of, described, whole_retriever
 from harness.running.forecast import check_needs, chunks_of
 from harness.running.latency import measure, time_call
 from harness.running.options import Watch
-from harness.running.parts import Parts, canonical, conditions_of, described, whole_retriever
 from retrievers.cache import Cache, UsesCache
 from retrievers.chunking import pieces
 from retrievers.dense import DenseRetriever
@@ -103,7 +103,7 @@ class _State:
 
 
 def run_all(
-    experiment: Experiment, parts: dict[str, Parts], shared: Shared, *, known: Mapping[str, Run] | None = None
+    experiment: Experiment, components: dict[str, Components], shared: Shared, *, known: Mapping[str, Run] | None = None
 ) -> Iterator[Run]:
     """Answer all queries with every retriever; each Run is yielded as soon as it is whole.
 
@@ -111,7 +111,7 @@ def run_all(
 
     Args:
         experiment: names the retrievers; equal first stages are computed once.
-        parts: what the retrievers are made of.
+        components: what the retrievers are made of.
         shared: what they share.
         known: runs to be taken as they are, by retriever.
 
@@ -122,9 +122,9 @@ def run_all(
     wanted = [block for block in in_order(experiment.retrievers) if block.name not in state.runs]
     timed = [block.name for block in wanted if shared.sample and not shared.latencies.get(block.name)]
     limited = shared.budget.limit is not None
-    check_needs(wanted, parts, shared.dataset, shared.embedder, timed=timed, limited=limited)
+    check_needs(wanted, components, shared.dataset, shared.embedder, timed=timed, limited=limited)
     for block in wanted:
-        state.runs[block.name] = _run(block, parts[block.name], state)
+        state.runs[block.name] = _run(block, components[block.name], state)
         yield state.runs[block.name]
 
 
@@ -138,7 +138,7 @@ def in_order(blocks: tuple[Block, ...]) -> list[Block]:
     return list(placed.values())
 
 
-def _run(block: Block, parts: Parts, state: _State) -> Run:
+def _run(block: Block, components: Components, state: _State) -> Run:
     """Answer with one retriever."""
     shared = state.shared
     meter = Meter(shared.budget, lambda meter: shared.watch(block.name, meter))
@@ -148,9 +148,9 @@ def _run(block: Block, parts: Parts, state: _State) -> Run:
         failed = [name for name in inputs(block) if state.runs[name].error]
         if failed:
             raise BackendError(f"it is made of {', '.join(failed)}, which failed")
-        answered = _first_stage(block, parts, state, meter)
-        if parts.reranker is not None:
-            reranker = CachedReranker(parts.reranker, shared.cache, state.corpus.contents)
+        answered = _first_stage(block, components, state, meter)
+        if components.reranker is not None:
+            reranker = CachedReranker(components.reranker, shared.cache, state.corpus.contents)
             answered = _reranked(answered, reranker, shared.dataset.queries, meter)
         if shared.sample and not latency:
             timed = answered.timed
@@ -187,7 +187,7 @@ def _reranked(first: _Answered, reranker: CachedReranker, queries: Sequence[Quer
     return _Answered(answers, timed, {**first.provenance, **model})
 
 
-def _first_stage(block: Block, parts: Parts, state: _State, meter: Meter) -> _Answered:
+def _first_stage(block: Block, components: Components, state: _State, meter: Meter) -> _Answered:
     """The answers before any reranking; equal first stages are computed once."""
     match block:
         case Fusion():
@@ -196,23 +196,23 @@ def _first_stage(block: Block, parts: Parts, state: _State, meter: Meter) -> _An
             return _Answered(state.before_collapse(block.of))
     key = canonical(block.model_dump(exclude={"name", "rerank"}))
     if key not in state.first_stages:
-        state.first_stages[key] = _searched(_retriever(block, parts, state.shared), state, meter)
+        state.first_stages[key] = _searched(_retriever(block, components, state.shared), state, meter)
     return state.first_stages[key]
 
 
-def _retriever(block: Block, parts: Parts, shared: Shared) -> Retriever:
+def _retriever(block: Block, components: Components, shared: Shared) -> Retriever:
     """What answers a block that is made of no other, among the documents that its filter leaves."""
-    if isinstance(block, Dense) and parts.encoder is not None:
-        dense, encoder = block, parts.encoder
+    if isinstance(block, Dense) and components.encoder is not None:
+        dense, encoder = block, components.encoder
         if conditions := conditions_of(block.filter):
             return FilteredRetriever(lambda part: _dense(dense, encoder, shared, part), conditions)
-        return _dense(block, parts.encoder, shared)
-    if parts.retriever is None or not isinstance(block, Standalone):
+        return _dense(block, components.encoder, shared)
+    if components.retriever is None or not isinstance(block, Standalone):
         raise TypeError(f"{type(block).__name__} has no first stage of its own")
     whole = block
     if conditions := conditions_of(block.filter):
         return FilteredRetriever(lambda part: whole_retriever(whole), conditions)
-    return parts.retriever
+    return components.retriever
 
 
 def _fused(block: Fusion, of: Sequence[Mapping[str, Ranking]], shared: Shared, meter: Meter) -> _Answered:

@@ -8,7 +8,7 @@ import pytest
 
 from harness.cli import main
 from harness.pipeline import run
-from harness.running import parts
+from harness.running import components
 from harness.running.drift import drifts
 from harness.running.options import Options
 from retrievers.cache import Cache, default_path
@@ -55,7 +55,7 @@ def test_equal_encoders_are_built_once_a_run(tmp_path: Path, monkeypatch: pytest
             built.append(dimensions)
             super().__init__(dimensions=dimensions)
 
-    monkeypatch.setattr(parts, "encoder_class", lambda kind: Watched)
+    monkeypatch.setattr(components, "encoder_class", lambda kind: Watched)
     blocks = (
         small.RETRIEVERS + '[[retrievers]]\nname = "b"\nencoder = { kind = "hashing", dimensions = 64 }\n' + CHUNKED
     )

@@ -16,7 +16,7 @@ from retrievers.types import Encoder, Model, Reranker, Retriever
 Part = TypeVar("Part", bound=Model)
 
 
-class Parts(NamedTuple):
+class Components(NamedTuple):
     """What one retriever is made of."""
 
     encoder: Encoder | None = None
@@ -27,30 +27,30 @@ class Parts(NamedTuple):
     """Shared by the blocks that describe it alike."""
 
 
-def build_parts(blocks: Sequence[Block]) -> dict[str, Parts]:
-    """Build the parts of each block, equal encoders and rerankers once, with no network.
+def build_components(blocks: Sequence[Block]) -> dict[str, Components]:
+    """Build the components of each block, equal encoders and rerankers once, with no network.
 
     Returns:
-        Parts by the name of the block.
+        Components by the name of the block.
 
     Raises:
         InputError: with what is wrong of each.
     """
     encoders: dict[str, Encoder] = {}
     rerankers: dict[str, Reranker] = {}
-    parts: dict[str, Parts] = {}
+    components: dict[str, Components] = {}
     problems: list[Problem] = []
     for block in blocks:
         try:
             encoder = _built_once(block.encoder, encoder_class, encoders) if isinstance(block, Dense) else None
             retriever = whole_retriever(block) if isinstance(block, Standalone) else None
             reranker = _built_once(block.rerank, reranker_class, rerankers) if block.rerank is not None else None
-            parts[block.name] = Parts(encoder, retriever, reranker)
+            components[block.name] = Components(encoder, retriever, reranker)
         except InputError as error:
             problems += in_block(block, error)
     if problems:
         raise InputError(problems)
-    return parts
+    return components
 
 
 def in_block(block: Block, error: InputError) -> list[Problem]:
