@@ -14,7 +14,7 @@ from harness.measures import parse, span
 from harness.records import Manifest, ResolvedExperiment, Results
 from harness.scoring.facts import clusters_of, head_of, identical_pairs
 from harness.scoring.grading import people_judged
-<<<<<<< HEAD
+from harness.scoring.vendors import one_vendor
 from harness.stats import (
     Comparison,
     Facts,
@@ -29,10 +29,6 @@ from harness.stats import (
     whole,
     whole_sentences,
 )
-=======
-from harness.scoring.vendors import one_vendor
-from harness.stats import Comparison, Settings, Whole, whole, whole_sentences
->>>>>>> c5f9ef2 (Settle disputes in a pool of their own; say where one vendor wrote, judged and embedded; check the combined estimate on Cranfield)
 from retrievers.types import Floats
 
 
