@@ -115,9 +115,24 @@ def plan(
     ),
     shards: Annotated[int | None, typer.Option(min=1, help="Say what each of so many shares would take.")] = None,
     no_code: NoCode = False,
+    difference: Annotated[
+        float | None, typer.Option(help="Of a results folder: the queries that this true difference would need.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Tell what a run would take before anything is sent: texts, tokens, calls, dollars, minutes. No network."""
+    if experiment.is_dir():
+        from harness import records
+        from harness.scoring.plans import planned_pairs
+
+        pairs = list(planned_pairs(records.read(experiment), difference))
+        if as_json:
+            print_json(plan=[pair.as_json() for pair in pairs])
+        else:
+            say(*(pair.sentence() for pair in pairs))
+        return
+    if difference is not None:
+        raise InputError(Problem("--difference", "is for a results folder", "harness plan results/<name> --difference"))
     from harness.running.plan import plan as look_ahead
 
     planned = look_ahead(experiment, results=results, code=not no_code)

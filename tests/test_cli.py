@@ -593,3 +593,10 @@ def test_the_module_runs_as_a_program() -> None:
     said = subprocess.run([sys.executable, "-m", "harness.cli", "--help"], capture_output=True, text=True,
                           check=True, cwd=Path(__file__).parents[1])  # fmt: skip
     assert "Usage: harness " in said.stdout
+
+
+def test_a_plan_of_a_results_folder_is_for_a_true_difference(call: Call, results: Path) -> None:
+    found = json.loads(call("plan", results, "--difference", "0.05", "--json").out)["plan"]
+    assert {(row["a"], row["unit"]) for row in found} == {(found[0]["a"], "query")}
+    assert "--difference: is for a results folder" in call("plan", results / "none.toml", "--difference", "0.05").err
+    assert "-1.0 is not a finite number above 0" in call("plan", results, "--difference", "-1").err
