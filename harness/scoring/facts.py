@@ -10,6 +10,7 @@ from itertools import combinations
 from harness.measures import Measure, span
 from harness.measures.scores import Judgments
 from harness.stats import Facts, Range
+from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Query
 
 Documents = Mapping[str, Mapping[str, Sequence[str]]]
@@ -59,5 +60,14 @@ def identical_pairs(heads: Mapping[str, str]) -> frozenset[frozenset[str]]:
 
 
 def clusters_of(queries: Sequence[Query], field: str | None) -> tuple[str, ...] | None:
-    """Return each query's cluster, "" where it has none; None where no field is declared."""
-    return None if field is None else tuple(query.fields.get(field, "") for query in queries)
+    """Return each query's cluster, "" where it has none; None where no field is declared.
+
+    Raises:
+        InputError: no query has the field: every query would stand alone, and nobody would notice.
+    """
+    if field is None:
+        return None
+    if queries and not any(query.fields.get(field) for query in queries):
+        known = {name for query in queries for name in query.fields}
+        raise InputError(Problem("[statistics] cluster", f"no query has a field {field!r}", did_you_mean(field, known)))
+    return tuple(query.fields.get(field, "") for query in queries)
