@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from harness.console import caches, embed, labels, messages, queries, scoring, tables
+from harness.console import answers, caches, embed, labels, messages, queries, scoring, tables
 from harness.console.options import ONLY, ExperimentFile, Folder, Fresh, Json, MaxCost, NoCode, Quiet
 from harness.console.printing import console_of, print_json, print_results, say, show, warn
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
@@ -30,6 +30,7 @@ app.command("pool")(labels.pool)
 app.command("judge")(labels.judge)
 app.add_typer(labels.app, name="labels")
 app.add_typer(queries.app, name="queries")
+app.add_typer(answers.app, name="answers")
 
 
 FORM = typer.Option("--as", metavar="FORM", help="trec, ir-measures, ranx, beir, mteb, model-card, parquet.")

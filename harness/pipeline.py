@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from harness import records
+from harness.answers.judges import build_judge
+from harness.answers.rankings import Folders, Judgment, judge_run
 from harness.dataset import Dataset, trec
 from harness.experiment import Experiment, Loaded, load
-from harness.records import Commit, DatasetFacts, Ledger, Manifest, Results, RetrieverFacts, Run, StageLatency
+from harness.records import FOLDER, Commit, DatasetFacts, Ledger, Manifest, Results, RetrieverFacts, Run, StageLatency
 from harness.report import write_report
 from harness.running import provenance
 from harness.running.check import prepare
@@ -23,7 +25,7 @@ from harness.scoring.evaluate import evaluate, ties_of
 from harness.scoring.grading import GradedLabels, gains
 from retrievers.cache import Cache, default_path
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
-from retrievers.meter import Budget
+from retrievers.meter import Budget, Meter
 
 
 def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Options = Options()) -> Results:  # noqa: B008 - immutable
@@ -62,15 +64,19 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
                 finished[one.retriever] = one
                 if not one.error:
                     records.write_run(aside, one)
-        runs = [finished[block.name] for block in loaded.experiment.retrievers]
-        if all(one.error for one in runs):
-            raise BackendError("\n".join(f"{one.retriever}: {one.error}" for one in runs))
+            runs = [finished[block.name] for block in loaded.experiment.retrievers]
+            if all(one.error for one in runs):
+                raise BackendError("\n".join(f"{one.retriever}: {one.error}" for one in runs))
+            judgment = _judged(Folders(aside / FOLDER, place / FOLDER), loaded, dataset, runs, (cache, shared.budget))
+        graded = graded._replace(claims=judgment.claims)
         for one in known.values():
             records.write_run(aside, one)
         records.write_evidence(aside, dataset, runs)
         records.write_costs(aside, runs)
         write_scores(aside, loaded, dataset, graded, runs)
         manifest = _manifest(loaded, dataset, graded, runs)
+        warnings = (*manifest.warnings, *filter(None, [judgment.warning]))
+        manifest = replace(manifest, judge=dict(judgment.facts), warnings=warnings)
         seconds = time.perf_counter() - clock
         started_at = started.isoformat(timespec="seconds")
         tables = records.file_digests(aside)
@@ -95,6 +101,20 @@ def write_scores(folder: Path, loaded: Loaded, dataset: Dataset, graded: GradedL
     tables = evaluate(loaded.question, queries, graded, rankings)
     for name in ("scores", "summary", "comparisons", "tests"):
         records.write_table(folder, name, getattr(tables, name))
+
+
+def _judged(
+    folders: Folders, loaded: Loaded, dataset: Dataset, runs: Sequence[Run], means: tuple[Cache, Budget]
+) -> Judgment:
+    """Have the claims of reference answers judged, where the experiment measures by them."""
+    measures = [measure for measure in loaded.question.measures if measure.claimed]
+    if not measures or loaded.experiment.judge is None:
+        return Judgment({}, {})
+    cache, budget = means
+    meter = Meter(budget=budget)
+    rankings = {one.retriever: one.rankings for one in runs if not one.error}
+    with meter.stage("judge"):
+        return judge_run(folders, build_judge(loaded.experiment.judge, cache, meter), dataset, rankings, measures)
 
 
 def _latencies(place: Path, loaded: Loaded, dataset: Dataset) -> dict[str, dict[str, StageLatency]]:

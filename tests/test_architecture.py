@@ -30,7 +30,7 @@ FACES = {
     "harness.experiment": {"harness.experiment", "harness.experiment.init", "harness.experiment.language",
                            "harness.experiment.options"},
     "harness.records": {"harness.records", "harness.records.export", "harness.records.readings"},
-    "harness.report": {"harness.report"},
+    "harness.report": {"harness.report", "harness.report.scores"},
 }  # fmt: skip
 """What other wings may import of a wing; a wing that is not named here shows every file."""
 LEAVES = {"retrievers.types", "retrievers.errors", "retrievers.meter", "retrievers.runs"}

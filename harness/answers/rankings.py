@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from harness import records
 from harness.answers.judges import signed
 from harness.answers.judging import Judge, Replies, asked_once
+from harness.dataset import Dataset
 from harness.measures import Claimed, Measure
 from harness.records import PEOPLE, By, Pair, Readings, Word
+from retrievers.errors import BackendError
 from retrievers.types import Query, Ranking
 
 Rankings = Mapping[str, Mapping[str, Ranking]]
@@ -48,19 +51,65 @@ def judge_rankings(
     return records.claimed(queries, read, digests)
 
 
+class Judgment(NamedTuple):
+    """What became of the claims of one run."""
+
+    claims: Mapping[str, Claimed]
+    """By query id; empty where the judge failed."""
+    facts: Mapping[str, str]
+    """For the manifest: who judged, and how much."""
+    warning: str = ""
+
+
+def judge_run(
+    folders: Folders, judge: Judge, dataset: Dataset, rankings: Rankings, measures: Sequence[Measure]
+) -> Judgment:
+    """Judge what a run retrieved, as deep as its measures look; what an earlier run's judge said is taken over.
+
+    A judge that fails leaves its measures undefined, with a warning: the rankings are there all the same.
+    """
+    by = signed(judge)
+    known = records.read_readings(folders.earlier, by)
+    wanted = heads(dataset.queries, rankings, measures)
+    texts = {id_: doc.content for id_, doc in dataset.texts({id_ for ids in wanted.values() for id_ in ids}).items()}
+    retrieved = {query: {id_: texts[id_] for id_ in sorted(ids)} for query, ids in wanted.items()}
+    facts = {"judge": by.judge, "prompt": by.prompt, "depth": str(_depth(measures) or "all")}
+    try:
+        claims = judge_rankings(folders.new, judge, dataset.queries, retrieved, known)
+    except BackendError as error:
+        return Judgment({}, facts, f"claims were not judged, so that measures by claims are undefined: {error}")
+    verdicts = records.read_readings(folders.new, by).verdicts.get(1, {})
+    unreadable = sum(word is None for word in verdicts.values())
+    counts = {"queries": len(claims), "claims": sum(len(one.claims) for one in claims.values()),
+              "verdicts": len(verdicts), "unreadable": unreadable}  # fmt: skip
+    return Judgment(claims, facts | {key: str(number) for key, number in counts.items()})
+
+
+class Folders(NamedTuple):
+    """Where claims and verdicts are written, and where those of an earlier run lie."""
+
+    new: Path
+    earlier: Path
+
+
 def heads(queries: Sequence[Query], rankings: Rankings, measures: Sequence[Measure]) -> dict[str, set[str]]:
     """Which documents the measures by claims look at: query id -> document ids, over all retrievers.
 
     The deepest cutoff among the measures counts; without a cutoff, all that was kept.
     """
-    cutoffs = [measure.cutoff for measure in measures if measure.claimed]
-    depth = None if None in cutoffs else max((cutoff for cutoff in cutoffs if cutoff), default=0)
+    depth = _depth(measures)
     found = {query.id: set[str]() for query in queries if query.reference.claims or query.reference.answers}
     for answers in rankings.values():
         for query, documents in found.items():
             if query in answers:
                 documents.update(answers[query].doc_ids[:depth])
     return found
+
+
+def _depth(measures: Sequence[Measure]) -> int | None:
+    """The deepest cutoff of the measures by claims; None where one has none."""
+    cutoffs = [measure.cutoff for measure in measures if measure.claimed]
+    return None if None in cutoffs else max((cutoff for cutoff in cutoffs if cutoff), default=0)
 
 
 def _claims(

@@ -41,6 +41,7 @@ class Answer(NamedTuple):
     """What a system answered to one query."""
 
     response: str = ""
+    """Without its marks, where these are its citations."""
     contexts: tuple[Context, ...] = ()
     citing: tuple[Citing, ...] = ()
     """Every sentence, also those that cite nothing; empty where the answer has no citations at all."""
@@ -141,7 +142,9 @@ def _answer(line: str, queries: Collection[str]) -> tuple[str, Answer]:
     contexts = tuple(_context(one, place) for place, one in enumerate(_list(row, "contexts"), start=1))
     if len({one.id for one in contexts}) < len(contexts):
         raise _Wrong("two contexts have the same id", "ids tell contexts apart")
-    return query, Answer(response, contexts, _citing(row, response, contexts))
+    if row.get("citations") is None:
+        return query, Answer(MARK.sub("", response) if contexts else response, contexts, marked(response, contexts))
+    return query, Answer(response, contexts, _citing(row, contexts))
 
 
 def _context(said: Any, place: int) -> Context:
@@ -152,9 +155,7 @@ def _context(said: Any, place: int) -> Context:
     raise _Wrong(f"context {place} has no text", '{"id": "…", "text": "…"}')
 
 
-def _citing(row: Mapping[str, Any], response: str, contexts: Sequence[Context]) -> tuple[Citing, ...]:
-    if row.get("citations") is None:
-        return marked(response, contexts)
+def _citing(row: Mapping[str, Any], contexts: Sequence[Context]) -> tuple[Citing, ...]:
     by_id = {one.id: one for one in contexts}
     found = []
     for one in _list(row, "citations"):
@@ -180,7 +181,7 @@ def marked(response: str, contexts: Sequence[Context]) -> tuple[Citing, ...]:
     >>> [len(one.contexts) for one in marked("Monthly [1][2]. In advance [9].", [Context("a", "x"), Context("b", "y")])]
     [2, 0]
     """
-    if not MARK.search(response):
+    if not contexts or not MARK.search(response):
         return ()
     # A mark behind the full stop belongs to the sentence before it.
     tidy = re.sub(r"([.!?。！？])((?:\s*\[\d+\])+)", r"\2\1", response)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from harness.records import Results
+    from harness.scoring.compared import ComparedScores
+    from harness.scoring.per_query import PerQuery
 
 
 def warn(*lines: str) -> None:
@@ -37,6 +39,19 @@ def print_results(results: Results, *, quiet: bool, as_json: bool) -> None:
         show(tables.results, results)
         warn(*(f"warning: {warning}" for warning in results.manifest.warnings))
         say("", f"report: {results.folder / 'report.html'}")
+
+
+def print_scores(scores: PerQuery, compared: ComparedScores, notes: Sequence[str], *, as_json: bool) -> None:
+    """Per-query scores of any tool: means, comparisons, the verdict in words, what to know about the numbers."""
+    from dataclasses import asdict
+
+    comparisons = [asdict(row) for row in compared.rows]
+    if as_json:
+        print_json(scores=list(scores.rows()), summary=compared.summary, comparisons=comparisons, notes=list(notes))
+        return
+    show(tables.scoreboard, compared.summary)
+    show(tables.decided, comparisons, compared.whole, compared.settings)
+    say(*notes)
 
 
 def print_json(**values: Any) -> None:

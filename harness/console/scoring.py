@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -21,8 +22,11 @@ from harness.console.options import (
     Queries,
     Runs,
 )
-from harness.console.printing import print_csv, print_json, say, show, warn
+from harness.console.printing import print_csv, print_json, print_scores, say, show, warn
 from retrievers.errors import InputError, NotShown, Problem
+
+if TYPE_CHECKING:
+    from harness.stats import Settings
 
 
 def score(
@@ -72,10 +76,18 @@ def compare(
     grades: Grades = None,
     queries: Queries = None,
     skip_no_relevant: NoRelevant = False,
+    range_: Annotated[
+        tuple[float, float] | None,
+        typer.Option("--range", metavar="LOW HIGH", help="Of the first measure of a file of scores; else [0, 1]."),
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page; for a file of scores.")] = None,
     form: Form = "table",
     as_json: Json = False,
 ) -> None:
-    """Compare runs query by query: differences, exact tests, a verdict. The first measure decides."""
+    """Compare runs query by query: differences, exact tests, a verdict. The first measure decides.
+
+    Takes also the per-query scores of any tool: a CSV file with retriever, query_id, measure, value.
+    """
     from harness.scoring import saved
     from harness.scoring.trec_runs import Conventions
     from harness.stats import Settings
@@ -83,7 +95,17 @@ def compare(
     if as_json and form == "csv":
         raise InputError(Problem("--json", "cannot go with --format csv", "choose one of them"))
     settings = Settings(test=test, correction=correction, margin=margin)  # type: ignore[arg-type]  # it checks them
-    conventions = Conventions(skip_no_relevant, queries=saved.read_ids(queries) if queries else None)
+    ids = saved.read_ids(queries) if queries else None
+    if qrels.suffix.lower() == ".csv":
+        without_effect = {"RUN": runs, "--grades": grades, "--skip-no-relevant": skip_no_relevant}
+        if given := next((name for name, value in without_effect.items() if value), None):
+            raise InputError(Problem(given, "does not go with a file of scores", "leave it out"))
+        wanted = ScoresWanted(qrels, tuple(measure or ()), ids, baseline, report, range_)
+        _compare_scores(wanted, settings, form, as_json=as_json)
+        return
+    if report is not None or range_ is not None:
+        raise InputError(Problem("--report" if report else "--range", "is for a file of scores"))
+    conventions = Conventions(skip_no_relevant, queries=ids)
     found = saved.score_rankings(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
     if len(found) < 2:
         raise InputError(Problem(str(qrels), "there is only one run", "give two or more"))
@@ -97,6 +119,44 @@ def compare(
         print_csv(rows)
     else:
         show(tables.verdict, summary, rows, compared.whole, settings)
+
+
+class ScoresWanted(NamedTuple):
+    """What is to be compared of a file of scores."""
+
+    path: Path
+    measures: tuple[str, ...]
+    queries: list[str] | None
+    baseline: str | None
+    report: Path | None
+    range: tuple[float, float] | None
+
+
+def _compare_scores(wanted: ScoresWanted, settings: Settings, form: str, *, as_json: bool) -> None:
+    """Compare the per-query scores of any tool."""
+    from harness.scoring.compared import compare_scores
+    from harness.scoring.per_query import read_scores, selected
+    from harness.stats import Range
+
+    scores = selected(read_scores(wanted.path), wanted.measures, wanted.queries)
+    if len(scores.retrievers) < 2:
+        raise InputError(Problem(str(wanted.path), "has the scores of only one retriever", "give two or more"))
+    primary = next(iter(scores.values))
+    bounds = None if wanted.range is None else Range(*wanted.range)
+    compared = compare_scores(scores, primary=primary, baseline=wanted.baseline, settings=settings, bounds=bounds)
+    notes = [
+        f"{measure} is undefined for some of {len(scores.ids)} queries: "
+        + ", ".join(f"{number} of {name}" for name, number in of.items())
+        for measure, of in scores.undefined().items()
+    ]
+    if form == "csv":
+        print_csv([asdict(row) for row in compared.rows])
+    else:
+        print_scores(scores, compared, notes, as_json=as_json)
+    if wanted.report is not None:
+        from harness.report.scores import write_scores
+
+        write_scores(wanted.report, wanted.path.name, compared, notes)
 
 
 def gate(

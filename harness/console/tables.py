@@ -210,9 +210,26 @@ def scoreboard(summary: Sequence[Row], *, width: int) -> Iterator[RenderableType
     room = max(NARROWEST, width - measures.width - GAP)
     names = list(dict.fromkeys(row["retriever"] for row in summary))
     yield from beside(measures, [
-        Column(short, [f"{told[name, measure]:.4f}" for measure in measures.cells])
+        Column(short, [_shown(told.get((name, measure))) for measure in measures.cells])
         for name, short in zip(names, shortened(names, room), strict=True)
     ], width)  # fmt: skip
+
+
+def decided(rows: Sequence[Row], whole: Whole, settings: Settings, *, width: int) -> Iterator[RenderableType]:
+    """The comparisons on the measure that decides, and what they came to in words."""
+    from harness.stats import whole_sentences
+
+    yield from _compared(rows, whole, settings.level, width=width)
+    yield from (text_line(sentence) for sentence in whole_sentences(whole, settings))
+
+
+def _shown(value: float | None) -> str:
+    """A mean or a score; a dash where it is undefined.
+
+    >>> _shown(0.5), _shown(None), _shown(float("nan"))
+    ('0.5000', '–', '–')
+    """
+    return "–" if value is None or value != value else f"{value:.4f}"
 
 
 def by_query(scores: Sequence[Row], run: str, *, width: int) -> Iterator[RenderableType]:
@@ -228,7 +245,7 @@ def by_query(scores: Sequence[Row], run: str, *, width: int) -> Iterator[Rendera
     queries = Column("query", shortened(ids, max(NARROWEST, width // 2)), left=True)
     yield text_line(run, "bold")
     yield from beside(queries, [
-        Column(head_of(measure), [f"{told[query, measure]:.4f}" for query in ids])
+        Column(head_of(measure), [_shown(told[query, measure]) for query in ids])
         for measure in dict.fromkeys(row["measure"] for row in scores)
     ], width)  # fmt: skip
 

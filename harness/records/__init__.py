@@ -16,6 +16,7 @@ from harness.records.manifest import (
 from harness.records.manifest_file import read_manifest, write_manifest
 from harness.records.place import experiment_and_data, put_in_place, unfinished, writing_aside
 from harness.records.readings import (
+    FOLDER,
     PEOPLE,
     RESERVED,
     SUPPORTS,
@@ -51,6 +52,7 @@ from harness.records.run import (
 from harness.records.tables import file_digests, read_costs, write_costs, write_table
 
 __all__ = [
+    "FOLDER",
     "PEOPLE",
     "RESERVED",
     "SHOWN",

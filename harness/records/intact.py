@@ -69,8 +69,10 @@ def _summary_faults(
 ) -> Iterator[str]:
     if scores.empty:
         return
-    yield from _not_each_once(summary, ("retriever", "measure"), _pairs(manifest, measures))
     defined = scores[scores["value"].notna()].groupby(["retriever", "measure"]).size()
+    # A measure that is undefined for all of a retriever's queries has nothing to summarize.
+    wanted = [pair for pair in _pairs(manifest, measures) if defined.get(pair, 0) or not measures[pair[1]].claimed]
+    yield from _not_each_once(summary, ("retriever", "measure"), wanted)
     for retriever, measure, count in summary[["retriever", "measure", "count"]].itertuples(index=False):
         if count != defined.get((retriever, measure), 0):
             yield f"counts {count} scores of {measure} for {retriever}, which is not what scores.csv has"
@@ -90,8 +92,12 @@ def _comparison_faults(
         yield f"compares {', '.join(sorted(strange))}, which did not finish"
     elif (comparisons["a"] == comparisons["b"]).any():
         yield "compares a retriever with itself"
-    wanted = [(name,) for name in measures] if number else []
-    yield from _not_each_once(comparisons, ("measure",), wanted, times=number)
+    everywhere = [(name,) for name, measure in measures.items() if number and not measure.claimed]
+    claimed = comparisons["measure"].isin([name for name, measure in measures.items() if measure.claimed])
+    yield from _not_each_once(comparisons[~claimed], ("measure",), everywhere, times=number)
+    for name, rows in comparisons[claimed].groupby("measure"):
+        if len(rows) > number:  # a pair without a query that is defined for both has no row
+            yield f"has {len(rows):,} rows of {name} instead of {number:,}"
     if comparisons.duplicated(["measure", "a", "b"]).any():
         yield "has a comparison twice"
     for column in ("n", "mean_difference", "p_value", "p_adjusted", "verdict", "role", "method"):

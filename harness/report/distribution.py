@@ -34,7 +34,10 @@ def _strip(view: View, measure: str, width: int) -> Figure:
     boxes, points = [], []
     pointed = view.n * len(view.retrievers) <= (POINTS if measure == view.primary else OTHERS)
     for retriever in view.retrievers:
-        values = view.scores[measure][retriever]
+        values = view.defined(measure, retriever)
+        if not len(values):
+            continue
+        places = np.flatnonzero(~np.isnan(view.scores[measure][retriever])).tolist()
         low, q25, median, q75, high = np.quantile(values, [0, 0.25, 0.5, 0.75, 1]).tolist()
         boxes.append({"retriever": retriever, "min": low, "q25": q25, "median": median, "q75": q75, "max": high,
                       "mean": float(values.mean())})  # fmt: skip
@@ -44,10 +47,10 @@ def _strip(view: View, measure: str, width: int) -> Figure:
                     "retriever": retriever,
                     "query": text.shortened(view.ids[i], 40),
                     "text": text.shortened(view.query(i).query.text, 80),
-                    "value": float(values[i]),
+                    "value": value,
                     "spread": spread,
                 }
-                for i, spread in enumerate(_spread(values))
+                for i, value, spread in zip(places, values.tolist(), _spread(values), strict=True)
             ]
     medians = "; ".join(f"{box['retriever']} {text.score(float(box['median']))}" for box in boxes)
     return figure(

@@ -26,7 +26,7 @@ def mteb(view: View) -> dict[str, str]:
     manifest = view.manifest
     found = {}
     for name in view.retrievers:
-        means = {full: math.fsum(view.scores[full][name]) / view.n for full in view.measures}
+        means = {full: view.mean(full, name) for full in view.measures}
         scores = {key: means[full] for full in view.measures if (key := _called(full)) is not None}
         result: dict[str, Any] = {
             "dataset_revision": manifest.dataset.digest,
@@ -48,7 +48,8 @@ def spreadsheet(view: View) -> str:
     columns = [(measure, name) for measure in view.measures for name in view.retrievers]
     writer.writerow(["query", "text", *(cell(f"{view.names[measure].short} {name}") for measure, name in columns)])
     for i in view.order:
-        values = (repr(float(view.scores[measure][name][i])) for measure, name in columns)
+        scores = (float(view.scores[measure][name][i]) for measure, name in columns)
+        values = ("" if math.isnan(value) else repr(value) for value in scores)
         writer.writerow([cell(view.ids[i]), cell(view.query(i).query.text), *values])
     # Spreadsheets take UTF-8 for what it is by its byte order mark.
     return "\ufeff" + out.getvalue()

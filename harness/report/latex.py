@@ -41,10 +41,7 @@ def letters_of(view: View) -> dict[str, str]:
 def _leaderboard(view: View) -> str:
     letters = letters_of(view)
     marks = {measure: superscripts(view, measure) for measure in view.measures}
-    means = {
-        measure: {name: math.fsum(values) / len(values) for name, values in view.scores[measure].items()}
-        for measure in view.measures
-    }
+    means = {measure: {name: view.mean(measure, name) for name in view.scores[measure]} for measure in view.measures}
     rows = []
     for name in view.ranked:
         cells = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from harness.report import charts, text
@@ -23,15 +25,17 @@ POINTS = 200
 
 def per_query(view: View) -> Section:
     """The table of every measure, a row a query, the best value marked."""
-    cells = len(view.shown) * len(view.retrievers)
-    kept = [m for i, m in enumerate(view.measures) if not i or cells * (i + 1) <= CELLS]
+    size = len(view.shown) * len(view.retrievers)
+    kept = [m for i, m in enumerate(view.measures) if not i or size * (i + 1) <= CELLS]
     tables = []
     for measure in kept:
         values = np.column_stack([view.scores[measure][name] for name in view.retrievers])[list(view.shown)]
-        best = values.max(axis=1, keepdims=True)
+        known = np.nan_to_num(values, nan=-1.0)  # an undefined value is never the best
+        best = known.max(axis=1, keepdims=True)
         # A query on which all are equal has no best.
-        marked = (values >= best - 1e-10) & (values.min(axis=1, keepdims=True) < best - 1e-10)
-        tables.append((view.names[measure], list(zip(view.shown, values.tolist(), marked.tolist(), strict=True))))
+        marked = (known >= best - 1e-10) & (known.min(axis=1, keepdims=True) < best - 1e-10)
+        cells = [[None if math.isnan(value) else value for value in row] for row in values.tolist()]
+        tables.append((view.names[measure], list(zip(view.shown, cells, marked.tolist(), strict=True))))
     return Section(
         "per_query",
         "Every query",
@@ -77,6 +81,7 @@ def _lines(view: View, measure: str, width: int) -> Figure:
         }
         for retriever in view.retrievers
         for place, i in enumerate(view.order, 1)
+        if not math.isnan(view.scores[measure][retriever][i])
     ]
     ids = [text.shortened(view.ids[i], 40) for i in view.order]
     return figure(
@@ -95,7 +100,8 @@ def _curve(view: View, measure: str, width: int) -> Figure:
     rows = [
         {"share": round(float(100 * share), 2), "retriever": retriever, "value": float(value)}
         for retriever in view.retrievers
-        for share, value in zip(shares, np.quantile(view.scores[measure][retriever], 1 - shares), strict=True)
+        for share, value in zip(shares, np.quantile(view.defined(measure, retriever), 1 - shares), strict=True)
+        if len(view.defined(measure, retriever))
     ]
     return figure(
         f"queries-{name.full}",

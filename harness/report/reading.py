@@ -46,7 +46,7 @@ def gains(view: View) -> list[tuple[str, str, dict[str, float], dict[str, float]
             continue
         found.append((
             full, str(twin),
-            {name: math.fsum(view.scores[full][name]) / view.n for name in view.ranked},
+            {name: view.mean(full, name) for name in view.ranked},
             {name: math.fsum(others[name]) / view.n for name in view.ranked},
         ))  # fmt: skip
     return found

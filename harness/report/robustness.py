@@ -21,7 +21,9 @@ def robustness(view: View) -> Section | None:
         name: {query_id: ranking.doc_ids for query_id, ranking in view.results.rankings(name).items()}
         for name in view.retrievers
     }
-    rows = sensitivity(parse(view.primary), alternatives(labels, relevance), rankings)
+    primary = parse(view.primary)
+    # A measure by claims has no grades that could be read otherwise.
+    rows = [] if primary.claimed else sensitivity(primary, alternatives(labels, relevance), rankings)
     changed = [row for row in rows if row.changed]
     ties = {name: range_ for name, range_ in view.manifest.ties.items() if range_.queries}
     if len(rows) > 1 and changed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from harness.report.answers import Answers, read_answers
 from harness.report.theme import Mark, marks
 from harness.scoring.outcome import Outcome, outcome_of
 from harness.stats import Comparison, Facts, Look, Scores, Settings, Whole
+from retrievers.types import Floats
 
 SHOWN_QUERIES = 2_000
 """A page lists so many queries; of more, those where the retrievers differ most."""
@@ -136,6 +138,17 @@ class View:
         """How many queries were scored."""
         return len(self.ids)
 
+    def defined(self, measure: str, retriever: str) -> Floats:
+        """The scores of one retriever on one measure, without the queries for which it is undefined."""
+        values = self.scores[measure][retriever]
+        found: Floats = values[~np.isnan(values)]
+        return found
+
+    def mean(self, measure: str, retriever: str) -> float:
+        """The mean over the queries for which the measure is defined; NaN without any."""
+        values = self.defined(measure, retriever).tolist()
+        return math.fsum(values) / len(values) if values else math.nan
+
     def spoken(self, sentence: str) -> str:
         """A sentence with the measures' short names."""
         for full in sorted(self.measures, key=len, reverse=True):
@@ -156,7 +169,7 @@ def view_of(results: Results) -> View:
     place = {query_id: i for i, query_id in enumerate(outcome.ids)}
     order = tuple(place[query_id] for query_id in results.queries if query_id in place)
     shown = _shown(outcome.scores[outcome.primary], order)
-    grades = trec.read_qrels(results.folder / "qrels.trec")
+    grades = {query: given for query, given in trec.read_qrels(results.folder / "qrels.trec").items() if query in place}
     cutoff = parse(outcome.primary).cutoff or resolved.depth
     extra = extra_measures(measures, grades, cutoff)
     return View(

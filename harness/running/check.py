@@ -53,6 +53,16 @@ class Checked:
     """Differences that would be tested for the primary measure."""
     alpha: float = 0.05
 
+    @property
+    def answers(self) -> int:
+        """Queries with a reference answer."""
+        return sum(bool(query.reference.answers) for query in self.dataset.queries)
+
+    @property
+    def claims(self) -> int:
+        """Queries with claims."""
+        return sum(bool(query.reference.claims) for query in self.dataset.queries)
+
     def lines(self) -> Iterator[str]:
         """What `harness check` prints."""
         dataset = self.dataset
@@ -60,6 +70,9 @@ class Checked:
         yield f"{dataset.path}: {dataset.format}, {documents}, {queries} to ask"
         if unread := reading_line(dataset):
             yield unread
+        if self.answers or self.claims:
+            answered, claimed = counted(self.answers, "query"), counted(self.claims, "query")
+            yield f"{answered} with a reference answer, {claimed} with claims"
         yield f"digest {dataset.digest}"
         for kind, ids in dataset.ledger.items():
             named = ", ".join(ids[:NAMED]) + (", …" if len(ids) > NAMED else "")
@@ -74,7 +87,8 @@ class Checked:
         """The same as data."""
         dataset = self.dataset
         return {"path": dataset.path, "format": dataset.format, "documents": dataset.count,
-                "queries": len(dataset.queries), "digest": dataset.digest, "ledger": dict(dataset.ledger),
+                "queries": len(dataset.queries), "references": self.answers, "claims": self.claims,
+                "digest": dataset.digest, "ledger": dict(dataset.ledger),
                 "portrait": self.portrait.as_json(), "comparisons": self.comparisons,
                 "carries": list(carries(len(dataset.queries), self.comparisons, self.alpha))}  # fmt: skip
 
@@ -147,7 +161,8 @@ def prepare(loaded: Loaded) -> Prepared:
             problems += list(_unknown_fields(loaded, dataset))
             graded = grade_labels(dataset.labels, relevance)
             # Scoring empty rankings finds out whether every measure can read these labels.
-            score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None)
+            score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None, claims={})
+            _check_claims(loaded, dataset)
     except InputError as error:
         problems += _in_file(loaded, error)
     try:
@@ -173,3 +188,10 @@ def _unknown_fields(loaded: Loaded, dataset: Dataset) -> Iterator[Problem]:
 
 def _in_file(loaded: Loaded, error: InputError) -> list[Problem]:
     return [problem._replace(where=f"{loaded.path}: {problem.where}") for problem in error.problems]
+
+
+def _check_claims(loaded: Loaded, dataset: Dataset) -> None:
+    claimed = next((str(one) for one in loaded.question.measures if one.claimed), None)
+    if claimed and not any(query.reference.claims or query.reference.answers for query in dataset.queries):
+        remedy = 'give queries "claims": what a right answer states, in a list; or a "reference" answer'
+        raise InputError(Problem("measures", f"{claimed} needs claims, and no query has any", remedy))

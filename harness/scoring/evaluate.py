@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from harness.experiment import Experiment, Question, Reranked
@@ -15,6 +16,7 @@ from harness.measures.table import is_binary
 from harness.records import TieRange
 from harness.scoring.facts import clusters_of, facts_of
 from harness.scoring.grading import GradedLabels
+from harness.scoring.undefined import compare_defined, defined_everywhere, kept_facts, kept_scores
 from harness.stats import (
     Comparison,
     Facts,
@@ -22,7 +24,6 @@ from harness.stats import (
     Summary,
     TestRow,
     at_look,
-    compare_all,
     family,
     friedman_row,
     interaction_family,
@@ -75,7 +76,7 @@ def evaluate(question: Question, queries: Mapping[str, Query], judged: GradedLab
     values: Values = {str(measure): {} for measure in question.measures}
     for retriever, answers in rankings.items():
         documents = {query: ranking.doc_ids for query, ranking in answers.items()}
-        found = score(question.measures, grades, documents, groups=judged.groups or None)
+        found = score(question.measures, grades, documents, groups=judged.groups or None, claims=judged.claims)
         for measure in question.measures:
             values[str(measure)][retriever] = found.of(measure)
     asked = [queries[query] for query in ids]
@@ -90,15 +91,17 @@ def evaluate(question: Question, queries: Mapping[str, Query], judged: GradedLab
     )
     # A declared baseline that failed has no rankings: then all pairs are compared.
     baseline = question.experiment.baseline if question.experiment.baseline in rankings else None
-    rows = compare_all(values, primary=primary, baseline=baseline, settings=settings, facts=facts)
+    rows = compare_defined(values, primary=primary, baseline=baseline, settings=settings, facts=facts)
     pairs = family(list(rankings), baseline)
-    beside = Beside(primary, settings, facts)
+    decides = defined_everywhere(values[primary])
+    scored, asked = kept_scores(values[primary], decides), [asked[i] for i in np.flatnonzero(decides).tolist()]
+    beside = Beside(primary, settings, kept_facts(facts, decides))
     others = [
-        *pairwise_families(values[primary], pairs, measure=primary, settings=settings, facts=facts),
-        *(friedman_row(values[measure], measure=measure, facts=facts) for measure in values if pairs),
-        *_slices(values[primary], pairs, asked, beside),
-        *_uplifts(question, judged._replace(grades=grades), rankings, values[primary], beside),
-    ]
+        *pairwise_families(scored, pairs, measure=primary, settings=settings, facts=beside.facts),
+        *_friedman_rows(values, pairs, facts),
+        *_slices(scored, pairs, asked, beside),
+        *_uplifts(question, judged._replace(grades=grades), rankings, scored, beside),
+    ] if asked else []  # fmt: skip
     summaries = [
         (
             retriever,
@@ -107,6 +110,7 @@ def evaluate(question: Question, queries: Mapping[str, Query], judged: GradedLab
         )
         for retriever in rankings
         for measure in question.measures
+        if not np.isnan(values[str(measure)][retriever]).all()
     ]
     return ScoreTables(
         scores=pd.concat(_score_rows(values, ids, list(rankings)), ignore_index=True),
@@ -125,18 +129,24 @@ class Beside(NamedTuple):
 
 
 def described(measure: Measure, values: Floats, level: float, facts: Facts) -> Summary:
-    """Summarize one retriever's scores on a measure, which says whether they can be anything but 0 and 1."""
-    bounds, units = facts.ranges.get(str(measure)), facts.units(len(values))
-    return summarize(values, level, binary=is_binary(measure), bounds=bounds, units=units)
+    """Summarize one retriever's scores on a measure, which says whether they can be anything but 0 and 1.
+
+    Queries for which the measure is undefined (NaN) are left out; one must be left.
+    """
+    kept = ~np.isnan(values)
+    bounds, units = facts.ranges.get(str(measure)), kept_facts(facts, kept).units(int(kept.sum()))
+    return summarize(values[kept], level, binary=is_binary(measure), bounds=bounds, units=units)
 
 
 def ties_of(question: Question, judged: GradedLabels, answers: Mapping[str, Ranking]) -> TieRange:
     """Find the queries where equal scores meet the primary measure's cutoff, and how far their order could move it."""
     run = {query: dict(ranking) for query, ranking in answers.items()}
-    ranges = tie_ranges(question.primary, judged.grades, run, groups=judged.groups or None, precision="double",
+    ranges = tie_ranges(question.primary, judged.grades, run, groups=judged.groups or None, claims=judged.claims,
+                        precision="double",
                         seed=question.experiment.seed)  # fmt: skip
+    ranges = [found for found in ranges if not math.isnan(found.expected)]  # undefined queries are in no mean
     moved = tuple(found.query_id for found in ranges if found.worst < found.best)
-    n = len(ranges)
+    n = len(ranges) or 1
     worst, expected, best = (
         math.fsum(getattr(found, name) for found in ranges) / n for name in ("worst", "expected", "best")
     )
@@ -157,6 +167,13 @@ def slices_of(queries: Sequence[Query], cluster: str | None = None) -> dict[str,
     for name in sorted({name for query in queries for name in query.fields} - {cluster}):
         kinds[f"field {name}"] = [query.fields.get(name, "") for query in queries]
     return kinds
+
+
+def _friedman_rows(values: Values, pairs: Pairs, facts: Facts) -> Iterator[TestRow]:
+    for measure, of in values.items():
+        kept = defined_everywhere(of)
+        if pairs and kept.any():
+            yield friedman_row(kept_scores(of, kept), measure=measure, facts=kept_facts(facts, kept))
 
 
 def _slices(scores: Mapping[str, Floats], pairs: Pairs, queries: Sequence[Query], beside: Beside) -> Iterator[TestRow]:
@@ -188,7 +205,8 @@ def _uplifts(
 def _ceiling(question: Question, judged: GradedLabels, answers: Mapping[str, Ranking], depth: int | None) -> float:
     """The mean that a perfect reranker would reach from the first `depth` candidates."""
     best = {query: _perfect(answers[query], judged.grades[query], depth) for query in judged.grades if query in answers}
-    return score([question.primary], judged.grades, best, groups=judged.groups or None).means()[question.primary]
+    found = score([question.primary], judged.grades, best, groups=judged.groups or None, claims=judged.claims)
+    return found.means()[question.primary]
 
 
 def _perfect(ranking: Ranking, judged: Mapping[str, int], depth: int | None) -> list[str]:

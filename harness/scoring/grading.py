@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from harness.dataset import Labels
 from harness.experiment import Relevance
+from harness.measures import Claimed
 from harness.measures.grades import STEEPEST, Buckets, gain_of, gain_warning, grade
 from harness.measures.sensitivity import by_rule
 from retrievers.errors import InputError, Problem
@@ -26,6 +27,8 @@ class GradedLabels(NamedTuple):
     """What to know about the grades under the experiment's gain; "" where nothing."""
     by_people: bool = True
     """False where a model alone judged."""
+    claims: Mapping[str, Claimed] | None = None
+    """Query id -> the claims of its reference answer and what entails them; None where nobody judged claims."""
 
 
 def grade_labels(labels: Mapping[str, Labels], relevance: Relevance) -> GradedLabels:

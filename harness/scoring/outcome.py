@@ -14,6 +14,7 @@ from harness.measures import parse, span
 from harness.records import Manifest, ResolvedExperiment, Results
 from harness.scoring.facts import clusters_of, head_of, identical_pairs
 from harness.scoring.grading import people_judged
+from harness.scoring.undefined import compare_defined, defined_everywhere, kept_scores
 from harness.scoring.vendors import one_vendor
 from harness.stats import (
     Comparison,
@@ -24,7 +25,6 @@ from harness.stats import (
     Settings,
     Whole,
     at_look,
-    compare_all,
     look_at,
     whole,
     whole_sentences,
@@ -46,7 +46,7 @@ class Outcome:
     ids: tuple[str, ...]
     """The queries that were scored, sorted as text: the order that every statistic was computed in."""
     scores: Mapping[str, Scores]
-    """Measure -> retriever -> (n,); the primary measure first."""
+    """Measure -> retriever -> (n,), NaN where undefined; the primary measure first, which is defined everywhere."""
     comparisons: Mapping[str, tuple[Comparison, ...]]
     """Measure -> its family."""
     whole: Whole
@@ -87,7 +87,14 @@ def outcome_of(results: Results) -> Outcome:
         values = np.zeros(len(ids))
         values[group["query_id"].map(place).to_numpy()] = group["value"].to_numpy(dtype=np.float64)
         scores.setdefault(str(measure), {})[str(retriever)] = values
-    ordered = {measure: {name: of[name] for name in results.retrievers} for measure, of in scores.items()}
+    # Where the primary measure is undefined for someone, nothing could be decided.
+    kept = defined_everywhere(scores[primary])
+    ids = tuple(query_id for query_id, stays in zip(ids, kept, strict=True) if stays)
+    ordered = {
+        measure: kept_scores({name: of[name] for name in results.retrievers}, kept)
+        for measure, of in scores.items()
+        if any(not np.isnan(values).all() for values in of.values())
+    }
     labels = {query: labelled.labels for query, labelled in results.queries.items()}
     settings = replace(at_look(settings_of(manifest), len(ids)), by_people=people_judged(labels))
     facts = facts_of_results(results, ids, ordered)
@@ -95,7 +102,7 @@ def outcome_of(results: Results) -> Outcome:
     if comparisons is None:
         declared = manifest.resolved.baseline
         baseline = declared if declared in results.retrievers else None
-        rows = compare_all(ordered, primary=primary, baseline=baseline, settings=settings, facts=facts)
+        rows = compare_defined(ordered, primary=primary, baseline=baseline, settings=settings, facts=facts)
         comparisons = {measure: tuple(row for row in rows if row.measure == measure) for measure in ordered}
     return Outcome(
         settings=settings,
@@ -104,7 +111,7 @@ def outcome_of(results: Results) -> Outcome:
         primary=primary,
         ids=ids,
         scores=ordered,
-        comparisons={measure: comparisons.get(measure, ()) for measure in scores},
+        comparisons={measure: comparisons.get(measure, ()) for measure in ordered},
         whole=whole(ordered[primary], comparisons.get(primary, ()), measure=primary, settings=settings, facts=facts),
         failed=manifest.failed,
         vendor="" if settings.by_people else one_vendor(results),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,14 +15,15 @@ import numpy.typing as npt
 from harness import records
 from harness.experiment import Relevance
 from harness.experiment.options import checked
-from harness.measures import Measure, parse_all, score, span
+from harness.measures import Claimed, Measure, parse_all, score, span
 from harness.records import Results
 from harness.scoring.evaluate import described
 from harness.scoring.facts import head_of, identical_pairs
 from harness.scoring.grading import grade_labels
 from harness.scoring.outcome import facts_of_results
 from harness.scoring.trec_runs import Conventions, ScoredRun, score_runs
-from harness.stats import Comparison, Facts, Gate, Range, Settings, Whole, at_look, compare_all, gate, whole
+from harness.scoring.undefined import compare_defined, defined_everywhere, kept_facts, kept_scores
+from harness.stats import Comparison, Facts, Gate, Range, Settings, Whole, at_look, gate, whole
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Floats
 
@@ -128,6 +130,7 @@ def score_saved(
         raise InputError([Problem(f"query {query!r}", what, did_you_mean(query, grades)) for query in unknown])
     kept = {query: given for query, given in grades.items() if queries is None or query in queries}
     depth = results.manifest.resolved.depth
+    claims = claims_of_results(results, measures) if any(measure.claimed for measure in measures) else None
     deeper = [measure for measure in measures if (measure.cutoff or 0) > depth]
     found = []
     spans = {str(measure): span(measure, kept) for measure in measures}
@@ -141,7 +144,7 @@ def score_saved(
                 "raise depth and run the experiment again",
             )
             raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in deeper])
-        scores = score(measures, kept, answers, groups=judged.groups or None)
+        scores = score(measures, kept, answers, groups=judged.groups or None, claims=claims)
         head = head_of(answers, sorted(kept), measures[0].cutoff)
         found.append(ScoredRun(name, scores, (), spans, head, clusters))
     return found
@@ -151,6 +154,27 @@ def scored_grades(results: Results) -> dict[str, dict[str, int]]:
     """The grades that the scores of a results folder rest on: query id -> document id -> grade."""
     labels = {query: labelled.labels for query, labelled in results.queries.items()}
     return grade_labels(labels, relevance_of(results)).grades
+
+
+def claims_of_results(results: Results, measures: Sequence[Measure]) -> dict[str, Claimed]:
+    """The claims of a results folder's queries, with the verdicts that its judge gave.
+
+    Raises:
+        InputError: no claims were judged there, or not as deep as a measure looks.
+    """
+    facts = results.manifest.judge
+    if not facts:
+        remedy = "name a measure by claims and a [judge] in the experiment, and run it again"
+        raise InputError(Problem(str(results.folder), "holds no verdicts on claims", remedy))
+    depth = math.inf if facts["depth"] == "all" else int(facts["depth"])
+    if deeper := [measure for measure in measures if measure.claimed and (measure.cutoff or math.inf) > depth]:
+        what = f"looks below depth {facts['depth']}, and nobody judged further down"
+        remedy = "name it among the measures of the experiment, and run it again"
+        raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in deeper])
+    folder = results.folder / records.FOLDER
+    readings = records.read_readings(folder, records.By(facts["judge"], facts["prompt"]))
+    queries = [given.query for given in results.queries.values()]
+    return records.claimed(queries, readings, records.read_passages(folder))
 
 
 def relevance_of(results: Results, rule: str | None = None) -> Relevance:
@@ -180,8 +204,10 @@ def summary_rows(runs: Sequence[ScoredRun], level: float = 0.95) -> Iterator[dic
     for run in runs:
         facts = facts_of_runs([run])
         for measure in run.scores.measures:
-            summary = asdict(described(measure, run.scores.of(measure)[_by_id(run)], level, facts))
-            yield {"retriever": run.name, "measure": str(measure), **summary}
+            values = run.scores.of(measure)[_by_id(run)]
+            if not np.isnan(values).all():
+                summary = asdict(described(measure, values, level, facts))
+                yield {"retriever": run.name, "measure": str(measure), **summary}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,9 +238,13 @@ def compare_runs(runs: Sequence[ScoredRun], *, baseline: str | None, settings: S
         str(measure): {run.name: run.scores.of(measure)[order] for run in runs} for measure in measures
     }
     primary = str(measures[0])
-    rows = compare_all(scores, primary=primary, baseline=baseline, settings=settings, facts=facts)
+    rows = compare_defined(scores, primary=primary, baseline=baseline, settings=settings, facts=facts)
     declared = [row for row in rows if row.measure == primary]
-    return Compared(rows, whole(scores[primary], declared, measure=primary, settings=settings, facts=facts))
+    decides = defined_everywhere(scores[primary])
+    if not decides.any():
+        raise InputError(Problem(f"measure {primary!r}", "is undefined for every query", "name another measure first"))
+    decided, known = kept_scores(scores[primary], decides), kept_facts(facts, decides)
+    return Compared(rows, whole(decided, declared, measure=primary, settings=settings, facts=known))
 
 
 def facts_of_runs(runs: Sequence[ScoredRun]) -> Facts:
@@ -253,6 +283,7 @@ def gate_retrievers(results: Results, *, challenger: str, baseline: str, margin:
     resolved = results.manifest.resolved
     table = results.scores[results.scores["measure"] == resolved.primary]
     wide = table.pivot(index="query_id", columns="retriever", values="value").sort_index()
+    wide = wide[list(names)].dropna()  # a query for which the measure is undefined says nothing
     scores = {resolved.primary: {name: wide[name].to_numpy(dtype=np.float64) for name in names}}
     known = facts_of_results(results, list(wide.index), scores)
     settings = at_look(Settings.of(resolved.statistics, resolved.seed), len(wide))

@@ -1,0 +1,176 @@
+"""The commands for answers, whole: plan, judge, score."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness.answers.blame import TracedAnswer, trace
+from harness.answers.evidence import judge_answers, pairs_of
+from harness.answers.inputs import Inputs, Judged, cases_of, judged, read_inputs, readings_for
+from harness.answers.judges import build_judge, signed
+from harness.answers.scoring import corpus_scores, questions_of, score_answers, vectors_of
+from harness.answers.table import MEASURES
+from harness.answers.text import TOKENIZERS, Tokenizer, tokenizer_of
+from harness.records import Pair, read_readings
+from harness.scoring.compared import ComparedScores, compare_scores
+from harness.scoring.evaluate import settings_of
+from harness.scoring.per_query import PerQuery, selected
+from retrievers import encoder_class
+from retrievers.cache import Cache, default_path
+from retrievers.embedding import Embedder
+from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.meter import Budget, Meter
+
+PRIMARY = ("ragchecker.recall", "ROUGE-L")
+"""What decides where no measure is named: the first of these that is defined."""
+
+
+class Forecast(NamedTuple):
+    """What judging would take; claims of answers that are not known yet are taken to be five each."""
+
+    judge: str
+    verdicts: int
+    """Pairs of a claim and a text that are not judged yet, as far as the claims are known."""
+    texts: int
+    """Texts whose claims have to be taken out first."""
+    calls: int | None
+    """Requests for the known pairs; None for a judge on this machine."""
+    tokens: int | None
+    usd: float | None
+
+    def sentence(self) -> str:
+        """What `harness answers judge --plan` prints."""
+        said = f"{self.judge}: {self.verdicts:,} verdicts to give; claims to be taken out of {self.texts:,} texts first"
+        if self.calls is None:
+            return said + "; on this machine"
+        cost = "at an unknown price" if self.usd is None else f"about ${self.usd:.4f}"
+        return f"{said}; {self.calls:,} requests and {self.tokens:,} tokens for these verdicts, {cost}"
+
+
+class Wanted(NamedTuple):
+    """What is decided on the command line."""
+
+    measures: tuple[str, ...] = ()
+    """The first decides; all that are defined where none is named."""
+    baseline: str | None = None
+    tokenizer: str | None = None
+    """None: chosen by the script of the reference answers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """Every value, and what the systems came to."""
+
+    scores: PerQuery
+    compared: ComparedScores
+    notes: tuple[str, ...]
+    traced: Mapping[str, Sequence[TracedAnswer]]
+    """System -> its answers, claim by claim."""
+
+
+def look_ahead(experiment: Path, folder: Path, *, rounds: int = 1) -> Forecast:
+    """Count what judging would take; nothing is sent, no model is loaded."""
+    inputs = read_inputs(experiment, folder)
+    with Cache(default_path()) as cache:
+        judge = build_judge(inputs.judge, cache, Meter())
+        readings = read_readings(folder, signed(judge))
+        cases = cases_of(inputs.queries, inputs.systems, readings)
+        pairs = dict.fromkeys(pair for case in cases for pair in pairs_of(case))
+        missing = [Pair(*pair) for pair in pairs if readings.word(*pair) is None]
+        texts = {case.answer.response for case in cases if case.made is None}
+        forecast = getattr(judge, "forecast_verdicts", None)
+        found = forecast(missing, rounds) if forecast is not None else None
+    number = len(missing) * rounds
+    if found is None:
+        return Forecast(judge.name, number, len(texts), None, None, None)
+    return Forecast(judge.name, number, len(texts), found.calls, found.tokens, found.usd)
+
+
+def judge(experiment: Path, folder: Path, *, rounds: int = 1, max_cost: float | None = None) -> Judged:
+    """Ask the judge for all that is missing, and keep it in the folder.
+
+    Raises:
+        InputError: something is wrong with the experiment, the data or the answers.
+        BackendError: the judge failed for good; OverBudget before more is spent than allowed.
+    """
+    inputs = read_inputs(experiment, folder)
+    meter = Meter(budget=Budget(max_cost))
+    with Cache(default_path()) as cache, meter.stage("judge"):
+        asked = build_judge(inputs.judge, cache, meter)
+        readings = judge_answers(folder, asked, inputs.queries, inputs.systems, rounds)
+        return judged(inputs, asked, readings)
+
+
+def score(experiment: Path, folder: Path, wanted: Wanted) -> Scored:
+    """Compute every measure from what the judge said, compare the systems, and write the tables into the folder.
+
+    Raises:
+        InputError: the judge said nothing there yet; there is no such measure, system or tokenizer.
+    """
+    inputs = read_inputs(experiment, folder)
+    meter = Meter()
+    with Cache(default_path()) as cache:
+        asked = build_judge(inputs.judge, cache, meter)
+        readings = readings_for(folder, asked)
+        vectors = {}
+        if (kind := inputs.judge.encoder) is not None:
+            encoder = Embedder(encoder_class(kind.kind)(**kind.options), cache)
+            vectors = vectors_of(encoder, questions_of(inputs.queries, inputs.systems, readings), meter)
+    tokenizer = _tokenizer(inputs, wanted.tokenizer)
+    scores = score_answers(inputs.queries, inputs.systems, readings, tokenizer, vectors)
+    if unknown := [name for name in wanted.measures if name not in MEASURES]:
+        raise InputError([Problem(f"measure {n!r}", "is none of answers", did_you_mean(n, MEASURES)) for n in unknown])
+    kept = selected(scores, wanted.measures)
+    primary = wanted.measures[0] if wanted.measures else next(n for n in (*PRIMARY, *kept.values) if n in kept.values)
+    settings = settings_of(inputs.loaded.experiment)
+    low = frozenset(name for name, row in MEASURES.items() if row.low_is_good)
+    compared = compare_scores(kept, primary=primary, baseline=wanted.baseline, settings=settings, low_is_good=low)
+    notes = _notes(inputs, kept, tokenizer, judged(inputs, asked, readings))
+    traced = {
+        system.name: [trace(case) for case in cases_of(inputs.queries, [system], readings)] for system in inputs.systems
+    }
+    found = Scored(kept, compared, tuple(notes), traced)
+    write_tables(folder, found)
+    return found
+
+
+def write_tables(folder: Path, found: Scored) -> None:
+    """Write scores.csv, summary.csv and comparisons.csv; what is undefined is an empty cell."""
+    tables: Mapping[str, Sequence[Mapping[str, Any]]] = {
+        "scores": list(found.scores.rows()),
+        "summary": found.compared.summary,
+        "comparisons": [asdict(row) for row in found.compared.rows],
+    }
+    for name, rows in tables.items():
+        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            if rows:
+                writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows)
+
+
+def _tokenizer(inputs: Inputs, named: str | None) -> Tokenizer:
+    if named is None:
+        return tokenizer_of(text for query in inputs.queries for text in query.reference.answers)
+    found = next((one for one in TOKENIZERS if one == named), None)
+    if found is None:
+        raise InputError(Problem("--tokenizer", f"there is none named {named!r}", f"known: {', '.join(TOKENIZERS)}"))
+    return found  # type: ignore[return-value]  # one of the names that the type lists
+
+
+def _notes(inputs: Inputs, scores: PerQuery, tokenizer: Tokenizer, said: Judged) -> list[str]:
+    """What a reader of the numbers must know."""
+    bleu = corpus_scores(inputs.queries, inputs.systems, tokenizer) if "BLEU" in scores.values else []
+    notes = [f"{one.system}: BLEU over all answers {one.value:.2f}" for one in bleu if one.value is not None]
+    notes += [f"BLEU of each query: {bleu[0].signature}"] if bleu else []
+    notes += list(said.lines())
+    alike: dict[str, list[str]] = {}
+    for measure, of in scores.undefined().items():
+        counts = ", ".join(f"{number} of {system}" for system, number in of.items())
+        alike.setdefault(counts, []).append(measure)
+    head = f"undefined for some of {len(scores.ids)} queries"
+    return notes + [f"{head} ({counts}): {', '.join(names)}" for counts, names in alike.items()]

@@ -1,0 +1,82 @@
+"""The commands for answers: check, judge, score."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.console.printing import print_json, print_scores, say
+
+app = typer.Typer(
+    help="What the retrieved texts were worth to answers: claims, verdicts, measures.", rich_markup_mode=None
+)
+
+ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file: data set and [judge].")]
+Folder = Annotated[Path, typer.Argument(metavar="ANSWERS", help="A folder with <system>.jsonl, one answer a line.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Dollars that may be spent.")]
+Repeat = Annotated[int, typer.Option(min=1, max=2, help="2: ask for every verdict twice, to see the judge's noise.")]
+Plan = Annotated[bool, typer.Option("--plan", help="Only tell what a chat model would be asked; nothing is sent.")]
+Tokens = Annotated[str | None, typer.Option("--tokenizer", help="Of BLEU and ROUGE: 13a, char, ja-mecab, …")]
+Measures = Annotated[list[str] | None, typer.Option("--measure", "-m", help="A measure; the first decides.")]
+Baseline = Annotated[str | None, typer.Option(help="Compare each other system with this one; else all pairs.")]
+Page = Annotated[Path | None, typer.Option("--report", help="Write a page: retriever or generator?")]
+
+
+@app.command("check")
+def check_answers(experiment: ExperimentFile, folder: Folder, as_json: Json = False) -> None:
+    """Tell all that is wrong with files of answers, and what will be counted."""
+    from harness.answers.inputs import counted, lines_of, read_inputs
+
+    found = read_inputs(experiment, folder)
+    if as_json:
+        systems = [one._asdict() for one in counted(found)]
+        print_json(queries=len(found.queries), without_reference=found.bare, systems=systems)
+    else:
+        say(*lines_of(found))
+
+
+@app.command("judge")
+def judge_folder(
+    experiment: ExperimentFile,
+    folder: Folder,
+    repeat: Repeat = 1,
+    max_cost: MaxCost = None,
+    plan: Plan = False,
+    as_json: Json = False,
+) -> None:
+    """Ask the judge for every verdict that the measures need; what was judged once is never judged again."""
+    from harness.answers.work import judge, look_ahead
+
+    if plan:
+        forecast = look_ahead(experiment, folder, rounds=repeat)
+        print_json(plan=forecast._asdict()) if as_json else say(forecast.sentence())
+        return
+    found = judge(experiment, folder, rounds=repeat, max_cost=max_cost)
+    if as_json:
+        print_json(**found.as_json())
+    else:
+        say(*found.lines())
+
+
+@app.command("score")
+def score_folder(
+    experiment: ExperimentFile,
+    folder: Folder,
+    measure: Measures = None,
+    baseline: Baseline = None,
+    tokenizer: Tokens = None,
+    report: Page = None,
+    as_json: Json = False,
+) -> None:
+    """Compute every measure from the verdicts, and compare the systems: scores.csv, summary.csv, comparisons.csv."""
+    from harness.answers.work import Wanted, score
+
+    found = score(experiment, folder, Wanted(tuple(measure or ()), baseline, tokenizer))
+    print_scores(found.scores, found.compared, found.notes, as_json=as_json)
+    if report is not None:
+        from harness.report.scores import write_scores
+
+        write_scores(report, folder.resolve().name, found.compared, found.notes, found.traced)

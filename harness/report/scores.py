@@ -1,0 +1,68 @@
+"""A page for per-query scores of any tool; for answers it also says where claims were lost: retriever or generator?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from harness.answers.blame import FATES, TracedAnswer, shares, worst_first
+from harness.pages import policy
+from harness.report.page import environment, styled
+from harness.scoring.compared import ComparedScores
+from harness.stats import whole_sentences
+from retrievers.errors import InputError, Problem
+
+Traced = Mapping[str, Sequence[TracedAnswer]]
+"""System -> its answers, claim by claim."""
+
+LISTED = 200
+"""Answers of one system that are shown in full: those that lost most claims."""
+MEANINGS = {
+    "answered": "the response states it",
+    "contradicted": "the response says otherwise: noise",
+    "not retrieved": "no retrieved text holds it: the retriever's",
+    "not used": "a retrieved text holds it, the response does not: the generator's",
+    "unknown": "a verdict is missing",
+}
+
+
+def write_scores(
+    path: Path, title: str, compared: ComparedScores, notes: Sequence[str] = (), traced: Traced | None = None
+) -> None:
+    """Write the page as one HTML file without scripts.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    page = scores_page(title, compared, notes, traced or {})
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise InputError(Problem(str(path), f"cannot be written: {error.strerror}", "name another file")) from None
+
+
+def scores_page(title: str, compared: ComparedScores, notes: Sequence[str], traced: Traced) -> str:
+    """The page: the verdict, every mean, every comparison, and for answers every claim."""
+    env = environment()
+    style = styled(env)
+    measures = list(dict.fromkeys(row["measure"] for row in compared.summary))
+    return env.get_template("scores.html").render(
+        title=title,
+        sentences=whole_sentences(compared.whole, compared.settings),
+        primary=compared.primary,
+        measures=measures,
+        names=list(dict.fromkeys(row["retriever"] for row in compared.summary)),
+        means={(row["retriever"], row["measure"]): row for row in compared.summary},
+        low_is_good=compared.low_is_good,
+        families={measure: [asdict(row) for row in compared.rows if row.measure == measure] for measure in measures},
+        notes=notes,
+        fates=FATES,
+        meanings=MEANINGS,
+        shares={name: shares(answers, compared.settings.level) for name, answers in traced.items()},
+        answers={name: list(worst_first(answers))[:LISTED] for name, answers in traced.items()},
+        left={name: max(0, len(answers) - LISTED) for name, answers in traced.items()},
+        style=style,
+        policy=policy([], str(style)),
+    )

@@ -1,0 +1,238 @@
+"""A run that measures by claims, and the commands for answers, from end to end."""
+
+import csv
+import json
+import re
+import runpy
+import sys
+
+import pytest
+
+from harness import records
+from harness.cli import main
+
+DOCUMENTS = {
+    "fees": "The fee is monthly. It is paid in advance.",
+    "students": "Students pay half of the fee.",
+    "pool": "The pool opens at nine in the morning.",
+    "sauna": "The sauna is closed in July.",
+}
+QUERIES = [
+    {"id": "q1", "query": "how is the fee paid", "relevant_documents": ["fees", "students"],
+     "reference": "The fee is monthly. It is paid in advance. Students pay half.",
+     "claims": ["The fee is monthly.", "It is paid in advance.", {"text": "Students pay half.", "vital": False}]},
+    {"id": "q2", "query": "pool opens", "relevant_documents": ["pool"], "reference": "The pool opens at nine."},
+    {"id": "q3", "query": "sauna closed", "relevant_documents": ["sauna"]},
+]  # fmt: skip
+EXPERIMENT = """
+name = "club"
+dataset = "{data}"
+primary = "{primary}"
+measures = ["nDCG@3", "ClaimRecall@1", "ClaimRecall@2", "ContextPrecision(by='claims')@2"]
+[judge]
+kind = "lexical"
+[[retrievers]]
+name = "bm25"
+kind = "bm25"
+[[retrievers]]
+name = "hashing"
+encoder = {{ kind = "hashing" }}
+"""
+
+
+def harness(*words) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main([str(word) for word in words])
+    return stop.value.code
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HARNESS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def club(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("club")
+    data = folder / "data"
+    data.mkdir()
+    for name, text in DOCUMENTS.items():
+        (data / f"{name}.md").write_text(f"# {name}\n{text}\n", encoding="utf-8")
+    (data / "queries.json").write_text(json.dumps(QUERIES), encoding="utf-8")
+    for primary in ("nDCG@3", "ClaimRecall@2"):
+        name = "club.toml" if primary == "nDCG@3" else "claims.toml"
+        text = EXPERIMENT.format(data=data.as_posix(), primary=primary)
+        text = text if name == "club.toml" else text.replace('"club"', '"claims"')
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(club):
+    assert harness("run", club / "club.toml", "--results", club / "results", "--quiet") == 0
+    return records.read(club / "results" / "club")
+
+
+def test_claims_are_measured_in_a_run_and_undefined_values_have_their_rows(results) -> None:
+    table = results.scores[results.scores["measure"] == "ClaimRecall@2"].set_index(["retriever", "query_id"])["value"]
+    assert table["bm25", "q1"] == 1  # both documents together hold all three claims
+    assert table["bm25", "q2"] == 1  # its claims were taken out of the reference answer
+    assert table.isna()["bm25", "q3"]  # neither claims nor a reference
+    text = (results.folder / "scores.csv").read_text()
+    assert "bm25,q3,ClaimRecall@2,\n" in text
+    summary = results.summary.set_index(["retriever", "measure"])
+    assert summary.loc[("bm25", "ClaimRecall@2"), "count"] == 2
+    rows = results.comparisons[results.comparisons["measure"] == "ClaimRecall@1"]
+    assert rows["n"].tolist() == [2]
+    assert results.manifest.judge["judge"].startswith("lexical") and results.manifest.judge["depth"] == "2"
+
+
+def test_the_folder_keeps_claims_and_verdicts(results) -> None:
+    folder = results.folder / records.FOLDER
+    claims = [json.loads(line) for line in (folder / "claims.jsonl").read_text().splitlines()]
+    assert [(row["judge"], len(row["claims"])) for row in claims] == [("people", 3), ("lexical uax29-2 0.8", 1)]
+    verdicts = [json.loads(line) for line in (folder / "verdicts.jsonl").read_text().splitlines()]
+    assert {row["verdict"] for row in verdicts} == {"entailed", "neutral"}
+    assert set(records.read_passages(folder)) <= set(DOCUMENTS)
+
+
+def test_an_independent_program_agrees_with_the_results(results, project, capsys) -> None:
+    verify = project.parent / "shared" / "tools" / "verify_results.py"
+    if not verify.is_file():
+        pytest.skip("the independent program lies outside the repository")
+    found = runpy.run_path(str(verify))["main"](results.folder)
+    assert found == []
+
+
+def test_saved_rankings_are_scored_by_other_cutoffs_and_not_deeper_than_was_judged(results, capsys) -> None:
+    assert harness("score", results.folder, "-m", "ClaimRecall@1", "-m", "ClaimPrecision@2", "--json") == 0
+    told = json.loads(capsys.readouterr().out)["summary"]
+    assert {row["measure"]: row["count"] for row in told} == {"ClaimRecall@1": 2, "ClaimPrecision@2": 2}
+    assert harness("compare", results.folder, "-m", "ClaimRecall@1", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["comparisons"][0]["n"] == 2
+    assert harness("score", results.folder, "-m", "ClaimRecall@3") == 2
+    assert "judged further down" in capsys.readouterr().err
+
+
+def test_a_second_run_takes_the_verdicts_over(club, results, monkeypatch) -> None:
+    from harness.answers.lexical import LexicalJudge
+
+    before = (results.folder / records.FOLDER / "verdicts.jsonl").read_bytes()
+    monkeypatch.setattr(LexicalJudge, "verdicts", lambda *_: pytest.fail("asked again"))
+    assert harness("run", club / "club.toml", "--results", club / "results", "--quiet") == 0
+    assert (results.folder / records.FOLDER / "verdicts.jsonl").read_bytes() == before
+
+
+def test_a_judge_that_fails_leaves_its_measures_undefined_and_the_rest_whole(club, monkeypatch) -> None:
+    from harness.answers.lexical import LexicalJudge
+    from retrievers.errors import BackendError
+
+    def fail(*_):
+        raise BackendError("the judge is out")
+
+    monkeypatch.setattr(LexicalJudge, "verdicts", fail)
+    assert harness("run", club / "club.toml", "--results", club / "failed", "--quiet") == 0
+    found = records.read(club / "failed" / "club")
+    assert "the judge is out" in found.manifest.warnings[-1]
+    assert set(found.summary["measure"]) == {"nDCG@3"}
+    assert found.scores[found.scores["measure"] == "ClaimRecall@1"]["value"].isna().all()
+
+
+def test_a_measure_by_claims_may_decide(club, capsys) -> None:
+    assert harness("run", club / "claims.toml", "--results", club / "results") == 0
+    assert "ClaimRecall@2 over 2 queries" in capsys.readouterr().out
+    page = (club / "results" / "claims" / "report.html").read_text(encoding="utf-8")
+    assert "ClaimRecall@2" in page and not re.search(r">\s*nan\b", page.lower())
+    found = club / "results" / "claims"
+    assert harness("gate", found, "--baseline", "bm25", "--challenger", "hashing", "--margin", "0.5") in (0, 1)
+
+
+def test_check_counts_references_and_claims(club, capsys) -> None:
+    assert harness("check", club / "club.toml") == 0
+    assert "2 queries with a reference answer, 1 query with claims" in capsys.readouterr().out
+
+
+def test_what_a_measure_by_claims_needs_is_asked_for_before_the_run(club, tmp_path, capsys) -> None:
+    text = (club / "club.toml").read_text(encoding="utf-8")
+    bare = tmp_path / "bare.toml"
+    bare.write_text(text.replace('[judge]\nkind = "lexical"\n', ""), encoding="utf-8")
+    assert harness("check", bare) == 2
+    assert '[judge] kind = "lexical"' in capsys.readouterr().err
+    for written in ('kind = "nli"', 'kind = "lexical"\nmodel = "x"', 'kind = "openai"\nmodel = "x"\nthreshold = 0.5'):
+        wrong = tmp_path / "wrong.toml"
+        wrong.write_text(text.replace('kind = "lexical"', written, 1), encoding="utf-8")
+        assert harness("check", wrong) == 2
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "a.md").write_text("# a\nfee", encoding="utf-8")
+    (data / "queries.json").write_text('[{"query": "fee", "relevant_documents": ["a"]}]', encoding="utf-8")
+    none = tmp_path / "none.toml"
+    none.write_text(text.replace((club / "data").as_posix(), data.as_posix()), encoding="utf-8")
+    assert harness("check", none) == 2
+    assert "no query has any" in capsys.readouterr().err
+
+
+@pytest.fixture
+def answers(tmp_path):
+    contexts = [{"id": name, "text": DOCUMENTS[name]} for name in ("fees", "pool")]
+    rows = {
+        "careful": [
+            {"query_id": "q1", "response": "The fee is monthly [1]. It is paid in advance [1].", "contexts": contexts},
+            {"query_id": "q2", "response": "The pool opens at nine.", "contexts": contexts},
+        ],
+        "lazy": [{"query_id": "q1", "response": "Ask the desk.", "contexts": contexts}],
+    }
+    for name, lines in rows.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return tmp_path
+
+
+def test_answers_are_checked_judged_and_scored(club, answers, capsys) -> None:
+    experiment = club / "club.toml"
+    assert harness("answers", "score", experiment, answers) == 2
+    assert "harness answers judge" in capsys.readouterr().err
+    assert harness("answers", "check", experiment, answers, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [(one["system"], one["missing"]) for one in told["systems"]] == [("careful", 0), ("lazy", 1)]
+    assert harness("answers", "judge", experiment, answers, "--plan") == 0
+    assert "on this machine" in capsys.readouterr().out and not (answers / "verdicts.jsonl").exists()
+    assert harness("answers", "judge", experiment, answers) == 0
+    assert "weak" in capsys.readouterr().out
+    page = answers / "page" / "blame.html"
+    assert harness("answers", "score", experiment, answers, "--report", page) == 0
+    out = capsys.readouterr().out
+    assert "ragchecker.recall" in out and "tok:13a" in out and "undefined for some" in out
+    with (answers / "scores.csv").open(encoding="utf-8") as file:
+        scores = {(row["retriever"], row["query_id"], row["measure"]): row["value"] for row in csv.DictReader(file)}
+    assert scores["careful", "q1", "ragchecker.recall"] == repr(2 / 3)
+    assert scores["lazy", "q2", "ragchecker.recall"] == "0.0" and scores["lazy", "q2", "ragchecker.precision"] == ""
+    html = page.read_text(encoding="utf-8")
+    assert "Retriever or generator?" in html and "not used" in html and "held by fees" in html
+    assert harness("answers", "score", experiment, answers, "-m", "ROUGE-L", "--tokenizer", "char", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {row["measure"] for row in told["summary"]} == {"ROUGE-L"} and told["comparisons"][0]["n"] == 2
+    for wrong in (["-m", "RUGE"], ["--tokenizer", "flores200"], ["--baseline", "x"]):
+        assert harness("answers", "score", experiment, answers, *wrong) == 2
+
+
+def test_hostile_texts_stay_texts_in_the_page(club, tmp_path) -> None:
+    evil = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+    row = {"query_id": "q1", "response": f"{evil} The fee is monthly.", "contexts": [{"id": evil, "text": evil}]}
+    (tmp_path / "evil.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    assert harness("answers", "judge", club / "club.toml", tmp_path) == 0
+    page = tmp_path / "page.html"
+    assert harness("answers", "score", club / "club.toml", tmp_path, "--report", page) == 0
+    html = page.read_text(encoding="utf-8")
+    assert "<script" not in html and "<img" not in html and "default-src &#39;none&#39;" in html
+
+
+def test_help_of_the_commands_loads_nothing_heavy() -> None:
+    import subprocess
+
+    code = (
+        "import harness.console.answers, sys; print([n for n in ('numpy', 'sacrebleu', 'pandas') if n in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"

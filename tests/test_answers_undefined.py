@@ -1,0 +1,177 @@
+"""Per-query scores of any tool, values that are undefined, and the comparisons over what both have."""
+
+import csv
+import json
+import math
+
+import numpy as np
+import pytest
+
+from harness.cli import main
+from harness.scoring.compared import compare_scores
+from harness.scoring.per_query import per_query, read_scores, selected
+from harness.scoring.undefined import compare_defined
+from harness.stats import Facts, Settings, compare_all
+from retrievers.errors import InputError
+
+NAN = math.nan
+RNG = np.random.default_rng(11)
+PLAIN = {"primary": "m", "baseline": None, "settings": Settings(), "facts": Facts()}
+BASE = RNG.integers(0, 5, size=(3, 30)) / 4
+
+
+def values(*rows):
+    return {"m": {name: np.array(row, dtype=np.float64) for name, row in zip("abc", rows, strict=False)}}
+
+
+def test_without_undefined_values_nothing_changes() -> None:
+    scores = values(*BASE)
+    ours = compare_defined(scores, **{**PLAIN, "settings": Settings(margin=0.05)})
+    assert ours == compare_all(scores, primary="m", settings=Settings(margin=0.05))
+
+
+def test_queries_that_are_undefined_for_all_are_left_out_as_if_they_were_not_there() -> None:
+    with_gaps = BASE.copy()
+    with_gaps[:, ::3] = NAN
+    ours = compare_defined(values(*with_gaps), **PLAIN)
+    kept = values(*np.delete(BASE, np.s_[::3], axis=1))
+    assert ours == compare_all(kept, primary="m", settings=Settings(), facts=Facts())
+    assert {row.n for row in ours} == {20}
+
+
+def test_a_pair_is_compared_where_both_are_defined() -> None:
+    rows = BASE.copy()
+    rows[0, :5] = NAN
+    rows[1, 4:9] = NAN
+    found = {(row.a, row.b): row for row in compare_defined(values(*rows), **PLAIN)}
+    assert {pair: row.n for pair, row in found.items()} == {("a", "b"): 21, ("a", "c"): 25, ("b", "c"): 25}
+    for (a, b), row in found.items():
+        x, y = rows["abc".index(a)], rows["abc".index(b)]
+        both = ~np.isnan(x) & ~np.isnan(y)
+        (alone,) = compare_all({"m": {a: x[both], b: y[both]}}, primary="m", settings=Settings())
+        assert (row.w_plus, row.w_minus, row.p_value) == (alone.w_plus, alone.w_minus, alone.p_value)
+        assert row.mean_difference == pytest.approx(np.mean(x[both] - y[both]))
+    order = sorted(found.values(), key=lambda row: row.p_value)
+    expected, running = [], 0.0
+    for step, row in enumerate(order):
+        running = max(running, min(1.0, (3 - step) * row.p_value))
+        expected.append(running)
+    assert [row.p_adjusted for row in order] == pytest.approx(expected)
+
+
+def test_the_correction_of_the_whole_family_can_take_a_verdict_back() -> None:
+    up = np.r_[np.full(6, 0.25), np.zeros(14)]  # six wins: p = 0.03125 alone, 0.09375 among three
+    rows = [BASE[0, :20] * 0, up, up * 0]
+    rows[0][19], rows[1][18] = NAN, NAN
+    found = {(row.a, row.b): row for row in compare_defined(values(*rows), **PLAIN)}
+    alone = compare_defined({"m": {n: v for n, v in values(*rows)["m"].items() if n != "c"}}, **PLAIN)  # fmt: skip
+    assert found["a", "b"].p_value == alone[0].p_value == 0.03125
+    assert alone[0].word == "worse"
+    assert found["a", "b"].p_adjusted == pytest.approx(0.09375) and found["a", "b"].word == "undecided"
+
+
+def test_a_pair_without_a_query_in_common_has_no_row_and_counts_in_the_correction() -> None:
+    rows = BASE[:2].copy()
+    rows[0, 15:], rows[1, :15] = NAN, NAN
+    third = BASE[2]
+    found = compare_defined(values(*rows, third), **PLAIN)
+    assert {(row.a, row.b) for row in found} == {("a", "c"), ("b", "c")}
+    lowest = min(found, key=lambda row: row.p_value)
+    assert lowest.p_adjusted == pytest.approx(min(1.0, 3 * lowest.p_value))
+    assert compare_defined(values([NAN], [NAN]), **PLAIN) == []
+
+
+def write(path, rows, header="retriever,query_id,measure,value"):
+    path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_scores_of_any_tool_are_read(tmp_path) -> None:
+    file = write(tmp_path / "s.csv", ["a,007,faith,0.5", "a,8,faith,", "b,007,faith,NaN", "b,8,faith,1", "b,8,other,2"])
+    found = read_scores(file)
+    assert found.ids == ("007", "8") and found.retrievers == ("a", "b")
+    assert found.values["faith"]["a"].tolist()[0] == 0.5 and math.isnan(found.values["faith"]["a"][1])
+    assert found.undefined() == {"faith": {"a": 1, "b": 1}, "other": {"b": 1}}
+    rows = list(found.rows())
+    assert {"retriever": "a", "query_id": "8", "measure": "faith", "value": None} in rows
+    assert selected(found, ["other"], ["8"]).values["other"]["b"].tolist() == [2]
+    with pytest.raises(InputError, match="did you mean 'faith'"):
+        selected(found, ["fiath"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "what"),
+    [
+        (["a,1,m,high"], "no score"),
+        (["a,1,m,inf"], "no score"),
+        (["a,1,m,1", "a,1,m,2"], "two scores"),
+        (["a,,m,1"], "lacks"),
+        ([], "holds no score"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_line(tmp_path, rows, what) -> None:
+    with pytest.raises(InputError, match=what):
+        read_scores(write(tmp_path / "s.csv", rows))
+
+
+def test_a_missing_column_is_named(tmp_path) -> None:
+    with pytest.raises(InputError, match="measure"):
+        read_scores(write(tmp_path / "s.csv", ["a,1,2"], header="retriever,query_id,value"))
+    with pytest.raises(InputError, match="cannot be read"):
+        read_scores(tmp_path / "absent.csv")
+
+
+def test_where_low_is_good_the_verdict_is_turned_round_and_the_numbers_stay() -> None:
+    rows = [("a", f"q{i:02}", "hallucination", 0.1) for i in range(12)]
+    rows += [("b", f"q{i:02}", "hallucination", 0.1 + 0.05 * (i + 1)) for i in range(12)]
+    found = per_query(rows)
+    plain = compare_scores(found, primary="hallucination", baseline=None, settings=Settings())
+    turned = compare_scores(
+        found, primary="hallucination", baseline=None, settings=Settings(), low_is_good={"hallucination"}
+    )
+    assert (plain.rows[0].word, turned.rows[0].word) == ("worse", "better")
+    assert plain.rows[0].mean_difference == turned.rows[0].mean_difference < 0
+    with pytest.raises(InputError, match="baseline"):
+        compare_scores(found, primary="hallucination", baseline="z", settings=Settings())
+
+
+def scores_file(tmp_path):
+    rows = [f"a,q{i},faithfulness,{'' if i == 3 else 0.5}" for i in range(20)]
+    rows += [f"b,q{i},faithfulness,{0.5 + i / 100}" for i in range(20)]
+    return write(tmp_path / "ragas.csv", rows)
+
+
+def harness(*words) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main([str(word) for word in words])
+    return stop.value.code
+
+
+def test_compare_takes_the_scores_of_any_tool(tmp_path, capsys) -> None:
+    page = tmp_path / "page.html"
+    assert harness("compare", scores_file(tmp_path), "--report", page, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    (row,) = told["comparisons"]
+    assert (row["measure"], row["n"], row["verdict"]) == ("faithfulness", 19, "worse")
+    html = page.read_text(encoding="utf-8")
+    assert "Content-Security-Policy" in html and "<script" not in html and "19" in html
+    assert harness("compare", scores_file(tmp_path)) == 0
+    out = capsys.readouterr().out
+    assert "faithfulness" in out and "b" in out
+
+
+def test_compare_refuses_what_does_not_go_with_a_file_of_scores(tmp_path, capsys) -> None:
+    for more in (["run.trec"], ["--grades", "binary"], ["--skip-no-relevant"]):
+        assert harness("compare", scores_file(tmp_path), *more) == 2
+    assert harness("compare", write(tmp_path / "one.csv", ["a,1,m,1"])) == 2
+    assert "only one" in capsys.readouterr().err
+
+
+def test_our_own_scores_csv_is_such_a_file(tmp_path) -> None:
+    rows = [("a", "q1", "m", 0.1), ("b", "q1", "m", math.nan)]
+    file = tmp_path / "scores.csv"
+    with file.open("w", newline="") as handle:
+        writer = csv.DictWriter(handle, ["retriever", "query_id", "measure", "value"])
+        writer.writeheader()
+        writer.writerows(per_query(rows).rows())
+    assert list(read_scores(file).rows()) == list(per_query(rows).rows())
