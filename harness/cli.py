@@ -76,7 +76,8 @@ def run(
         from harness.running.options import Options
 
         with Progress(console_of(stderr=True), quiet=quiet) as progress:
-            options = Options(results, tuple(only or ()), fresh, max_cost, not no_code, progress.watch)
+            told = (lambda line: None) if quiet else warn
+            options = Options(results, tuple(only or ()), fresh, max_cost, not no_code, told, progress.watch)
             found = pipeline.run(experiment, options)
     except KeyboardInterrupt:
         raise Interrupted(_kept(experiment, results)) from None

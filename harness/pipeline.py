@@ -12,7 +12,7 @@ from typing import Any
 from harness import records
 from harness.answers.judges import build_judge
 from harness.answers.rankings import Folders, Judgment, judge_run
-from harness.dataset import Dataset, trec
+from harness.dataset import Dataset, reading_line, trec
 from harness.experiment import Experiment, Loaded, load
 from harness.records import FOLDER, Commit, DatasetFacts, Ledger, Manifest, Results, RetrieverFacts, Run, StageLatency
 from harness.report import write_report
@@ -44,6 +44,8 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
     """
     loaded = load(experiment, code=options.code)
     dataset, graded, components = prepare(loaded)
+    if unread := reading_line(dataset):
+        options.tell(unread)
     place = Path(options.results) / loaded.experiment.name
     known = _known(place, loaded, dataset, options.only)
     with records.writing_aside(place) as aside:

@@ -12,7 +12,7 @@ import pandas as pd
 import tomli_w
 
 from harness import records
-from harness.experiment import DatasetTable, Question, load, locate
+from harness.experiment import DatasetTable, Question, load, locate, with_runs_found
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.check import prepare
@@ -123,7 +123,7 @@ def _changed(earlier: Results, again: Results) -> dict[str, str]:
 
 def _written(earlier: Results) -> str:
     """The experiment of a manifest as TOML, the data set found from where it was found then."""
-    experiment: dict[str, Any] = dict(earlier.manifest.experiment)
+    experiment = with_runs_found(earlier.manifest.experiment, Path(earlier.manifest.experiment_file))
     dataset = experiment["dataset"]
     table = {"path": dataset} if isinstance(dataset, str) else dict(dataset)
     found = locate(DatasetTable(path=table["path"]), Path(earlier.manifest.experiment_file))

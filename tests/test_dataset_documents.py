@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli import main
 from harness.dataset import converted, load, reference_of
 from harness.dataset.converted import reading_line
 from harness.experiment.init import write_experiment
@@ -111,3 +112,20 @@ def test_a_folder_that_is_read_whole_says_nothing(tmp_path):
     (tmp_path / "a.md").write_text("# A\n\ntext")
     (tmp_path / "queries.json").write_text('[{"query": "a", "relevant_documents": ["a"]}]')
     assert reading_line(load(reference_of(tmp_path))) == ""
+
+
+def test_a_run_says_first_what_is_not_read(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(converted, "_installed", lambda: False)
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
+    monkeypatch.setattr("harness.cli.print_results", lambda *_, **__: None)
+    place = folder(tmp_path / "d", "plain")
+    path = tmp_path / "e.toml"
+    path.write_text(f'name = "e"\ndataset = "{place.as_posix()}"\nprimary = "RR"\nmeasures = ["RR"]\n'
+                    '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n')  # fmt: skip
+    with pytest.raises(SystemExit):
+        main(["run", str(path), "--results", str(tmp_path / "out")])
+    said = capsys.readouterr().err
+    assert said.startswith("2 of 7 files are read; 5 are not (.docx 2, .html 1, .pdf 1, .png 1); pip install")
+    with pytest.raises(SystemExit):
+        main(["check", str(path)])
+    assert "2 of 7 files are read" in capsys.readouterr().out.split("\n")[1]

@@ -1,6 +1,7 @@
 """The same collection through every reader: the same digest, documents, queries, labels, rankings and scores."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,29 @@ def test_a_folder_of_text_files_with_a_table_of_labels(tmp_path: Path) -> None:
     found, plain = loaded(tmp_path), loaded(written.beir(tmp_path.with_name("plain")))
     assert found.format == "tables"
     assert found.digest == plain.digest
+
+
+@pytest.mark.parametrize("key", ["_id", "id"])
+def test_the_hub_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    """`datasets` opens a folder as it opens a name of the hub; nothing is fetched."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    folder = written.huggingface(tmp_path / "data", key=key)
+    parts = sorted(part.name for part in folder.iterdir())
+    said = "".join(f"- config_name: {part}\n  data_files:\n  - split: {next((folder / part).iterdir()).stem[:-15]}\n"
+                   f"    path: {part}/*.parquet\n" for part in parts)  # fmt: skip
+    (folder / "README.md").write_text(f"---\nconfigs:\n{said}---\n")
+    found = loaded(f"hf:{folder.as_posix()}")
+    assert found.format == "hub"
+    assert found.digest == loaded(written.beir(tmp_path / "expected")).digest
+    with pytest.raises(InputError, match="has no split 'dev'"):
+        load(replace(reference_of(f"hf:{folder.as_posix()}"), split="dev"))
+    (folder / "README.md").write_text("---\nconfigs:\n- config_name: corpus\n  data_files: corpus/*.parquet\n---\n")
+    with pytest.raises(InputError, match=r"has no part 'queries' .its parts are corpus"):
+        loaded(f"hf:{folder.as_posix()}")
+
+
+def test_a_name_of_the_hub_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(InputError, match=r"hf:nobody/nothing@main: cannot be had"):
+        loaded("hf:nobody/nothing@main")

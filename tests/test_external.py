@@ -11,6 +11,7 @@ import pytest
 
 from harness.experiment import load
 from harness.pipeline import run
+from harness.reproduce import reproduce
 from harness.running.check import check
 from harness.running.options import Options
 from retrievers.cache import Cache
@@ -335,3 +336,15 @@ def test_latency_asks_past_the_cache(tmp_path):
         assert len(handler.asked) == len(QUERIES)
         retriever.answer(QUERIES[0], 3, Meter())
         assert len(handler.asked) == len(QUERIES) + 1
+
+
+def test_a_saved_run_is_found_beside_the_experiment_and_reproduced(tmp_path, monkeypatch):
+    folder = tmp_path / "there"
+    path = small.experiment(
+        folder, retrievers=BM25 + '[[retrievers]]\nname = "theirs"\nkind = "run"\npath = "r.jsonl"\n'
+    )
+    layouts.jsonl(folder / "r.jsonl", [{"query_id": q.id, "doc_id": "car", "score": 1.0} for q in QUERIES])
+    first = run(path, Options(tmp_path / "out"))
+    assert first.rankings("theirs")["q-rails"].doc_ids == ("car",)
+    monkeypatch.chdir(folder.parent)
+    assert not reproduce(first.folder).differing

@@ -18,7 +18,17 @@ from harness.experiment.model import (
     Standalone,
     inputs,
 )
-from harness.experiment.reading import Loaded, expanded, load, locate, parse, question_of, reference_in, statistics_of
+from harness.experiment.reading import (
+    Loaded,
+    expanded,
+    load,
+    locate,
+    parse,
+    question_of,
+    reference_in,
+    statistics_of,
+    with_runs_found,
+)
 
 __all__ = [
     "KINDS",
@@ -45,4 +55,5 @@ __all__ = [
     "question_of",
     "reference_in",
     "statistics_of",
+    "with_runs_found",
 ]

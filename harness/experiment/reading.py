@@ -61,7 +61,7 @@ def load(source: str | Path | Mapping[str, Any] | Experiment, *, code: bool = Tr
     problems: list[Problem] = []
     question = None
     try:
-        question = question_of(parse(tables, code=code))
+        question = question_of(parse(with_runs_found(tables, path), code=code))
     except InputError as error:
         where = "" if built else f"{path}"
         problems += [p._replace(where=": ".join(filter(None, (where, p.where)))) for p in error.problems]
@@ -75,6 +75,23 @@ def load(source: str | Path | Mapping[str, Any] | Experiment, *, code: bool = Tr
     if problems or question is None or dataset is None:
         raise InputError(problems)
     return Loaded(question, tables, path, dataset)
+
+
+def with_runs_found(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The tables of an experiment, saved runs named by where they are: looked for as the data set is."""
+    entries = tables.get("retrievers")
+    if not isinstance(entries, list):
+        return dict(tables)
+    tried = [Path(), *path.resolve().parents]
+
+    def found(entry: Any) -> Any:
+        said = entry.get("path") if isinstance(entry, Mapping) and entry.get("kind") == "run" else None
+        if not isinstance(said, str):
+            return entry
+        place = next((folder / said for folder in tried if (folder / said).is_file()), Path(said))
+        return {**entry, "path": place.as_posix()}
+
+    return {**tables, "retrievers": list(map(found, entries))}
 
 
 def reference_in(path: Path) -> tuple[DatasetReference, bool]:

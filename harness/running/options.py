@@ -25,4 +25,6 @@ class Options(NamedTuple):
     """Dollars."""
     code: bool = True
     """Whether the experiment may name code that is run."""
+    tell: Callable[[str], None] = lambda line: None
+    """Told, before anything is embedded, how many of a folder's files are not read."""
     watch: Watch = lambda name, meter: None
