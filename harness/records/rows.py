@@ -43,6 +43,7 @@ class _LabelRow:
     source: Source = ""
     model: dict[str, int] = field(default_factory=dict)
     chosen: dict[str, int] = field(default_factory=dict)
+    given: dict[str, dict[str, int]] = field(default_factory=dict)
     inclusion: float = 1.0
 
 
