@@ -15,8 +15,8 @@ ANSWERS = {
     "true": '{"grade": true}',
     "half-grade": '{"grade": 1.5}',
     "two": '{"grade": 3} or rather {"grade": 0}',
-    "list": "[3]",
-    "nothing": "",
+    "a-list": "[3]",
+    "no-text": "",
     "fenced": '```json\n{"grade": 2}\n```',
     "thought": '<think>perhaps {"grade": 0}</think>\n{"grade": 2}',
 }

@@ -60,7 +60,7 @@ def test_near_duplicates_are_refused_and_paraphrases_share_a_need(folder, tmp_pa
     assert overlap(first.query, second.query) < 0.8
 
 
-@pytest.mark.parametrize("fault", ["prose", "two", "list", "nothing", "cut", "filter"])
+@pytest.mark.parametrize("fault", ["prose", "two", "a-list", "no-text", "cut", "filter"])
 def test_what_cannot_be_read_is_counted(folder, tmp_path, fault):
     found, _ = drafted(folder, tmp_path, fault)
     assert found.unreadable == 1
