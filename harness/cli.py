@@ -14,7 +14,7 @@ from typer.exceptions import TyperException
 
 from harness.console import answers, caches, embed, labels, messages, queries, scoring, tables
 from harness.console.options import ONLY, ExperimentFile, Folder, Fresh, Json, MaxCost, NoCode, Quiet
-from harness.console.printing import console_of, print_json, print_results, say, show, warn
+from harness.console.printing import agree, console_of, print_json, print_results, say, show, warn
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 
 app = typer.Typer(
@@ -167,14 +167,20 @@ def reproduce(
     fresh: Fresh = False,
     max_cost: MaxCost = None,
     no_code: NoCode = False,
+    trust: Annotated[bool, typer.Option("--trust", help="Agree to what the experiment uses, without being asked.")] = (
+        False
+    ),
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Run the experiment of a results folder again: exit with 0 where the same comes out, with 1 where not."""
     from harness.console.progress import Progress
     from harness.reproduce import reproduce as again
+    from harness.reproduce import uses_of
     from harness.running.options import Options
 
+    if not trust and (used := uses_of(results)):
+        agree(used, "--trust")
     with Progress(console_of(stderr=True), quiet=quiet) as progress:
         found = again(results, Options(fresh=fresh, max_cost=max_cost, code=not no_code, watch=progress.watch))
     if as_json:

@@ -12,7 +12,7 @@ import pandas as pd
 import tomli_w
 
 from harness import records
-from harness.experiment import DatasetTable, Question, load, locate, with_runs_found
+from harness.experiment import DatasetTable, Question, load, locate, uses, with_runs_found
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.check import prepare
@@ -45,6 +45,15 @@ class Reproduction(NamedTuple):
     def changes(self) -> str:
         """What has changed since, as the end of a sentence; empty where nothing has."""
         return f"; since then: {'; '.join(self.versions.values())}" if self.versions else ""
+
+
+def uses_of(folder: str | Path) -> list[str]:
+    """Return what running a results folder's experiment would use: services, secrets, code, paths outside.
+
+    Raises:
+        InputError: the folder cannot be read.
+    """
+    return uses(records.read_manifest(Path(folder)).experiment)
 
 
 def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:  # noqa: B008 - immutable
@@ -86,8 +95,8 @@ def _check_consistency(results: Results, question: Question) -> None:
         ("summary", ["retriever", "measure"], ["mean"], TOLERANCE),
         ("comparisons", ["measure", "a", "b"], ["mean_difference", "p_value", "p_adjusted"], 1e-9),
     ):
-        written = getattr(results, name).set_index(keys)[columns].sort_index()
-        followed = getattr(right, name).set_index(keys)[columns].sort_index()
+        written = getattr(results, name).set_index(keys)[columns].astype(float).sort_index()
+        followed = getattr(right, name).set_index(keys)[columns].astype(float).sort_index()
         if not written.index.equals(followed.index) or not np.allclose(written, followed, rtol=1e-6, atol=slack):
             what = f"{name}.csv does not follow from the rankings and labels beside it"
             raise NotShown(f"not reproduced: {results.folder / (name + '.csv')}: {what}")

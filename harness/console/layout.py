@@ -17,6 +17,10 @@ NARROWEST = 6
 """Cells of a name that are left in the narrowest terminal."""
 
 
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What steers a terminal, direction of writing included."""
+
+
 class Column(NamedTuple):
     """One column of a table."""
 
@@ -35,6 +39,21 @@ class Column(NamedTuple):
     def width(self) -> int:
         """Cells that the widest line takes; Chinese, Japanese and Korean letters take two."""
         return max(map(cells_of, [*self.head.split("\n"), *self.cells]), default=0)
+
+
+def visible(text: str, escape: str = "\\x{:02x}") -> str:
+    r"""Return a text without control characters: ids, paths and what servers answer could move the cursor, or worse.
+
+    Line feeds and tabs stay.
+
+    Args:
+        text: what is shown.
+        escape: how a character is shown, by its number.
+
+    >>> visible("a\x1b[31mb")
+    'a\\x1b[31mb'
+    """
+    return CONTROL.sub(lambda found: escape.format(ord(found[0])), text)
 
 
 def shortened(names: Sequence[str], width: int) -> list[str]:
@@ -115,7 +134,7 @@ def text_line(text: str, style: str = "") -> Text:
     """Return a line of text as it stands: nothing in it is read as markup."""
     from rich.text import Text
 
-    return Text(text, style)
+    return Text(visible(text), style)
 
 
 def grid(columns: Sequence[Column]) -> Table:
@@ -128,8 +147,10 @@ def grid(columns: Sequence[Column]) -> Table:
     for column in columns:
         side: Literal["left", "right"] = "left" if column.left else "right"
         table.add_column(
-            Text(column.head), justify=side, overflow="fold", vertical="bottom", header_style="not bold dim"
+            Text(visible(column.head)), justify=side, overflow="fold", vertical="bottom", header_style="not bold dim"
         )
     for number in range(len(columns[0].cells)):
-        table.add_row(*(Text(column.cells[number], "bold" if number in column.bold else "") for column in columns))
+        table.add_row(
+            *(Text(visible(column.cells[number]), "bold" if number in column.bold else "") for column in columns)
+        )
     return table

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from harness.console import tables
+from harness.console.layout import visible
+from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -23,7 +25,30 @@ if TYPE_CHECKING:
 def warn(*lines: str) -> None:
     """Print messages, on standard error."""
     for line in lines:
-        typer.echo(line, err=True)
+        typer.echo(visible(line), err=True)
+
+
+def agree(uses: Sequence[str], option: str) -> None:
+    """Show what somebody else's experiment would use here, and ask.
+
+    Args:
+        uses: a line each.
+        option: what stands for a yes where nobody can be asked.
+
+    Raises:
+        InputError: nobody agreed.
+    """
+    warn("this experiment", *(f"  {line}" for line in uses))
+    if not asked():
+        remedy = f"look at it, then add {option}"
+        raise InputError(Problem(option, "nobody can be asked whether that is all right", remedy))
+    if not typer.confirm("Run it?", err=True):
+        raise InputError(Problem("", "not run: nobody agreed"))
+
+
+def asked() -> bool:
+    """Whether there is somebody at a terminal who can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def print_results(results: Results, *, quiet: bool, as_json: bool) -> None:
@@ -56,20 +81,27 @@ def print_scores(scores: PerQuery, compared: ComparedScores, notes: Sequence[str
 
 def print_json(**values: Any) -> None:
     """One object, numbers in full precision."""
-    typer.echo(json.dumps(values, ensure_ascii=False))
+    typer.echo(visible(json.dumps(values, ensure_ascii=False), escape="\\u{:04x}"))
 
 
 def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
     """Rows as in the CSV files of a results folder."""
     writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+
+
+def _cell(value: Any) -> Any:
+    """A value as CSV has it; no text in it is run by a spreadsheet."""
+    from harness.records import as_cell
+
+    return as_cell(value) if isinstance(value, str) else value
 
 
 def say(*lines: str) -> None:
     """Print lines, on standard output."""
     for line in lines:
-        typer.echo(line)
+        typer.echo(visible(line))
 
 
 def show(build: Callable[..., Iterable[RenderableType]], *args: object) -> None:

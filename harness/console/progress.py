@@ -7,6 +7,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from harness.console.layout import visible
 from harness.stats.words import counted
 from retrievers.meter import Meter
 
@@ -138,7 +139,7 @@ class Progress:
         self._spoken = time.monotonic()
         if not self._quiet:
             self._console.print(
-                f"{key[0]}: {key[1]}: {text}", highlight=False, markup=False, style="dim", soft_wrap=True
+                visible(f"{key[0]}: {key[1]}: {text}"), highlight=False, markup=False, style="dim", soft_wrap=True
             )
 
 

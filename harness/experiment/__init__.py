@@ -29,6 +29,7 @@ from harness.experiment.reading import (
     statistics_of,
     with_runs_found,
 )
+from harness.experiment.trust import uses
 
 __all__ = [
     "KINDS",
@@ -55,5 +56,6 @@ __all__ = [
     "question_of",
     "reference_in",
     "statistics_of",
+    "uses",
     "with_runs_found",
 ]

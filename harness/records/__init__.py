@@ -1,5 +1,6 @@
 """A run and its results folder: the one format on disk."""
 
+from harness.records.cells import as_cell
 from harness.records.folder import create, refuse_links
 from harness.records.lines import read_jsonl, write_jsonl
 from harness.records.manifest import (
@@ -79,6 +80,7 @@ __all__ = [
     "append_claims",
     "append_opinions",
     "append_verdicts",
+    "as_cell",
     "claimed",
     "claims_of",
     "create",

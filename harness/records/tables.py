@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.records.cells import as_cell, of_cell
 from harness.records.folder import create, regular
 from harness.records.lines import sha256_of
 from harness.records.run import COSTS, Run
@@ -42,7 +43,9 @@ FILLED = {
 
 
 def write_table(folder: Path, name: str, table: pd.DataFrame) -> None:
-    """Write a CSV file: full precision, line feeds, empty cells for what is undefined."""
+    """Write a CSV file: full precision, line feeds, empty cells for what is undefined, no text that would be run."""
+    texts = {column: _mapped(table[column], as_cell) for column in table.columns if column not in NUMBERS}
+    table = table.assign(**texts)
     with create(folder / f"{name}.csv") as file:
         table.to_csv(file, index=False, lineterminator="\n")
 
@@ -86,6 +89,7 @@ def read_table(path: Path) -> pd.DataFrame:
         path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=empty, index_col=False,
         on_bad_lines="error", encoding="utf-8"
     )  # fmt: skip
+    table = table.assign(**{column: _mapped(table[column], of_cell) for column in texts})
     for column in header:
         values = table[column]
         if column in NUMBERS and not _is_finite(values):
@@ -93,6 +97,14 @@ def read_table(path: Path) -> pd.DataFrame:
         if column in FILLED.get(name, ()) and values.isna().any():
             raise ValueError(f"the column {column} has an empty cell")
     return table
+
+
+def _mapped(values: pd.Series[Any], change: Callable[[str], str]) -> pd.Series[Any]:
+    """A column with its texts changed, each distinct text looked at once."""
+    changed = {text: change(text) for text in values.unique() if isinstance(text, str)}
+    if all(text == other for text, other in changed.items()):
+        return values
+    return values.map(lambda value: changed.get(value, value))
 
 
 def _is_finite(values: pd.Series[Any]) -> bool:

@@ -7,6 +7,7 @@ import math
 import re
 
 from harness.pages import visible as visible  # the report's own word for it
+from harness.records import as_cell
 
 FORMULA = re.compile(r"[\s\0]*[=+\-@|%]|[\t\r\n]")
 MARKDOWN = re.compile(r"([\\`*_\[\]#|~$])")
@@ -191,7 +192,7 @@ def cell(text: str) -> str:
     >>> cell("=1+1"), cell("plain")
     ("'=1+1", 'plain')
     """
-    text = visible(text)
+    text = as_cell(visible(text))
     return "'" + text if FORMULA.match(text) else text
 
 

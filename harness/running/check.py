@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from harness.dataset import Dataset, reading_line, reference_of
 from harness.dataset import load as load_dataset
-from harness.experiment import Loaded, QueryField, reference_in
+from harness.experiment import Loaded, QueryField, reference_in, uses
 from harness.experiment import load as load_experiment
 from harness.measures import score
 from harness.running.components import Components, build_components, in_block
@@ -52,6 +52,8 @@ class Checked:
     comparisons: int = 1
     """Differences that would be tested for the primary measure."""
     alpha: float = 0.05
+    uses: tuple[str, ...] = ()
+    """Where an experiment sends texts, what it reads of the environment, what code it runs, where it writes."""
 
     @property
     def answers(self) -> int:
@@ -81,6 +83,7 @@ class Checked:
             behind = counted(len(dataset.same_as), "document")
             yield f"labels name fields: {behind} stand behind another of the same value"
         yield from self.portrait.lines(dataset, self.comparisons, self.alpha)
+        yield from self.uses
         yield "nothing is wrong"
 
     def as_json(self) -> dict[str, Any]:
@@ -89,7 +92,7 @@ class Checked:
         return {"path": dataset.path, "format": dataset.format, "documents": dataset.count,
                 "queries": len(dataset.queries), "references": self.answers, "claims": self.claims,
                 "digest": dataset.digest, "ledger": dict(dataset.ledger),
-                "portrait": self.portrait.as_json(), "comparisons": self.comparisons,
+                "portrait": self.portrait.as_json(), "comparisons": self.comparisons, "uses": list(self.uses),
                 "carries": list(carries(len(dataset.queries), self.comparisons, self.alpha))}  # fmt: skip
 
 
@@ -130,7 +133,8 @@ def check(target: Path, *, code: bool = True) -> Checked:
     names, baseline = len(loaded.experiment.retrievers), loaded.experiment.baseline
     comparisons = names - 1 if baseline else names * (names - 1) // 2
     seen = portrait(dataset, encoders, seed=loaded.experiment.seed)
-    return Checked(dataset, seen, max(comparisons, 1), loaded.experiment.statistics.alpha)
+    alpha = loaded.experiment.statistics.alpha
+    return Checked(dataset, seen, max(comparisons, 1), alpha, tuple(uses(loaded.written)))
 
 
 def _of_the_data(target: Path) -> list[Problem]:

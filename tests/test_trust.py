@@ -1,0 +1,121 @@
+"""Experiments and ids of somebody else: what they use is shown and asked for, and nothing they hold is run."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness.cli import main
+from harness.console import printing
+from harness.experiment import uses
+from harness.records import as_cell
+from tests import small
+
+FORMULA = "=HYPERLINK(1)"
+STEERS = ["\x1b[31m", "\x9b31m", "\x07", "\u202e"]
+
+
+def call(capsys, *words) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    said = capsys.readouterr()
+    return stopped.value.code, said.out, said.err
+
+
+@pytest.mark.parametrize(
+    ("block", "shown"),
+    [
+        ({"encoder": {"kind": "openai", "model": "m", "base_url": "https://me:word@x.org"}}, "sends texts to https://x.org"),
+        ({"encoder": {"kind": "openai", "model": "m"}}, "sends texts to OpenAI's server, at your cost"),
+        ({"encoder": {"kind": "hashing"}, "store": "http://x.org:6333"}, "sends texts to http://x.org:6333"),
+        ({"encoder": {"kind": "hashing"}, "store": {"location": "/var/precious"}}, "uses the path /var/precious"),
+        ({"encoder": {"kind": "hashing"}, "store": "../../precious"}, "uses the path ../../precious"),
+        ({"encoder": {"kind": "openai", "model": "m", "base_url": "https://x.org/${AWS_SECRET_ACCESS_KEY}"}},
+         "uses the environment variable AWS_SECRET_ACCESS_KEY"),
+        ({"kind": "python", "call": "theirs:ask"}, "runs code: call = theirs:ask"),
+        ({"encoder": {"kind": "sentence-transformers", "model": "m", "trust_remote_code": True}}, "runs code"),
+    ],
+)  # fmt: skip
+def test_what_an_experiment_uses_is_shown(block, shown):
+    found = uses({"name": "x", "dataset": "data", "retrievers": [{"name": "a", **block}]})
+    assert any(line.startswith(shown) for line in found), found
+    assert not any("word" in line for line in found)
+
+
+def test_what_stays_on_this_machine_needs_no_yes(project):
+    import tomllib
+
+    text = (project / "experiments" / "quickstart.toml").read_text(encoding="utf-8")
+    assert uses(tomllib.loads(text)) == []
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory):
+    """A results folder whose experiment writes its vectors somewhere else."""
+    place = tmp_path_factory.mktemp("foreign")
+    block = '[[retrievers]]\nname = "a"\nencoder = {{ kind = "hashing" }}\nstore = "{}"\n'
+    retrievers = block.format((place / "vectors").as_posix())
+    return harness.run(small.experiment(place, retrievers=retrievers), harness.Options(results=place / "out")).folder
+
+
+def test_reproduce_asks_before_it_does_what_somebody_else_wrote(foreign, capsys, monkeypatch):
+    code, out, err = call(capsys, "reproduce", foreign)
+    assert (code, out) == (2, "")
+    assert "uses the path" in err
+    assert "--trust" in err
+    monkeypatch.setattr(printing, "asked", lambda: True)
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
+    assert call(capsys, "reproduce", foreign)[0] == 2
+    assert call(capsys, "reproduce", foreign, "--trust")[0] == 0
+
+
+def test_check_shows_the_same_list(foreign, capsys, tmp_path):
+    experiment = Path(json.loads((foreign / "manifest.json").read_text())["experiment_file"])
+    assert "uses the path" in call(capsys, "check", experiment)[1]
+    assert json.loads(call(capsys, "check", experiment, "--json")[1])["uses"]
+
+
+@pytest.mark.parametrize("steering", STEERS)
+def test_nothing_steers_the_terminal(capsys, steering, tmp_path):
+    printing.say(f"a{steering}b")
+    printing.warn(f"a{steering}b")
+    printing.print_json(id=f"a{steering}b")
+    said = capsys.readouterr()
+    assert steering not in said.out + said.err
+    assert json.loads(said.out.splitlines()[1]) == {"id": f"a{steering}b"}
+    code, _, err = call(capsys, "check", tmp_path / f"a{steering}b.toml")
+    assert code == 2
+    assert steering not in err
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """Results over a query and fields that are formulas in a spreadsheet, or rows of their own."""
+    place = tmp_path_factory.mktemp("hostile")
+    data = small.dataset(place / "data")
+    said = json.loads((data / "queries.json").read_text())
+    said[0] |= {"id": FORMULA, "query": f"trees;{FORMULA}\n{FORMULA}", "fields": {"kind": f"a\rb;{FORMULA}"}}
+    (data / "queries.json").write_text(json.dumps(said))
+    return harness.run(small.experiment(place), harness.Options(results=place / "out")).folder
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("name", ["scores.csv", "tests.csv", "tables/queries.csv"])
+def test_no_cell_is_a_formula_and_no_character_makes_a_row(hostile, name, delimiter):
+    raw = (hostile / name).read_text(encoding="utf-8-sig")
+    assert "\r" not in raw
+    for row in csv.reader(io.StringIO(raw, newline=""), delimiter=delimiter):
+        assert not any(cell.lstrip(' "').startswith(("=", "@")) for cell in row), row
+
+
+def test_ids_come_back_as_they_were(hostile, capsys):
+    from harness import records
+
+    assert FORMULA in set(records.read(hostile).scores["query_id"])
+    code, out, _ = call(capsys, "score", hostile, "-q", "--format", "csv")
+    assert code == 0
+    assert as_cell(FORMULA) in out
+    assert f",{FORMULA}" not in out
