@@ -10,6 +10,8 @@ from retrievers.errors import InputError, Problem, did_you_mean
 
 ENCODERS = {
     "bedrock": "retrievers.encoders.bedrock:BedrockEncoder",
+    "cohere": "retrievers.encoders.cohere:CohereEncoder",
+    "gemini": "retrievers.encoders.gemini:GeminiEncoder",
     "hashing": "retrievers.encoders.hashing:HashingEncoder",
     "openai": "retrievers.encoders.openai:OpenAIEncoder",
     "sentence-transformers": "retrievers.encoders.sentence_transformers:SentenceTransformerEncoder",
@@ -17,6 +19,7 @@ ENCODERS = {
 """kind -> class. The keyword arguments of a class are the options of its kind."""
 RERANKERS = {
     "cross-encoder": "retrievers.rerankers.cross_encoder:CrossEncoderReranker",
+    "http": "retrievers.rerankers.http:HttpReranker",
     "late-interaction": "retrievers.rerankers.late_interaction:LateInteractionReranker",
 }
 RETRIEVERS = {

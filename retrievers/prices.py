@@ -19,10 +19,12 @@ class Price(NamedTuple):
     usd_per_million_tokens: float
     source: str
     """Where the figure is from: a page with the day on which it was read, or the reason why nothing is paid."""
+    usd_per_thousand_searches: float = 0.0
+    """Of a reranker that is billed by the search, not by the token."""
 
-    def usd(self, tokens: int) -> float:
-        """Return the dollars for so many tokens."""
-        return tokens * self.usd_per_million_tokens / 1e6
+    def usd(self, tokens: int, searches: float = 0) -> float:
+        """Return the dollars for so many tokens and searches."""
+        return tokens * self.usd_per_million_tokens / 1e6 + searches * self.usd_per_thousand_searches / 1e3
 
 
 FREE = Price(0.0, "runs on this machine, nothing is paid")

@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from retrievers.cache import Cache, keys
 from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter, Stop, single_call
-from retrievers.parallel import answers
+from retrievers.turns import Work, answers_in_turn, lease_of
 from retrievers.types import RESOLUTION, Document, Floats, Pair, PairScores, Query, Ranking, Reranker, ranked
 
 Contents = Callable[[Collection[str]], Mapping[str, Document]]
 """Gives documents by id."""
+
+
+_SAMPLE, _LONG = 3, 4
+"""Lists that are sent twice to see whether scores depend on companions, and how long they are at least."""
+_TOLERANCE = 0.02
+"""Share of a list's spread of scores that rounding explains: half precision changes with the shape of a batch."""
+
+
+class _Plan(NamedTuple):
+    """Which pairs are scored, how they are sent, and where their scores go."""
+
+    role: str
+    """Of the keys in the cache."""
+    texts: Sequence[str]
+    """What the keys are made of."""
+    pairs: Sequence[Pair]
+    requests: Callable[[], Iterable[Sequence[int]]]
+    rows: Sequence[Sequence[int]]
+    """For each query, the positions of its pairs."""
+
+    def part(self, request: Sequence[int], missing: npt.NDArray[np.bool_]) -> list[int]:
+        """Return what is sent of a request: what is missing, or the whole where a score depends on its companions."""
+        if self.role == "list":
+            return list(request) if missing[list(request)].any() else []
+        return [i for i in request if missing[i]]
 
 
 class CachedReranker:
@@ -50,43 +78,93 @@ class CachedReranker:
         """
         depth = self.reranker.depth
         documents = self._contents({doc_id for ranking in rankings for doc_id in ranking.doc_ids[:depth]})
-        asked = [
+        lists = [
             [(query.text, documents[doc_id].content) for doc_id in ranking.doc_ids[:depth]]
             for query, ranking in zip(queries, rankings, strict=True)
         ]
-        distinct = sorted({pair for pairs in asked for pair in pairs}, key=lambda pair: (sum(map(len, pair)), pair))
-        scored = self._scores(distinct, meter)
-        meter.count(lost_tokens=int(scored.lost.sum()))
-        place = {pair: i for i, pair in enumerate(distinct)}
+        dependent = self.reranker.by_list and self._depend_on_companions(lists, meter)
+        plan = _by_list(lists, self.reranker) if dependent else _by_pair(lists, self.reranker)
+        scored = self._scores(plan, meter)
+        meter.count(lost_tokens=int(scored.lost.sum()), **({"listwise": 1} if dependent else {}))
         reranked = []
-        for query, ranking, pairs in zip(queries, rankings, asked, strict=True):
-            rows = [place[pair] for pair in pairs]
+        for query, ranking, rows in zip(queries, rankings, plan.rows, strict=True):
             if scored.lost[rows].any():
                 meter.note("truncated-pair", query.id)
             reranked.append(above_the_rest(ranking, scored.scores[rows]))
         return reranked
 
-    def _scores(self, pairs: Sequence[Pair], meter: Meter) -> PairScores:
+    def _scores(self, plan: _Plan, meter: Meter) -> PairScores:
         """Score distinct pairs, those in the cache without the model."""
-        fingerprint = self.reranker.fingerprint
-        names = keys(fingerprint, "pair", (f"{len(query)} {query}{document}" for query, document in pairs))
+        fingerprint, pairs = self.reranker.fingerprint, plan.pairs
+        names = keys(fingerprint, plan.role, plan.texts)
         held, cached = self._cache.get_scores(names)
-        meter.count(texts=len(held), cached=len(held))
         whole = PairScores(np.zeros(len(pairs)), *np.zeros((2, len(pairs)), dtype=np.int64))
         missing = np.ones(len(pairs), dtype=bool)
         missing[held] = False
+        wanted = [some for request in plan.requests() if (some := plan.part(request, missing))] if missing.any() else []
+        for some in wanted:
+            missing[some] = True  # of a list that is not whole, all is asked again
+        kept = ~missing[held]
+        meter.count(texts=int(kept.sum()), cached=int(kept.sum()))
         _put(whole, held.tolist(), cached)
-        if missing.any():
-            requests = self.reranker.batches(pairs)
-            wanted = [some for request in requests if (some := [i for i in request if missing[i]])]
 
-            def ask(some: list[int], stopped: Stop) -> PairScores:
-                return self._ask([pairs[i] for i in some], Call(meter, stopped))
+        def ask(some: list[int], stopped: Stop) -> PairScores:
+            return self._ask([pairs[i] for i in some], Call(meter, stopped))
 
-            for some, scored in answers(ask, wanted, width=self.reranker.concurrency):
-                self._cache.put_scores(fingerprint, [names[i] for i in some], scored)
-                meter.count(texts=len(some))
-                _put(whole, some, scored)
+        def keep(some: list[int], scored: PairScores) -> None:
+            self._cache.put_scores(fingerprint, [names[i] for i in some], scored)
+
+        def read(some: list[int]) -> tuple[list[int], PairScores]:
+            held, scored = self._cache.get_scores([names[i] for i in some])
+            return [some[i] for i in held.tolist()], scored
+
+        turns = answers_in_turn(
+            Work(names, ask, keep, read), wanted, self._cache,
+            width=self.reranker.concurrency if wanted else 1, lease=lease_of(self.reranker),
+        )  # fmt: skip
+        for some, scored, from_another in turns:
+            meter.count(texts=len(some), **({"cached": len(some)} if from_another else {}))
+            _put(whole, some, scored)
+        return whole
+
+    def _depend_on_companions(self, lists: Sequence[Sequence[Pair]], meter: Meter) -> bool:
+        """Show, on a few lists, whether a document's score depends on the documents that it is sent with.
+
+        Each list is sent whole, and shuffled in two halves. What was found is kept in the cache, so that it is asked
+        once for each reranker.
+        """
+        fingerprint = self.reranker.fingerprint
+        name = keys(fingerprint, "companions", [""])
+        held, verdict = self._cache.get_scores(name)
+        if len(held):
+            return bool(verdict.scores[0])
+        long = sorted({tuple(pairs) for pairs in lists if len(pairs) >= _LONG})
+        if not long:
+            return False
+        draw = np.random.default_rng(0)
+        chosen = [long[i] for i in sorted(draw.permutation(len(long))[:_SAMPLE].tolist())]
+        call = single_call(meter)
+        scored = [self._ask_all(pairs, call) for pairs in chosen]
+        dependent = False
+        for pairs, whole in zip(chosen, scored, strict=True):
+            apart = np.empty(len(pairs))
+            for half in np.array_split(draw.permutation(len(pairs)), 2):
+                apart[half] = self._ask_all([pairs[i] for i in half.tolist()], call).scores
+            spread = max(np.ptp(whole.scores), np.abs(whole.scores).max() / 100)
+            dependent |= bool(np.abs(whole.scores - apart).max() > _TOLERANCE * spread)
+        meter.count(companions_probed=sum(map(len, chosen)))
+        plan = (_by_list if dependent else _by_pair)(chosen, self.reranker)
+        names = keys(fingerprint, plan.role, plan.texts)
+        for rows, whole in zip(plan.rows, scored, strict=True):
+            self._cache.put_scores(fingerprint, [names[row] for row in rows], whole)
+        nothing = np.zeros(1, dtype=np.int64)
+        self._cache.put_scores(fingerprint, name, PairScores(np.array([float(dependent)]), nothing, nothing))
+        return dependent
+
+    def _ask_all(self, pairs: Sequence[Pair], call: Call) -> PairScores:
+        whole = PairScores(np.zeros(len(pairs)), *np.zeros((2, len(pairs)), dtype=np.int64))
+        for request in self.reranker.batches(pairs):
+            _put(whole, request, self._ask([pairs[i] for i in request], call))
         return whole
 
     def _ask(self, pairs: Sequence[Pair], call: Call) -> PairScores:
@@ -97,6 +175,41 @@ class CachedReranker:
         if not np.isfinite(scores).all():
             raise BackendError("a score that is not finite came back")
         return PairScores(np.asarray(scores, dtype=np.float64), tokens, lost)
+
+
+def _by_pair(lists: Sequence[Sequence[Pair]], reranker: Reranker) -> _Plan:
+    """Each distinct pair once, pairs of like length of all queries together."""
+    distinct = sorted({pair for pairs in lists for pair in pairs}, key=lambda pair: (sum(map(len, pair)), pair))
+    place = {pair: i for i, pair in enumerate(distinct)}
+    texts = [_text_of(pair) for pair in distinct]
+    return _Plan(
+        "pair", texts, distinct, lambda: reranker.batches(distinct), [[place[p] for p in one] for one in lists]
+    )
+
+
+def _by_list(lists: Sequence[Sequence[Pair]], reranker: Reranker) -> _Plan:
+    """Each distinct list once, whole; the key of a pair names its list."""
+    distinct = dict.fromkeys(tuple(pairs) for pairs in lists)
+    starts: dict[tuple[Pair, ...], int] = {}
+    flat: list[Pair] = []
+    texts: list[str] = []
+    for pairs in distinct:
+        starts[pairs] = len(flat)
+        flat += pairs
+        digest = hashlib.blake2b("".join(map(_text_of, pairs)).encode("utf-8", "surrogatepass")).hexdigest()
+        texts += [f"{digest} {_text_of(pair)}" for pair in pairs]
+
+    def requests() -> Iterator[Sequence[int]]:
+        for pairs, start in starts.items():
+            yield from ([start + i for i in request] for request in reranker.batches(pairs))
+
+    rows = [list(range(starts[tuple(one)], starts[tuple(one)] + len(one))) for one in lists]
+    return _Plan("list", texts, flat, requests, rows)
+
+
+def _text_of(pair: Pair) -> str:
+    query, document = pair
+    return f"{len(query)} {query}{document}"
 
 
 def _put(whole: PairScores, rows: Sequence[int], part: PairScores) -> None:

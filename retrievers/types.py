@@ -206,6 +206,11 @@ class Reranker(Model, Protocol):
         """How many candidates of each query are scored; the others keep their order beneath them."""
         return 10
 
+    @property
+    def by_list(self) -> bool:
+        """Whether the documents of a query travel together, so that a score might depend on its companions."""
+        return False
+
     def count(self, texts: Sequence[str]) -> Tokens:
         """Count the tokens of texts, each as one side of a pair, with no network: exactly, or estimated from above."""
         return Tokens(estimate(texts), exact=False)

@@ -381,7 +381,7 @@ def serving(provider):
     server = _Server(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
-    path = "/v1" if isinstance(provider, OpenAIProvider) else ""
+    path = getattr(provider, "base", "/v1" if isinstance(provider, OpenAIProvider) else "")
     provider.url = f"http://127.0.0.1:{server.server_address[1]}{path}"
     try:
         yield provider

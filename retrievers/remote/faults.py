@@ -10,13 +10,16 @@ from email.utils import parsedate_to_datetime
 
 _LIMIT = re.compile(
     r"(?:maxLength:|(?:maximum|model's) context length is(?: only)?|max input tokens:|maximum input length is"
-    r"|must have less than|max)\s*([\d,]*\d)",
+    r"|must have less than|current batch size:|max)\s*([\d,]*\d)",
     re.IGNORECASE,
 )
-_LENGTH = re.compile(r"(?:actual:|passed|requested|token count:|given:)\s*([\d,]*\d)", re.IGNORECASE)
+_LENGTH = re.compile(
+    r"(?:actual:|passed|requested|token count:|given:|your request has|input \()\s*([\d,]*\d)", re.IGNORECASE
+)
 _TOO_LONG = re.compile(
     r"context length|maximum input length|too many (?:input )?tokens|max_tokens_per_request|tokens per request"
-    r"|must have less than \d+ tokens|maxLength: \d+|input (?:text |is )*too long|maximum allowed batch",
+    r"|must have less than \d+ tokens|maxLength: \d+|input (?:text |is )*too long|maximum allowed batch"
+    r"|is too large to process",
     re.IGNORECASE,
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from retrievers.meter import Call
 from retrievers.prices import Price
@@ -12,6 +12,15 @@ from retrievers.remote.patience import patiently
 from retrievers.types import Limits
 
 Answer = TypeVar("Answer")
+
+
+class Bill(NamedTuple):
+    """What one request is billed for."""
+
+    tokens: int
+    """0: the provider does not say."""
+    searches: float = 0
+    """Of a reranker that is billed by the search."""
 
 
 class RequestSender:
@@ -23,31 +32,31 @@ class RequestSender:
         self._patience = limits.patience
         self._limiter = RateLimiter(limits.concurrency, rpm=limits.rpm, tpm=limits.tpm)
 
-    def send(self, request: Callable[[], tuple[Answer, int]], tokens: int, call: Call) -> tuple[Answer, int]:
+    def send(self, request: Callable[[], tuple[Answer, Bill]], expected: Bill, call: Call) -> tuple[Answer, int]:
         """Send one request until it succeeds, fails for good, or patience ends; settle what it cost.
 
         Args:
-            request: asks the provider once; returns the answer and the tokens billed (0: the provider does not say).
-                Raises Transient, TooLong or BackendError.
-            tokens: what the request is expected to be billed, promised to the budget before it is sent.
+            request: asks the provider once; returns the answer and what was billed. Raises Transient, TooLong or
+                BackendError.
+            expected: what the request is expected to be billed for, promised to the budget before it is sent.
             call: for which retriever it is sent, and what stops it.
 
         Returns:
-            The answer, and the tokens billed: `tokens` where the provider does not say.
+            The answer, and the tokens billed: those expected where the provider does not say.
 
         Raises:
             BackendError: for good; OverBudget before anything is sent.
         """
-        promised = self._usd(tokens)
+        promised = self._usd(expected)
         call.meter.before(promised)
-        billed = 0
+        billed = Bill(0)
         try:
-            answer, stated = patiently(request, self._limiter, tokens, patience=self._patience, call=call)
-            billed = stated or tokens
+            answer, stated = patiently(request, self._limiter, expected.tokens, patience=self._patience, call=call)
+            billed = Bill(stated.tokens or expected.tokens, stated.searches or expected.searches)
         finally:
-            call.meter.after(promised, tokens=billed, usd=self._usd(billed))
+            call.meter.after(promised, tokens=billed.tokens, usd=self._usd(billed))
         call.meter.count(calls=1)
-        return answer, billed
+        return answer, billed.tokens
 
-    def _usd(self, tokens: int) -> float:
-        return 0.0 if self._price is None else self._price.usd(tokens)
+    def _usd(self, bill: Bill) -> float:
+        return 0.0 if self._price is None else self._price.usd(*bill)

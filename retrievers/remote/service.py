@@ -28,6 +28,8 @@ _REMEDIES = {
     403: "; the key may not use this model",
     404: "; look at the model's name and at the address",
 }
+_LLAMA = "is too large to process"
+"""What llama.cpp says of a long text, with status 500."""
 _BEGINNING = 80
 
 
@@ -147,7 +149,7 @@ class JsonService:
 def understood(refusal: Refusal) -> Exception:
     """Return what the refusal of an ordinary service means for the request."""
     status = refusal.status
-    if status == 413 or (status in _FOR_LENGTH and says_too_long(refusal.words)):
+    if status == 413 or (status in _FOR_LENGTH and says_too_long(refusal.words)) or _LLAMA in refusal.words:
         return TooLong(refusal.message)
     if status >= 500 or (status in _FOR_NOW and refusal.code != "insufficient_quota"):
         wait = retry_after(refusal.headers)

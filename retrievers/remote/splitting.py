@@ -13,7 +13,7 @@ from retrievers.errors import BackendError
 from retrievers.meter import Call
 from retrievers.prices import Price
 from retrievers.remote.faults import TooLong
-from retrievers.remote.requests import RequestSender
+from retrievers.remote.requests import Bill, RequestSender
 from retrievers.tokens import Count
 from retrievers.types import Counts, Embedded, Limits, Vectors
 
@@ -125,14 +125,14 @@ class EmbeddingRequests:
     def _whole(self, texts: list[str], send: Send, call: Call) -> Embedded:
         expected = self._count(texts)
 
-        def request() -> EmbeddingReply:
-            reply = send(texts)
-            return reply if reply.tokens >= len(texts) else reply._replace(tokens=0)  # each has a token at least
+        def request() -> tuple[Vectors, Bill]:
+            vectors, tokens = send(texts)
+            return vectors, Bill(tokens if tokens >= len(texts) else 0)  # each text has a token at least
 
-        vectors, billed = self._sender.send(request, int(expected.sum()), call)
+        vectors, billed = self._sender.send(request, Bill(int(expected.sum())), call)
         if len(vectors) != len(texts):
             raise BackendError(f"{len(vectors)} vectors came back for {len(texts)} texts")
-        return Embedded(vectors, _shared_out(billed, expected), np.zeros(len(texts), dtype=np.int64))
+        return Embedded(vectors, shared_out(billed, expected), np.zeros(len(texts), dtype=np.int64))
 
 
 def _beyond(text: str, kept: str, tokens: int) -> int:
@@ -140,7 +140,7 @@ def _beyond(text: str, kept: str, tokens: int) -> int:
     return -(-(len(text) - len(kept)) * tokens // len(kept))
 
 
-def _shared_out(total: int, weights: Counts) -> Counts:
+def shared_out(total: int, weights: Counts) -> Counts:
     """Divide the billed tokens among the texts by their estimates, so that they add up."""
     ends = np.rint(np.cumsum(weights) * (total / max(int(weights.sum()), 1))).astype(np.int64)
     shares: Counts = ends - np.concatenate([[0], ends[:-1]])

@@ -1,0 +1,205 @@
+"""Cohere's embeddings in their own protocol (v2), with a role for each text and every number format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from threading import Lock
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
+from retrievers.fingerprints import fingerprint
+from retrievers.meter import Call, Stop
+from retrievers.prices import Price, price_of
+from retrievers.remote.redaction import as_written, secrets_in
+from retrievers.remote.secrets import key_of
+from retrievers.remote.service import Answer, JsonService, Server, check_address, shown
+from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular, unpacked
+from retrievers.tokens import Tokens, estimate
+from retrievers.types import Embedded, Encoder, Limits, Role, Vectors
+
+_URL = "https://api.cohere.com"
+_TEXTS = 96
+EmbeddingType = Literal["float", "int8", "uint8", "binary", "ubinary", "base64"]
+_Row = Annotated[list[float], Field(min_length=1)]
+_Byte = Annotated[list[Annotated[int, Field(ge=-128, le=255)]], Field(min_length=1)]
+
+
+class _ByType(Answer):
+    float_: Annotated[list[_Row] | None, Field(alias="float")] = None
+    int8: list[_Byte] | None = None
+    uint8: list[_Byte] | None = None
+    binary: list[_Byte] | None = None
+    ubinary: list[_Byte] | None = None
+    base64: list[str] | None = None
+
+
+class _Units(Answer):
+    input_tokens: Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)] | None = None
+
+
+class _Meta(Answer):
+    billed_units: _Units | None = None
+
+
+class _Embeddings(Answer):
+    embeddings: _ByType
+    meta: _Meta | None = None
+
+
+class CohereEncoder(Encoder):
+    """Embeds with Cohere's v2 API; documents and queries are sent as `search_document` and `search_query`."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str = "",
+        api_key: str = "",
+        dimensions: int | None = None,
+        embedding_type: EmbeddingType = "float",
+        batch_size: int = _TEXTS,
+        max_tokens: int = 0,
+        concurrency: int = 8,
+        rpm: float = 0,
+        tpm: float = 0,
+        timeout: float = 60,
+        patience: float = 300,
+        price: float | None = None,
+    ) -> None:
+        """Describe the model; nothing is sent.
+
+        Args:
+            model: such as embed-v4.0 or embed-multilingual-v3.0.
+            base_url: another server that speaks this protocol; left out, Cohere's.
+            api_key: "${NAME}" in an experiment; left out, CO_API_KEY for Cohere's own server, none for others.
+            dimensions: fewer dimensions, which embed-v4.0 can.
+            embedding_type: the numbers that come back. Bytes are compared as they are, unsigned ones less 128; bits as
+                -1 and 1.
+            batch_size: texts a request, at most 96.
+            max_tokens: tokens that the model reads of one text; 0: 512 of the models named v3, 128,000 of others.
+            concurrency: requests at once.
+            rpm: requests a minute that the account may send; 0: unknown.
+            tpm: tokens a minute; 0: unknown.
+            timeout: seconds for one whole answer.
+            patience: seconds after which a request that keeps failing is given up.
+            price: dollars for a million tokens; left out, the list price, and unknown for another server.
+        """
+        check_positive("encoder", batch_size=batch_size, concurrency=concurrency, timeout=timeout, patience=patience,
+                       dimensions=1 if dimensions is None else dimensions)  # fmt: skip
+        check_not_negative("encoder", rpm=rpm, tpm=tpm, price=price, max_tokens=max_tokens)
+        if batch_size > _TEXTS:
+            raise InputError(Problem("encoder.batch_size", f"{batch_size} is above Cohere's {_TEXTS}"))
+        if base_url:
+            check_address("encoder.base_url", base_url)
+        self.model = model
+        self._price = price_of("cohere", model, own=price, base_url=base_url)
+        self._base_url = base_url or _URL
+        self._key = api_key
+        self._dimensions = dimensions
+        self._type = embedding_type
+        self._batch_size = batch_size
+        self._timeout = timeout
+        self._lock = Lock()
+        self._service: JsonService | None = None
+        limit = max_tokens or (512 if "v3" in model else 128_000)
+        self._limits = Limits(concurrency, rpm, tpm, patience, limit)
+        self._requests = EmbeddingRequests(self._limits, self._price, count=estimate)
+
+    @property
+    def fingerprint(self) -> str:
+        """All that changes a vector: server, model, dimensions, number format."""
+        return fingerprint("cohere", self.model, server=self._base_url, dimensions=self._dimensions, type=self._type)
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What the manifest keeps."""
+        dimensions = {} if self._dimensions is None else {"dimensions": str(self._dimensions)}
+        roles = {"query_extra": "input_type search_query", "document_extra": "input_type search_document"}
+        return {"model": as_written(self.model), "source": shown(self._base_url), "embedding_type": self._type,
+                **roles, **dimensions}  # fmt: skip
+
+    @property
+    def price(self) -> Price | None:
+        """The experiment's price, else Cohere's list price."""
+        return self._price
+
+    @property
+    def limits(self) -> Limits:
+        """The declared limits of the rate."""
+        return self._limits
+
+    @property
+    def concurrency(self) -> int:
+        """Requests at once."""
+        return self._limits.concurrency
+
+    def count(self, texts: Sequence[str], role: Role) -> Tokens:
+        """Estimate the tokens that would be billed; no network."""
+        return Tokens(estimate(texts), exact=False)
+
+    def batches(self, texts: Sequence[str], role: Role) -> Iterator[Sequence[int]]:
+        """Pack texts into requests, those that may be too long alone."""
+        counts = np.minimum(estimate(texts), self._limits.tokens)
+        total = self._limits.tokens * _TEXTS
+        return packed(counts, size=self._batch_size, total=total, alone=self._limits.tokens)
+
+    def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
+        """Send one request; `tokens` are shared out from what Cohere billed."""
+        service = self._connected()
+        return self._requests.embed(texts, lambda some: self._send(service, some, role, call.stopped), call)
+
+    def check(self) -> None:
+        """Look for what a run needs, before it starts: the key.
+
+        Raises:
+            InputError: there is none.
+        """
+        _ = self._secret
+
+    @property
+    def _secret(self) -> str:
+        return self._key if self._base_url != _URL else key_of(self._key, "CO_API_KEY")
+
+    def _connected(self) -> JsonService:
+        with self._lock:
+            if self._service is None:
+                key = self._secret
+                headers = {"Authorization": f"Bearer {key}"} if key else {}
+                self._service = JsonService(
+                    Server(self._base_url, self.model, headers, (key, *secrets_in(self._base_url)), self._timeout,
+                           self._limits.concurrency)
+                )  # fmt: skip
+            return self._service
+
+    def _send(self, service: JsonService, texts: list[str], role: Role, stopped: Stop) -> EmbeddingReply:
+        body: dict[str, Any] = {
+            "model": self.model, "texts": texts, "input_type": f"search_{role}", "embedding_types": [self._type],
+            "truncate": "NONE",
+        }  # fmt: skip
+        if self._dimensions is not None:
+            body["output_dimension"] = self._dimensions
+        answer = service.ask("v2/embed", body, _Embeddings, stopped)
+        units = answer.meta.billed_units if answer.meta else None
+        rows = getattr(answer.embeddings, "float_" if self._type == "float" else self._type)
+        if rows is None or len(rows) != len(texts):
+            count = len(rows or ()) or "no"
+            raise BackendError(f"{service.server.name}: {count} {self._type} vectors came back for {len(texts)} texts")
+        return EmbeddingReply(_as_floats(rows, self._type), int((units.input_tokens if units else None) or 0))
+
+
+def _as_floats(rows: Sequence[Any], kind: EmbeddingType) -> Vectors:
+    """Return vectors of any format as (n, d) of float32, their cosine being what the format is compared by.
+
+    >>> _as_floats([[-128, 127]], "binary").tolist()[0][:3], _as_floats([[129, 0]], "uint8").tolist()
+    ([-1.0, -1.0, -1.0], [[1.0, -128.0]])
+    """
+    vectors = rectangular([unpacked(row) for row in rows])
+    if kind == "uint8":
+        return vectors - np.float32(128)
+    if kind in {"binary", "ubinary"}:
+        unsigned = (vectors + (128 if kind == "binary" else 0)).clip(0, 255).astype(np.uint8)
+        return np.unpackbits(unsigned, axis=1).astype(np.float32) * 2 - 1
+    return vectors
