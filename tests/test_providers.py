@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness.experiment import expanded, parse
-from harness.running.parts import described
+from harness.running.components import described
 from retrievers import encoder_class, reranker_class
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
