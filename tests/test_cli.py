@@ -202,7 +202,7 @@ def test_a_backend_that_fails_ends_in_3_with_the_others_done(call: Call, tmp_pat
 def test_an_interrupt_is_one_line_that_says_how_to_go_on(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(pipeline, "run", interrupted)
