@@ -28,13 +28,14 @@ def incomplete(folder, tmp_path):
     for name in ("gone", "lost"):
         manifest["retrievers"][name] = {"error": f"{name}: 401 <b>no key</b>", "provenance": {}}
         manifest["ledger"][name] = {"notes": {}, "counts": {}}
+        manifest["resolved"]["retrievers"].append({"name": name, "kind": "bm25", "options": {}})
     (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     write_report(records.read(copy))
     return copy
 
 
 HEAD = "Incomplete: 2 of 5 retrievers failed; among those that ran, "
-RECOMMENDS = ("is the best of", "choose by cost", "as good as the best: ", "Take ")
+RECOMMENDS = ("is the best of", "choose by cost", "as good as the best: ", "Use ")
 
 
 def called(capsys, *words):

@@ -89,6 +89,9 @@ def test_any_strings_are_shown_as_they_are(driver, folder, strings):
         for i, row in enumerate(rows):
             row |= {key: {"tag": strings[i % 6]} if key == "fields" else strings[i % 6] for key in keys}
         (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    # The record is of other strings now: its digests go.
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "tables": {}}), encoding="utf-8")
     write_report(records.read(folder))
     complaints(driver)
     driver.get((folder / "report.html").as_uri())
@@ -106,7 +109,7 @@ def test_every_chart_comes_alive_and_keeps_its_size(opened):
     before = opened.execute_script("return document.querySelectorAll('figure.chart .plot > svg').length")
     scroll_through(opened)
     live = opened.execute_script("return document.querySelectorAll('figure.live .plot svg').length")
-    assert live == before > 10
+    assert live == before > 4
     # The policy would have stopped an eval; a tooltip shows that the specification's expressions are interpreted.
     mark = opened.find_element("css selector", "#over_queries figure.live .mark-symbol path")
     opened.execute_script("arguments[0].scrollIntoView({ block: 'center' })", mark)
@@ -209,7 +212,17 @@ def test_the_page_never_scrolls_sideways(opened):
     scroll_through(opened)
     for width in (320, 400, 1280, 1920):
         resize(opened, width)
-        assert opened.execute_script("return document.documentElement.scrollWidth") <= width
+        beyond = opened.execute_script(
+            """
+            const inside = (node) =>
+              node && (getComputedStyle(node).overflowX !== "visible" || inside(node.parentElement));
+            return [...document.body.querySelectorAll("*")]
+              .filter((node) => node.getBoundingClientRect().right > arguments[0] + 0.5 && !inside(node.parentElement))
+              .map((node) => node.outerHTML.slice(0, 100));
+        """,
+            width,
+        )
+        assert opened.execute_script("return document.documentElement.scrollWidth") <= width, beyond
 
 
 def test_it_works_with_scripts_off(driver, page):

@@ -17,6 +17,8 @@ UNDEFINED = alt.Undefined
 POWERS = [10.0**power for power in range(-3, 13)]
 FINE = [step * power for power in POWERS for step in (1, 2, 5)]
 """The ticks of a logarithmic axis; those whose labels would collide are left out."""
+COLUMNS = 7
+"""Measures that stand side by side."""
 PLAIN = "(datum.value >= 1000 ? format(datum.value, ',.0f') : format(datum.value, '.3~r'))"
 PRICED = {"dollars": f"'$' + {PLAIN}", "ms": PLAIN, "bytes": "format(datum.value, '.3~s') + 'B'"}
 """Labels of an axis of prices by its unit: half a dollar is $0.5, never 500m."""
@@ -46,12 +48,10 @@ def _dashes(marks: Mapping[str, Mark], legend: Any) -> Any:
     return alt.StrokeDash("retriever:N", legend=legend).scale(domain=list(marks), range=dashes)
 
 
-def _legend(marks: Mapping[str, Mark], width: int, lines: bool = False) -> Any:
+def _legend(marks: Mapping[str, Mark], width: int) -> Any:
     """A legend in one row where it fits, else with as many columns as the names leave room for."""
     wide = [7 * len(name) + 34 for name in marks]
     columns = 0 if sum(wide) <= width else max(1, width // max(wide))
-    if lines:
-        return alt.Legend(columns=columns, symbolType="stroke", symbolStrokeWidth=2)
     return alt.Legend(columns=columns)
 
 
@@ -99,29 +99,6 @@ def over_queries(ids: Sequence[str], marks: Mapping[str, Mark], *, measure: str,
     return alt.layer(line, point).properties(width=width, height=HIGH)
 
 
-def curves(marks: Mapping[str, Mark], *, measure: str, width: int) -> Any:
-    """Too many queries for a line each: every retriever's scores, best first, over the share of queries.
-
-    Data: rows (share in percent, retriever, value).
-    """
-    pick, legend = _pick(), _legend(marks, width, lines=True)
-    return (
-        _chart()
-        .mark_line(strokeWidth=2)
-        .encode(
-            x=alt.X("share:Q", title="share of queries (%), each retriever's best first"),
-            y=alt.Y("value:Q", title=None),
-            strokeDash=_dashes(marks, legend),
-            opacity=alt.when(pick).then(alt.value(1)).otherwise(alt.value(0.12)),
-            tooltip=["retriever:N", alt.Tooltip("share:Q", title="% of queries"),
-                     alt.Tooltip("value:Q", title=f"{measure} at least", format=".4f")],
-            color=_by_retriever(marks, legend)["color"],
-        )
-        .add_params(pick)
-        .properties(width=width, height=HIGH)
-    )  # fmt: skip
-
-
 def differences(pair: tuple[str, str], marks: Mapping[str, Mark], *, measure: str, bars: int, limit: float) -> Any:
     """Paired differences a - b, sorted: above the line a is better, below it b; the dashed rule is the mean.
 
@@ -151,42 +128,23 @@ def differences(pair: tuple[str, str], marks: Mapping[str, Mark], *, measure: st
     return alt.layer(columns, zero, mean).properties(width=bars * max(1, NARROW // bars), height=150)
 
 
-def strips(marks: Mapping[str, Mark], *, measure: str, points: int, width: int) -> Any:
-    """The distribution: a box of the quartiles, and every query a point where there are not too many.
+def dots(order: Sequence[str], measures: Sequence[str], marks: Mapping[str, Mark]) -> Any:
+    """Every measure at once: a column each, a row a retriever, the mean with its interval.
 
-    Data: rows (retriever, min, q25, median, q75, max, mean); points (retriever, query, text, value, spread from -1
-    to 1).
-
-    Args:
-        marks: how retrievers are drawn.
-        measure: the axis' title.
-        points: how many there are for each retriever; 0 draws none.
-        width: in pixels.
+    Data: rows (retriever, measure, mean, low, high).
     """
     colors = _by_retriever(marks)
-    few = points <= 60
-    y = alt.Y("retriever:N", sort=list(marks), title=None).axis(labelColor=INK.light)
-    base = _chart().encode(y=y)
-    tips = [alt.Tooltip(f"{part}:Q", format=".4f") for part in ("min", "q25", "median", "q75", "max", "mean")]
-    whisker = base.mark_rule(color=MUTED.light).encode(
-        x=alt.X("min:Q", title=measure).axis(format="~g", tickCount=5), x2="max:Q"
-    )
-    box = base.mark_bar(height=20, opacity=0.18).encode(
-        x="q25:Q", x2="q75:Q", color=colors["color"], tooltip=["retriever:N", *tips]
-    )
-    median = base.mark_tick(thickness=2, height=20, color=INK.light).encode(x="median:Q")
-    mean = base.mark_point(shape="diamond", size=60, filled=True, color=INK.light, opacity=1).encode(x="mean:Q")
-    dots = (
-        _chart("points")
-        .mark_point(filled=True, size=34 if few else 12, opacity=0.75 if few else 0.55)
-        .encode(
-            y=y, x="value:Q", yOffset=alt.YOffset("spread:Q").scale(domain=[-1.6, 1.6]),
-            tooltip=["retriever:N", "query:N", "text:N", alt.Tooltip("value:Q", title=measure, format=".4f")],
-            **colors,
-        )
-    )  # fmt: skip
-    layers = [whisker, box, *([dots] if points else []), median, mean]
-    return alt.layer(*layers).properties(width=width - 50, height=alt.Step(38))
+    tips = ["retriever:N", "measure:N", *(alt.Tooltip(f"{part}:Q", format=".4f") for part in ("mean", "low", "high"))]
+    columns = []
+    for number, measure in enumerate(measures):
+        axis = alt.Axis(labelColor=INK.light, labelLimit=230) if number % COLUMNS == 0 else None
+        y = alt.Y("retriever:N", sort=list(order), title=None, axis=axis)
+        x = alt.X("low:Q", title=None).scale(zero=False).axis(tickCount=3, format="~g", grid=True)
+        base = _chart().transform_filter(alt.datum.measure == measure).encode(y=y)
+        rule = base.mark_rule(strokeWidth=2).encode(x=x, x2="high:Q", color=colors["color"])
+        point = base.mark_point(filled=True, size=60, opacity=1).encode(x="mean:Q", tooltip=tips, **colors)
+        columns.append(alt.layer(rule, point).properties(width=95, height=alt.Step(24), title=measure))
+    return alt.concat(*columns, columns=COLUMNS, spacing=14).resolve_scale(x="independent")
 
 
 def ranks(marks: Mapping[str, Mark], *, bars: int) -> Any:
@@ -208,11 +166,11 @@ def ranks(marks: Mapping[str, Mark], *, bars: int) -> Any:
     return alt.layer(joined, point, name).properties(width=WIDE - 140, height=20 * (most + bars) + 10)
 
 
-def forest(order: Sequence[str], *, measure: str) -> Any:
+def forest(order: Sequence[str], *, measure: str, band: bool) -> Any:
     """Mean differences with their intervals, a row each, the first over everything; the margin is a band.
 
-    Data: rows (label, slice, difference, low, high, queries, record, whole); zero (zero); margin (low, high), may be
-    empty.
+    Data: rows (label, slice, difference, low, high, queries, record, whole); zero (zero); margin (low, high), where
+    there is a band.
     """
     y = alt.Y("label:N", sort=list(order), title=None).axis(labelColor=INK.light, labelLimit=330)
     x = alt.X("low:Q", title=measure).axis(grid=True, tickCount=6, labelExpr=SIGNED)
@@ -220,14 +178,14 @@ def forest(order: Sequence[str], *, measure: str) -> Any:
             alt.Tooltip("low:Q", format="+.4f"), alt.Tooltip("high:Q", format="+.4f"),
             alt.Tooltip("record:N", title="better / equal / worse")]  # fmt: skip
     base = _chart().encode(y=y)
-    band = _chart("margin").mark_rect(color=RULE.light, opacity=0.6).encode(x=x, x2="high:Q")
+    margin = [_chart("margin").mark_rect(color=RULE.light, opacity=0.6).encode(x=x, x2="high:Q")] if band else []
     zero = _chart("zero").mark_rule(color=MUTED.light).encode(x="zero:Q")
     rule = base.mark_rule(strokeWidth=2, color=INK.light).encode(x=x, x2="high:Q")
     shape = alt.Shape("whole:N", legend=None).scale(domain=[True, False], range=["diamond", "square"])
     point = base.mark_point(filled=True, size=80, opacity=1, color=INK.light).encode(
         x="difference:Q", shape=shape, tooltip=tips
     )
-    return alt.layer(band, zero, rule, point).properties(width=WIDE - 300, height=alt.Step(22))
+    return alt.layer(*margin, zero, rule, point).properties(width=WIDE - 300, height=alt.Step(22))
 
 
 def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], *, axis: str, unit: str) -> Any:

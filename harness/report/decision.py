@@ -11,6 +11,7 @@ from harness.report.alerts import alerts
 from harness.report.caveats import caveats, first_caveats, observed_forecasts
 from harness.report.costs import Cost, costs_of
 from harness.report.figures import Figure, figure
+from harness.report.receipt import receipt
 from harness.report.section import Section
 from harness.report.view import View
 from harness.stats import (
@@ -84,6 +85,7 @@ def decision(view: View) -> Section:
         "Decision",
         {
             "headline": headline(view),
+            "receipt": receipt(view),
             "alerts": alerts(view),
             "lede": [
                 *first_caveats(view), *declared, *(s for s in sentences[first:] if s not in each), *resolution(view),
@@ -198,7 +200,7 @@ def choice(view: View, lines: Sequence[Line]) -> list[str]:
         return []
     if len(good) == 1:
         if not view.whole.unresolved:
-            return [f"Take {good[0].retriever}: every other retriever is shown to be worse."]
+            return []  # The first sentence says it.
         why = "no margin was declared" if view.settings.margin is None else "none is shown to be as good as the leader"
         return [f"Cheapest and fastest are not named: {why}, and what is not resolved is not known to be as good."]
     found = []

@@ -11,6 +11,7 @@ import numpy as np
 
 from harness.records import SHOWN, SNIPPET
 from harness.report import text
+from harness.report.atlas import Group, groups, pattern
 from harness.report.section import Section
 from harness.report.view import View
 
@@ -43,7 +44,7 @@ def forensics(view: View) -> Section:
         "forensics",
         "Look inside",
         {
-            "evidence": {**evidence, "pair": [view.retrievers.index(first), view.retrievers.index(str(second))]},
+            "evidence": {**evidence, "pair": [view.ranked.index(first), view.ranked.index(str(second))]},
             "kept": kept,
             "whole": kept == Kept(SHOWN, SNIPPET, len(view.order)),
             "fields": _values(view),
@@ -60,15 +61,15 @@ def _spread(view: View) -> list[float]:
 
 def _fitting(view: View, spread: Sequence[float]) -> tuple[dict[str, Any], Kept]:
     """The evidence that fits the budget: shorter texts first, then fewer queries, those that differ most kept."""
-    places = list(view.shown)
+    places, failing = list(view.shown), groups(view)
     for hits, letters in STEPS:
-        evidence = _evidence(view, places, hits, letters)
+        evidence = _evidence(view, places, failing, (hits, letters))
         if _bytes(evidence) <= BUDGET:
             return evidence, Kept(hits, letters, len(places))
     while _bytes(evidence) > BUDGET:
         kept = set(sorted(places, key=lambda i: -spread[i])[: len(places) // 2])
         places = [i for i in places if i in kept]
-        evidence = _evidence(view, places, hits, letters)
+        evidence = _evidence(view, places, failing, (hits, letters))
     return evidence, Kept(hits, letters, len(places))
 
 
@@ -76,12 +77,14 @@ def _bytes(evidence: Mapping[str, Any]) -> int:
     return len(json.dumps(evidence, ensure_ascii=False).encode("utf-8", "replace"))
 
 
-def _evidence(view: View, places: Sequence[int], hits: int, letters: int) -> dict[str, Any]:
+def _evidence(view: View, places: Sequence[int], failing: Sequence[Group], size: tuple[int, int]) -> dict[str, Any]:
+    hits, letters = size
     numbers: dict[str, int] = {}
     queries = []
+    members = {group.key: frozenset(group.places) for group in failing}
     for i in places:
         qid, judged = view.ids[i], view.grades[view.ids[i]]
-        lists = [view.answers[name].top.get(qid, ())[:hits] for name in view.retrievers]
+        lists = [view.answers[name].top.get(qid, ())[:hits] for name in view.ranked]
         found = {doc for docs in lists for doc in docs}
         graded = sorted(
             ((doc, grade) for doc, grade in judged.items() if grade > 0 or doc in found),
@@ -91,18 +94,26 @@ def _evidence(view: View, places: Sequence[int], hits: int, letters: int) -> dic
             "id": text.visible(qid),
             "text": text.visible(view.results.queries[qid].query.text),
             "fields": fields_of(view, qid),
-            "scores": [round(float(view.scores[view.primary][name][i]), 6) for name in view.retrievers],
+            "groups": [key for key, places in members.items() if i in places],
+            "scores": [round(float(view.scores[view.primary][name][i]), 6) for name in view.ranked],
             "lists": [[_number(numbers, doc) for doc in docs] for docs in lists],
             "judged": [
                 [_number(numbers, doc), grade,
-                 [view.answers[name].places.get(qid, {}).get(doc, 0) for name in view.retrievers]]
+                 [view.answers[name].places.get(qid, {}).get(doc, 0) for name in view.ranked]]
                 for doc, grade in graded
             ],
         })  # fmt: skip
-    marks = [{"name": name, "color": mark.color, "outline": mark.outline} for name, mark in view.marks.items()]
+    marks = [
+        {"name": name, "color": mark.color, "outline": mark.outline}
+        for name in view.ranked
+        for mark in (view.marks[name],)
+    ]
     return {
         "measure": view.names[view.primary].short,
         "depth": view.resolved.depth,
+        "lang": view.language,
+        "order": [text.visible(view.ids[i]) for i in pattern(view)],
+        "groups": {group.key: group.title for group in failing},
         "retrievers": marks,
         "documents": [_document(view, doc, letters) for doc in numbers],
         "queries": queries,
@@ -146,14 +157,14 @@ def _printed(view: View, place: int) -> dict[str, Any]:
     return {
         "id": qid,
         "text": view.results.queries[qid].query.text,
-        "scores": [float(view.scores[view.primary][name][place]) for name in view.retrievers],
+        "scores": [float(view.scores[view.primary][name][place]) for name in view.ranked],
         "lists": [
             [(*_document(view, doc, 0), judged.get(doc)) for doc in view.answers[name].top.get(qid, ())[:PRINTED]]
-            for name in view.retrievers
+            for name in view.ranked
         ],
         "gold": [
             (*_document(view, doc, 0), grade,
-             [view.answers[name].places.get(qid, {}).get(doc) for name in view.retrievers])
+             [view.answers[name].places.get(qid, {}).get(doc) for name in view.ranked])
             for doc, grade in gold[: 2 * PRINTED]
         ],
         "gold_left": max(0, len(gold) - 2 * PRINTED),

@@ -46,7 +46,8 @@ def page(view: View, sections: Sequence[Section], drawn: Drawn) -> str:
         figure.name: {"inline": _ours(figures.inline(drawn[figure.name], f"f{number}")), "spec": as_json(_live(figure))}
         for number, figure in numbered
     }
-    bodies = {one.id: _ours(rendered(env, one, "html", view=view, drawn=charts)) for one in sections}
+    lang = Markup(' lang="{}"').format(view.language) if view.language not in ("", "en") else ""
+    bodies = {one.id: _ours(rendered(env, one, "html", view=view, drawn=charts, lang=lang)) for one in sections}
     return env.get_template("page.html").render(
         view=view,
         sections=sections,

@@ -16,11 +16,11 @@ from harness.stats.words import count
 CELLS = 60_000
 """Scores that the page's tables hold; beyond, it keeps the primary measure's."""
 DRAWN = 120
-"""Queries that are drawn one by one; of more, the curve of the sorted scores."""
-PAIRS = 9
+"""Queries that are drawn one by one; of more, their differences alone."""
+LINES = 5
+"""Retrievers whose lines can be told apart."""
+PAIRS = 6
 """Pairs whose differences are drawn."""
-POINTS = 200
-"""Points of a curve."""
 
 
 def per_query(view: View) -> Section:
@@ -29,7 +29,7 @@ def per_query(view: View) -> Section:
     kept = [m for i, m in enumerate(view.measures) if not i or size * (i + 1) <= CELLS]
     tables = []
     for measure in kept:
-        values = np.column_stack([view.scores[measure][name] for name in view.retrievers])[list(view.shown)]
+        values = np.column_stack([view.scores[measure][name] for name in view.ranked])[list(view.shown)]
         known = np.nan_to_num(values, nan=-1.0)  # an undefined value is never the best
         best = known.max(axis=1, keepdims=True)
         # A query on which all are equal has no best.
@@ -47,21 +47,20 @@ def per_query(view: View) -> Section:
     )
 
 
-def over_queries(view: View) -> Section:
-    """Each measure over the queries, and the paired differences."""
-    drawn = [
-        (_curve if view.n > DRAWN else _lines)(view, measure, charts.NARROW if i else charts.WIDE)
-        for i, measure in enumerate(view.measures)
-    ]
+def over_queries(view: View) -> Section | None:
+    """The paired differences, and each query's score where few retrievers were asked few queries."""
+    few = view.n <= DRAWN and len(view.retrievers) <= LINES
+    lines = [_lines(view, view.primary, charts.WIDE)] if few else []
     pairs, left = drawn_pairs(view)
     limit = max((abs(float(d)) for row in pairs for d in _differences(view, row)), default=1.0) or 1.0
     apart = [_apart(view, row, limit) for row in pairs]
-    context = {"lines": drawn, "pairs": apart, "pairs_left": left, "curves": view.n > DRAWN}
-    return Section("over_queries", "Over the queries", context, (*drawn, *apart))
+    context = {"lines": lines, "pairs": apart, "pairs_left": left}
+    drawn = (*lines, *apart)
+    return Section("over_queries", "Query by query", context, drawn) if drawn else None
 
 
 def drawn_pairs(view: View) -> tuple[list[Comparison], int]:
-    """The pairs whose differences are drawn, and how many are not: with more than nine, those of the leader."""
+    """The pairs whose differences are drawn, and how many are not: with more than six, those of the leader."""
     declared = list(view.comparisons[view.primary])
     if len(declared) <= PAIRS:
         return declared, 0
@@ -90,24 +89,6 @@ def _lines(view: View, measure: str, width: int) -> Figure:
         f"One line a retriever, one point a query in the order of the file; {name.short} from 0 to 1 upwards. "
         "The same numbers stand in the table of every query.",
         charts.over_queries(ids, view.marks, measure=name.short, width=width),
-        rows=rows,
-    )
-
-
-def _curve(view: View, measure: str, width: int) -> Figure:
-    name = view.names[measure]
-    shares = np.linspace(0, 1, min(POINTS, view.n))
-    rows = [
-        {"share": round(float(100 * share), 2), "retriever": retriever, "value": float(value)}
-        for retriever in view.retrievers
-        for share, value in zip(shares, np.quantile(view.defined(measure, retriever), 1 - shares), strict=True)
-        if len(view.defined(measure, retriever))
-    ]
-    return figure(
-        f"queries-{name.full}",
-        f"{name.short}: share of queries that reach it",
-        f"For each retriever the share of queries that reach at least a given {name.short}; a higher curve is better.",
-        charts.curves(view.marks, measure=name.short, width=width),
         rows=rows,
     )
 

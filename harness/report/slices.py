@@ -203,8 +203,12 @@ def _forest(view: View, pair: Pair) -> Figure:
         f"slices-{pair.a}-{pair.b}",
         f"{pair.a} − {pair.b} in {name}, by slice, with {view.settings.level:.0%} intervals",
         f"Mean difference of each slice, right of zero {pair.a} is better: {said}.",
-        charts.forest([str(row["label"]) for row in rows], measure=f"{name}: {pair.b} better ← 0 → {pair.a} better"),
+        charts.forest(
+            [str(row["label"]) for row in rows],
+            measure=f"{name}: {pair.b} better ← 0 → {pair.a} better",
+            band=bool(margin),
+        ),
         rows=rows,
         zero=[{"zero": 0}],
-        margin=[{"low": -margin, "high": margin}] if margin else [],
+        **({"margin": [{"low": -margin, "high": margin}]} if margin else {}),
     )

@@ -28,7 +28,7 @@ def tests(view: View) -> Section | None:
     """The matrix of the primary measure, the rows of every family, the rank diagram, the other tests."""
     if len(view.retrievers) < 2:
         return None
-    told = view.results.tests
+    told, apart, diagram = view.results.tests, _apart(view), _diagram(view)
     families = {
         FAMILIES.get(str(family), str(family)): group.drop(columns="family")
         .dropna(axis=1, how="all")
@@ -49,11 +49,12 @@ def tests(view: View) -> Section | None:
             "other": families,
             "small_slices": _small_slices(view),
             "other_left": max(0, len(told) - ROWS),
-            "diagram": (diagram := _diagram(view) if view.all_pairs else None),
+            "diagram": diagram,
+            "apart": apart,
             "numeric": set(told.select_dtypes("number").columns),
             "sign": sign,
         },
-        (diagram,) if diagram else (),
+        (apart, *((diagram,) if diagram else ())),
     )
 
 
@@ -84,8 +85,47 @@ def sign(row: Comparison) -> str:
     return SIGNS.get(word, "·")
 
 
-def _diagram(view: View) -> Figure:
+def _apart(view: View) -> Figure:
+    """The leader against each other: the differences with their intervals, and the margin as a band."""
+    whole, name, margin = view.whole, view.names[view.primary].short, view.settings.margin
+    rows = [
+        {
+            "label": other,
+            "slice": other,
+            "difference": row.mean_difference,
+            # Without an interval the point stands alone.
+            "low": row.mean_difference if row.ci_low is None else row.ci_low,
+            "high": row.mean_difference if row.ci_high is None else row.ci_high,
+            "queries": row.n,
+            "record": f"{row.wins} / {row.ties} / {row.losses}",
+            "whole": False,
+        }
+        for other, row in whole.against.items()
+    ]
+    said = "; ".join(f"{other} {text.signed(row.mean_difference)}" for other, row in whole.against.items())
+    band = f"; the band is the margin of {margin:g}" if margin else ""
+    return figure(
+        "leader",
+        f"{whole.leader} − each other in {name}, with {view.settings.level:.0%} intervals{band}",
+        f"Mean difference of {whole.leader} from each other: {said}.",
+        charts.forest(
+            [str(row["label"]) for row in rows],
+            measure=f"{name}: right of 0 {whole.leader} is better",
+            band=bool(margin),
+        ),
+        rows=rows,
+        zero=[{"zero": 0}],
+        **({"margin": [{"low": -margin, "high": margin}]} if margin else {}),
+    )
+
+
+def _diagram(view: View) -> Figure | None:
+    """The rank diagram of all pairs; None where the average ranks have another order than the means that decide."""
+    if not view.all_pairs:
+        return None
     found = rank_diagram(view.scores[view.primary], view.comparisons[view.primary])
+    if list(found.ranks) != list(view.ranked):
+        return None
     rows = [{"retriever": name, "rank": rank, "place": i} for i, (name, rank) in enumerate(found.ranks.items(), 1)]
     bars = [
         {

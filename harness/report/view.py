@@ -16,6 +16,7 @@ from harness.measures.grades import STEEPEST
 from harness.measures.table import row_of
 from harness.records import LabelledQuery, Manifest, ResolvedExperiment, Results
 from harness.report.answers import Answers, read_answers
+from harness.report.language import language
 from harness.report.theme import Mark, marks
 from harness.scoring.outcome import Outcome, outcome_of
 from harness.stats import Comparison, Facts, Look, Scores, Settings, Whole
@@ -51,6 +52,8 @@ class View:
     shown: tuple[int, ...]
     """Places of the queries that a page lists, in the order of the file."""
     answers: Mapping[str, Answers]
+    language: str
+    """Of the data, a BCP 47 code; "" where it is not clear."""
 
     @property
     def settings(self) -> Settings:
@@ -171,7 +174,7 @@ def view_of(results: Results) -> View:
     shown = _shown(outcome.scores[outcome.primary], order)
     grades = {query: given for query, given in trec.read_qrels(results.folder / "qrels.trec").items() if query in place}
     cutoff = parse(outcome.primary).cutoff or resolved.depth
-    extra = extra_measures(measures, grades, cutoff)
+    extra = extra_measures(measures, grades, (cutoff, resolved.depth))
     return View(
         results=results,
         outcome=outcome,
@@ -181,13 +184,25 @@ def view_of(results: Results) -> View:
         grades=grades,
         shown=shown,
         answers=read_answers(results, grades, extra, shown={outcome.ids[i] for i in shown}, cutoff=cutoff),
+        language=language(results),
     )
 
 
-def extra_measures(declared: Sequence[str], grades: trec.Judgments, cutoff: int) -> tuple[Measure, ...]:
-    """What a report tells beside the declared measures: LabelledQuery, and each nDCG with the other gain."""
+def extra_measures(declared: Sequence[str], grades: trec.Judgments, depths: tuple[int, int]) -> tuple[Measure, ...]:
+    """What a report tells beside the declared measures: Judged, Success, and each nDCG with the other gain.
+
+    Args:
+        declared: the measures of the experiment.
+        grades: after the grade rule.
+        depths: the primary measure's cutoff, and how many hits were kept.
+    """
+    cutoff = depths[0]
     twins = [other_gain(parse(full)) for full in declared if _largest(grades) <= STEEPEST]
-    wanted = [parse(f"Judged@{cutoff}"), *(twin for twin in twins if twin is not None)]
+    wanted = [
+        parse(f"Judged@{cutoff}"),
+        *(parse(f"Success@{depth}") for depth in depths),
+        *(twin for twin in twins if twin is not None),
+    ]
     return tuple(dict.fromkeys(measure for measure in wanted if str(measure) not in declared))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.records import Results, create
+from harness.report.atlas import atlas
 from harness.report.decision import decision
 from harness.report.distribution import distribution
 from harness.report.exports import mteb, notebook, spreadsheet
@@ -29,8 +30,8 @@ from harness.report.view import View, view_of
 from retrievers.errors import InputError, Problem
 
 SECTIONS: tuple[Callable[[View], Section | None], ...] = (
-    decision, slices, forensics, over_queries, tradeoffs, labels, robustness, tests, per_query, distribution, data,
-    integrity, provenance, reading,
+    decision, slices, atlas, forensics, over_queries, tradeoffs, labels, robustness, tests, per_query,
+    distribution, data, integrity, provenance, reading,
 )  # fmt: skip
 """In the order of the page: the decision, where it comes from, why, what it costs, what it hangs on, the evidence."""
 

@@ -15,6 +15,15 @@
     return raw !== undefined ? parseFloat(raw) : parseFloat(cell.textContent.replace("\u2212", "-").replace(/[$,]/g, ""));
   };
 
+  // What scrolls is reached by the keyboard; what fits is no stop on the way.
+  const fits = (node) => node.scrollWidth <= node.clientWidth + 1 && node.scrollHeight <= node.clientHeight + 1;
+  const reach = (node) => { if (fits(node)) node.removeAttribute("tabindex"); else node.tabIndex = 0; };
+  const sizes = "ResizeObserver" in window ? new ResizeObserver((seen) => {
+    for (const entry of seen) reach(entry.target.matches(".scroll, .columns") ? entry.target : entry.target.parentElement);
+  }) : null;
+  const watchSize = (node) => { sizes?.observe(node); if (node.firstElementChild) sizes?.observe(node.firstElementChild); };
+  document.querySelectorAll(".scroll").forEach(watchSize);
+
   // Tables: a button in each header sorts by its column; a third press gives the first order back.
   for (const table of document.querySelectorAll("table.sortable")) {
     const body = table.tBodies[0];
@@ -106,11 +115,13 @@
     const all = evidence();
     const one = all.retrievers.length < 2;
     const field = $("look-field");
+    const group = $("look-group");
     const a = $("look-a"), b = $("look-b"), order = $("look-order");
     if (!one) { a.selectedIndex = all.pair[0]; b.selectedIndex = all.pair[1]; }
     const chosen = () => (one ? [0, 0] : [a.selectedIndex, b.selectedIndex]);
     let current = null;
 
+    const spoken = (node) => { if (all.lang) node.lang = all.lang; };
     const mark = (retriever) => {
       const svg = document.createElementNS(SVG, "svg");
       svg.setAttribute("class", "mark");
@@ -134,7 +145,7 @@
     };
     const title = (document) => {
       const node = make("span", "", document[1] || document[0]);
-      node.dir = "auto";
+      node.dir = "auto"; spoken(node);
       node.title = document[0];
       return node;
     };
@@ -147,11 +158,10 @@
       const [x, y] = chosen();
       const columns = [...new Set([x, y, ...all.retrievers.keys()])];
       const head = make("h3", "", query.text);
-      head.dir = "auto";
+      head.dir = "auto"; spoken(head);
       const fields = make("p", "note");
       query.fields.forEach((value) => { const pair = make("bdi", "pair", value); fields.append(pair); });
       const lists = make("div", "columns");
-      lists.tabIndex = 0;
       lists.setAttribute("role", "group");
       lists.setAttribute("aria-label", "Rankings side by side");
       for (const r of columns) {
@@ -163,7 +173,7 @@
           const item = make("li");
           const document = all.documents[number];
           item.append(make("span", "r", String(i + 1)), grade(graded.get(number), most), title(document));
-          if (document[2]) { const text = make("small", "", document[2]); text.dir = "auto"; item.append(text); }
+          if (document[2]) { const text = make("small", "", document[2]); text.dir = "auto"; spoken(text); item.append(text); }
           list.append(item);
         });
         if (!query.lists[r].length) list.append(make("li", "none", "nothing"));
@@ -172,7 +182,6 @@
       }
       const gold = query.judged.filter(([, value]) => value > 0);
       const frame = make("div", "scroll");
-      frame.tabIndex = 0;
       frame.setAttribute("role", "group");
       frame.setAttribute("aria-label", "Relevant documents and where they stood");
       const table = make("table");
@@ -193,6 +202,7 @@
         columns.forEach((r) => row.append(make("td", "n", ranks[r] ? String(ranks[r]) : "missed")));
       }
       frame.append(table);
+      watchSize(lists); watchSize(frame);
       detail.replaceChildren(head, fields, lists, frame, make("p", "note", `“missed”: not among the first ${all.depth} hits.`));
     };
 
@@ -202,6 +212,7 @@
       const apart = (query) => query.scores[x] - query.scores[y];
       let found = all.queries.filter((query) =>
         (!wanted || fold(query.text).includes(wanted) || fold(query.id).includes(wanted)) &&
+        (!group?.value || query.groups.includes(group.value)) &&
         (!field || !field.value || query.fields.includes(field.value)));
       const by = order ? order.value : "file";
       if (by === "flip") found = found.toSorted((p, q) => Math.abs(apart(q)) - Math.abs(apart(p)));
@@ -217,7 +228,7 @@
         radio.addEventListener("change", () => show(query));
         const id = make("bdi", "i", query.id);
         const text = make("span", "q", query.text);
-        text.dir = "auto";
+        text.dir = "auto"; spoken(text);
         const d = apart(query);
         label.append(radio, id, make("span", "d", one ? round(query.scores[0]) : (d > 0 ? "+" : "") + round(d)), text);
         return label;
@@ -229,15 +240,43 @@
       if (!shown.length) { current = null; $("look-detail").replaceChildren(); }
     };
     browser.querySelector("form").addEventListener("submit", (event) => event.preventDefault());
-    for (const control of [$("look-text"), field, a, b, order]) control?.addEventListener("input", list);
+    for (const control of [$("look-text"), field, group, a, b, order]) control?.addEventListener("input", list);
     list();
+    // From elsewhere on the page to one query, or to the queries of a group.
+    return {
+      query: (id, rival) => {
+        $("look-text").value = "";
+        for (const select of [field, group]) if (select) select.value = "";
+        if (!one && rival && rival !== a.selectedIndex) b.selectedIndex = rival;
+        current = all.queries.find((query) => query.id === id) ?? current;
+        list();
+      },
+      group: (key) => { group.value = key; list(); },
+    };
   };
+  let looking = null;
+  const look = () => (looking ??= start());
+  for (const button of document.querySelectorAll("button.look")) {
+    button.addEventListener("click", () => {
+      look().group(button.dataset.group);
+      $("forensics").scrollIntoView();
+      $("look-group").focus({ preventScroll: true });
+    });
+  }
+  for (const row of document.querySelectorAll(".atlas > svg")) {
+    const at = (event) => {
+      const { left, width } = row.getBoundingClientRect();
+      const order = evidence().order;
+      return order[Math.min(order.length - 1, Math.max(0, Math.floor((event.clientX - left) / width * order.length)))];
+    };
+    row.addEventListener("click", (event) => { look().query(at(event), Number(row.dataset.row)); $("forensics").scrollIntoView(); });
+  }
   if (browser) {
     browser.hidden = false;
     const seen = new IntersectionObserver((entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
       seen.disconnect();
-      start();
+      look();
     }, { rootMargin: "600px" });
     seen.observe(browser);
   }

@@ -1,0 +1,170 @@
+"""Which queries fail, and how: every query and retriever in one picture, and the failures in groups."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.measures import parse
+from harness.report.provenance import inherited
+from harness.report.section import Section
+from harness.report.view import View
+from retrievers.types import Floats
+
+LEVELS = 4
+"""Shades above the empty one."""
+NAMED = 5
+"""Queries of a group that are named on the page without scripts."""
+WORD = re.compile(r"[^\W_]+")
+UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
+"""Scripts without spaces between words: there two letters in a row stand for a word."""
+
+
+Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+Kind = tuple[str, str, str, Mask]
+"""Key, title, meaning, and which queries belong to it."""
+
+
+class Group(NamedTuple):
+    """Queries that fail alike."""
+
+    key: str
+    title: str
+    meaning: str
+    places: tuple[int, ...]
+    """Places of its queries in the order of the arrays."""
+
+
+class Run(NamedTuple):
+    """Neighbours of one shade in a retriever's row of the picture."""
+
+    start: int
+    length: int
+    level: int
+    """0 to 4."""
+
+
+def atlas(view: View) -> Section:
+    """The picture of all queries, and the groups of failures with their counts."""
+    order = pattern(view)
+    rows = {name: list(_runs(view.scores[view.primary][name], order)) for name in view.ranked}
+    return Section(
+        "atlas",
+        "Failures",
+        {
+            "groups": groups(view),
+            "rows": rows,
+            "drawn": len(order),
+            "named": NAMED,
+            "ids": lambda group: [view.ids[place] for place in group.places[:NAMED]],
+        },
+    )
+
+
+def found(view: View, depth: int) -> dict[str, Floats]:
+    """Retriever -> 1 for each query with a relevant document among its first `depth` hits, else 0."""
+    measure = f"Success@{depth}"
+    return {
+        name: view.scores[measure][name] if measure in view.scores else view.answers[name].extra[parse(measure)]
+        for name in view.ranked
+    }
+
+
+def groups(view: View) -> list[Group]:
+    """The groups that have queries, in words and counts; a query may be in several."""
+    near, far = (np.column_stack(list(found(view, k).values())) > 0 for k in (view.cutoff, view.resolved.depth))
+    every = [*_by_hits(view, near, far), *_by_text(view, near), *_cut(view, near), *_unjudged(view)]
+    return [
+        Group(key, title, meaning, places)
+        for key, title, meaning, mask in every
+        if (places := tuple(i for i in view.order if mask[i]))
+    ]
+
+
+def _by_hits(view: View, near: Mask, far: Mask) -> Iterator[Kind]:
+    """Whom the queries are found by: nobody, nobody early enough, one alone."""
+    k, hits = view.cutoff, np.asarray(near.sum(axis=1))
+    yield "nobody", "Found by nobody", f"no retriever has a relevant document among its first {k} hits", hits == 0
+    yield (
+        "deep", f"Found only at {k + 1} to {view.resolved.depth}",
+        f"nobody has a relevant document among the first {k} hits, but somebody has one further down",
+        (hits == 0) & far.any(axis=1),
+    )  # fmt: skip
+    for at, name in enumerate(view.ranked if len(view.ranked) > 1 else ()):
+        meaning = f"every other retriever has nothing relevant among its first {k} hits"
+        yield f"only-{name}", f"Found by {name} alone", meaning, (hits == 1) & near[:, at]
+
+
+def _by_text(view: View, near: Mask) -> Iterator[Kind]:
+    """Queries that share no word with what answers them, where somebody missed it."""
+    missed = np.asarray(near.sum(axis=1)) < len(view.ranked)
+    mask = np.array([bool(missed[i]) and _no_word_in_common(view, i) for i in range(view.n)])
+    meaning = "somebody missed them, and they share no word with title and first 300 letters of a relevant document"
+    yield "words", "No word in common", meaning, mask
+
+
+def _cut(view: View, near: Mask) -> Iterator[Kind]:
+    """For each retriever that cut documents: what it missed although every relevant document was cut."""
+    relevant = [frozenset(_relevant(view, i)) for i in range(view.n)]
+    for at, name in enumerate(view.ranked):
+        cut = frozenset(inherited(view.manifest, name).notes.get("truncated", ()))
+        if cut:
+            meaning = f"nothing relevant among its first {view.cutoff} hits; its model read only the beginning of each"
+            mask = np.array([documents <= cut for documents in relevant]) & ~near[:, at]
+            yield f"cut-{name}", f"Missed by {name}, truncated", meaning, mask
+
+
+def _unjudged(view: View) -> Iterator[Kind]:
+    """Queries whose first hit of the leader nobody judged, where labels say what is irrelevant at all."""
+    leader = view.whole.leader
+    if any(grade <= 0 for judged in view.grades.values() for grade in judged.values()):
+        tops = [view.answers[leader].top.get(query_id, ())[:1] for query_id in view.ids]
+        mask = np.array([bool(top) and top[0] not in view.grades[query_id]
+                         for top, query_id in zip(tops, view.ids, strict=True)])  # fmt: skip
+        yield "unjudged", f"Unjudged on top of {leader}", "nobody judged its first hit: it counts as irrelevant", mask
+
+
+def pattern(view: View) -> list[int]:
+    """The listed queries, those that most retrievers find first, the same pattern together."""
+    near = np.column_stack(list(found(view, view.cutoff).values())) > 0
+    means = np.column_stack([view.scores[view.primary][name] for name in view.ranked]).mean(axis=1)
+    return sorted(
+        view.shown, key=lambda i: (-int(near[i].sum()), tuple(-near[i].astype(int)), -float(means[i]), view.ids[i])
+    )
+
+
+def _runs(scores: Floats, order: list[int]) -> Iterator[Run]:
+    top = max(1.0, float(scores.max()))
+    start = 0
+    for level, members in groupby(math.ceil(LEVELS * float(scores[i]) / top - 1e-9) for i in order):
+        length = len(list(members))
+        yield Run(start, length, level)
+        start += length
+
+
+def words(text: str) -> set[str]:
+    """The words of a text, in small letters; pairs of letters where the script has no spaces.
+
+    >>> sorted(words("Two cats, 休暇は"))
+    ['cats', 'two', '休暇', '暇は']
+    """
+    out: set[str] = set()
+    for word in WORD.findall(text.casefold()):
+        out |= {word[at : at + 2] for at in range(max(1, len(word) - 1))} if UNSPACED.search(word) else {word}
+    return out
+
+
+def _relevant(view: View, place: int) -> list[str]:
+    return [doc for doc, grade in view.grades[view.ids[place]].items() if grade > 0]
+
+
+def _no_word_in_common(view: View, place: int) -> bool:
+    documents = [view.results.documents.get(doc) for doc in _relevant(view, place)]
+    known = [words(f"{document.title} {document.text}") for document in documents if document is not None]
+    asked = words(view.query(place).query.text)
+    return bool(known) and len(known) == len(documents) and not any(asked & held for held in known)

@@ -1,0 +1,50 @@
+"""The language of the data, for screen readers, hyphenation and the choice of glyphs: the page itself is English."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import islice
+
+from harness.experiment.language import language_of
+from harness.records import Results
+
+CODES = {
+    "arabic": "ar", "armenian": "hy", "basque": "eu", "bulgarian": "bg", "catalan": "ca", "czech": "cs",
+    "danish": "da", "dutch": "nl", "english": "en", "esperanto": "eo", "estonian": "et", "finnish": "fi",
+    "french": "fr", "german": "de", "greek": "el", "hindi": "hi", "hungarian": "hu", "indonesian": "id",
+    "irish": "ga", "italian": "it", "lithuanian": "lt", "malay": "ms", "marathi": "mr", "nepali": "ne",
+    "norwegian": "no", "persian": "fa", "polish": "pl", "portuguese": "pt", "romanian": "ro", "russian": "ru",
+    "serbian": "sr", "spanish": "es", "swedish": "sv", "tamil": "ta", "turkish": "tr", "ukrainian": "uk",
+    "urdu": "ur", "yiddish": "yi",
+}  # fmt: skip
+"""What `language_of` names -> BCP 47."""
+SCRIPTS = (("ja", re.compile("[\u3040-\u30ff]")), ("ko", re.compile("[\uac00-\ud7af]")), ("th", re.compile("[ก-๛]")))
+"""Scripts of one language that needs no function words to be known."""
+CODE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
+READ = 200
+"""Texts that are read to tell the language."""
+OFTEN = 0.05
+"""Share of the letters from which on a script tells the language: one foreign name does not."""
+
+
+def language(results: Results) -> str:
+    """The BCP 47 code of the data's language; "" where it is not clear.
+
+    What the queries' field `language` or `lang` says is believed, if it is the same for all of them.
+    """
+    declared = {_declared(labelled.query.fields) for labelled in results.queries.values()}
+    if len(declared) == 1 and (code := declared.pop()):
+        return code
+    texts = [document.text for document in islice(results.documents.values(), READ)]
+    texts += [labelled.query.text for labelled in islice(results.queries.values(), READ)]
+    letters = sum(map(str.isalpha, "".join(texts)))
+    for code, script in SCRIPTS:
+        if letters and sum(len(script.findall(text)) for text in texts) > OFTEN * letters:
+            return code
+    return CODES.get(language_of(texts), "")
+
+
+def _declared(fields: Mapping[str, str]) -> str:
+    found = str(fields.get("language", fields.get("lang", "")))
+    return found if CODE.fullmatch(found) else ""
