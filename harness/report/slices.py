@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from harness.report import charts, text
 from harness.report.figures import Figure, figure
@@ -14,6 +12,7 @@ from harness.report.section import Section
 from harness.report.view import View
 from harness.scoring.evaluate import slices_of
 from harness.stats import differences, mean_interval
+from harness.stats.units import units_of
 
 FEWEST = 10
 """Queries below which a slice has no row: the tests leave it out as well."""
@@ -83,7 +82,7 @@ def slices(view: View) -> Section | None:
 
 def labels_of(view: View) -> dict[str, list[str]]:
     """Family -> each query's slice, for the families with at least two slices of ten queries."""
-    kinds = slices_of([view.query(place).query for place in range(view.n)])
+    kinds = slices_of([view.query(place).query for place in range(view.n)], view.settings.cluster)
     return {family: labels for family, labels in kinds.items() if len(_large(labels)) > 1}
 
 
@@ -96,13 +95,12 @@ def compared(view: View) -> list[str]:
 
 def pair_of(view: View, a: str, b: str, kinds: Mapping[str, Sequence[str]]) -> Pair:
     """One pair over all queries and within every slice."""
-    scores = view.scores[view.primary]
     tested, interactions = _tests(view, a, b)
-    rows = [_slice(view, scores[a], scores[b], ("", ALL), None)]
+    rows = [_slice(view, (a, b), list(range(view.n)), ("", ALL), None)]
     for family, labels in kinds.items():
         for kind in _large(labels):
-            here = np.array([label == kind for label in labels])
-            rows.append(_slice(view, scores[a][here], scores[b][here], (family, kind), tested.get((family, kind))))
+            places = [place for place, label in enumerate(labels) if label == kind]
+            rows.append(_slice(view, (a, b), places, (family, kind), tested.get((family, kind))))
     return Pair(a, b, tuple(rows), tuple(interactions))
 
 
@@ -146,10 +144,14 @@ def _large(labels: Sequence[str]) -> list[str]:
     return [kind for kind in dict.fromkeys(labels) if kind and list(labels).count(kind) >= FEWEST]
 
 
-def _slice(view: View, a: Any, b: Any, name: tuple[str, str], p_adjusted: float | None) -> Slice:
+def _slice(
+    view: View, pair: tuple[str, str], places: list[int], name: tuple[str, str], p_adjusted: float | None
+) -> Slice:
+    a, b = (view.scores[view.primary][one][places] for one in pair)
+    clusters = view.facts.clusters
+    units = None if clusters is None else units_of([clusters[place] for place in places])
     found = differences(a, b)
-    interval = mean_interval(found.values, view.settings.level)
-    known = interval.method != "not estimable"
+    interval = mean_interval(found.values, view.settings.level, units=units)
     return Slice(
         *name,
         queries=len(a),
@@ -157,8 +159,8 @@ def _slice(view: View, a: Any, b: Any, name: tuple[str, str], p_adjusted: float 
         ties=len(a) - int(found.wins) - int(found.losses),
         losses=int(found.losses),
         difference=math.fsum(found.values) / len(a),
-        low=interval.low if known else None,
-        high=interval.high if known else None,
+        low=interval.low,
+        high=interval.high,
         p_adjusted=p_adjusted,
     )
 

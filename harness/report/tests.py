@@ -60,7 +60,7 @@ def tests(view: View) -> Section | None:
 
 def _small_slices(view: View) -> list[tuple[str, str, int]]:
     """The slices with too few queries to be tested: (family, slice, queries)."""
-    kinds = slices_of([view.query(place).query for place in range(view.n)])
+    kinds = slices_of([view.query(place).query for place in range(view.n)], view.settings.cluster)
     return [
         (family, kind, number)
         for family, labels in kinds.items()
