@@ -37,12 +37,13 @@ def _dots(view: View) -> Figure:
         if row["measure"] in view.names and not math.isnan(row["mean"])
     ]
     leaders: dict[str, str] = {}
-    for row in sorted(rows, key=lambda row: -row["mean"]):
+    places = {name.short: place for place, name in enumerate(view.names.values())}
+    for row in sorted(rows, key=lambda row: (places[row["measure"]], -row["mean"])):
         leaders.setdefault(row["measure"], f"{row['measure']}: {row['retriever']} {text.score(row['mean'])}")
     return figure(
         "measures",
         f"Means of every measure with their {view.settings.level:.0%} intervals",
         f"The highest mean of each measure: {'; '.join(leaders.values())}.",
-        charts.dots(view.ranked, [view.names[measure].short for measure in view.measures], view.marks),
+        charts.dots(view.ranked, list(leaders), view.marks),
         rows=rows,
     )
