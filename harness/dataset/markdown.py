@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from harness.dataset import judgments
+from harness.dataset import judgments, labellers
 from harness.dataset.columns import list_of
 from harness.dataset.converted import CONVERTED, Converter, NotConverted
 from harness.dataset.expected import read_reference
@@ -98,10 +98,19 @@ class MarkdownSource:
                 problems.extend(error.problems)
 
     def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
-        """The queries; those without an id are q0, q1, … by their place in the file."""
+        """The queries; those without an id are q0, q1, … by their place in the file.
+
+        A query that another file has with another labeller is the same query, labelled twice.
+        """
+        labelled: dict[tuple[str, str], set[str]] = {}
         for place, id_, row in self._rows(problems):
             text = row.get("query")
             if isinstance(text, str):
+                by, others = str(row.get("labelled_by", "")), labelled.setdefault((id_, text), set())
+                if by and others and "" not in others | {by} and by not in others:
+                    others.add(by)
+                    continue
+                others.add(by)
                 reference = read_reference(row.get("reference"), row.get("claims"), place, problems)
                 yield place, Query(id_, text, _fields(row, place, problems), reference)
             else:
@@ -113,10 +122,11 @@ class MarkdownSource:
         rows = list(self._rows(Findings()))
         if not any("relevant_documents" in row for _, _, row in rows):
             return  # questions without labels: a beginning
-        for place, id_, row in rows:
-            labels = parse_labels(row, place, problems)
-            if labels is not None:
-                yield place, id_, labels
+        yield from labellers.merged(
+            (place, id_, labels)
+            for place, id_, row in rows
+            if (labels := parse_labels(row, place, problems)) is not None
+        )
 
     def _rows(self, problems: Findings) -> Iterator[tuple[Place, str, Mapping[str, Any]]]:
         for file in self.query_files:

@@ -84,7 +84,8 @@ def alternatives(labels: Mapping[str, Labels], relevance: Relevance) -> dict[str
     if len(lists) == len(judged):
         named = relevance.grades if isinstance(relevance.grades, str) else "linear"
         rules = by_rule(lists, first=named) if named != "explicit" else {}
-        return {"buckets": judged, **rules} if isinstance(relevance.grades, tuple) else rules
+        rules = {"buckets": judged, **rules} if isinstance(relevance.grades, tuple) else rules
+        return {**rules, **_by_judge({query: labels[query] for query in judged}, relevance)}
     if any(labels[query].groups is not None for query in judged):
         return {"as given": judged}
     binary = {query: {doc: min(g, 1) for doc, g in grades.items()} for query, grades in judged.items()}
