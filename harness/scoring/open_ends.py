@@ -32,6 +32,8 @@ class Linear(NamedTuple):
     discounts: Floats
     gains: tuple[float, ...]
     """The gain of each grade, from 0 up."""
+    largest: float = 1.0
+    """What one query can score at most."""
 
     def gain(self, grade: int) -> float:
         """The gain of a grade; 0 for one below 0."""
@@ -152,7 +154,8 @@ def linear_form(measure: Measure, cutoff: int, largest: int) -> Linear | None:
         return None
     if measure.name in ("nDCG", "DCG"):
         exponential = measure.get("dcg") == "exp-log2"
-        return Linear(log_discounts(cutoff), tuple(2.0**g - 1 if exponential else float(g) for g in grades))
+        gains = tuple(2.0**g - 1 if exponential else float(g) for g in grades)
+        return Linear(log_discounts(cutoff), gains, math.inf if measure.name == "DCG" else 1.0)
     binary = tuple(float(g >= measure.rel) for g in grades)
     if measure.name == "P":
         return Linear(np.full(cutoff, 1 / cutoff), binary)
@@ -175,7 +178,7 @@ def scale_of(measure: Measure, linear: Linear, judged: Mapping[str, int], cutoff
 def _mean(rows: Sequence[tuple[Sequence[str], Sequence[str], Mapping[str, int], float]], linear: Linear) -> Bounds:
     """The mean over queries of the bounds of (first list, second list, grades, scale)."""
     found = [
-        Bounds(*(edge * scale for edge in difference_bounds(
+        Bounds(*(min(max(edge * scale, -linear.largest), linear.largest) for edge in difference_bounds(
             rank_weights(a, b, linear.discounts),
             {document: linear.gain(grade) for document, grade in judged.items()}, linear.gains[-1])))
         for a, b, judged, scale in rows
