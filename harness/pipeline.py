@@ -60,7 +60,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
                 fresh=options.fresh, exclude_self=loaded.experiment.dataset.exclude_self,
                 sample=latency.sample if latency else 0,
                 latencies={} if options.fresh else _latencies(place, loaded, dataset),
-                source=source_of(loaded.experiment),
+                source=source_of(loaded.experiment), probe=loaded.experiment.cache.probe,
             )  # fmt: skip
             for one in run_all(loaded.experiment, components, shared, known=known):
                 finished[one.retriever] = one

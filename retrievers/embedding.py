@@ -29,12 +29,18 @@ class Forecast(NamedTuple):
     """Whether the tokens are counted; else they are an upper estimate."""
 
 
+DRIFTED = 1e-3
+"""Largest 1 - cosine that rounding explains, across machines and batch shapes; beyond, it is another model."""
+
+
 class Drift(NamedTuple):
     """How far vectors that were embedded anew lie from those in the cache: 1 - cosine."""
 
     compared: int
     largest: float
     mean: float
+    moved: int
+    """Vectors that lie further away than rounding explains."""
 
 
 class VectorSource(Protocol):
@@ -54,13 +60,18 @@ class Embedder:
         encoder: what embeds.
         cache: keeps every answer; None where there is none, as on the nodes of a cluster.
         source: Parquet parts that are read before anything is embedded; they never go through the cache.
+        probe: so many cached texts of each role a remote model embeds again, before it embeds others.
     """
 
-    def __init__(self, encoder: Encoder, cache: Cache | None, source: VectorSource | None = None) -> None:
+    def __init__(
+        self, encoder: Encoder, cache: Cache | None, source: VectorSource | None = None, *, probe: int = 0
+    ) -> None:
         self.encoder = encoder
         self._cache = cache
         self._source = source
         self._dimensions = 0
+        self._probe = probe if encoder.limits is not None else 0
+        self._probed: set[Role] = set()
 
     def embed(self, texts: Sequence[str], role: Role, meter: Meter) -> Embedded:
         """Return the vectors of texts, in their order; none of them may be blank.
@@ -119,6 +130,7 @@ class Embedder:
                 yield absent[held], embedded
         if not missing.any():
             return
+        self._look_for_drift([texts[i] for i in np.flatnonzero(~missing).tolist()], role, meter)
         wanted = [some for request in plan() if (some := [i for i in request if missing[i]])]
 
         def ask(some: list[int], stopped: Stop) -> Embedded:
@@ -183,7 +195,21 @@ class Embedder:
         calls = sum(any(distinct[i] in gone for i in request) for request in self.encoder.batches(distinct, role))
         return Forecast(len(distinct), len(held), calls, int(tokens.counts.sum()), tokens.exact)
 
-    def drift(self, texts: Iterable[str], role: Role, *, sample: int = 100, seed: int = 0) -> Drift:
+    def _look_for_drift(self, held: Sequence[str], role: Role, meter: Meter) -> None:
+        """Embed a few held texts again before others, once a role: old vectors and new ones may be of two models.
+
+        The meter counts `probed` and `moved`.
+        """
+        if not self._probe or not held or role in self._probed:
+            return
+        self._probed.add(role)
+        step = max(len(held) // self._probe, 1)
+        drift = self.drift(held[::step][: self._probe], role, sample=self._probe, meter=meter)
+        meter.count(probed=drift.compared, moved=drift.moved)
+
+    def drift(
+        self, texts: Iterable[str], role: Role, *, sample: int = 100, seed: int = 0, meter: Meter | None = None
+    ) -> Drift:
         """Embed a sample of the texts that are cached anew, and compare; the cache stays as it is."""
         distinct = distinct_texts(texts)
         names = keys(self.encoder.fingerprint, role, distinct)
@@ -194,11 +220,13 @@ class Embedder:
         places, cached = self._cached(picked, [names[known[i]] for i in chosen], role)
         old = dict(zip(places.tolist(), cached.vectors, strict=True))
         distances: list[float] = []
-        call = single_call()
+        call = single_call(meter)
         for request in self.encoder.batches(picked, role):
             new = self._ask([picked[i] for i in request], role, call).vectors
             distances += [_distance(old[i], vector) for i, vector in zip(request, new, strict=True) if i in old]
-        return Drift(len(distances), max(distances, default=0.0), float(np.mean(distances)) if distances else 0.0)
+        mean = float(np.mean(distances)) if distances else 0.0
+        moved = sum(distance > DRIFTED for distance in distances)
+        return Drift(len(distances), max(distances, default=0.0), mean, moved)
 
     def _ask(self, texts: list[str], role: Role, call: Call) -> Embedded:
         """Send one request and check the answer."""

@@ -556,7 +556,7 @@ def test_a_model_that_moved_is_told(call: Call, tmp_path: Path, monkeypatch: pyt
 def cli_drift(largest: float) -> object:
     from harness.running.drift import Drifted
 
-    return Drifted("e5", 10, largest, largest)
+    return Drifted("e5", 10, largest, largest, 10 if largest > 1e-3 else 0)
 
 
 # the shell

@@ -36,7 +36,7 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Check every row's checksum, and how far models have drifted: exit with 1 where something is wrong."""
-    from harness.running.drift import DRIFTED, drifts
+    from harness.running.drift import drifts
     from harness.stats.words import counted
     from retrievers.cache import Cache, default_path
 
@@ -50,7 +50,7 @@ def verify(
         say(f"{cache.path}: {counted(rows, 'row')}, {damaged:,} damaged", *(one.sentence() for one in found))
     if damaged:
         raise NotShown(f"damaged rows: {damaged:,}; they count as absent, and runs embed them anew")
-    if moved := [one.retriever for one in found if one.largest > DRIFTED]:
+    if moved := [one.retriever for one in found if one.moved]:
         raise NotShown(f"{', '.join(moved)}: no longer the model that was cached; run with --fresh")
     if experiment and (unseen := [one.retriever for one in found if not one.compared] or ["no encoder"] * (not found)):
         raise NotShown(f"{', '.join(unseen)}: nothing was compared, since none of its vectors is cached")

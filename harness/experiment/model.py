@@ -100,6 +100,14 @@ class LatencyOptions(Strict):
     """So many queries are asked one at a time, the cache bypassed."""
 
 
+class CacheOptions(Strict):
+    """How far the cache is believed."""
+
+    probe: int = Field(default=3, ge=0, le=100)
+    """So many cached texts are embedded again by a remote model before anything new is, to see whether its vectors have
+    moved; 0: none."""
+
+
 class Chunk(Strict):
     """Passages of at most `size` characters, each beginning `overlap` characters before the end of the last."""
 
@@ -226,6 +234,8 @@ class Experiment(Strict):
     """Who decides whether a text entails a claim: for measures by claims, and for answers."""
     latency: LatencyOptions | None = None
     """Whether single queries are timed."""
+    cache: CacheOptions = CacheOptions()
+    """How far the cache is believed."""
     vectors: StoredVectors | None = None
     """Where vectors lie that were embedded elsewhere."""
     retrievers: tuple[SerializeAsAny[Block], ...] = Field(min_length=1)

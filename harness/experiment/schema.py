@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from harness.experiment import (
+    CacheOptions,
     Chunk,
     DatasetTable,
     Dense,
@@ -48,6 +49,7 @@ TABLES: Mapping[str, type[BaseModel]] = {
     "looks = { … }": options_of(Looks),
     "[judge]": JudgeOptions,
     "[latency]": LatencyOptions,
+    "[cache]": CacheOptions,
     '[[retrievers]], kind = "dense"': Dense,
     "chunk = { … }": Chunk,
     '[[retrievers]], kind = "fusion"': Fusion,
@@ -78,6 +80,7 @@ def experiment_schema() -> dict[str, Any]:
         "statistics": "Statistics",
         "judge": "JudgeOptions",
         "latency": "LatencyOptions",
+        "cache": "CacheOptions",
     }
     for key, model in tables.items():
         root["properties"][key] = _described(root, key, _ref(model))

@@ -35,6 +35,8 @@ class ResolvedExperiment:
     judge: Table | None = None
     retrievers: tuple[Table, ...]
     """The [[retrievers]] tables, in the order of the file."""
+    cache: Table | None = None
+    """How far the cache was believed; absent in folders of before."""
     vectors: Table | None = None
     """Where vectors lay that were embedded elsewhere; absent in folders of before."""
 

@@ -18,19 +18,33 @@ from harness.stats import (
 )
 from harness.stats.plan import FEWEST
 from harness.stats.sentences import asked_sentence, judged_only_sentence
-from harness.stats.words import join
+from harness.stats.words import counted, join
 
 
 def first_caveats(view: View) -> list[str]:
     """What stands on the first screen: which look this is, and what counts as one observation."""
     if not view.whole.measured:
-        return []
-    found = [asked_sentence(view.n, view.whole.clusters)]
+        return moved_sentences(view)
+    found = [*moved_sentences(view), asked_sentence(view.n, view.whole.clusters)]
     if view.look is not None:
         found.append(look_sentence(view.look, view.n))
     elif len(view.retrievers) > 1:
         found.append(second_look_sentence(1 + len(view.manifest.earlier_looks)))
     return [sentence for sentence in found if sentence]
+
+
+def moved_sentences(view: View) -> list[str]:
+    """The retrievers whose cached vectors are no longer those that their model gives."""
+    sentences = []
+    for name in view.retrievers:
+        stages = view.manifest.ledger.retrievers[name].counts.values()
+        moved, probed = (int(sum(stage.get(kind, 0) for stage in stages)) for kind in ("moved", "probed"))
+        if moved:
+            sentences.append(
+                f"{name} mixes vectors of two models: {moved} of {counted(probed, 'cached text')} came back different "
+                "when they were embedded again. Run it again with --fresh."
+            )
+    return sentences
 
 
 def caveats(view: View) -> list[str]:

@@ -27,6 +27,10 @@ KINDS = {
     "zero-vector-query": "queries with zero vectors",
     "lost_tokens": "tokens lost by truncation",
     "retries": "retries",
+    "probed": "cached texts embedded again",
+    "moved": "cached texts whose vectors have moved",
+    "companions_probed": "pairs scored twice, to see whether companions change a score",
+    "listwise": "rerankings cached by list, since a score depends on its companions",
 }
 """What a ledger's kinds are called; any other kind is shown under its own name."""
 INTERNAL = ("cached_tokens", "shared_hits", "exact_hits", "shared_hits_at_10", "exact_hits_at_10")

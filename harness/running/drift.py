@@ -15,8 +15,6 @@ from retrievers.cache import Cache, default_path
 from retrievers.chunking import pieces
 from retrievers.embedding import Embedder
 
-DRIFTED = 1e-3
-"""Largest 1 - cosine that rounding explains, across machines and batch shapes; beyond, it is another model."""
 SAMPLE = 100
 """Documents, or passages, that are embedded again for each model."""
 
@@ -30,6 +28,8 @@ class Drifted(NamedTuple):
     largest: float
     """1 - cosine."""
     mean: float
+    moved: int
+    """Vectors that lie further away than rounding explains."""
 
     def sentence(self) -> str:
         """The same in words."""
@@ -66,4 +66,4 @@ def drifts(experiment: str | Path, *, sample: int = SAMPLE) -> Iterator[Drifted]
             asked.add(key)
             texts = (piece.content for piece in pieces(dataset.documents(), chunks_of(block)))
             drift = Embedder(encoder, cache).drift(texts, "document", sample=sample)
-            yield Drifted(block.name, drift.compared, drift.largest, drift.mean)
+            yield Drifted(block.name, drift.compared, drift.largest, drift.mean, drift.moved)
