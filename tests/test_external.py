@@ -22,7 +22,7 @@ from retrievers.external.run import RunRetriever
 from retrievers.meter import Meter
 from retrievers.runs import write_run
 from retrievers.types import Query, ranked
-from tests import layouts, small
+from tests import layouts, small, tiny
 
 BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 QUERIES = [Query(id_, text) for id_, text, _ in small.QUERIES]
@@ -348,3 +348,22 @@ def test_a_saved_run_is_found_beside_the_experiment_and_reproduced(tmp_path, mon
     assert first.rankings("theirs")["q-rails"].doc_ids == ("car",)
     monkeypatch.chdir(folder.parent)
     assert not reproduce(first.folder).differing
+
+
+def test_hits_that_are_no_documents_stop_a_reranker_with_a_message(tmp_path):
+    layouts.jsonl(tmp_path / "r.jsonl", [{"query_id": q.id, "doc_id": "ghost", "score": 1.0} for q in QUERIES])
+    model = tiny.cross_encoder(tmp_path / "model").as_posix()
+    blocks = f"""{BM25}
+[[retrievers]]
+name = "theirs"
+kind = "run"
+path = "{(tmp_path / "r.jsonl").as_posix()}"
+
+[[retrievers]]
+name = "better"
+of = "theirs"
+rerank = {{ kind = "cross-encoder", model = "{model}" }}
+"""
+    found = run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
+    assert found.manifest.ledger.retrievers["theirs"].notes["not-in-corpus"] == ("ghost",)
+    assert "1 of its hits are no documents of the data set, such as 'ghost'" in found.manifest.failed["better"]

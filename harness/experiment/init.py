@@ -71,7 +71,10 @@ def write_experiment(folder: Path, output: Path | None = None) -> Written:
     """
     reference, repeated = _look(folder)
     dataset = load(reference)
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", (folder.stem if folder.is_file() else folder.resolve().name)).strip("-._")[:64] or "experiment"
+    name = (
+        re.sub(r"[^A-Za-z0-9._-]+", "-", (folder.stem if folder.is_file() else folder.resolve().name)).strip("-._")[:64]
+        or "experiment"
+    )
     path = output or Path(f"{name}.toml")
     if path.exists():
         raise InputError(Problem(path.as_posix(), "is there already", "remove it, or name another with --output"))

@@ -15,6 +15,7 @@ import numpy as np
 
 from retrievers.cache import Cache, Texts, keys
 from retrievers.errors import BackendError, InputError, Problem
+from retrievers.external import note_strangers
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.parallel import answers
@@ -79,6 +80,7 @@ class HttpRetriever(Retriever):
         self._lock = Lock()
         self._client: httpx.Client | None = None
         self._oldest = ""
+        self._known: set[str] | None = None
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -92,7 +94,8 @@ class HttpRetriever(Retriever):
         self._cache = cache
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
-        """Do nothing: the service has its own index."""
+        """Keep the ids alone, to know strangers by: the service has its own index."""
+        self._known = {document.id for document in documents}
 
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
         """Return the endpoint's hits for each query.
@@ -116,7 +119,10 @@ class HttpRetriever(Retriever):
                     self._cache.put_texts(name, [digest], Texts([reply], np.zeros(1, dtype=np.int64)))
         kept = [json.loads(found[digest]) for digest in digests]
         self._oldest = min((reply["at"] for reply in kept), default="")
-        return [ranked(reply["ids"], reply["scores"], depth) for reply in kept]
+        rankings = [ranked(reply["ids"], reply["scores"], depth) for reply in kept]
+        if self._known is not None:
+            note_strangers(rankings, self._known, meter)
+        return rankings
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Ask the endpoint, past the cache."""

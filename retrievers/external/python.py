@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
+from retrievers.external import note_strangers
 from retrievers.meter import Meter
 from retrievers.types import Document, Query, Ranking, Retriever, ranked
 
@@ -30,6 +31,7 @@ class PythonRetriever(Retriever):
         """
         self._name, self._size = call, batch_size
         self._function: Callable[[list[str], int], Any] | None = None
+        self._known: set[str] | None = None
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -43,7 +45,8 @@ class PythonRetriever(Retriever):
         self._found()
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
-        """Do nothing: the function has its own index."""
+        """Keep the ids alone, to know strangers by: the function has its own index."""
+        self._known = {document.id for document in documents}
 
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
         """Call the function on the texts of the queries.
@@ -59,6 +62,8 @@ class PythonRetriever(Retriever):
                 answers = self._called([query.text for query in some], depth)
                 rankings += [self._ranking(query, hits, depth) for query, hits in zip(some, answers, strict=True)]
                 meter.count(calls=1, texts=len(some))
+        if self._known is not None:
+            note_strangers(rankings, self._known, meter)
         return rankings
 
     def _called(self, texts: list[str], depth: int) -> list[Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from retrievers.errors import InputError, Problem
+from retrievers.external import note_strangers
 from retrievers.meter import Meter
 from retrievers.runs import Run, read_run
 from retrievers.types import Document, Query, Ranking, Retriever, ranked
@@ -33,6 +34,7 @@ class RunRetriever(Retriever):
         """
         self._path = Path(path).expanduser()
         self._run: Run | None = None
+        self._known: set[str] = set()
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -45,10 +47,8 @@ class RunRetriever(Retriever):
         self._read()
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
-        """Note hits that are no document of the corpus: they keep their places, and count as not relevant."""
-        known = {document.id for document in documents}
-        for doc_id in sorted({doc for hits in self._read().values() for doc in hits} - known):
-            meter.note("not-in-corpus", doc_id)
+        """Keep the ids alone, to know strangers by."""
+        self._known = {document.id for document in documents}
 
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
         """Return each query's hits, by score; a query that the file lacks has none, and is noted."""
@@ -58,7 +58,9 @@ class RunRetriever(Retriever):
                 if query.id not in run:
                     meter.note("not-answered-query", query.id)
             meter.count(texts=len(queries))
-            return [self._ranking(run.get(query.id, {}), depth) for query in queries]
+            rankings = [self._ranking(run.get(query.id, {}), depth) for query in queries]
+        note_strangers(rankings, self._known, meter)
+        return rankings
 
     def _ranking(self, hits: Mapping[str, float], depth: int) -> Ranking:
         return ranked(list(hits), list(hits.values()), depth)
