@@ -1,5 +1,6 @@
 """TOML in, a frozen and fully checked Experiment out."""
 
+from harness.experiment.locating import locate, with_runs_found
 from harness.experiment.model import (
     KINDS,
     NAME,
@@ -23,12 +24,10 @@ from harness.experiment.reading import (
     Loaded,
     expanded,
     load,
-    locate,
     parse,
     question_of,
     reference_in,
     statistics_of,
-    with_runs_found,
 )
 from harness.experiment.trust import uses
 

@@ -6,13 +6,13 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness import measures
-from harness.dataset import DatasetReference, suggestion
-from harness.experiment.model import KINDS, NAME, Block, DatasetTable, Experiment, Question, Standalone
+from harness.dataset import DatasetReference
+from harness.experiment.locating import dataset_table, locate, with_runs_found
+from harness.experiment.model import KINDS, NAME, Block, Experiment, Question, Standalone
 from harness.experiment.options import Kind, checked, kind_of, options_of
 from harness.measures import Measure
 from harness.stats.settings import Looks, Statistics
@@ -67,7 +67,7 @@ def load(source: str | Path | Mapping[str, Any] | Experiment, *, code: bool = Tr
         problems += [p._replace(where=": ".join(filter(None, (where, p.where)))) for p in error.problems]
     dataset = None
     try:
-        dataset = locate(_dataset_table(tables), path)
+        dataset = locate(dataset_table(tables), path)
     except InputError as error:
         problems += error.problems if question is not None or not problems else _absent(error)
     if question is None:
@@ -75,23 +75,6 @@ def load(source: str | Path | Mapping[str, Any] | Experiment, *, code: bool = Tr
     if problems or question is None or dataset is None:
         raise InputError(problems)
     return Loaded(question, tables, path, dataset)
-
-
-def with_runs_found(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The tables of an experiment, saved runs named by where they are: looked for as the data set is."""
-    entries = tables.get("retrievers")
-    if not isinstance(entries, list):
-        return dict(tables)
-    tried = [Path(), *path.resolve().parents]
-
-    def found(entry: Any) -> Any:
-        said = entry.get("path") if isinstance(entry, Mapping) and entry.get("kind") == "run" else None
-        if not isinstance(said, str):
-            return entry
-        place = next((folder / said for folder in tried if (folder / said).is_file()), Path(said))
-        return {**entry, "path": place.as_posix()}
-
-    return {**tables, "retrievers": list(map(found, entries))}
 
 
 def reference_in(path: Path) -> tuple[DatasetReference, bool]:
@@ -103,7 +86,7 @@ def reference_in(path: Path) -> tuple[DatasetReference, bool]:
     tables = _read(path)
     relevance = tables.get("relevance")
     drops = isinstance(relevance, Mapping) and relevance.get("dangling") == "drop"
-    return locate(_dataset_table(tables), path), drops
+    return locate(dataset_table(tables), path), drops
 
 
 def _wrong_measures(tables: Mapping[str, Any], where: str) -> Iterator[Problem]:
@@ -144,12 +127,6 @@ def _without_none(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_none(inner) for inner in value]
     return value.as_posix() if isinstance(value, Path) else value
-
-
-def _dataset_table(tables: Mapping[str, Any]) -> DatasetTable:
-    """The data set's table alone, so that a wrong path is told beside whatever else is wrong."""
-    said = tables.get("dataset")
-    return checked(DatasetTable, {"path": said} if isinstance(said, str) else said or {}, "dataset")
 
 
 def _absent(error: InputError) -> list[Problem]:
@@ -250,26 +227,6 @@ def code_of(entry: object) -> str:
             if table.get("trust_remote_code"):
                 return f"{key}.trust_remote_code"
     return ""
-
-
-def locate(table: DatasetTable, path: Path) -> DatasetReference:
-    """Find the data set: relative to the working directory, else to the nearest parent of the file that has it."""
-    queries, match = (
-        (said,) if isinstance(said, str) else said or () for said in (table.queries, table.match)
-    )  # fmt: skip
-    reference = DatasetReference(
-        table.path, table.split, queries, table.format, table.documents, table.labels, table.columns, match
-    )
-    if reference.scheme:
-        return reference
-    tried = [Path(), *path.resolve().parents]
-    found = next((folder / table.path for folder in tried if (folder / table.path).exists()), None)
-    if found is None:
-        near = suggestion(reference)
-        looked = "looked in the working directory and in every folder above the experiment"
-        remedy = f"{near} {looked}" if near.startswith("did you mean") else looked
-        raise InputError(Problem(f"{path}: dataset", f"{table.path!r} does not exist", remedy))
-    return replace(reference, path=found)
 
 
 def expanded(value: Any) -> Any:

@@ -1,0 +1,56 @@
+"""Where an experiment's files lie: its data set, and the saved runs among its retrievers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from harness.dataset import DatasetReference, suggestion
+from harness.experiment.model import DatasetTable
+from harness.experiment.options import checked
+from retrievers.errors import InputError, Problem
+
+
+def locate(table: DatasetTable, path: Path) -> DatasetReference:
+    """Find the data set: relative to the working directory, else to the nearest parent of the file that has it."""
+    queries, match = (
+        (said,) if isinstance(said, str) else said or () for said in (table.queries, table.match)
+    )  # fmt: skip
+    reference = DatasetReference(
+        table.path, table.split, queries, table.format, table.documents, table.labels, table.columns, match
+    )
+    if reference.scheme:
+        return reference
+    tried = [Path(), *path.resolve().parents]
+    found = next((folder / table.path for folder in tried if (folder / table.path).exists()), None)
+    if found is None:
+        near = suggestion(reference)
+        looked = "looked in the working directory and in every folder above the experiment"
+        remedy = f"{near} {looked}" if near.startswith("did you mean") else looked
+        raise InputError(Problem(f"{path}: dataset", f"{table.path!r} does not exist", remedy))
+    return replace(reference, path=found)
+
+
+def with_runs_found(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The tables of an experiment, saved runs named by where they are: looked for as the data set is."""
+    entries = tables.get("retrievers")
+    if not isinstance(entries, list):
+        return dict(tables)
+    tried = [Path(), *path.resolve().parents]
+
+    def found(entry: Any) -> Any:
+        said = entry.get("path") if isinstance(entry, Mapping) and entry.get("kind") == "run" else None
+        if not isinstance(said, str):
+            return entry
+        place = next((folder / said for folder in tried if (folder / said).is_file()), Path(said))
+        return {**entry, "path": place.as_posix()}
+
+    return {**tables, "retrievers": list(map(found, entries))}
+
+
+def dataset_table(tables: Mapping[str, Any]) -> DatasetTable:
+    """The data set's table alone, so that a wrong path is told beside whatever else is wrong."""
+    said = tables.get("dataset")
+    return checked(DatasetTable, {"path": said} if isinstance(said, str) else said or {}, "dataset")
