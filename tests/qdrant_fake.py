@@ -13,7 +13,8 @@ from qdrant_client import QdrantClient, models
 
 
 class FakeQdrant(ThreadingHTTPServer):
-    """`faults` holds (method, path ending, fault), each used once: an HTTP status, "cut", "after", or "slow"."""
+    """`faults` holds (method, path ending, fault), each used once: an HTTP status, "cut", "after", "slow",
+    or the bytes of an answer with status 200."""
 
     daemon_threads = True
 
@@ -91,6 +92,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.cut()
         if isinstance(fault, int):
             return self.send(fault, {"status": {"error": "ordered"}}, {"Retry-After": "0"} if fault == 429 else {})
+        if isinstance(fault, bytes):
+            return self.send(200, fault)
         if server.api_key is not None and self.headers.get("api-key") != server.api_key:
             return self.send(401, {"status": {"error": "no key"}})
         try:
@@ -111,7 +114,7 @@ class Handler(BaseHTTPRequestHandler):
         self.connection.close()
 
     def send(self, status, content, headers=()):
-        data = json.dumps(content).encode()
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
         try:
             self.send_response(status)
             self.send_header("content-type", "application/json")

@@ -212,3 +212,30 @@ def test_points_that_got_lost_are_an_error(fake, store):
     store.upsert(["a", "b", "a"], VECTORS[:3])
     with pytest.raises(BackendError, match="2 points for 3 documents"):
         store.finish({})
+
+
+BROKEN = [
+    b"<html>Sign in</html>", b"", b"null", b"[]", b"{}", b'{"result": null}', b'{"result": "x"}', b'{"result": [null]}',
+    b'{"result": [{"points": null}]}', b'{"result": [{"points": [{"id": 1, "version": 0, "score": "high"}]}]}',
+    b'{"result": [{"points": [{"id": 1, "version": 0, "score": NaN, "payload": {"id": "d1"}}]}]}',
+    b'{"result": [{"points": [{"id": 1, "version": 0, "score": 0.5, "payload": null}]}]}',
+    b'{"result": {"count": "x"}}', b'{"result": []}', b"[" * 100_000,
+]  # fmt: skip
+CALLS = [("GET", "/"), ("GET", "/exists"), ("GET", "/c"), ("PUT", "/points"), ("POST", "/count"), ("POST", "/batch")]
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("body", BROKEN)
+def test_an_answer_that_is_not_of_the_protocol_is_one_error_or_none(fake, store, call, body):
+    build(store)
+    before = store.search(VECTORS[:1], 3)
+    fake.faults = [(*call, body)] * 20
+    again = ServerStore(StoreOptions(fake.url), "c", Meter())
+    try:
+        if again.finished() is None:
+            build(again)
+        assert again.search(VECTORS[:1], 3) == before
+    except (BackendError, InputError) as error:
+        assert len(str(error)) < 1000
+    finally:
+        again.close()

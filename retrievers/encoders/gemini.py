@@ -14,9 +14,9 @@ from retrievers.errors import BackendError, InputError, Problem, check_not_negat
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call, Stop
 from retrievers.prices import Price, price_of
-from retrievers.remote.redaction import as_written, secrets_in
+from retrievers.remote.redaction import as_written, secrets_in, shown
 from retrievers.remote.secrets import key_of
-from retrievers.remote.service import Answer, JsonService, Server, check_address, shown
+from retrievers.remote.service import Answer, JsonService, Server, check_address
 from retrievers.remote.service import Tokens as Billed
 from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular
 from retrievers.tokens import Tokens, estimate

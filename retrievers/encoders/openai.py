@@ -15,14 +15,13 @@ from retrievers.errors import BackendError, InputError, Problem, check_not_negat
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call, Stop
 from retrievers.prices import Price, price_of
-from retrievers.remote.redaction import as_written, as_written_json, secrets_in
+from retrievers.remote.redaction import as_written, as_written_json, secrets_in, shown
 from retrievers.remote.service import (
     Answer,
     JsonService,
     Refusal,
     Server,
     check_address,
-    shown,
     understood,
 )
 from retrievers.remote.service import (

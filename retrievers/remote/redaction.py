@@ -93,6 +93,12 @@ def without_secrets(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
 
 
+def shown(url: str) -> str:
+    """Return an address as it may be shown and kept: as it was written, without user and query."""
+    written = as_written(url)
+    return written if written != str(url) and "${" in written else without_secrets(written)
+
+
 def redacted(message: str, *, secrets: Iterable[str] = (), keep: Iterable[str] = ()) -> str:
     """Return a provider's message on one line, at most 400 characters, with whatever may be a key hidden.
 

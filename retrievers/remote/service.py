@@ -18,7 +18,7 @@ from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Stop
 from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
 from retrievers.remote.http import HttpAnswer, HttpDoor
-from retrievers.remote.redaction import as_written, redacted, secrets_in, without_secrets
+from retrievers.remote.redaction import as_written, redacted, secrets_in, shown
 
 Schema = TypeVar("Schema")
 _FOR_NOW = {408, 409, 425, 429}
@@ -166,12 +166,6 @@ def joined(url: str, path: str) -> str:
     parts = urlsplit(url)
     whole = f"{parts.path.rstrip('/')}/{path}" if path else parts.path
     return urlunsplit((parts.scheme, parts.netloc, whole, parts.query, ""))
-
-
-def shown(url: str) -> str:
-    """Return an address as it may be shown and kept: as it was written, without user and query."""
-    written = as_written(url)
-    return written if written != str(url) and "${" in written else without_secrets(written)
 
 
 def check_address(where: str, url: str) -> None:

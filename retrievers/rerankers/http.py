@@ -15,10 +15,10 @@ from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call, Stop
 from retrievers.prices import Price, price_of
 from retrievers.remote.faults import TooLong
-from retrievers.remote.redaction import as_written, as_written_json, secrets_in
+from retrievers.remote.redaction import as_written, as_written_json, secrets_in, shown
 from retrievers.remote.requests import Bill, RequestSender
 from retrievers.remote.secrets import key_of
-from retrievers.remote.service import Answer, JsonService, Server, check_address, shown
+from retrievers.remote.service import Answer, JsonService, Server, check_address
 from retrievers.remote.service import Tokens as Billed
 from retrievers.remote.splitting import shared_out
 from retrievers.tokens import Tokens, estimate

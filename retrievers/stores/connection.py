@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.meter import Meter
+from retrievers.remote.redaction import redacted, shown
 
 if TYPE_CHECKING:
     import tenacity
@@ -23,6 +24,7 @@ FIRST_PAUSE = 0.5
 TIMEOUT = 120
 PASSING = {408, 429, 500, 502, 503, 504, "UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED"}
 REFUSED = {401, 403, "UNAUTHENTICATED", "PERMISSION_DENIED"}
+_UNREADABLE = (ValueError, TypeError, AssertionError, AttributeError, RecursionError)
 log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
@@ -78,10 +80,13 @@ class Connection:
             status = _status(error)
             if status in REFUSED:
                 key = 'set api_key = "${NAME}" in the store\'s table, and NAME in the environment'
-                raise InputError(Problem(self.url, f"the server refuses access ({status})", key)) from error
+                raise InputError(Problem(shown(self.url), f"the server refuses access ({status})", key)) from error
+            if isinstance(error, _UNREADABLE):  # what the client raises where an answer is not what it expects
+                what = f"the answer is not of Qdrant's protocol ({_in_words(error)}); look at the address"
+                raise BackendError(f"{shown(self.url)}: {what}") from error
             if status is None and not isinstance(error, ApiException | QdrantException):
                 raise
-            raise BackendError(f"{self.url}: {_told(error)}; {remedy}") from error
+            raise BackendError(f"{shown(self.url)}: {_in_words(error)}; {remedy}") from error
 
     def _connect(self) -> QdrantClient:
         from qdrant_client import QdrantClient
@@ -89,7 +94,7 @@ class Connection:
         url = urlsplit(self.url)
         grpc, secure = url.scheme.startswith("grpc"), url.scheme.endswith("s")
         if self._api_key and not secure and url.hostname not in ("localhost", "127.0.0.1", "::1"):
-            log.warning("%s: the API key travels unencrypted; prefer https or grpcs", self.url)
+            log.warning("%s: the API key travels unencrypted; prefer https or grpcs", shown(self.url))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Api key is used with an insecure connection")
             client = QdrantClient(
@@ -107,7 +112,7 @@ class Connection:
             server = self._insist(lambda asked: asked.info(), client, 2, "start the server, then run again").version
             if not _supported(version("qdrant-client"), server):
                 what = f"the server is Qdrant {server}, which qdrant-client {version('qdrant-client')} does not support"
-                raise InputError(Problem(self.url, what, "bring them within one minor version of each other"))
+                raise InputError(Problem(shown(self.url), what, "bring them within one minor version of each other"))
         except BaseException:
             client.close()
             raise
@@ -143,9 +148,9 @@ def _pause(state: tenacity.RetryCallState) -> float:
     return FIRST_PAUSE * 2.0 ** (state.attempt_number - 1) if asked is None else float(asked)
 
 
-def _told(error: Exception) -> str:
+def _in_words(error: Exception) -> str:
     details = getattr(error, "details", None)  # of a grpc.RpcError, whose text is a page
     if callable(details):
-        return f"{_status(error)}: {details()}"
+        return f"{_status(error)}: {redacted(str(details()))}"
     source = getattr(error, "source", error)
-    return f"{type(source).__name__}: {str(source) or 'no answer'}"
+    return f"{type(source).__name__}: {redacted(str(source)) or 'no answer'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,6 +38,14 @@ def found(response: QueryResponse) -> Found:
     """Return what qdrant-client answered to one query."""
     points = response.points
     return Found([(point.payload or {})["id"] for point in points], [point.score for point in points])
+
+
+def answers_of(responses: Sequence[QueryResponse], count: int) -> list[Found]:
+    """Return what a server answered to so many queries; raises ValueError where that is no answer to them."""
+    answers = [found(response) for response in responses if all("id" in (one.payload or {}) for one in response.points)]
+    if len(answers) != count or not all(map(math.isfinite, (score for one in answers for score in one.scores))):
+        raise ValueError(f"no {count} lists of points with an id and a finite score")
+    return answers
 
 
 def point_id(document_id: str) -> str:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Meter
 from retrievers.parallel import answers
+from retrievers.remote.redaction import shown
 from retrievers.stores.connection import Connection
 from retrievers.stores.options import StoreOptions
-from retrievers.stores.points import Found, count_matches, found, past_ties, point_id
+from retrievers.stores.points import Found, answers_of, count_matches, past_ties, point_id
 from retrievers.types import Ranking, Vectors
 
 if TYPE_CHECKING:
@@ -114,8 +115,11 @@ class ServerStore:
                     models.QueryRequest(query=vector, limit=size, params=params, with_payload=True)
                     for vector in some[start : start + SEARCH].tolist()
                 ]
-                send = partial(QdrantClient.query_batch_points, collection_name=self._collection, requests=requests)
-                yield from map(found, self._connection.call(send))
+
+                def send(client: QdrantClient, requests: list[models.QueryRequest] = requests) -> list[Found]:
+                    return answers_of(client.query_batch_points(self._collection, requests), len(requests))
+
+                yield from self._connection.call(send)
 
         return past_ties(ask, vectors, limit)
 
@@ -153,7 +157,7 @@ class ServerStore:
 
     @property
     def _where(self) -> str:
-        return f"{self._options.location} collection {self._collection}"
+        return f"{shown(self._options.location or '')} collection {self._collection}"
 
 
 def _notes(info: models.CollectionInfo) -> dict[str, tuple[str, ...]] | None:
