@@ -367,3 +367,10 @@ rerank = {{ kind = "cross-encoder", model = "{model}" }}
     found = run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
     assert found.manifest.ledger.retrievers["theirs"].notes["not-in-corpus"] == ("ghost",)
     assert "1 of its hits are no documents of the data set, such as 'ghost'" in found.manifest.failed["better"]
+
+
+def test_an_experiment_with_a_saved_run_can_be_given_as_an_object(tmp_path):
+    layouts.jsonl(tmp_path / "r.jsonl", [{"query_id": "q-rails", "doc_id": "train", "score": 1.0}])
+    theirs = f'[[retrievers]]\nname = "theirs"\nkind = "run"\npath = "{(tmp_path / "r.jsonl").as_posix()}"\n'
+    loaded = load(small.experiment(tmp_path, retrievers=BM25 + theirs))
+    assert load(loaded.experiment).experiment.resolved() == loaded.experiment.resolved()
