@@ -89,6 +89,15 @@ def test_claims_are_measured_in_a_run_and_undefined_values_have_their_rows(resul
     assert results.manifest.judge["judge"].startswith("lexical") and results.manifest.judge["depth"] == "2"
 
 
+def test_the_report_says_who_judged_and_how_far_to_trust_it(results) -> None:
+    from harness.report import write_report
+
+    write_report(results)
+    for name in ("report.html", "report.md"):
+        page = (results.folder / name).read_text(encoding="utf-8")
+        assert "4 claims of 2 of 3 queries" in page and "a weak judge" in page, name
+
+
 def test_the_folder_keeps_claims_and_verdicts(results) -> None:
     folder = results.folder / records.FOLDER
     claims = [json.loads(line) for line in (folder / "claims.jsonl").read_text().splitlines()]

@@ -72,7 +72,29 @@ def integrity(view: View) -> Section:
             "clean": [kind for kind, told in counts.items() if not any(told.values())],
             "ids": ids,
             "unjudged": unjudged(view),
+            "claims": claims_sentence(view.manifest.judge, view.n),
         },
+    )
+
+
+def claims_sentence(judge: Mapping[str, str], queries: int) -> str:
+    """Who judged claims, how much, and how far to trust it; "" where nobody did.
+
+    >>> claims_sentence({}, 138)
+    ''
+    """
+    if "verdicts" not in judge:
+        return ""
+    weak = judge["judge"].startswith("lexical")
+    trust = (
+        "it compares words and no meaning: a weak judge, which misses paraphrases"
+        if weak
+        else "no person has checked a sample of its verdicts here"
+    )
+    return (
+        f"Measures by claims rest on {int(judge['verdicts']):,} verdicts of the judge {judge['judge']} on "
+        f"{int(judge['claims']):,} claims of {int(judge['queries']):,} of {queries:,} queries, "
+        f"{int(judge['unreadable']):,} of them unreadable; {trust}. They are undefined for the other queries."
     )
 
 
