@@ -250,6 +250,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _unwritten(error: OSError) -> int:
     """The exit code where standard output takes no more; any other failure stays what it is."""
+    if error.errno == errno.ENAMETOOLONG:
+        what = f"{str(error.filename)[:40]}…"
+        warn(messages.message(InputError(Problem(what, "is too long a name for a file", "give a path that exists"))))
+        return InputError.exit_code
     if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EIO) or error.filename is not None:
         raise error
     with suppress(OSError):

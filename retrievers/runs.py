@@ -21,6 +21,8 @@ from retrievers.types import Hit
 
 BOM = b"\xef\xbb\xbf"
 LARGEST = float(np.finfo(np.float32).max)
+LONGEST_SHOWN = 60
+"""Bytes of a field that a message shows."""
 SHOWN = 20
 """How many problems of one file are listed; the rest is counted."""
 Run = dict[str, dict[str, float]]
@@ -170,7 +172,7 @@ def _decoded(found: re.Match[str]) -> str:
 
 def shown(field: bytes) -> str:
     """Return a field as a message shows it."""
-    return repr(field.decode(errors="replace"))
+    return repr(field[:LONGEST_SHOWN].decode(errors="replace")) + ("…" if len(field) > LONGEST_SHOWN else "")
 
 
 class LineProblems:

@@ -24,6 +24,8 @@ Pair = tuple[str, str]
 
 RESOLUTION = 1e-6
 """Scores nearer than this share of a query's largest absolute score are equal (see `ranked`)."""
+MOST_DIMENSIONS = 65_536
+"""Numbers of a vector, at most: what Qdrant takes."""
 
 
 def _no_fields() -> Mapping[str, str]:

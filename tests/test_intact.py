@@ -145,7 +145,7 @@ def test_a_hard_link_is_not_written_through(folder, tmp_path):
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_gate_refuses_scores_that_are_not_finite(bad):
-    with pytest.raises(InputError, match="not all finite"):
+    with pytest.raises(InputError, match=r"not .*finite"):
         stats.gate(np.array([1.0, bad]), np.array([0.0, 0.0]), margin=0.1)
 
 

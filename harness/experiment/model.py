@@ -182,7 +182,7 @@ class Fusion(Block):
     """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
     of: tuple[str, ...] = Field(min_length=2)
     """The retriever, or retrievers, that this one is made of."""
-    constant: float = Field(default=60, gt=0)
+    constant: float = Field(default=60, gt=0, allow_inf_nan=False)
     """Added to every rank."""
 
     @model_validator(mode="after")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness import measures
 from harness.dataset import DatasetReference
+from harness.experiment.guards import DEEPEST, REFERENCE, is_deeper, secrets, too_large, unset
 from harness.experiment.locating import dataset_table, locate, with_runs_found
 from harness.experiment.model import KINDS, NAME, Block, Experiment, Question, Standalone
 from harness.experiment.options import Kind, checked, kind_of, options_of
@@ -21,13 +22,10 @@ from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.remote.redaction import Expanded
 from retrievers.stores import StoreOptions
 
-REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-SECRET_KEY = re.compile(r"(api[_-]?key|authorization|secret|password|passwd|token|credential)s?$", re.IGNORECASE)
 WITHOUT_INDEX = ("http", "python", "run")
 """Kinds that do not index the documents of the data set."""
-SCHEME = re.compile(r"^(basic|bearer|apikey|token)\b", re.IGNORECASE)
-"""What stands before a secret in a header."""
-PASSWORD_IN_URL = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
+LONGEST_NAME = 80
+"""Characters of a measure's name that a message shows."""
 
 
 class Loaded(NamedTuple):
@@ -93,18 +91,20 @@ def _wrong_measures(tables: Mapping[str, Any], where: str) -> Iterator[Problem]:
     """The measures that cannot be read, told also where another key is wrong."""
     said = tables.get("measures")
     for key, some in (("primary", [tables.get("primary")]), ("measures", said if isinstance(said, list) else [])):
-        for text in some:
+        for text in (one for one in some if isinstance(one, str)):
             try:
-                if isinstance(text, str):
-                    measures.parse_all([text])
+                measures.parse_all([text])
             except InputError as error:
-                yield from (Problem(f"{where}{key}: {text!r}", p.what, p.remedy) for p in error.problems)
+                yield from (Problem(f"{where}{key}: {text[:LONGEST_NAME]!r}", p.what, p.remedy) for p in error.problems)
 
 
 def _read(path: Path) -> dict[str, Any]:
     """The tables of an experiment file."""
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        tables = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        if is_deeper(tables, DEEPEST):
+            raise RecursionError
+        return tables
     except OSError as error:
         remedy = "give the path of an experiment, a .toml file"
         raise InputError(Problem(str(path), f"cannot be read: {error.strerror}", remedy)) from None
@@ -112,6 +112,12 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(Problem(str(path), "is not UTF-8", "save the file as UTF-8")) from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(Problem(str(path), f"is not TOML: {error}")) from None
+    except RecursionError:
+        raise InputError(
+            Problem(str(path), "is nested too deep", "an experiment has tables in tables, no more")
+        ) from None
+    except ValueError:  # Python reads no integer of more than 4,300 digits
+        raise InputError(Problem(str(path), "holds a number of thousands of digits", "write a smaller one")) from None
 
 
 def _tables(source: Mapping[str, Any] | Experiment) -> dict[str, Any]:
@@ -146,7 +152,7 @@ def question_of(experiment: Experiment) -> Question:
         try:
             found = measures.parse_all([text], gain=relevance.gain, ideal=relevance.ideal)
         except InputError as error:
-            problems += [Problem(f"{where}: {text!r}", p.what, p.remedy) for p in error.problems]
+            problems += [Problem(f"{where}: {text[:LONGEST_NAME]!r}", p.what, p.remedy) for p in error.problems]
             continue
         if where == "measures" and found[0] in named[1:]:
             problems.append(Problem(where, f"{text} stands twice", "name each measure once"))
@@ -167,7 +173,7 @@ def question_of(experiment: Experiment) -> Question:
 
 def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
     """Check the tables of an experiment; raises InputError with every problem."""
-    problems = [*_secrets(written), *_unset(written)]
+    problems = [*secrets(written), *unset(written), *too_large(written, "")]
     tables = dict(written)
     if isinstance(tables.get("dataset"), str):
         tables["dataset"] = {"path": tables["dataset"]}
@@ -299,30 +305,3 @@ def _with_options(table: Mapping[str, Any], cls: type, where: str) -> dict[str, 
         raise InputError(Problem(f"{where}.filter", f"a retriever of kind {table['kind']!r} has its own index", remedy))
     others = {key: value for key, value in table.items() if key not in own}
     return {**own, "options": checked(options_of(cls), others, where).model_dump()}
-
-
-def _walk(value: Any, where: str) -> Iterator[tuple[str, str, str]]:
-    """Every string in nested tables: (its place, the key nearest to it, itself)."""
-    inner: Iterable[tuple[str, Any]] = ()
-    if isinstance(value, Mapping):
-        inner = ((f"{where}.{key}" if where else key, v) for key, v in value.items())
-    elif isinstance(value, list | tuple):
-        inner = ((f"{where}[{number}]", v) for number, v in enumerate(value))
-    elif isinstance(value, str):
-        yield where, where.rpartition(".")[2], value
-    for place, v in inner:
-        yield from _walk(v, place)
-
-
-def _secrets(written: Mapping[str, Any]) -> Iterator[Problem]:
-    for place, key, value in _walk(written, ""):
-        plain = SCHEME.sub("", REFERENCE.sub("", value).strip()).strip()
-        if (SECRET_KEY.search(key) and plain) or PASSWORD_IN_URL.search(plain):
-            yield Problem(place, "a secret does not belong in a file", 'put it in the environment, write "${NAME}"')
-
-
-def _unset(written: Mapping[str, Any]) -> Iterator[Problem]:
-    for place, _, value in _walk(written, ""):
-        for found in REFERENCE.finditer(value):
-            if found[1] not in os.environ:
-                yield Problem(place, f"${{{found[1]}}} is not set in the environment", f"export {found[1]}=…")

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-from harness.experiment.reading import REFERENCE, code_of
+from harness.experiment.guards import REFERENCE
+from harness.experiment.reading import code_of
 from retrievers.remote.redaction import without_user
 
 PAID = {"openai": "OpenAI's server", "bedrock": "Amazon Bedrock"}

@@ -33,6 +33,9 @@ DEFAULTS: Mapping[str, Parameter] = MappingProxyType(
 PERSISTENCE = 0.8
 """The p of RBP; always part of the canonical name."""
 
+LONGEST, SHOWN, DIGITS = 200, 40, 9
+"""Characters of a name, of one in a message, and digits of a cutoff: at most."""
+
 
 def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None, rel: int | None = None) -> Measure:
     """Read a measure's name, in any case.
@@ -51,7 +54,11 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None, re
     >>> str(parse("map(REL=2)"))
     'AP(rel=2)'
     """
+    if len(text) > LONGEST:
+        raise _refusal(text[:SHOWN] + "…", f"is longer than {LONGEST} characters", "a measure looks like nDCG@10")
     shape = SHAPE.fullmatch(text)
+    if shape is not None and len(shape[3] or "") > DIGITS:
+        raise _refusal(text[:SHOWN] + "…", "no ranking is that deep", f"a cutoff has at most {DIGITS} digits")
     if shape is None:
         raise _refusal(text, "this is no measure", "a measure looks like nDCG@10 or P(rel=2)@5")
     name = _name(text, shape[1])

@@ -16,7 +16,7 @@ from retrievers.errors import InputError, Problem
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call
 from retrievers.tokens import Tokens
-from retrievers.types import Embedded, Encoder, Role, runs
+from retrievers.types import MOST_DIMENSIONS, Embedded, Encoder, Role, runs
 
 _LENGTHS = (2, 3, 4)
 _BATCH = 256
@@ -39,6 +39,8 @@ class HashingEncoder(Encoder):
         """
         if dimensions < 2:
             raise InputError(Problem("encoder.dimensions", f"{dimensions} is below 2"))
+        if dimensions > MOST_DIMENSIONS:
+            raise InputError(Problem("encoder.dimensions", f"{dimensions} is above {MOST_DIMENSIONS}"))
         self.dimensions = dimensions
 
     @property

@@ -29,7 +29,7 @@ from retrievers.remote.service import (
 )
 from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular, unpacked
 from retrievers.tokens import Tokens, openai_tokens
-from retrievers.types import Embedded, Encoder, Limits, Role
+from retrievers.types import MOST_DIMENSIONS, Embedded, Encoder, Limits, Role
 
 _URL = "https://api.openai.com/v1"
 _INPUTS = 2048
@@ -108,6 +108,8 @@ class OpenAIEncoder(Encoder):
             patience=patience, dimensions=1 if dimensions is None else dimensions,
         )  # fmt: skip
         check_not_negative("encoder", rpm=rpm, tpm=tpm, price=price)
+        if dimensions is not None and dimensions > MOST_DIMENSIONS:
+            raise InputError(Problem("encoder.dimensions", f"{dimensions} is above {MOST_DIMENSIONS}"))
         if batch_size > _INPUTS:
             raise InputError(Problem("encoder.batch_size", f"{batch_size} is above OpenAI's {_INPUTS}"))
         if base_url:
