@@ -10,6 +10,7 @@ from harness.answers.evidence import Case, judge_answers, pairs_of
 from harness.answers.inputs import judged
 from harness.answers.judging import Questions
 from harness.answers.lexical import LexicalJudge
+from harness.answers.people import with_people
 from harness.answers.scoring import corpus_scores, questions_of, score_answers
 from harness.answers.systems import Answer, Context, System, marked, read_systems
 from harness.answers.table import MEASURES
@@ -225,6 +226,19 @@ def test_a_contradicted_claim_is_noise(tmp_path) -> None:
 def test_people_stand_among_the_judges(tmp_path) -> None:
     records.append_verdicts(tmp_path, By("person:ann"), {Pair("c", "t"): "entailed"})
     assert records.judges_in(tmp_path) == [By("person:ann")]
+
+
+def test_a_persons_verdicts_stand_beside_the_judges(tmp_path) -> None:
+    """Both gave four verdicts: [[1, 1], [0, 2]] of entailed and neutral, kappa (0.75 - 0.5) / (1 - 0.5) = 0.5."""
+    judge, ann = By("lexical"), By("person:ann")
+    pairs = [Pair(f"c{i}", "t") for i in range(5)]
+    said = ["entailed", "neutral", "neutral", "neutral", None]
+    records.append_verdicts(tmp_path, judge, dict(zip(pairs, said, strict=True)))
+    records.append_verdicts(tmp_path, ann, dict(zip(pairs, ["entailed", "entailed", *["neutral"] * 3], strict=True)))
+    (found,) = with_people(tmp_path, records.read_readings(tmp_path, judge))
+    assert (found.person, found.both, found.same, found.kappa) == ("ann", 4, 3, pytest.approx(0.5))
+    assert "3 of 4" in found.sentence() and "0.50" in found.sentence()
+    assert "none" in found._replace(both=0).sentence()
 
 
 def test_corpus_bleu_stands_with_its_signature(tmp_path) -> None:

@@ -12,6 +12,7 @@ from harness.answers.blame import TracedAnswer, trace
 from harness.answers.evidence import judge_answers, pairs_of
 from harness.answers.inputs import Inputs, Judged, cases_of, judged, read_inputs, readings_for
 from harness.answers.judges import build_judge, signed
+from harness.answers.people import with_people
 from harness.answers.scoring import corpus_scores, questions_of, score_answers, vectors_of
 from harness.answers.table import MEASURES
 from harness.answers.text import TOKENIZERS, Tokenizer, tokenizer_of
@@ -130,6 +131,7 @@ def score(experiment: Path, folder: Path, wanted: Wanted) -> Scored:
     low = frozenset(name for name, row in MEASURES.items() if row.low_is_good)
     compared = compare_scores(kept, primary=primary, baseline=wanted.baseline, settings=settings, low_is_good=low)
     notes = _notes(inputs, kept, tokenizer, judged(inputs, asked, readings))
+    notes += [one.sentence() for one in with_people(folder, readings)] or ["no person checked a sample of the verdicts"]
     traced = {
         system.name: [trace(case) for case in cases_of(inputs.queries, [system], readings)] for system in inputs.systems
     }
