@@ -15,6 +15,7 @@ import pytest
 from harness.measures import parse, parse_all
 from harness.scoring.evaluate import described
 from harness.scoring.trec_runs import Conventions, ScoredRun, score_runs
+from harness.stats import Facts
 from retrievers.errors import InputError
 
 QRELS = "q1 0 a 1\nq1 0 b 2\nq2 0 a 0\nq3 0 c 1\nq4 0 d 1\n"
@@ -172,7 +173,7 @@ def test_the_measure_decides_which_interval_its_mean_has(measure: str, method: s
     """P@1 is 0 or 1 whatever comes; CG@1 merely happens to be, and here is always 1."""
     parsed = parse(measure)
     values = np.ones(9) if measure == "CG@1" else np.array([0.0, 1.0, 1.0])
-    assert described(parsed, values, 0.95).ci_method == method
+    assert described(parsed, values, 0.95, Facts()).ci_method == method
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
