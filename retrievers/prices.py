@@ -7,6 +7,7 @@ experiment's own `price` goes before them.
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -25,6 +26,22 @@ class Price(NamedTuple):
     def usd(self, tokens: int, searches: float = 0) -> float:
         """Return the dollars for so many tokens and searches."""
         return tokens * self.usd_per_million_tokens / 1e6 + searches * self.usd_per_thousand_searches / 1e3
+
+
+_SEARCH_DOCUMENTS, _SEARCH_TOKENS = 100, 500
+
+
+def searches(tokens: Sequence[int]) -> int:
+    """Return how many searches a list of documents is billed as, each of so many tokens.
+
+    Cohere counts a search for every 100 documents, and a document above 500 tokens as several
+    (https://docs.cohere.com/docs/how-does-cohere-pricing-work, recalled, not verified).
+
+    >>> searches([120] * 50), searches([1200] * 50)
+    (1, 2)
+    """
+    documents = sum(max(-(-count // _SEARCH_TOKENS), 1) for count in tokens)
+    return -(-documents // _SEARCH_DOCUMENTS)
 
 
 FREE = Price(0.0, "runs on this machine, nothing is paid")

@@ -19,7 +19,7 @@ Contents = Callable[[Collection[str]], Mapping[str, Document]]
 """Gives documents by id."""
 
 
-_SAMPLE, _LONG = 3, 4
+PROBED, _LONG = 3, 4
 """Lists that are sent twice to see whether scores depend on companions, and how long they are at least."""
 _TOLERANCE = 0.02
 """Share of a list's spread of scores that rounding explains: half precision changes with the shape of a batch."""
@@ -142,7 +142,7 @@ class CachedReranker:
         if not long:
             return False
         draw = np.random.default_rng(0)
-        chosen = [long[i] for i in sorted(draw.permutation(len(long))[:_SAMPLE].tolist())]
+        chosen = [long[i] for i in sorted(draw.permutation(len(long))[:PROBED].tolist())]
         call = single_call(meter)
         scored = [self._ask_all(pairs, call) for pairs in chosen]
         dependent = False
@@ -157,6 +157,7 @@ class CachedReranker:
         names = keys(fingerprint, plan.role, plan.texts)
         for rows, whole in zip(plan.rows, scored, strict=True):
             self._cache.put_scores(fingerprint, [names[row] for row in rows], whole)
+        meter.count(cached=-len(names))  # they will be read from the cache, and were paid for in this run
         nothing = np.zeros(1, dtype=np.int64)
         self._cache.put_scores(fingerprint, name, PairScores(np.array([float(dependent)]), nothing, nothing))
         return dependent

@@ -1,15 +1,20 @@
 """Every block of docs/how-to/providers.md against a fake of its dialect, and every adapter through the faults."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from harness import cli, records
 from harness.experiment import expanded, parse
+from harness.report.costs import costs_of
 from harness.running.components import described
+from harness.running.plan import plan
 from retrievers import encoder_class, reranker_class
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
@@ -343,3 +348,85 @@ def test_the_price_of_a_foreign_server_is_not_known():
     assert HttpReranker("vllm", model="m", base_url="http://gpu.example.org/v1").price is None
     assert HttpReranker("vllm", model="m", base_url="http://localhost:8000/v1").price.usd_per_million_tokens == 0
     assert HttpReranker("cohere", model="m", search_price=2.0).price.usd(0, 500) == 1.0
+
+
+PAID = """
+name = "paid"
+dataset = "{data}"
+primary = "P@5"
+measures = ["P@5"]
+[[retrievers]]
+name = "lexical"
+kind = "bm25"
+[[retrievers]]
+name = "reranked"
+of = "lexical"
+
+[retrievers.rerank]
+kind = "http"
+dialect = "cohere"
+model = "r"
+base_url = "{url}"
+api_key = "${{CO_API_KEY}}"
+depth = 4
+{price}
+[[retrievers]]
+name = "broken"
+encoder = {{ kind = "openai", model = "m", base_url = "{broken}", patience = 1 }}
+"""
+
+
+def experiment(tmp_path, monkeypatch, **places):
+    data = tmp_path / "data"
+    data.mkdir()
+    rows = [json.dumps({"_id": name, "text": one.content}) + "\n" for name, one in DOCUMENTS.items()]
+    (data / "corpus.jsonl").write_text("".join(rows), encoding="utf-8")
+    rows = [json.dumps({"_id": query.id, "text": query.text}) + "\n" for query in QUERIES]
+    (data / "queries.jsonl").write_text("".join(rows), encoding="utf-8")
+    (data / "qrels").mkdir()
+    lines = ["query-id\tcorpus-id\tscore", *(f"{query.id}\td3\t1" for query in QUERIES)]
+    (data / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "paid.toml").write_text(PAID.format(data=data.as_posix(), **places), encoding="utf-8")
+    return "paid.toml"
+
+
+def call(monkeypatch, *words):
+    monkeypatch.setattr("sys.argv", ["harness", *words])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+        raise SystemExit(0)
+    return int(left.value.code or 0)
+
+
+def test_a_paid_reranker_is_planned_and_billed_and_a_broken_server_fails_alone(tmp_path, monkeypatch):
+    with serving(RerankProvider(dialect="cohere")) as provider, serving(dialects.Vllm(always="page")) as broken:
+        file = experiment(tmp_path, monkeypatch, url=provider.url, broken=broken.url, price="search_price = 2.0")
+        (row,) = [row for row in plan(file).rows if row.stage == "rerank"]
+        assert call(monkeypatch, "run", file) == 3
+        folder = tmp_path / "results" / "paid"
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        assert "is a page, not JSON" in manifest["retrievers"]["broken"]["error"]
+        assert not manifest["retrievers"]["reranked"]["error"]
+        costs = pd.read_csv(folder / "costs.csv")
+        spent = costs[costs.stage == "rerank"].iloc[0]
+        assert spent.usd == pytest.approx(0.002 * len(provider.requests))
+        assert len(provider.requests) <= row.calls
+        assert spent.usd <= row.usd + 1e-9
+        assert (spent.texts, spent.cached) == (12, 0)
+        assert costs_of(records.read(folder))["reranked"].usd_per_million > 0
+
+
+def test_a_cap_without_a_price_is_refused(tmp_path, monkeypatch, capsys):
+    places = {"url": "http://gpu.example.org", "broken": "https://models.example.org/v1", "price": "rpm = 0"}
+    assert call(monkeypatch, "run", experiment(tmp_path, monkeypatch, **places), "--max-cost", "1") == 2
+    told = capsys.readouterr().err
+    assert "'reranked': rerank.price" in told
+    assert "'broken': encoder.price" in told
+
+
+@pytest.mark.parametrize("limit", ["nan", "-1"])
+def test_a_cap_that_is_none_is_refused(tmp_path, monkeypatch, limit):
+    places = {"url": "http://localhost:1", "broken": "http://localhost:1/v1", "price": "rpm = 0"}
+    assert call(monkeypatch, "run", experiment(tmp_path, monkeypatch, **places), "--max-cost", limit) == 2

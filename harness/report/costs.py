@@ -11,6 +11,7 @@ from harness.records import Manifest, Results
 PER_QUERY = ("embed-queries", "search", "fuse", "rerank")
 """The stages that every query passes; the others are passed once by the corpus."""
 PRICE = "usd_per_million_tokens"
+SEARCH_PRICE = "reranker usd_per_thousand_searches"
 """The key of a model's provenance that says what it costs; a reranker's has "reranker " before it."""
 FREE = ("hashing", "sentence-transformers", "cross-encoder", "late-interaction")
 """Kinds that run on one's own machine: earlier results folders do not say their price."""
@@ -106,17 +107,22 @@ def _per_million(row: Mapping[str, Any], manifest: Manifest) -> float | None:
     tokens that the cache remembers are multiplied by the price.
     """
     billed = row["texts"] - row["cached"]
+    # The texts of a reranker are pairs, of which a query has many.
+    of_a_query = row["texts"] / manifest.dataset.queries if row["stage"] == "rerank" and manifest.dataset.queries else 1
     if row["usd"] > 0 and billed > 0:
-        return float(row["usd"] / billed * 1e6)
+        return float(row["usd"] / billed * of_a_query * 1e6)
     role = {"embed-queries": "encoder", "rerank": "rerank"}.get(row["stage"])
     if role is None or not row["texts"]:
         return 0.0
+    search = manifest.retrievers[row["retriever"]].provenance.get(SEARCH_PRICE)
+    if role == "rerank" and search is not None:
+        return float(search) / 1e3 * 1e6
     price = _price(row["retriever"], role, manifest)
     if not price:
         return price
     counts = manifest.ledger.retrievers[row["retriever"]].counts.get(row["stage"], {})
     tokens = row["tokens"] + counts.get("cached_tokens", 0)
-    return float(tokens / row["texts"] * price) if tokens else None
+    return float(tokens / row["texts"] * of_a_query * price) if tokens else None
 
 
 def _price(retriever: str, role: str, manifest: Manifest) -> float | None:

@@ -60,8 +60,11 @@ def in_block(block: Block, error: InputError) -> list[Problem]:
 
 def described(model: Model) -> dict[str, str]:
     """Return what the manifest keeps of an encoder or a reranker, its price included where that is known."""
-    price = {} if model.price is None else {"usd_per_million_tokens": f"{model.price.usd_per_million_tokens:g}"}
-    return {**model.provenance, **price}
+    if model.price is None:
+        return dict(model.provenance)
+    search = model.price.usd_per_thousand_searches
+    price = {"usd_per_million_tokens": f"{model.price.usd_per_million_tokens:g}"}
+    return {**model.provenance, **price, **({"usd_per_thousand_searches": f"{search:g}"} if search else {})}
 
 
 def canonical(table: Mapping[str, Any]) -> str:

@@ -22,7 +22,8 @@ from harness.running.runner import in_order
 from retrievers.cache import Cache, default_path
 from retrievers.embedding import Embedder, VectorSource
 from retrievers.errors import InputError
-from retrievers.prices import FREE, Price
+from retrievers.prices import FREE, Price, searches
+from retrievers.reranking import PROBED
 from retrievers.types import Encoder, Limits, Model, Reranker
 
 REQUEST = 0.5
@@ -93,10 +94,10 @@ class _Pace(NamedTuple):
     speed: float | None = None
     """Tokens a second of a local model; None where it was never measured."""
 
-    def usd(self, tokens: int) -> float | None:
+    def usd(self, tokens: int, searches: int = 0) -> float | None:
         if not tokens:
             return 0.0
-        return None if self.price is None else self.price.usd(tokens)
+        return None if self.price is None else self.price.usd(tokens, searches)
 
     def minutes(self, calls: int, tokens: int, *, together: bool = True) -> float | None:
         """Minutes of so many requests, sent together or one after another."""
@@ -243,11 +244,15 @@ def _reranking(block: Block, model: tuple[Reranker, _Pace], context: _Context, r
 
     def row(stage: str, texts: Sequence[str], calls: int, *, cached: bool = False) -> Row:
         pairs = width * len(texts)
-        tokens = 0 if cached else int(width * reranker.count(texts).counts.sum() + pairs * average)
+        lists = len(texts)
+        if reranker.by_list and stage == "rerank" and not cached:  # some lists are sent again, in two halves
+            again = min(PROBED, len(texts))
+            lists, calls = lists + 2 * again, calls + 2 * again
+            texts = [*texts, *sorted(texts, key=len)[-again:]]
+        tokens = 0 if cached else int(width * reranker.count(texts).counts.sum() + width * len(texts) * average)
         minutes = pace.minutes(calls, tokens, together=stage == "rerank")
-        return Row(
-            block.name, stage, pairs, pairs if cached else 0, calls, tokens, not tokens, pace.usd(tokens), minutes
-        )
+        usd = pace.usd(tokens, lists * searches([math.ceil(average)] * width))
+        return Row(block.name, stage, pairs, pairs if cached else 0, calls, tokens, not tokens, usd, minutes)
 
     asked = [query.text for query in context.dataset.queries]
     # Whether pairs are cached cannot be looked up before they are known: they are, where this very run was finished
@@ -277,6 +282,8 @@ def _pace(part: str, kind: Kind, model: Model, context: _Context) -> tuple[_Pace
 def _price_sentence(price: Price | None) -> str:
     if price is None:
         return "price unknown: write price = dollars for a million tokens"
+    if price.usd_per_thousand_searches:
+        return f"${price.usd_per_thousand_searches:g} a thousand searches ({price.source})"
     return price.source if price is FREE else f"${price.usd_per_million_tokens:g} a million tokens ({price.source})"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Annotated, Any, Literal, NamedTuple
@@ -13,7 +12,7 @@ from pydantic import AliasChoices, Field
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call, Stop
-from retrievers.prices import Price, price_of
+from retrievers.prices import Price, price_of, searches
 from retrievers.remote.faults import TooLong
 from retrievers.remote.redaction import as_written, as_written_json, secrets_in, shown
 from retrievers.remote.requests import Bill, RequestSender
@@ -25,9 +24,6 @@ from retrievers.tokens import Tokens, estimate
 from retrievers.types import Counts, Floats, Limits, Pair, PairScores, Reranker, runs
 
 Dialect = Literal["cohere", "voyage", "jina", "tei", "vllm"]
-_SEARCH_DOCUMENTS = 100
-_SEARCH_TOKENS = 500
-"""Cohere bills a search for every 100 documents; a longer document than 500 tokens counts as several."""
 
 
 class _Speech(NamedTuple):
@@ -232,10 +228,10 @@ class HttpReranker(Reranker):
     def _part(self, service: JsonService, query: str, documents: list[str], call: Call) -> tuple[Floats, Counts]:
         """Send one request; where the server takes fewer documents, their number is learnt and the request split."""
         counts = estimate(documents) + int(estimate([query])[0])
-        searches = math.ceil(int((-(-estimate(documents) // _SEARCH_TOKENS)).clip(min=1).sum()) / _SEARCH_DOCUMENTS)
+        expected = Bill(int(counts.sum()), searches(estimate(documents).tolist()))
         try:
             scores, billed = self._sender.send(
-                lambda: self._send(service, query, documents, call.stopped), Bill(int(counts.sum()), searches), call
+                lambda: self._send(service, query, documents, call.stopped), expected, call
             )
         except TooLong as refusal:
             if refusal.texts is None or refusal.texts >= len(documents):
