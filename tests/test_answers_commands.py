@@ -163,7 +163,7 @@ def test_check_counts_references_and_claims(club, capsys) -> None:
     assert "2 queries with a reference answer, 1 query with claims" in capsys.readouterr().out
 
 
-def test_what_a_measure_by_claims_needs_is_asked_for_before_the_run(club, tmp_path, capsys) -> None:
+def test_what_a_measure_by_claims_needs_is_asked_for_before_the_run(club, tmp_path, capsys, monkeypatch) -> None:
     text = (club / "club.toml").read_text(encoding="utf-8")
     bare = tmp_path / "bare.toml"
     bare.write_text(text.replace('[judge]\nkind = "lexical"\n', ""), encoding="utf-8")
@@ -173,6 +173,11 @@ def test_what_a_measure_by_claims_needs_is_asked_for_before_the_run(club, tmp_pa
         wrong = tmp_path / "wrong.toml"
         wrong.write_text(text.replace('kind = "lexical"', written, 1), encoding="utf-8")
         assert harness("check", wrong) == 2
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    keyless = tmp_path / "keyless.toml"
+    keyless.write_text(text.replace('kind = "lexical"', 'kind = "openai"\nmodel = "x"', 1), encoding="utf-8")
+    assert harness("check", keyless) == 2
+    assert "export OPENAI_API_KEY" in capsys.readouterr().err
     data = tmp_path / "data"
     data.mkdir()
     (data / "a.md").write_text("# a\nfee", encoding="utf-8")

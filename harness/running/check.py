@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -199,3 +200,8 @@ def _check_claims(loaded: Loaded, dataset: Dataset) -> None:
     if claimed and not any(query.reference.claims or query.reference.answers for query in dataset.queries):
         remedy = 'give queries "claims": what a right answer states, in a list; or a "reference" answer'
         raise InputError(Problem("measures", f"{claimed} needs claims, and no query has any", remedy))
+    judge = loaded.experiment.judge
+    if claimed and judge is not None and judge.kind == "openai":
+        key = judge.key_name or ("" if judge.base_url else "OPENAI_API_KEY")
+        if key and not os.environ.get(key):
+            raise InputError(Problem("judge", f"{key} is not set in the environment", f"export {key}=…"))
