@@ -159,7 +159,7 @@ class Embedder:
             return [some[i] for i in held.tolist()], embedded
 
         work = Work(names, ask, keep, read)
-        yield from answers_in_turn(work, requests, cache, width=width, lease=lease_of(self.encoder))
+        yield from answers_in_turn(work, requests, cache, width=width, lease=lease_of(self.encoder.limits))
 
     def _held(self, texts: Sequence[str], role: Role) -> set[str]:
         """Those of the distinct texts whose vectors the cache or a part holds."""

@@ -120,7 +120,7 @@ class CachedReranker:
 
         turns = answers_in_turn(
             Work(names, ask, keep, read), wanted, self._cache,
-            width=self.reranker.concurrency if wanted else 1, lease=lease_of(self.reranker),
+            width=self.reranker.concurrency if wanted else 1, lease=lease_of(self.reranker.limits),
         )  # fmt: skip
         for some, scored, from_another in turns:
             meter.count(texts=len(some), **({"cached": len(some)} if from_another else {}))

@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 from retrievers.cache import Cache
 from retrievers.meter import Stop
 from retrievers.parallel import answers
-from retrievers.types import Model
+from retrievers.types import Limits
 
 Answer = TypeVar("Answer")
 _PAUSE = 0.25
@@ -39,9 +39,14 @@ class Turn(NamedTuple, Generic[Answer]):
     """Whether another run computed it."""
 
 
-def lease_of(model: Model) -> float:
-    """Return the seconds for which a claim holds: longer than a request of the model can take."""
-    return _LEASE + (0.0 if model.limits is None else model.limits.patience)
+def lease_of(limits: Limits | None) -> float:
+    """Return the seconds for which a claim holds: longer than a request within such limits can take."""
+    return lease_after(0.0 if limits is None else limits.patience)
+
+
+def lease_after(patience: float) -> float:
+    """Return the seconds for which a claim holds where a request is given up after so many."""
+    return _LEASE + patience
 
 
 def answers_in_turn(

@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import re
+import ssl
 import sys
 import threading
 import time
@@ -370,19 +371,26 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request, client_address):
-        if not isinstance(sys.exception(), ConnectionError):  # a client that hung up
+        if not isinstance(sys.exception(), ConnectionError | ssl.SSLError):  # a client that hung up
             self.RequestHandlerClass.provider.defects.append(sys.exception())
 
 
 @contextmanager
-def serving(provider):
-    """Serve a provider on a free port of the loopback; its `url` says where."""
+def serving(provider, certificate=None):
+    """Serve a provider on a free port of the loopback, its `url` says where; over TLS where there is a certificate."""
     handler = type("Handler", (_Handler,), {"provider": provider})
     server = _Server(("127.0.0.1", 0), handler)
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     path = getattr(provider, "base", "/v1" if isinstance(provider, OpenAIProvider) else "")
-    provider.url = f"http://127.0.0.1:{server.server_address[1]}{path}"
+    if certificate is None:
+        provider.url = f"http://127.0.0.1:{server.server_address[1]}{path}"
+    else:
+        provider.url = f"https://localhost:{server.server_address[1]}{path}"
     try:
         yield provider
     finally:

@@ -1,5 +1,7 @@
 """The client of chat endpoints: replies, cache, money, and every fault that is known."""
 
+import threading
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -161,3 +163,34 @@ def test_no_text_can_end_its_own_quotation(text):
 )  # fmt: skip
 def test_what_is_read_in_a_reply(reply, read):
     assert one_object(reply) == read
+
+
+def test_judges_side_by_side_ask_each_prompt_once(tmp_path):
+    answers = []
+    with serving(ChatProvider(latency=0.05)) as provider:
+        threads = [threading.Thread(target=lambda: answers.append(ask(provider, tmp_path))) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(provider.requests) == 6
+    assert [len(found) for found in answers] == [6, 6, 6]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"choices": "x"}, {"choices": [{"message": None}]}, {"choices": None}, {"usage": "x"},
+     {"usage": {"prompt_tokens": -5, "completion_tokens": 1}}],
+)  # fmt: skip
+def test_a_reply_that_is_no_chat_completion_is_one_message(tmp_path, body, monkeypatch):
+    whole = ChatProvider.answer
+    monkeypatch.setattr(ChatProvider, "answer", lambda *asked: (whole(*asked)[0] | body, {}))
+    with serving(ChatProvider()) as provider, pytest.raises(BackendError, match="is not of the protocol"):
+        ask(provider, tmp_path)
+
+
+@pytest.mark.parametrize("url", ["https://gpu.example.org/v1", "http://192.168.0.7:8000/v1"])
+def test_a_server_that_is_not_on_this_machine_has_no_known_price(url):
+    assert not ChatOptions("m", base_url=url).priced
+    assert ChatOptions("m", base_url=url, input_price=1.0, output_price=2.0).priced
+    assert ChatOptions("m", base_url="http://localhost:8000/v1").priced

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -281,3 +282,41 @@ def test_a_stopped_request_is_no_failure_that_passes():
     stop.interrupt()
     assert stop.is_set()
     assert not issubclass(Transient, BackendError)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A certificate of this machine's own name, and its key: two files."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    folder = tmp_path_factory.mktemp("tls")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    start = datetime(2020, 1, 1, tzinfo=UTC)
+    made = x509.CertificateBuilder(name, name, key.public_key(), 1, start, start.replace(year=2120))
+    made = made.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+    made = made.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    (folder / "own.pem").write_bytes(made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+    plain = serialization.NoEncryption()
+    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+    (folder / "key.pem").write_bytes(private)
+    return folder / "own.pem", folder / "key.pem"
+
+
+def test_a_certificate_that_nobody_knows_is_refused_at_once_and_one_that_is_known_works(certificate, monkeypatch):
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    with serving(OpenAIProvider(), certificate=certificate) as provider:
+        with pytest.raises(BackendError, match="certificate is refused: self-signed certificate; set SSL_CERT_FILE"):
+            encoder(provider.url, patience=60).embed(["a"], "query", single_call())
+        assert provider.requests == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+        own = encoder(provider.url)
+        for text in ("a", "long " * 100_000):
+            assert np.array_equal(
+                own.embed([text], "query", single_call()).vectors, real_vectors(provider.embedded[-1:])
+            )
+        provider.always = "drip"
+        with pytest.raises(BackendError, match="no whole answer came within"):
+            encoder(provider.url, timeout=0.5).embed(["a"], "query", single_call())

@@ -32,7 +32,6 @@ from retrievers.cache import Cache, Texts, keys
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call, Meter, Stop
-from retrievers.parallel import answers
 from retrievers.prices import on_this_machine
 from retrievers.remote.faults import TooLong
 from retrievers.remote.limits import RateLimiter
@@ -40,6 +39,7 @@ from retrievers.remote.patience import patiently
 from retrievers.remote.service import Answer, JsonService, Refusal, Server, check_address, understood
 from retrievers.remote.service import Tokens as Billed
 from retrievers.tokens import estimate
+from retrievers.turns import Work, answers_in_turn, lease_after
 
 _URL = "https://api.openai.com/v1"
 _FRAME = 8
@@ -294,14 +294,28 @@ class Chat:
             return
         self.model.check(meter)
 
-        def ask(name: bytes, stopped: Stop) -> Reply:
-            return self.model.ask(prompts[places[name][0]], Call(meter, stopped))
+        def ask(some: list[int], stopped: Stop) -> list[Reply]:
+            return [self.model.ask(prompts[places[waiting[i]][0]], Call(meter, stopped)) for i in some]
 
-        for name, reply in answers(ask, waiting, width=self.model.options.concurrency):
-            if reply.whole and not reply.declined:
-                self._cache.put_texts(self.model.fingerprint, [name], Texts([reply.text], np.array([reply.tokens])))
-            for place in places[name]:
-                yield place, reply
+        def keep(some: list[int], replies: list[Reply]) -> None:
+            whole = [(waiting[i], one) for i, one in zip(some, replies, strict=True) if one.whole and not one.declined]
+            texts = Texts([one.text for _, one in whole], np.array([one.tokens for _, one in whole], dtype=np.int64))
+            self._cache.put_texts(self.model.fingerprint, [name for name, _ in whole], texts)
+
+        def read(some: list[int]) -> tuple[list[int], list[Reply]]:
+            held, texts = self._cache.get_texts([waiting[i] for i in some])
+            replies = [Reply(text, int(tokens), cached=True) for text, tokens in zip(*texts, strict=True)]
+            return [some[i] for i in held.tolist()], replies
+
+        turns = answers_in_turn(
+            Work(waiting, ask, keep, read), [[i] for i in range(len(waiting))], self._cache,
+            width=self.model.options.concurrency, lease=lease_after(self.model.options.patience),
+        )  # fmt: skip
+        for turn in turns:
+            for i, reply in zip(turn.positions, turn.answer, strict=True):
+                for place in places[waiting[i]]:
+                    meter.count(cached=int(turn.cached))
+                    yield place, reply
 
     def _names(self, prompts: Sequence[Prompt]) -> list[bytes]:
         written = [json.dumps(prompt, ensure_ascii=False) for prompt in prompts]
