@@ -340,8 +340,35 @@ def lab(rgb):
 
 def test_marks_never_repeat_among_forty():
     names = [f"r{i}" for i in range(40)]
-    found = theme.marks(names)
+    found = theme.marks({name: f"identity of {name}" for name in names})
+    assert list(found) == names
     assert len({(mark.color, mark.shape) for mark in found.values()}) == 40
+
+
+def test_a_retriever_looks_the_same_in_every_report(tmp_path):
+    """Under another name, in another order, among others; as long as nobody whose name comes first has its place."""
+    block = '\n[[retrievers]]\nname = "{}"\nkind = "bm25"\nk1 = {}\n'
+    first = small.experiment(tmp_path / "x", name="x", retrievers=block.format("a", 1.2) + block.format("z", 0.5))
+    second = small.experiment(tmp_path / "y", name="y", retrievers=block.format("again", 1.2))
+    views = [view_of(harness.run(path, harness.Options(results=tmp_path / "results"))) for path in (first, second)]
+    assert views[0].marks["a"] == views[1].marks["again"]
+    assert views[0].marks["a"].color != views[0].marks["z"].color
+
+
+def test_places_are_contested_in_the_order_of_names():
+    same = {"b": "one thing", "a": "one thing"}
+    alone = theme.marks({"a": "one thing"})["a"]
+    found = theme.marks(same)
+    assert found["a"] == alone != found["b"]
+
+
+def test_verdicts_have_hues_of_their_own():
+    style = page.source("style.css")
+    hues = {name: re.findall(rf"--{name}: (#\w{{6}})", style) for name in ("good", "worse")}
+    for scheme, at in (("light", 0), ("dark", 1)):
+        for shade in theme.SERIES:
+            for found in hues.values():
+                assert np.linalg.norm(lab(linear(getattr(shade, scheme))) - lab(linear(found[at]))) >= 25
 
 
 def test_mteb_leaves_out_what_it_defines_otherwise():

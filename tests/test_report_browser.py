@@ -172,6 +172,55 @@ def test_a_query_is_looked_into(opened):
     assert float(swapped[0].replace("−", "-")) == -float(difference[0].replace("−", "-"))
 
 
+def test_a_link_restores_what_is_looked_at(opened, page):
+    opened.execute_script("document.querySelector('#forensics').scrollIntoView()")
+    opened.execute_async_script("setTimeout(arguments[0], 300)")
+    opened.execute_script("""
+        const [a, b] = ['a', 'b'].map((x) => document.querySelector('#look-' + x));
+        [a.selectedIndex, b.selectedIndex] = [2, 0];
+        a.dispatchEvent(new Event('input'));
+        document.querySelectorAll('#look-list input')[7].click();
+    """)
+    seen = texts(opened, "#look-detail h3") + texts(opened, "#look-detail .columns h4 .name")
+    link = opened.current_url
+    assert link.startswith(page + "#a=")
+    opened.get("about:blank")
+    opened.get(link)
+    assert texts(opened, "#look-detail h3") + texts(opened, "#look-detail .columns h4 .name") == seen
+    assert complaints(opened) == []
+
+
+def test_a_group_of_failures_is_one_click_away(opened):
+    counts = dict(zip(
+        opened.execute_script("return [...document.querySelectorAll('button.look')].map((x) => x.dataset.group)"),
+        texts(opened, ".groups td.n"), strict=True,
+    ))  # fmt: skip
+    assert counts
+    for key, count in counts.items():
+        click(opened, f"button.look[data-group='{key}']")
+        assert texts(opened, "#look-count")[0].startswith(f"{count} of 20 queries")
+
+
+def test_only_what_scrolls_is_a_stop(opened):
+    scroll_through(opened)
+    opened.execute_async_script("setTimeout(arguments[0], 300)")
+    idle = opened.execute_script("""
+        return [...document.querySelectorAll('.scroll[tabindex], .columns[tabindex]')]
+          .filter((x) => x.checkVisibility())
+          .filter((x) => x.scrollWidth <= x.clientWidth + 1 && x.scrollHeight <= x.clientHeight + 1)
+          .map((x) => x.getAttribute('aria-label'));
+    """)
+    assert idle == []
+    before = opened.execute_script("""
+        const all = [...document.querySelectorAll('a, button, input, select, summary, [tabindex]')];
+        const stops = all.filter((x) => x.checkVisibility() && !(x.type === 'radio' && !x.checked));
+        return stops.indexOf(document.querySelector('#look-text'));
+    """)
+    # It was 87: the skip link to it is the second stop.
+    assert before < 60
+    assert texts(opened, "a.skip") == ["Skip to the decision", "Skip to the browser of queries", "Skip to the tests"]
+
+
 def test_the_keyboard_alone_reaches_everything(opened):
     scroll_through(opened)
     opened.execute_script(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any, NamedTuple
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Helvetica Neue', Arial, sans-serif"
@@ -21,8 +23,8 @@ MUTED = Shade("#57606a", "#a3adb8")
 RULE = Shade("#dfe3e8", "#343a42")
 SERIES = (
     Shade("#2f8ac4", "#4f9cf0"),
-    Shade("#8f3200", "#d0541c"),
-    Shade("#0d5b45", "#83ecd2"),
+    Shade("#9b53ea", "#764de2"),
+    Shade("#055e00", "#9cf853"),
     Shade("#5a1560", "#b8609a"),
     Shade("#a87f19", "#e0d385"),
     Shade("#cf3a5e", "#ff8fa3"),
@@ -32,7 +34,8 @@ SERIES = (
     Shade("#7b5a48", "#b58f78"),
 )
 """At least 3 : 1 against their paper (WCAG 2.2, 1.4.11). The first five are 20 apart or more (CIE 1976) to readers with
-any one of the three colour deficiencies; beyond, shape and dash tell more."""
+any one of the three colour deficiencies; beyond, shape and dash tell more. None comes
+near the hues of the verdicts."""
 SHAPES = {
     "circle": "M.8,0A.8,.8,0,1,1,-.8,0A.8,.8,0,1,1,.8,0Z",
     "square": "M-.75,-.75H.75V.75H-.75Z",
@@ -57,14 +60,32 @@ class Mark(NamedTuple):
     dash: tuple[int, ...]
 
 
-def marks(retrievers: Sequence[str]) -> dict[str, Mark]:
-    """Give each retriever a colour, a shape and a dash, in the order of the experiment."""
+def marks(identities: Mapping[str, str]) -> dict[str, Mark]:
+    """Give each retriever a colour, a shape and a dash that follow from what it is, not from where it stands.
+
+    The same retriever looks the same in every report. Where two would share a place, the one whose name comes first
+    keeps it, and the other takes the next that is free.
+
+    Args:
+        identities: retriever -> what it is, whatever it is called.
+    """
+    taken: dict[int, str] = {}
+    for name in sorted(identities):
+        wanted = int.from_bytes(hashlib.sha256(identities[name].encode()).digest()[:4], "big") % len(SERIES)
+        place = next(place for place in _places(wanted) if place not in taken)
+        taken[place] = name
     shapes = list(SHAPES.items())
     found = {}
-    for i, name in enumerate(retrievers):
-        shape, outline = shapes[i % len(shapes)]
-        found[name] = Mark(SERIES[i % len(SERIES)].light, shape, outline, DASHES[i % len(DASHES)])
-    return found
+    for place, name in taken.items():
+        shape, outline = shapes[place % len(shapes)]
+        found[name] = Mark(SERIES[place % len(SERIES)].light, shape, outline, DASHES[place % len(DASHES)])
+    return {name: found[name] for name in identities}
+
+
+def _places(wanted: int) -> Iterator[int]:
+    """The place that is wanted, then the others of its round of colours, then those of the next rounds."""
+    colors = len(SERIES)
+    return (rounds * colors + (wanted + step) % colors for rounds in count() for step in range(colors))
 
 
 def config() -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -180,12 +181,23 @@ def view_of(results: Results) -> View:
         outcome=outcome,
         names=_names(measures, resolved.depth, _largest(grades)),
         order=order,
-        marks=marks(results.retrievers),
+        marks=marks({name: identity(results.manifest, name) for name in results.retrievers}),
         grades=grades,
         shown=shown,
         answers=read_answers(results, grades, extra, shown={outcome.ids[i] for i in shown}, cutoff=cutoff),
         language=language(results),
     )
+
+
+def identity(manifest: Manifest, retriever: str) -> str:
+    """What a retriever is, whatever it is called: its table, its model as it answered, and what it is made of."""
+    block = manifest.resolved.blocks[retriever]
+    own = {key: value for key, value in block.items() if key not in ("name", "of", "store")}
+    facts = manifest.retrievers[retriever].provenance
+    model = {key: facts[key] for key in ("fingerprint", "revision", "sha256") if key in facts}
+    of = block.get("of") or ()
+    parts = sorted(identity(manifest, part) for part in ((of,) if isinstance(of, str) else of))
+    return json.dumps([own, model, parts], sort_keys=True, default=str)
 
 
 def extra_measures(declared: Sequence[str], grades: trec.Judgments, depths: tuple[int, int]) -> tuple[Measure, ...]:

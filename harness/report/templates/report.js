@@ -225,7 +225,7 @@
         radio.type = "radio";
         radio.name = "look-query";
         radio.checked = query === current;
-        radio.addEventListener("change", () => show(query));
+        radio.addEventListener("change", () => { show(query); remember(); });
         const id = make("bdi", "i", query.id);
         const text = make("span", "q", query.text);
         text.dir = "auto"; spoken(text);
@@ -240,7 +240,16 @@
       if (!shown.length) { current = null; $("look-detail").replaceChildren(); }
     };
     browser.querySelector("form").addEventListener("submit", (event) => event.preventDefault());
-    for (const control of [$("look-text"), field, group, a, b, order]) control?.addEventListener("input", list);
+    // What is looked at stands in the address: a link to it restores it.
+    const remember = () => {
+      const state = new URLSearchParams();
+      if (!one) { state.set("a", all.retrievers[a.selectedIndex].name); state.set("b", all.retrievers[b.selectedIndex].name); }
+      if (group?.value) state.set("group", group.value);
+      if (field?.value) state.set("slice", field.value);
+      if (current) state.set("q", current.id);
+      history.replaceState(null, "", `#${state}`);
+    };
+    for (const control of [$("look-text"), field, group, a, b, order]) control?.addEventListener("input", () => { list(); remember(); });
     list();
     // From elsewhere on the page to one query, or to the queries of a group.
     return {
@@ -250,8 +259,21 @@
         if (!one && rival && rival !== a.selectedIndex) b.selectedIndex = rival;
         current = all.queries.find((query) => query.id === id) ?? current;
         list();
+        remember();
       },
-      group: (key) => { group.value = key; list(); },
+      group: (key) => { group.value = key; list(); remember(); },
+      restore: (state) => {
+        const place = (name) => all.retrievers.findIndex((retriever) => retriever.name === name);
+        for (const [select, name] of [[a, state.get("a")], [b, state.get("b")]]) {
+          if (!one && place(name) >= 0) select.selectedIndex = place(name);
+        }
+        if (group) group.value = state.get("group") ?? "";
+        if (field) field.value = state.get("slice") ?? "";
+        // A value that the page does not have leaves the choice empty.
+        for (const select of [group, field]) if (select && select.selectedIndex < 0) select.value = "";
+        current = all.queries.find((query) => query.id === state.get("q")) ?? current;
+        list();
+      },
     };
   };
   let looking = null;
@@ -271,8 +293,16 @@
     };
     row.addEventListener("click", (event) => { look().query(at(event), Number(row.dataset.row)); $("forensics").scrollIntoView(); });
   }
+  const restore = () => {
+    const state = new URLSearchParams(location.hash.slice(1));
+    if (!["a", "b", "group", "slice", "q"].some((key) => state.has(key))) return;
+    look().restore(state);
+    $("forensics").scrollIntoView();
+  };
   if (browser) {
+    addEventListener("hashchange", restore);
     browser.hidden = false;
+    restore();
     const seen = new IntersectionObserver((entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
       seen.disconnect();
