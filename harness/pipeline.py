@@ -23,6 +23,7 @@ from harness.running.options import Options
 from harness.running.runner import Shared, run_all
 from harness.scoring.evaluate import evaluate, ties_of
 from harness.scoring.grading import GradedLabels, gains
+from harness.stats import earlier_looks
 from retrievers.cache import Cache, default_path
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.meter import Budget, Meter
@@ -78,7 +79,8 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
         write_scores(aside, loaded, dataset, graded, runs)
         manifest = _manifest(loaded, dataset, graded, runs)
         warnings = (*manifest.warnings, *filter(None, [judgment.warning]))
-        manifest = replace(manifest, judge=dict(judgment.facts), warnings=warnings)
+        looks = _earlier_looks(place, manifest, dataset, graded)
+        manifest = replace(manifest, judge=dict(judgment.facts), warnings=warnings, earlier_looks=looks)
         seconds = time.perf_counter() - clock
         started_at = started.isoformat(timespec="seconds")
         tables = records.file_digests(aside)
@@ -143,6 +145,12 @@ def _known(place: Path, loaded: Loaded, dataset: Dataset, only: tuple[str, ...])
     if absent := [name for name in kept if name not in earlier.retrievers]:
         raise InputError(Problem(str(place), f"holds no rankings of {', '.join(absent)}", "name them under --only too"))
     return {name: earlier.run(name) for name in kept}
+
+
+def _earlier_looks(place: Path, manifest: Manifest, dataset: Dataset, graded: GradedLabels) -> tuple[int, ...]:
+    """How many queries runs beside this one had that asked the same with some of its queries."""
+    scored = frozenset(records.asked_by(query) for query in dataset.recorded if query.id in graded.grades)
+    return earlier_looks(records.earlier_queries(place, manifest, scored), scored)
 
 
 def _manifest(loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequence[Run]) -> Manifest:

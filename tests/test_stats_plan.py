@@ -13,9 +13,9 @@ from harness.stats import (
     Settings,
     at_look,
     differences,
+    earlier_looks,
     levels,
     look_at,
-    look_number,
     minimum_detectable,
     plan,
     queries_needed,
@@ -193,7 +193,7 @@ def test_which_look_so_many_queries_are():
 
 def test_earlier_runs_with_some_of_the_queries_are_earlier_looks():
     first, second = frozenset("abc"), frozenset("abcde")
-    assert look_number([], first) == 1
-    assert look_number([first, second], frozenset("abcdef")) == 3
-    assert look_number([second], second) == 1
-    assert look_number([frozenset("xyz")], second) == 1
+    assert earlier_looks([], first) == ()
+    assert earlier_looks([second, first, first], frozenset("abcdef")) == (3, 5)
+    assert earlier_looks([second], second) == ()
+    assert earlier_looks([frozenset("xyz"), frozenset()], second) == ()

@@ -1,6 +1,7 @@
 """A run and its results folder: the one format on disk."""
 
 from harness.records.cells import as_cell
+from harness.records.earlier import asked_by, earlier_queries
 from harness.records.folder import create, refuse_links
 from harness.records.lines import read_jsonl, write_jsonl
 from harness.records.manifest import (
@@ -81,10 +82,12 @@ __all__ = [
     "append_opinions",
     "append_verdicts",
     "as_cell",
+    "asked_by",
     "claimed",
     "claims_of",
     "create",
     "digest_of",
+    "earlier_queries",
     "experiment_and_data",
     "file_digests",
     "judges_in",

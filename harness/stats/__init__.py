@@ -24,7 +24,7 @@ from harness.stats.hodges_lehmann import HodgesLehmann, hodges_lehmann
 from harness.stats.intervals import Interval, mean_interval
 from harness.stats.leaderboard import Optimism, Standing, optimism, standings
 from harness.stats.letters import RankDiagram, letters, rank_diagram
-from harness.stats.looks import Look, at_look, levels, look_at, look_number, spent
+from harness.stats.looks import Look, at_look, earlier_looks, levels, look_at, spent
 from harness.stats.overlap import Overlap, mean_overlap, overlap
 from harness.stats.paired import PairedTest, paired_t, sign_test
 from harness.stats.plan import Detectable, Needed, Plan, minimum_detectable, plan, queries_needed, sakai_queries
@@ -98,6 +98,7 @@ __all__ = [
     "details",
     "detectable_words",
     "differences",
+    "earlier_looks",
     "effect_interval",
     "family",
     "format_p",
@@ -112,7 +113,6 @@ __all__ = [
     "letters",
     "levels",
     "look_at",
-    "look_number",
     "look_sentence",
     "mean_interval",
     "mean_overlap",

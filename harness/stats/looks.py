@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from scipy import optimize, special
 
 from harness.stats.settings import Settings
+
+T = TypeVar("T")
 
 GRID = 1_001
 """Points on which the distribution of the test between two looks is integrated."""
@@ -100,12 +103,12 @@ def at_look(settings: Settings, queries: int) -> Settings:
     return settings if look is None else replace(settings, alpha=look.level, looks=None)
 
 
-def look_number(earlier: Sequence[frozenset[str]], queries: frozenset[str]) -> int:
-    """Return the number of this look, given the queries of earlier runs of the same data and question.
+def earlier_looks(earlier: Iterable[Set[T]], queries: Set[T]) -> tuple[int, ...]:
+    """Return how many queries each earlier look had, fewest first, given the queries of earlier runs.
 
     An earlier run counts where this one has all its queries and more; runs of the same queries are one look.
 
-    >>> look_number([frozenset("ab"), frozenset("ab"), frozenset("xy")], frozenset("abc"))
-    2
+    >>> earlier_looks([frozenset("ab"), frozenset("ab"), frozenset("xy")], frozenset("abc"))
+    (2,)
     """
-    return 1 + len({before for before in earlier if before and before < queries})
+    return tuple(sorted(len(before) for before in {frozenset(one) for one in earlier} if before and before < queries))
