@@ -177,7 +177,10 @@ def test_equal_first_stages_are_computed_once(tmp_path: Path) -> None:
     )
     assert results.rankings("a") == results.rankings("b")
     assert (results.costs["stage"] == "embed-documents").sum() == 1
-    assert set(results.comparisons["verdict"]) == {"undecided: identical on these queries", "undecided: no query differs"}
+    assert set(results.comparisons["verdict"]) == {
+        "undecided: identical on these queries",
+        "undecided: no query differs",
+    }
 
 
 def test_the_manifest_says_what_ran(tmp_path: Path) -> None:
