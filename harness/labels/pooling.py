@@ -130,7 +130,7 @@ def dataset_of(results: Results) -> Dataset:
     """
     resolved = results.manifest.resolved
     reference = locate(DatasetTable(**resolved.dataset), Path(results.manifest.experiment_file))
-    return load(reference, drop_dangling=resolved.relevance["dangling"] == "drop")
+    return load(reference, drop_dangling=resolved.relevance.get("dangling") == "drop")
 
 
 def _document(query: Query, document: Document) -> PooledDocument:

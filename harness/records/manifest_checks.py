@@ -72,6 +72,8 @@ def _experiment_faults(resolved: ResolvedExperiment) -> Iterator[str]:
             parse(name)
         except InputError as error:
             yield from (f"resolved.measures: {problem}" for problem in error.problems)
+    if missing := {"gain", "ideal"} - resolved.relevance.keys():
+        yield f"resolved.relevance: lacks {', '.join(sorted(missing))}"
     if not resolved.measures:
         yield "resolved.measures: there is none"
     if resolved.depth < 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ LEADING = {
     "summary": ("retriever", "measure", "count", "mean"),
     "comparisons": ("measure", "a", "b", "n", "mean_difference", "p_value", "p_adjusted", "verdict"),
     "tests": ("family", "measure", "a", "b", "p_value"),
-    "costs": ("retriever", "stage", "seconds"),
+    "costs": COSTS,
 }
 """Table -> columns without which it cannot be used."""
 TEXT_COLUMNS = ("retriever", "query_id", "measure", "a", "b", "stage", "family")
@@ -85,10 +86,15 @@ def read_table(path: Path) -> pd.DataFrame:
         raise ValueError(f"it has no column {', '.join(absent)}")
     texts = [column for column in header if column not in NUMBERS]
     empty: dict[Any, Any] = {column: [""] for column in header if column not in TEXT_COLUMNS}
-    table: pd.DataFrame = pd.read_csv(
-        path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=empty, index_col=False,
-        on_bad_lines="error", encoding="utf-8"
-    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # longer rows than the head would be cut in silence
+        try:
+            table: pd.DataFrame = pd.read_csv(
+                path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=empty, index_col=False,
+                on_bad_lines="error", encoding="utf-8",
+            )  # fmt: skip
+        except pd.errors.ParserWarning:
+            raise ValueError("a row has more cells than the head") from None
     table = table.assign(**{column: _mapped(table[column], of_cell) for column in texts})
     for column in header:
         values = table[column]

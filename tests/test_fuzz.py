@@ -1,0 +1,179 @@
+"""Readers of files fed with what no program writes: an InputError, or an answer, and never another exception.
+
+Found inputs stay in tests/data/fuzz, by reader; hypothesis adds its own, the same ones in every run.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import harness
+from harness import records
+from harness.dataset import DatasetReference, load, trec
+from harness.experiment import load as load_experiment
+from harness.measures import parse
+from harness.scoring.outcome import outcome_of
+from harness.scoring.saved import score_rankings
+from retrievers.errors import InputError
+from tests import small
+
+FOUND = Path(__file__).parent / "data" / "fuzz"
+FILES = [
+    "manifest.json", "labels.jsonl", "documents.jsonl", "scores.csv", "summary.csv", "comparisons.csv", "tests.csv",
+    "costs.csv", "qrels.trec", "rankings/bm25.jsonl",
+]  # fmt: skip
+TOKENS = [
+    b"", b"\0", b"\r", b'"', b"{", b"[", b"]", b"}", b",", b"\n", b"nan", b"1e999", b"-1", b"null", b"true", b"\xff",
+    b"\xef\xbb\xbf", b"9" * 5000, b"[" * 2000, b"..", b"/", b"$", b"\xc2\x9b", b"=1", b" ", b"%0A",
+]  # fmt: skip
+VALUES = [None, True, -1, 0, 1e308, 10**400, "", "x", "../x", [], {}, [[]], {"a": None}, "nDCG@10", "\ud83d"]
+bounded = settings(max_examples=60, derandomize=True, database=None)
+spots = st.tuples(st.floats(0, 1), st.floats(0, 0.2), st.sampled_from(TOKENS))
+
+
+def damaged(raw: bytes, spot: tuple[float, float, bytes]) -> bytes:
+    """Bytes with a part replaced: where it begins, and how long it is, as shares of the whole."""
+    start = int(spot[0] * len(raw))
+    return raw[:start] + spot[2] + raw[start + int(spot[1] * (len(raw) - start)) :]
+
+
+def found(reader: str) -> list[Path]:
+    return sorted((FOUND / reader).glob("*"))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    place = tmp_path_factory.mktemp("fuzz")
+    folder = harness.run(small.experiment(place), harness.Options(results=place / "results")).folder
+    content = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    (folder / "manifest.json").write_text(json.dumps(content | {"tables": {}}), encoding="utf-8")
+    return folder
+
+
+def use(folder: Path) -> None:
+    """All that is computed from a results folder; InputError is an answer."""
+    try:
+        results = records.read(folder)
+        for name in results.retrievers:
+            results.run(name)
+        if results.scored:
+            outcome_of(results).sentences()
+            score_rankings(folder, (), ())
+        trec.read_qrels(folder / "qrels.trec")
+        records.write_manifest(folder, results.manifest)
+    except InputError as error:
+        assert str(error)
+
+
+def with_file(whole: Path, name: str, raw: bytes) -> None:
+    """Use a results folder in which one file holds these bytes."""
+    copied = whole.parent / "copied"
+    shutil.rmtree(copied, ignore_errors=True)
+    (copied / "rankings").mkdir(parents=True)
+    for other in [*FILES, "rankings/hashing.jsonl", "rankings/hybrid.jsonl"]:
+        shutil.copyfile(whole / other, copied / other)
+    (copied / name).write_bytes(raw)
+    use(copied)
+
+
+@bounded
+@given(st.sampled_from(FILES), spots)
+def test_results(whole, name, spot):
+    with_file(whole, name, damaged((whole / name).read_bytes(), spot))
+
+
+def places(value, path=()):
+    """The path of every value in nested tables."""
+    yield path
+    if isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places(inner, (*path, key))
+
+
+@bounded
+@given(st.randoms(use_true_random=False), st.sampled_from(VALUES))
+def test_manifests(whole, random, value):
+    content = json.loads((whole / "manifest.json").read_text(encoding="utf-8"))
+    *outer, last = random.choice([path for path in places(content) if path])
+    table = content
+    for key in outer:
+        table = table[key]
+    if isinstance(table, dict) and random.random() < 0.2:
+        del table[last]
+    else:
+        table[last] = value
+    with_file(whole, "manifest.json", json.dumps(content).encode())
+
+
+@bounded
+@given(
+    st.binary(max_size=200) | st.lists(st.sampled_from([b"q", b"d", b"0", b"1", b" ", b"\n", *TOKENS])).map(b"".join)
+)
+def test_trec_files(tmp_path_factory, raw):
+    path = tmp_path_factory.getbasetemp() / "trec"
+    path.write_bytes(raw)
+    for read in (trec.read_qrels, trec.read_run, lambda path: list(trec.stream_run(path))):
+        try:
+            read(path)
+        except InputError as error:
+            assert str(error)
+
+
+@bounded
+@given(spots)
+def test_experiments(tmp_path_factory, project, spot):
+    folder = tmp_path_factory.getbasetemp() / "experiments"
+    folder.mkdir(exist_ok=True)
+    (folder / "x.toml").write_bytes(damaged((project / "experiments" / "quickstart.toml").read_bytes(), spot))
+    try:
+        load_experiment(folder / "x.toml")
+    except InputError as error:
+        assert str(error)
+
+
+@bounded
+@given(st.text(max_size=30) | st.from_regex(r"\A[A-Za-z]{1,8}(\([a-z]{1,5}=[^)]{0,9}\))?(@\d{0,12})?\Z"))
+def test_measures(name):
+    try:
+        assert parse(str(parse(name))) == parse(name)
+    except InputError as error:
+        assert str(error)
+
+
+@bounded
+@given(st.sampled_from(["apple.md", "queries.json"]), spots)
+def test_data_sets(tmp_path_factory, name, spot):
+    folder = tmp_path_factory.getbasetemp() / "set"
+    if not folder.exists():
+        small.dataset(folder)
+    raw = (folder / name).read_bytes()
+    try:
+        (folder / name).write_bytes(damaged(raw, spot))
+        load(DatasetReference(folder))
+    except InputError as error:
+        assert str(error)
+    finally:
+        (folder / name).write_bytes(raw)
+
+
+@pytest.mark.parametrize("path", found("experiments"), ids=lambda path: path.stem)
+def test_experiments_that_were_found(path):
+    with pytest.raises(InputError):
+        load_experiment(path)
+
+
+FOUND_IN_RESULTS = [
+    ("costs.csv", (0.125, 0.125, b"")),
+    ("costs.csv", (0.25, 0.125, b"")),
+    ("comparisons.csv", (0.09375, 0.125, b"")),
+]
+"""What once ended in a traceback: columns that were missing, rows longer than the head."""
+
+
+@pytest.mark.parametrize(("name", "spot"), FOUND_IN_RESULTS)
+def test_results_that_were_found(whole, name, spot):
+    with_file(whole, name, damaged((whole / name).read_bytes(), spot))
