@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from harness import cli
+from harness.experiment import unexpanded
 from retrievers.cache import Cache, keys
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
@@ -115,3 +116,10 @@ def test_a_cache_of_two_models_is_news_on_the_first_screen_and_no_address_is_wri
             assert b"canary-word" not in file.read_bytes(), file
             assert str(provider.url.rpartition(":")[2]).encode() not in file.read_bytes(), file
     assert "${EMB_URL}" in (folder / "manifest.json").read_text(encoding="utf-8")
+
+
+def test_a_message_holds_the_name_of_a_variable_and_not_its_value(tmp_path, monkeypatch):
+    written = {"encoder": {"options": {"model": "${MODEL}/x", "depth": 3, "headers": {"a": "${SHORT}"}}}}
+    monkeypatch.setenv("MODEL", "/home/canary/models")
+    monkeypatch.setenv("SHORT", "abc")
+    assert unexpanded("/home/canary/models/x is no abc folder", written) == "${MODEL}/x is no abc folder"

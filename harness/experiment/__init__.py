@@ -28,6 +28,7 @@ from harness.experiment.reading import (
     question_of,
     reference_in,
     statistics_of,
+    unexpanded,
 )
 from harness.experiment.trust import uses
 
@@ -57,6 +58,7 @@ __all__ = [
     "question_of",
     "reference_in",
     "statistics_of",
+    "unexpanded",
     "uses",
     "with_runs_found",
 ]

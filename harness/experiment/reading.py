@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from harness import measures
 from harness.dataset import DatasetReference
-from harness.experiment.guards import DEEPEST, REFERENCE, is_deeper, secrets, too_large, unset
+from harness.experiment.guards import DEEPEST, REFERENCE, is_deeper, secrets, too_large, unset, walk
 from harness.experiment.locating import dataset_table, locate, with_runs_found
 from harness.experiment.model import KINDS, NAME, Block, Experiment, Question, Standalone
 from harness.experiment.options import Kind, checked, kind_of, options_of
@@ -258,6 +258,20 @@ def statistics_of(table: Mapping[str, Any], where: str) -> Statistics:
         return Statistics(**{name: getattr(known, name) for name in type(known).model_fields})
     except InputError as error:
         raise InputError([p._replace(where=f"{where}.{p.where.split()[-1]}") for p in error.problems]) from None
+
+
+def unexpanded(text: str, written: Any) -> str:
+    """Put `${NAME}` back into a text wherever it holds what a string of the experiment was replaced by.
+
+    Args:
+        text: a message, which may be shown and kept.
+        written: the tables as they were written.
+    """
+    for _, _, value in walk(written, ""):
+        replaced = str(expanded(value))
+        if replaced != value and len(replaced) > 3:
+            text = text.replace(replaced, value)
+    return text
 
 
 def _block(entry: object, where: str) -> Block:

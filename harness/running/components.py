@@ -6,11 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from harness.experiment import Block, Dense, QueryField, Standalone, expanded
+from harness.experiment import Block, Dense, QueryField, Standalone, expanded, unexpanded
 from harness.experiment.options import Kind
 from retrievers import encoder_class, reranker_class, retriever_class
 from retrievers.errors import InputError, Problem
 from retrievers.filters import Condition
+from retrievers.remote.redaction import as_written
 from retrievers.types import Encoder, Model, Reranker, Retriever
 
 Part = TypeVar("Part", bound=Model)
@@ -55,16 +56,22 @@ def build_components(blocks: Sequence[Block]) -> dict[str, Components]:
 
 def in_block(block: Block, error: InputError) -> list[Problem]:
     """Return the problems of an error, each with the name of the retriever that has it."""
-    return [problem._replace(where=f"retriever {block.name!r}: {problem.where}") for problem in error.problems]
+    written = block.model_dump()
+    return [
+        Problem(f"retriever {block.name!r}: {unexpanded(one.where, written)}", unexpanded(one.what, written),
+                unexpanded(one.remedy, written), one.stands_for)
+        for one in error.problems
+    ]  # fmt: skip
 
 
 def described(model: Model) -> dict[str, str]:
     """Return what the manifest keeps of an encoder or a reranker, its price included where that is known."""
+    provenance = {key: as_written(value) for key, value in model.provenance.items()}
     if model.price is None:
-        return dict(model.provenance)
+        return provenance
     search = model.price.usd_per_thousand_searches
     price = {"usd_per_million_tokens": f"{model.price.usd_per_million_tokens:g}"}
-    return {**model.provenance, **price, **({"usd_per_thousand_searches": f"{search:g}"} if search else {})}
+    return {**provenance, **price, **({"usd_per_thousand_searches": f"{search:g}"} if search else {})}
 
 
 def canonical(table: Mapping[str, Any]) -> str:

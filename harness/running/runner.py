@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.dataset import Dataset
-from harness.experiment import Block, Dense, Experiment, Fusion, Reranked, Standalone, expanded, inputs
+from harness.experiment import Block, Dense, Experiment, Fusion, Reranked, Standalone, expanded, inputs, unexpanded
 from harness.records import Run, StageLatency
 from harness.running.components import Components, canonical, conditions_of, described, whole_retriever
 from harness.running.forecast import check_needs, chunks_of
@@ -166,7 +166,7 @@ def _run(block: Block, components: Components, state: _State) -> Run:
     except HarnessError as failure:
         # What can only be seen now (a model that the hub does not have, a store that another process holds) stops
         # this retriever and what is made of it, not the others.
-        answered, error = _Answered({}), str(failure)
+        answered, error = _Answered({}), unexpanded(str(failure), block.model_dump())
     answers = answered.answers
     if shared.dataset.same_as:
         state.units[block.name] = answers
