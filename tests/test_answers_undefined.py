@@ -167,6 +167,38 @@ def test_compare_refuses_what_does_not_go_with_a_file_of_scores(tmp_path, capsys
     assert "only one" in capsys.readouterr().err
 
 
+def stars_file(tmp_path):
+    rows = [f"{name},q{i},stars,{1 + i % 5}" for name in "ab" for i in range(40)]
+    rows[0] = "a,q0,stars,1.1"
+    return write(tmp_path / "stars.csv", rows)
+
+
+@pytest.mark.parametrize(
+    ("more", "verdict", "noted"), [([], "undecided", True), (["--range", "1", "5"], "equivalent", False)]
+)
+def test_scores_outside_0_and_1_are_equivalent_only_where_their_range_is_given(
+    tmp_path, capsys, more, verdict, noted
+) -> None:
+    assert harness("compare", stars_file(tmp_path), "--margin", "0.5", *more, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["comparisons"][0]["verdict"].startswith(verdict)
+    assert ("Give --range LOW HIGH" in " ".join(told["notes"])) == noted
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        (["5", "1"], "5 to 1 is no range"),
+        (["nan", "5"], "is no range"),
+        (["1", "inf"], "is no range"),
+        (["2", "4"], "scores reach from 1 to 5, outside 2 to 4"),
+    ],
+)
+def test_a_range_that_is_none_or_too_narrow_is_refused(tmp_path, capsys, bounds, message) -> None:
+    assert harness("compare", stars_file(tmp_path), "--margin", "0.5", "--range", *bounds) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_our_own_scores_csv_is_such_a_file(tmp_path) -> None:
     rows = [("a", "q1", "m", 0.1), ("b", "q1", "m", math.nan)]
     file = tmp_path / "scores.csv"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -26,7 +27,7 @@ from harness.console.printing import print_csv, print_json, print_scores, say, s
 from retrievers.errors import InputError, NotShown, Problem
 
 if TYPE_CHECKING:
-    from harness.stats import Settings
+    from harness.stats import Range, Settings
 
 
 def score(
@@ -134,21 +135,25 @@ class ScoresWanted(NamedTuple):
 
 def _compare_scores(wanted: ScoresWanted, settings: Settings, form: str, *, as_json: bool) -> None:
     """Compare the per-query scores of any tool."""
-    from harness.scoring.compared import compare_scores
+    from harness.scoring.compared import compare_scores, range_known
     from harness.scoring.per_query import read_scores, selected
-    from harness.stats import Range
 
     scores = selected(read_scores(wanted.path), wanted.measures, wanted.queries)
     if len(scores.retrievers) < 2:
         raise InputError(Problem(str(wanted.path), "has the scores of only one retriever", "give two or more"))
     primary = next(iter(scores.values))
-    bounds = None if wanted.range is None else Range(*wanted.range)
+    bounds = None if wanted.range is None else _range(*wanted.range)
     compared = compare_scores(scores, primary=primary, baseline=wanted.baseline, settings=settings, bounds=bounds)
     notes = [
         f"{measure} is undefined for some of {len(scores.ids)} queries: "
         + ", ".join(f"{number} of {name}" for name, number in of.items())
         for measure, of in scores.undefined().items()
     ]
+    if settings.margin and bounds is None and not range_known(scores, primary):
+        notes.append(
+            f"Nothing can be shown to be equivalent: {primary} has scores outside [0, 1], and its range is not known. "
+            "Give --range LOW HIGH, the lowest and the highest possible score."
+        )
     if form == "csv":
         print_csv([asdict(row) for row in compared.rows])
     else:
@@ -157,6 +162,14 @@ def _compare_scores(wanted: ScoresWanted, settings: Settings, form: str, *, as_j
         from harness.report.scores import write_scores
 
         write_scores(wanted.report, wanted.path.name, compared, notes)
+
+
+def _range(low: float, high: float) -> Range:
+    from harness.stats import Range
+
+    if not -math.inf < low < high < math.inf:
+        raise InputError(Problem("--range", f"{low:g} to {high:g} is no range", "two numbers, the lower one first"))
+    return Range(low, high)
 
 
 def gate(

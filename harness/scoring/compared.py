@@ -79,6 +79,11 @@ def compare_scores(
     return ComparedScores(primary, _summary(scores, settings, facts), rows, found, settings, frozenset(low_is_good))
 
 
+def range_known(scores: PerQuery, measure: str) -> bool:
+    """Return whether the range of a measure follows from its scores: they all lie in [0, 1]."""
+    return Facts().range_of(measure, of_defined(scores.values[measure])) is not None
+
+
 def _summary(scores: PerQuery, settings: Settings, facts: Facts) -> list[dict[str, Any]]:
     found = []
     for name in scores.retrievers:
