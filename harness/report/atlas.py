@@ -18,6 +18,8 @@ from retrievers.types import Floats
 
 LEVELS = 4
 """Shades above the empty one."""
+COLUMNS = 600
+"""Columns of the picture; more would be narrower than a pixel."""
 NAMED = 5
 """Queries of a group that are named on the page without scripts."""
 WORD = re.compile(r"[^\W_]+")
@@ -51,7 +53,7 @@ class Run(NamedTuple):
 
 def atlas(view: View) -> Section:
     """The picture of all queries, and the groups of failures with their counts."""
-    order = pattern(view)
+    order = columns(view)
     rows = {name: list(_runs(view.scores[view.primary][name], order)) for name in view.ranked}
     return Section(
         "atlas",
@@ -136,6 +138,14 @@ def pattern(view: View) -> list[int]:
     return sorted(
         view.shown, key=lambda i: (-int(near[i].sum()), tuple(-near[i].astype(int)), -float(means[i]), view.ids[i])
     )
+
+
+def columns(view: View) -> list[int]:
+    """The queries of the picture: all of the pattern, or as many as there are columns, evenly spread over it."""
+    order = pattern(view)
+    if len(order) <= COLUMNS:
+        return order
+    return [order[at] for at in np.linspace(0, len(order) - 1, COLUMNS).round().astype(int).tolist()]
 
 
 def _runs(scores: Floats, order: list[int]) -> Iterator[Run]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.records import SHOWN, SNIPPET
 from harness.report import text
-from harness.report.atlas import Group, groups, pattern
+from harness.report.atlas import Group, columns, groups
 from harness.report.section import Section
 from harness.report.view import View
 
@@ -112,7 +112,7 @@ def _evidence(view: View, places: Sequence[int], failing: Sequence[Group], size:
         "measure": view.names[view.primary].short,
         "depth": view.resolved.depth,
         "lang": view.language,
-        "order": [text.visible(view.ids[i]) for i in pattern(view)],
+        "order": [text.visible(view.ids[i]) for i in columns(view)],
         "groups": {group.key: group.title for group in failing},
         "retrievers": marks,
         "documents": [_document(view, doc, letters) for doc in numbers],

@@ -194,6 +194,8 @@ def identity(manifest: Manifest, retriever: str) -> str:
     block = manifest.resolved.blocks[retriever]
     own = {key: value for key, value in block.items() if key not in ("name", "of", "store")}
     facts = manifest.retrievers[retriever].provenance
+    if "fingerprint" in facts and "encoder" not in block:
+        own = {}  # It says all that its table says, and stays the same where later versions have more options.
     model = {key: facts[key] for key in ("fingerprint", "revision", "sha256") if key in facts}
     of = block.get("of") or ()
     parts = sorted(identity(manifest, part) for part in ((of,) if isinstance(of, str) else of))
