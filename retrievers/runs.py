@@ -11,6 +11,7 @@ import math
 import re
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -21,6 +22,13 @@ from retrievers.types import Hit
 
 BOM = b"\xef\xbb\xbf"
 LARGEST = float(np.finfo(np.float32).max)
+BLOCK, LONGEST_LINE = 1 << 20, 1 << 20
+"""Bytes that are read at once, and of a line, at most."""
+NEWLINE, NEWLINE_BYTE = 10, b"\n"
+WHITE = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
+"""Whether a byte is ASCII white space, where fields are cut."""
+UNUSUAL = re.compile(rb"[%\x1c-\x1f]")
+"""What may stand for other characters, and what only Python takes for white space."""
 LONGEST_SHOWN = 60
 """Bytes of a field that a message shows."""
 SHOWN = 20
@@ -124,8 +132,18 @@ def falling(score: float, last: np.float32) -> tuple[float, np.float32]:
 
 def _hits(path: str | Path, problems: LineProblems) -> Iterator[tuple[int, str, str, float]]:
     """The lines of a run as (line number, query id, document id, score); what is malformed goes to `problems`."""
+    for first, block in blocks_of(path):
+        columns = columns_of(block, 6)
+        scores = None if columns is None else _finite(columns[4])
+        if columns is None or scores is None:
+            yield from _hits_one_by_one(first, block, problems)
+        else:
+            yield from zip(count(first), columns[0], columns[2], scores)
+
+
+def _hits_one_by_one(first: int, block: bytes, problems: LineProblems) -> Iterator[tuple[int, str, str, float]]:
     raw, query = b"", ""
-    for number, fields in fields_of_lines(path):
+    for number, fields in fields_of(first, block):
         try:
             score = float(fields[4])
             if len(fields) < 6 or not math.isfinite(score) or b"_" in fields[4]:
@@ -142,17 +160,70 @@ def _hits(path: str | Path, problems: LineProblems) -> Iterator[tuple[int, str, 
                 problems.add(number, f"{shown(fields[4])} is no score", "a score is a finite number")
 
 
-def fields_of_lines(path: str | Path) -> Iterator[tuple[int, list[bytes]]]:
-    """The fields of each line that is not blank, with its number."""
+def _finite(fields: list[str]) -> list[float] | None:
+    """The fields as numbers; None where one is none, or is not finite."""
+    try:
+        scores = list(map(float, fields))
+    except ValueError:
+        return None
+    return scores if np.isfinite(scores).all() and "_" not in "".join(fields) else None
+
+
+def fields_of(first: int, block: bytes) -> Iterator[tuple[int, list[bytes]]]:
+    """The fields of each line of a block that is not blank, with its number."""
+    for number, line in enumerate(block.split(b"\n"), start=first):
+        if fields := line.split():
+            yield number, fields
+
+
+def columns_of(block: bytes, width: int) -> list[list[str]] | None:
+    """The columns of a block in which every line has so many fields, all plain ASCII and nothing percent-encoded.
+
+    Several times as fast as line by line. None for any other block, which is to be read line by line.
+    """
+    if not block.isascii() or UNUSUAL.search(block):
+        return None
+    letters = np.frombuffer(block, dtype=np.uint8)
+    white = WHITE[letters]
+    begins = ~white
+    begins[1:] &= white[:-1]
+    upto = np.cumsum(begins)[np.flatnonzero(letters == NEWLINE)]
+    if not len(upto) or (np.diff(upto, prepend=0) != width).any():
+        return None
+    fields = block.decode("ascii").split()
+    return [fields[column::width] for column in range(width)]
+
+
+def blocks_of(path: str | Path) -> Iterator[tuple[int, bytes]]:
+    """Read a file of lines, plain or gzip, in blocks that end where a line ends: (number of the first line, block).
+
+    Raises:
+        InputError: it cannot be read, or a line is longer than 1 MiB, which no line of TREC files is.
+    """
+    number, rest = 1, b""
+    for raw in _read_blocks(path):
+        whole, newline, rest_of = (rest + raw).rpartition(b"\n")
+        if len(rest_of) > LONGEST_LINE:
+            what = f"is longer than {LONGEST_LINE:,} bytes"
+            where = f"{path}:{number + whole.count(NEWLINE_BYTE) + len(newline)}"
+            raise InputError(Problem(where, what, "give a file of TREC lines, plain or gzip"))
+        rest = rest_of
+        if newline:
+            yield number, whole + newline
+            number += whole.count(NEWLINE_BYTE) + 1
+    if rest:
+        yield number, rest + NEWLINE_BYTE
+
+
+def _read_blocks(path: str | Path) -> Iterator[bytes]:
     try:
         # Opened once: a pipe cannot be read again.
         with Path(path).open("rb") as raw:
             file = gzip.GzipFile(fileobj=raw) if raw.peek(2).startswith(b"\x1f\x8b") else raw
             if file.peek(len(BOM)).startswith(BOM):
                 file.read(len(BOM))
-            for number, line in enumerate(file, start=1):
-                if fields := line.split():
-                    yield number, fields
+            while block := file.read(BLOCK):
+                yield block
     except OSError as error:
         what, remedy = error.strerror or str(error), "give a file of TREC lines, plain or gzip"
         raise InputError(Problem(str(path), f"cannot be read: {what}", remedy)) from error

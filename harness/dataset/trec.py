@@ -5,17 +5,20 @@ A qrels line is `query iteration document grade`, cut and encoded as the lines o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import count
 from pathlib import Path
 
 from retrievers.runs import (
     SHOWN,
     LineProblems,
     Run,
+    blocks_of,
+    columns_of,
     decode,
     encode,
     falling,
-    fields_of_lines,
+    fields_of,
     id_of,
     read_run,
     shown,
@@ -49,7 +52,26 @@ def read_qrels(path: str | Path) -> Judgments:
     """
     judgments: Judgments = {}
     problems = LineProblems(path)
-    for number, fields in fields_of_lines(path):
+    for first, block in blocks_of(path):
+        columns = columns_of(block, 4)
+        grades = None if columns is None else _grades(columns[3])
+        if columns is None or grades is None:
+            rows = _rows_one_by_one(first, block, problems)
+        else:
+            rows = zip(count(first), columns[0], columns[2], grades)
+        for number, query, document, grade in rows:
+            judged = judgments.get(query)
+            if judged is None:
+                judged = judgments[query] = {}
+            if document in judged:
+                problems.add(number, f"document {document!r} is judged twice for query {query!r}")
+            judged[document] = grade
+    problems.refuse(nothing=not judgments)
+    return judgments
+
+
+def _rows_one_by_one(first: int, block: bytes, problems: LineProblems) -> Iterator[tuple[int, str, str, int]]:
+    for number, fields in fields_of(first, block):
         if len(fields) != 4:
             problems.add(number, f"{len(fields)} fields instead of 4", "query iteration document grade")
             continue
@@ -61,16 +83,18 @@ def read_qrels(path: str | Path) -> Judgments:
             problems.add(number, f"{shown(fields[3])} is no grade", "a grade is a whole number below 2^31")
             continue
         try:
-            query, document = id_of(fields[0]), id_of(fields[2])
+            yield number, id_of(fields[0]), id_of(fields[2]), grade
         except UnicodeDecodeError:
             problems.add(number, "an id is not UTF-8")
-            continue
-        judged = judgments.setdefault(query, {})
-        if document in judged:
-            problems.add(number, f"document {document!r} is judged twice for query {query!r}")
-        judged[document] = grade
-    problems.refuse(nothing=not judgments)
-    return judgments
+
+
+def _grades(fields: list[str]) -> list[int] | None:
+    """The fields as whole numbers below 2^31; None where one is none."""
+    try:
+        grades = list(map(int, fields))
+    except ValueError:
+        return None
+    return grades if max(map(abs, grades)) < 2**31 and "_" not in "".join(fields) else None
 
 
 def write_qrels(path: str | Path, judgments: Mapping[str, Mapping[str, int]]) -> None:
