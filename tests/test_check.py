@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from harness.cli import main
-from harness.dataset import load, reference_of
+from harness.dataset import Labels, load, reference_of
 from harness.running.check import check
+from harness.running.paraphrases import paraphrases
 from harness.running.portrait import SAMPLE, carries, near_duplicates, portrait, sample
 from retrievers.errors import InputError
-from retrievers.types import Document
+from retrievers.types import Document, Query
 from tests import layouts, small
 
 
@@ -101,6 +102,56 @@ def test_near_duplicates_of_random_texts():
 )
 def test_what_so_many_queries_carry(queries, comparisons, word):
     assert f"comparison? {word}" in next(carries(queries, comparisons))
+
+
+NEEDS = ["vacation days do I get", "people may park here", "books can I borrow", "rooms are booked", "wheels has it"]
+PARAPHRASES = ["How many {}?", "how many {} each year", "Tell me how many {}", "So how many {}, please?"]
+
+
+def paraphrased(folder, *, more=""):
+    """An experiment whose twenty queries ask for five needs."""
+    path = small.experiment(folder, more=more)
+    said = [
+        {
+            "id": f"q{i}-{j}",
+            "query": form.format(need),
+            "relevant_documents": ["apple", "car"],
+            "fields": {"need": need[:5]},
+        }
+        for i, need in enumerate(NEEDS)
+        for j, form in enumerate(PARAPHRASES)
+    ]
+    (folder / "data" / "queries.json").write_text(json.dumps(said), encoding="utf-8")
+    return path
+
+
+def test_many_paraphrases_without_a_declared_cluster_are_warned_of(tmp_path):
+    found = check(paraphrased(tmp_path))
+    (line,) = [line for line in found.lines() if line.startswith("warning:")]
+    assert "20 of 20 queries look like paraphrases of another, such as q0-0 and q0-1" in line
+    assert found.as_json()["warnings"] == [found.dependent]
+    assert not check(paraphrased(tmp_path, more='[statistics]\ncluster = "need"')).dependent
+
+
+def test_queries_that_share_documents_or_few_words_are_no_paraphrases(tmp_path):
+    queries = [Query(id_, text) for id_, text, _ in small.QUERIES]
+    assert paraphrases(queries, {query.id: Labels(grades={"train": 1}) for query in queries}).queries == ()
+    assert not check(small.experiment(tmp_path)).dependent
+    few = [*queries, Query("again", "things with the wheels")]
+    found = paraphrases(few, {})
+    assert set(found.queries) == {"q-wheels", "again"}
+    assert found.example == ("q-wheels", "again")
+
+
+def test_paraphrases_in_a_language_without_spaces():
+    texts = ["休暇は何日ありますか", "休暇は何日ありますか？", "駐車場はどこですか"]
+    assert paraphrases([Query(str(i), text) for i, text in enumerate(texts)], {}).queries == ("0", "1")
+
+
+def test_a_cluster_that_is_no_field_is_refused_with_the_other_problems(tmp_path):
+    path = paraphrased(tmp_path, more='[statistics]\ncluster = "neat"')
+    with pytest.raises(InputError, match=r"cluster: 'neat' is a field of no query .did you mean 'need'"):
+        check(path)
 
 
 def test_the_command_as_json(tmp_path, capsys):

@@ -14,6 +14,7 @@ from harness.experiment import Loaded, QueryField, reference_in, uses
 from harness.experiment import load as load_experiment
 from harness.measures import score
 from harness.running.components import Components, build_components, in_block
+from harness.running.paraphrases import paraphrases
 from harness.running.portrait import Portrait, carries, portrait
 from harness.scoring.grading import GradedLabels, grade_labels
 from harness.stats.words import counted
@@ -55,6 +56,8 @@ class Checked:
     alpha: float = 0.05
     uses: tuple[str, ...] = ()
     """Where an experiment sends texts, what it reads of the environment, what code it runs, where it writes."""
+    dependent: str = ""
+    """A warning where many queries look like paraphrases of each other and no cluster is declared; else empty."""
 
     @property
     def answers(self) -> int:
@@ -84,6 +87,8 @@ class Checked:
             behind = counted(len(dataset.same_as), "document")
             yield f"labels name fields: {behind} stand behind another of the same value"
         yield from self.portrait.lines(dataset, self.comparisons, self.alpha)
+        if self.dependent:
+            yield f"warning: {self.dependent}"
         yield from self.uses
         yield "nothing is wrong"
 
@@ -93,7 +98,8 @@ class Checked:
         return {"path": dataset.path, "format": dataset.format, "documents": dataset.count,
                 "queries": len(dataset.queries), "references": self.answers, "claims": self.claims,
                 "digest": dataset.digest, "ledger": dict(dataset.ledger),
-                "portrait": self.portrait.as_json(), "comparisons": self.comparisons, "uses": list(self.uses),
+                "portrait": self.portrait.as_json(), "comparisons": self.comparisons,
+                "warnings": [self.dependent] if self.dependent else [], "uses": list(self.uses),
                 "carries": list(carries(len(dataset.queries), self.comparisons, self.alpha))}  # fmt: skip
 
 
@@ -115,7 +121,7 @@ def check(target: Path, *, code: bool = True) -> Checked:
     """
     if target.suffix.lower() != ".toml":
         dataset = load_dataset(reference_of(target))
-        return Checked(dataset, portrait(dataset))
+        return Checked(dataset, portrait(dataset), dependent=paraphrases(dataset.queries, dataset.labels).warning())
     try:
         loaded = load_experiment(target, code=code)
     except InputError as error:
@@ -134,8 +140,9 @@ def check(target: Path, *, code: bool = True) -> Checked:
     names, baseline = len(loaded.experiment.retrievers), loaded.experiment.baseline
     comparisons = names - 1 if baseline else names * (names - 1) // 2
     seen = portrait(dataset, encoders, seed=loaded.experiment.seed)
-    alpha = loaded.experiment.statistics.alpha
-    return Checked(dataset, seen, max(comparisons, 1), alpha, tuple(uses(loaded.written)))
+    statistics = loaded.experiment.statistics
+    dependent = "" if statistics.cluster else paraphrases(dataset.queries, dataset.labels).warning()
+    return Checked(dataset, seen, max(comparisons, 1), statistics.alpha, tuple(uses(loaded.written)), dependent)
 
 
 def _of_the_data(target: Path) -> list[Problem]:
@@ -180,8 +187,12 @@ def prepare(loaded: Loaded) -> Prepared:
 
 
 def _unknown_fields(loaded: Loaded, dataset: Dataset) -> Iterator[Problem]:
-    """Fields of filters that no document, or no query, has."""
+    """Fields of filters and of clusters that no document, or no query, has."""
     of_queries = {name for query in dataset.queries for name in query.fields}
+    cluster = loaded.experiment.statistics.cluster
+    if cluster is not None and cluster not in of_queries:
+        where = f"{loaded.path}: [statistics] cluster"
+        yield Problem(where, f"{cluster!r} is a field of no query", did_you_mean(cluster, of_queries))
     for block in loaded.experiment.retrievers:
         for name, said in getattr(block, "filter", {}).items():
             where = f"{loaded.path}: retriever {block.name!r}: filter.{name}"
