@@ -91,3 +91,8 @@ def test_a_grade_or_a_score_of_many_digits_is_refused(tmp_path, capsys, digits):
 
 def test_a_path_too_long_for_any_file_is_refused(capsys):
     assert "too long" in refused(capsys, "check", "x" * 5000)
+
+
+def test_the_manifests_own_word_is_no_name_of_a_retriever(tmp_path, capsys):
+    path = small.experiment(tmp_path, retrievers='[[retrievers]]\nname = "dataset"\nkind = "bm25"\n')
+    assert "stands for the data set" in refused(capsys, "check", path)

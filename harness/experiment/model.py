@@ -12,6 +12,8 @@ from harness.stats.settings import Statistics
 from retrievers.errors import did_you_mean
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+RESERVED = "dataset"
+"""What no retriever may be called: the manifest's ledger has the data set beside the retrievers."""
 Name = Annotated[str, Field(pattern=NAME)]
 
 
@@ -244,6 +246,8 @@ class Experiment(Strict):
     @model_validator(mode="after")
     def _names_fit(self) -> Self:
         names = [block.name for block in self.retrievers]
+        if RESERVED in names:
+            raise ValueError(f"retriever name {RESERVED!r} stands for the data set in manifest.json; choose another")
         for number, name in enumerate(names):
             alike = [other for other in names[:number] if other.lower() == name.lower()]
             if alike:
