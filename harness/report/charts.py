@@ -188,12 +188,18 @@ def forest(order: Sequence[str], *, measure: str, band: bool) -> Any:
     return alt.layer(*margin, zero, rule, point).properties(width=WIDE - 300, height=alt.Step(22))
 
 
+def logarithmic(prices: Sequence[float]) -> bool:
+    """Whether an axis of prices is logarithmic: they span more than a factor of 20."""
+    return min(prices) > 0 and max(prices) / min(prices) > 20
+
+
 def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], *, axis: str, unit: str) -> Any:
     """Quality against a price, with the frontier: what nothing else beats on both.
 
-    Data: rows (retriever, price, mean, low, high); edge (price, mean: the corners of the frontier, cheapest first).
+    Data: rows (retriever, price, mean, low, high, and its name as `left` or `right` of the point, "" where it has
+    none); edge (price, mean: the corners of the frontier, cheapest first).
     """
-    spread = min(prices) > 0 and max(prices) / min(prices) > 20
+    spread = logarithmic(prices)
     kind = "log" if spread else "linear"
     scale = alt.Scale(type=kind, zero=UNDEFINED if spread else False, nice=False, padding=24)
     ticks = {"values": POWERS} if spread else {"tickCount": 4}
@@ -201,7 +207,7 @@ def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], *, axis: str, 
         grid=True, labelExpr=PRICED[unit], labelOverlap="greedy", labelSeparation=8, **ticks
     )
     y = alt.Y("mean:Q", title=None).scale(zero=False, padding=10)
-    looks = _by_retriever(marks, _legend(marks, NARROW))
+    looks = _by_retriever(marks)
     base = _chart().encode(x=x)
     frontier = _chart("edge").mark_line(color=MUTED.light, strokeDash=[4, 3], interpolate="step-after").encode(x=x, y=y)
     bar = base.mark_rule(opacity=0.5).encode(
@@ -210,7 +216,11 @@ def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], *, axis: str, 
     point = base.mark_point(filled=True, size=100, opacity=1).encode(
         y=y, tooltip=["retriever:N", alt.Tooltip("price:Q", title=axis), alt.Tooltip("mean:Q", format=".4f")], **looks
     )
-    return alt.layer(frontier, bar, point).properties(width=NARROW, height=HIGH)
+    names = [
+        base.mark_text(align=align, dx=dx, dy=-9, fontSize=12, color=INK.light).encode(y=y, text=f"{align}:N")
+        for align, dx in (("left", 7), ("right", -7))
+    ]
+    return alt.layer(frontier, bar, point, *names).properties(width=WIDE - 160, height=260)
 
 
 def stages(names: Sequence[str], order: Sequence[str]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 from harness.report import charts, text
@@ -22,6 +23,8 @@ PRICES: Mapping[str, tuple[str, str, Price]] = {
 }
 
 
+NEAR = 0.06
+"""Points whose quality differs by less than this share of the range of all would have names that lie on each other."""
 UNITS = {"latency": "ms", "dollars": "dollars", "bytes": "bytes"}
 
 
@@ -72,12 +75,16 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
     means, name = view.whole.means, view.names[view.primary]
     summary = view.results.summary
     intervals = {row["retriever"]: row for row in summary[summary["measure"] == view.primary].to_dict("records")}
+    edge = frontier((value, means[r]) for r, value in priced.items())
+    named = _named({r: (value, means[r]) for r, value in priced.items()})
+    low, high = min(priced.values()), max(priced.values())
+    middle = math.sqrt(low * high) if charts.logarithmic([low, high]) else (low + high) / 2
     rows = [
         {"retriever": r, "price": value, "mean": means[r], "low": intervals[r]["ci_low"],
-         "high": intervals[r]["ci_high"]}
+         "high": intervals[r]["ci_high"], "left": r if r in named and value <= middle else "",
+         "right": r if r in named and value > middle else ""}
         for r, value in priced.items()
     ]  # fmt: skip
-    edge = frontier((value, means[r]) for r, value in priced.items())
     said = "; ".join(f"{r}: {text.plain(value)}, {text.score(means[r])}" for r, value in priced.items())
     return figure(
         f"tradeoff-{key}",
@@ -87,6 +94,21 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
         rows=rows,
         edge=[{"price": p, "mean": q} for p, q in edge],
     )
+
+
+def _named(points: Mapping[str, tuple[float, float]]) -> list[str]:
+    """The retrievers that have their name beside their point: not where it would lie on the name of a better one.
+
+    >>> _named({"a": (1, 0.5), "b": (2, 0.499), "c": (3, 0.1)})
+    ['a', 'c']
+    """
+    qualities = [quality for _, quality in points.values()]
+    near = NEAR * (max(qualities) - min(qualities))
+    found: list[str] = []
+    for name in sorted(points, key=lambda name: -points[name][1]):
+        if all(abs(points[name][1] - points[other][1]) > near for other in found):
+            found.append(name)
+    return found
 
 
 def _stages(view: View, costs: Mapping[str, Cost]) -> Figure | None:
