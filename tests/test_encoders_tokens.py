@@ -132,12 +132,12 @@ def test_drift(tmp_path):
     with Cache(tmp_path / "c") as cache:
         same = Embedder(Counting(), cache)
         same.embed(texts, "document", Meter())
-        assert same.drift([*texts, "not cached"], "document") == (50, pytest.approx(0, abs=1e-12), pytest.approx(0))
+        assert same.drift([*texts, "not cached"], "document") == (50, pytest.approx(0, abs=1e-12), pytest.approx(0), 0)
         assert same.drift(texts, "document", sample=7).compared == 7
-        assert same.drift(["nothing"], "document") == (0, 0, 0)
+        assert same.drift(["nothing"], "document") == (0, 0, 0, 0)
         turned = Counting(spoil=lambda whole, _: whole._replace(vectors=-whole.vectors))
         found = Embedder(turned, cache).drift(texts, "document", sample=5)
-        assert found == (5, pytest.approx(2), pytest.approx(2))
+        assert found == (5, pytest.approx(2), pytest.approx(2), 5)
         assert cache.info()[0].rows == 50
 
 
