@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,8 @@ DRAWS = 10_000
 """Of the Bayesian bootstrap."""
 RESAMPLES = 2_000
 """Of the interval of the effect size."""
+MOST_UNITS = 4_000
+"""Whose Walsh averages, eight million, fit into memory."""
 
 
 class Probabilities(NamedTuple):
@@ -36,8 +37,8 @@ class Probabilities(NamedTuple):
 class Details(NamedTuple):
     """Beside the verdict on one pair."""
 
-    typical: HodgesLehmann
-    """The median of the Walsh averages of the differences (of the clusters' means)."""
+    typical: HodgesLehmann | None
+    """The median of the Walsh averages of the differences (of the clusters' means); None above 4,000 of them."""
     effect: Interval
     """Percentile interval of the rank-biserial correlation over 2,000 resamples of the queries."""
     probabilities: Probabilities
@@ -53,7 +54,7 @@ def details(pairs: Differences, by_unit: Differences, units: Units, settings: Se
         settings: confidence, margin, zeros, seed.
     """
     return Details(
-        typical=hodges_lehmann(by_unit, settings.level),
+        typical=hodges_lehmann(by_unit, settings.level) if len(units) <= MOST_UNITS else None,
         effect=effect_interval(by_unit, settings.level, zeros=settings.zeros, seed=settings.seed),
         probabilities=bayesian_bootstrap(pairs.values, units, margin=settings.margin, seed=settings.seed),
     )
@@ -68,19 +69,18 @@ def bayesian_bootstrap(values: Floats, units: Units, *, margin: float | None = N
         margin: of negligible differences, in points of the measure.
         seed: of the draws.
     """
-    weights = _weights(len(units), seed)
-    means = (weights @ units.sums(values)) / (weights @ units.sizes)
+    n, sums = len(units), units.sums(values)
+    rng = generator(seed, "bayesian bootstrap", n)
+    rows = max(1, BLOCK // n)
+    parts = []
+    for start in range(0, DRAWS, rows):
+        # The sum of a draw's weights does not matter.
+        weights = rng.standard_exponential((min(rows, DRAWS - start), n))
+        parts.append((weights @ sums) / (weights @ units.sizes))
+    means = np.concatenate(parts)
     slack = 1e-10 * max(1.0, float(np.abs(values).max()))
     within = None if margin is None else float(np.mean(np.abs(means) < margin))
     return Probabilities(float(np.mean(means > slack)), float(np.mean(means < -slack)), within)
-
-
-@lru_cache(maxsize=1)
-def _weights(n: int, seed: int) -> Floats:
-    """Return (10,000, n) weights; their sum does not matter."""
-    drawn = generator(seed, "bayesian bootstrap", n).standard_exponential((DRAWS, n))
-    drawn.setflags(write=False)
-    return drawn
 
 
 def effect_interval(by_unit: Differences, level: float, *, zeros: Zeros = "wilcox", seed: int = 0) -> Interval:
