@@ -58,6 +58,7 @@ def test_the_interval_of_the_effect_is_that_of_all_resamples(values):
 
 def test_an_effect_that_nothing_scatters_has_no_interval():
     assert effect_interval(apart([0.5, 0.5, 0.5]), 0.95)[:2] == (None, None)
+    assert effect_interval(apart([0.1, 0.0, 0.3]), 0.95)[:2] == (None, None)
     assert effect_interval(apart([0.0, 0.0]), 0.95)[:2] == (None, None)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.report import charts, text
+from harness.report.evidence import chance, evidence, in_words
 from harness.report.figures import Figure, figure
 from harness.report.section import Section
 from harness.report.view import View
@@ -46,6 +47,9 @@ def tests(view: View) -> Section | None:
                 (view.names[measure], rows, view.spoken(significance_sentence(rows, view.settings)))
                 for measure, rows in view.comparisons.items()
             ],
+            "evidence": evidence(view),
+            "in_words": in_words(view),
+            "chance": chance,
             "other": families,
             "small_slices": _small_slices(view),
             "other_left": max(0, len(told) - ROWS),

@@ -25,6 +25,8 @@ class Overlap(NamedTuple):
     """How much the ranks that nobody has seen could add to what is certain."""
     same_first: float
     """The share of the queries with the same first document."""
+    top: float
+    """The mean share of the first ten in common; of shorter lists, of as many as the longer one has."""
 
 
 def overlaps(results: Results) -> Iterator[Overlap]:
@@ -40,6 +42,7 @@ def overlaps(results: Results) -> Iterator[Overlap]:
             rbo=found.extrapolated if (found := mean_overlap(pairs)) else 0.0,
             residual=found.residual if found else 1.0,
             same_first=sum(x[:1] == y[:1] for x, y in pairs) / n,
+            top=found.top if found else 0.0,
         )
 
 

@@ -84,7 +84,7 @@ def bayesian_bootstrap(values: Floats, units: Units, *, margin: float | None = N
 
 
 def effect_interval(by_unit: Differences, level: float, *, zeros: Zeros = "wilcox", seed: int = 0) -> Interval:
-    """Return the percentile bootstrap interval of (W+ - W-) / (W+ + W-); none where nothing scatters.
+    """Return the percentile bootstrap interval of (W+ - W-) / (W+ + W-); none where only one of both wins.
 
     Args:
         by_unit: the differences of the units.
@@ -92,7 +92,7 @@ def effect_interval(by_unit: Differences, level: float, *, zeros: Zeros = "wilco
         zeros: as in `signed_rank`.
         seed: of the resamples.
     """
-    if by_unit.constant or not by_unit.wins + by_unit.losses:
+    if by_unit.constant or not by_unit.wins or not by_unit.losses:  # every resample would give the same sign
         return Interval(None, None, "not estimable")
     counts = resample_counts(len(by_unit.groups), seed)[:RESAMPLES]
     rows = max(1, BLOCK // len(by_unit.groups))
