@@ -46,19 +46,27 @@ def searches(tokens: Sequence[int]) -> int:
 
 FREE = Price(0.0, "runs on this machine, nothing is paid")
 _OPENAI = "https://developers.openai.com/api/docs/pricing, read 2026-11-20"
+_VOYAGE = "https://docs.voyageai.com/docs/pricing, as quoted by two other pages, read 2026-11-22"
 _AWS = "https://aws.amazon.com/bedrock/pricing/, read 2026-11-20"
 
 PRICES = {
     ("openai", "text-embedding-3-small"): Price(0.02, _OPENAI),
     ("openai", "text-embedding-3-large"): Price(0.13, _OPENAI),
     ("openai", "text-embedding-ada-002"): Price(0.10, _OPENAI),
+    ("voyage", "voyage-4-large"): Price(0.12, _VOYAGE),
+    ("voyage", "voyage-4"): Price(0.06, _VOYAGE),
+    ("voyage", "voyage-4-lite"): Price(0.02, _VOYAGE),
+    ("voyage", "rerank-2.5"): Price(0.05, _VOYAGE),
+    ("voyage", "rerank-2.5-lite"): Price(0.02, _VOYAGE),
     ("bedrock", "amazon.titan-embed-text-v1"): Price(0.10, _AWS),
     ("bedrock", "amazon.titan-embed-text-v2:0"): Price(0.02, _AWS),
     ("bedrock", "cohere.embed-english-v3"): Price(0.10, _AWS),
     ("bedrock", "cohere.embed-multilingual-v3"): Price(0.10, _AWS),
     ("bedrock", "cohere.embed-v4:0"): Price(0.12, _AWS),
 }
-"""(kind of encoder, model) -> price."""
+"""(kind of encoder or dialect of reranker, model) -> price."""
+_HOSTS = {"api.voyageai.com": "voyage"}
+"""Servers of providers whose list prices are known."""
 
 
 def list_price(kind: str, model: str) -> Price | None:
@@ -99,7 +107,9 @@ def price_of(kind: str, model: str, *, own: float | None = None, base_url: str =
     if own is not None:
         return Price(own, "the experiment's price")
     if base_url:
-        return Price(0.0, "a server on this machine") if on_this_machine(base_url) else None
+        if on_this_machine(base_url):
+            return Price(0.0, "a server on this machine")
+        return list_price(_HOSTS.get(urlsplit(base_url).hostname or "", ""), model)
     return list_price(kind, model)
 
 

@@ -347,6 +347,8 @@ def test_a_reranker_that_cannot_be(options):
 def test_the_price_of_a_foreign_server_is_not_known():
     assert HttpReranker("vllm", model="m", base_url="http://gpu.example.org/v1").price is None
     assert HttpReranker("vllm", model="m", base_url="http://localhost:8000/v1").price.usd_per_million_tokens == 0
+    assert HttpReranker("voyage", model="rerank-2.5").price.usd_per_million_tokens == 0.05
+    assert HttpReranker("cohere", model="m").price is None
     assert HttpReranker("cohere", model="m", search_price=2.0).price.usd(0, 500) == 1.0
 
 

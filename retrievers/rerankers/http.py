@@ -143,7 +143,7 @@ class HttpReranker(Reranker):
         self._depth = depth
         self._batch_size = batch_size
         self._timeout = timeout
-        known = price_of(f"{dialect} rerank", model, own=price, base_url=base_url)
+        known = price_of(dialect, model, own=price, base_url=base_url)
         if search_price is not None:
             known = Price(price or 0.0, "the experiment's price", search_price)
         self._price = known
