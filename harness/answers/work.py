@@ -16,6 +16,7 @@ from harness.answers.people import with_people
 from harness.answers.scoring import corpus_scores, questions_of, score_answers, vectors_of
 from harness.answers.table import MEASURES
 from harness.answers.text import TOKENIZERS, Tokenizer, tokenizer_of
+from harness.experiment import expanded
 from harness.records import Pair, read_readings
 from harness.scoring.compared import ComparedScores, compare_scores
 from harness.scoring.evaluate import settings_of
@@ -119,7 +120,7 @@ def score(experiment: Path, folder: Path, wanted: Wanted) -> Scored:
         readings = readings_for(folder, asked)
         vectors = {}
         if (kind := inputs.judge.encoder) is not None:
-            encoder = Embedder(encoder_class(kind.kind)(**kind.options), cache)
+            encoder = Embedder(encoder_class(kind.kind)(**expanded(kind.options)), cache)
             vectors = vectors_of(encoder, questions_of(inputs.queries, inputs.systems, readings), meter)
     tokenizer = _tokenizer(inputs, wanted.tokenizer)
     scores = score_answers(inputs.queries, inputs.systems, readings, tokenizer, vectors)
