@@ -32,8 +32,9 @@ def build_judge(table: JudgeOptions, cache: Cache, meter: Meter) -> Judge:
     from retrievers.remote.chat import Chat, ChatModel, ChatOptions
 
     options = ChatOptions(
-        table.model, base_url=expanded(table.base_url), key_name=table.key_name, max_tokens=1000, concurrency=table.concurrency,
-        rpm=table.rpm, tpm=table.tpm, input_price=table.input_price, output_price=table.output_price,
+        table.model, base_url=expanded(table.base_url), key_name=table.key_name, max_tokens=1000,
+        concurrency=table.concurrency, rpm=table.rpm, tpm=table.tpm,
+        input_price=table.input_price, output_price=table.output_price,
     )  # fmt: skip
     return ModelJudge(Chat(ChatModel(options), cache), meter=meter)
 

@@ -11,6 +11,7 @@ from harness.answers.judging import Asked, Questions, Replies
 from harness.records import Pair, Support, Word
 from retrievers.meter import Meter
 from retrievers.remote.chat import Chat, ChatForecast, Prompt, Reply
+from retrievers.remote.redaction import shown
 
 Answer = TypeVar("Answer")
 
@@ -34,7 +35,7 @@ class ModelJudge:
         """Judge by a chat model; calls, tokens and dollars go to the meter, which holds the budget."""
         self._chat, self._meter = chat, meter
         options = chat.model.options
-        self.name = f"openai {options.model}" + (f" at {options.base_url}" if options.base_url else "")
+        self.name = f"openai {options.model}" + (f" at {shown(options.base_url)}" if options.base_url else "")
 
     def forecast_verdicts(self, pairs: Sequence[Pair]) -> ChatForecast:
         """What `verdicts` would take: an upper estimate, with no network."""
