@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from harness.dataset import trec
 from harness.measures import Measure, Scores, score_run, span
 from harness.measures.scores import Judgments, Precision
 from harness.measures.table import row_of
+from harness.scoring.facts import head_of
 from harness.stats.words import count
 from retrievers.errors import InputError, Problem
 
@@ -49,7 +52,7 @@ class ScoredRun:
     spans: Mapping[str, float]
     """Measure -> how far apart two values of it can lie."""
     head: str = ""
-    """Digest of what it ranks down to the first measure's cutoff; of a results folder only, "" for a TREC run."""
+    """Digest of what it ranks down to the first measure's cutoff; "" for a TREC run whose scores no other run has."""
     clusters: Mapping[str, str] | None = None
     """Query id -> its cluster; None where none are declared."""
 
@@ -70,7 +73,8 @@ def score_runs(
     """Score TREC run files, plain or gzip, against a qrels file.
 
     A run whose lines stand together by query, as nearly all do, is read as a stream: memory holds the judgments
-    and the values, never the run.
+    and the values, never the run. Only runs with the same scores are read once more, whole, to see whether they rank
+    the same.
 
     Args:
         qrels: a file of judgments.
@@ -98,7 +102,33 @@ def score_runs(
             problems.extend(error.problems)
     if problems:
         raise InputError(list(dict.fromkeys(problems)))
-    return done
+    return [
+        replace(one, head=_head(path, one.scores.query_ids, measures[0].cutoff, conventions.precision))
+        if Path(path).is_file() and any(other is not one and _same_scores(one.scores, other.scores) for other in done)
+        else one
+        for one, path in zip(done, runs, strict=True)
+    ]
+
+
+def _same_scores(a: Scores, b: Scores) -> bool:
+    """Whether two runs have the same values on the first measure: only then can their rankings be the same."""
+    return a.query_ids == b.query_ids and np.array_equal(a.values[0], b.values[0], equal_nan=True)
+
+
+def _head(path: str | Path, queries: Sequence[str], cutoff: int | None, precision: Precision) -> str:
+    """The digest of what a run ranks down to a cutoff; the file is read once more."""
+    wanted = set(queries)
+    answers = {
+        query: _in_order(hits, precision)[:cutoff] for query, hits in trec.read_run(path).items() if query in wanted
+    }
+    return head_of(answers, sorted(wanted), cutoff)
+
+
+def _in_order(hits: Mapping[str, float], precision: Precision) -> list[str]:
+    """Documents by trec_eval's rule: score descending, then id descending."""
+    with np.errstate(over="ignore"):
+        scores = {doc: float(np.float32(one)) if precision == "single" else one for doc, one in hits.items()}
+    return sorted(scores, key=lambda doc: (scores[doc], doc), reverse=True)
 
 
 def _scored_file(
