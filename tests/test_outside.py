@@ -144,7 +144,7 @@ def test_every_value_of_trec_eval_with_no_more_than_100_documents_a_query() -> N
     }
     measures = tuple(dict.fromkeys(measure for _, measure in want))
     scores = score_run(measures, judgments, ((query, dict(hits)) for query, hits in first.items()))
-    got = printed(ScoredRun("", scores, ()))
+    got = printed(ScoredRun("", scores, (), {}))
     assert {cell: got[cell] for cell in want} == want
 
 

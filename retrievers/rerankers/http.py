@@ -291,6 +291,7 @@ def _cut(text: str, limit: int) -> str:
     'one two'
     """
     while (count := int(estimate([text])[0])) > limit:
-        shorter = text[: min(len(text) * limit // count, len(text) - 1)]
-        text = shorter.rpartition(" ")[0].rstrip() or shorter
+        end = min(len(text) * limit // count, len(text) - 1)
+        whole = text[:end] if text[end].isspace() else text[:end].rpartition(" ")[0]
+        text = whole.rstrip() or text[:end]
     return text
