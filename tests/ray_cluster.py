@@ -16,9 +16,6 @@ import threading
 import time
 from pathlib import Path
 
-import ray
-from ray.cluster_utils import Cluster
-
 from harness.running.ray_engine import embed_on_cluster
 from retrievers.errors import HarnessError
 
@@ -42,6 +39,9 @@ def workers() -> list[int]:
 
 
 def main() -> None:
+    import ray
+    from ray.cluster_utils import Cluster
+
     experiment, url, fault = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     limit = float(sys.argv[4]) if len(sys.argv) > 4 else None
     memory = {"num_cpus": 2, "object_store_memory": 80_000_000}

@@ -146,6 +146,7 @@ def test_no_query_left(qrels: Path, run: Path) -> None:
 def test_memory_does_not_grow_with_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten times the hits, the same peak: a portion is all that is held. (The million queries are a benchmark.)"""
     monkeypatch.setattr("harness.measures.scores.CELLS", 2_000)
+    monkeypatch.setattr("retrievers.runs.BLOCK", 4_000)  # files are read in blocks, and these are small
     peaks = []
     for hits in (20, 200):
         (tmp_path / "qrels").write_text("".join(f"{q} 0 d1 1\n" for q in range(300)))
