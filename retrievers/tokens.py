@@ -66,23 +66,40 @@ def openai_tokens(texts: Sequence[str]) -> Tokens:
     return Tokens(np.asarray([len(ids) for ids in encoding(list(texts))], dtype=np.int64), exact=True)
 
 
-def folder_tokens(folder: Path | None, texts: Sequence[str]) -> Tokens:
+def folder_tokens(folder: Path | None, texts: Sequence[str], *, whole: bool = False) -> Tokens:
     """Return the tokens that a model in a folder reads of each text, by its own tokenizer, up to its limit.
 
     An upper estimate where there is no folder, or no tokenizer in it.
+
+    Args:
+        folder: with the model's files.
+        texts: with their prompts.
+        whole: count what lies beyond the limit too.
     """
     if folder is None or not (folder / "tokenizer.json").is_file():
         return Tokens(estimate(texts), exact=False)
     from tokenizers import Tokenizer
 
-    modules = folder / "modules.json"
-    static = modules.is_file() and "StaticEmbedding" in modules.read_text(encoding="utf-8")
+    static = _is_static(folder)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=not static)
     counts = np.asarray([len(encoding) for encoding in encodings], dtype=np.int64)
-    return Tokens(counts if static else np.minimum(counts, _limit(folder)), exact=True)
+    return Tokens(counts if static or whole else np.minimum(counts, _limit(folder)), exact=True)
+
+
+def folder_reads(folder: Path | None) -> int | None:
+    """Return how many tokens of a text a model in a folder reads; None where it reads all, or its files do not say."""
+    if folder is None or _is_static(folder):
+        return None
+    limit = _limit(folder)
+    return limit if limit < 1 << 31 else None
+
+
+def _is_static(folder: Path) -> bool:
+    modules = folder / "modules.json"
+    return modules.is_file() and "StaticEmbedding" in modules.read_text(encoding="utf-8")
 
 
 def _limit(folder: Path) -> int:

@@ -191,6 +191,15 @@ class Encoder(Model, Protocol):
         """Count the tokens that would be read or billed, with no network: exactly, or estimated from above."""
         return Tokens(estimate(texts), exact=False)
 
+    @property
+    def reads(self) -> int | None:
+        """Tokens of one text that the model reads, the rest being cut off; None where it reads all, or nobody knows."""
+        return None if self.limits is None else self.limits.tokens
+
+    def lengths(self, texts: Sequence[str], role: Role) -> Tokens:
+        """Count the tokens of whole texts, with no network: exactly, or estimated from above."""
+        return self.count(texts, role)
+
     def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
         """Split texts (distinct, sorted by length) into requests: positions, each exactly once."""
         return runs(len(texts), 32)

@@ -129,14 +129,14 @@ def test_many_paraphrases_without_a_declared_cluster_are_warned_of(tmp_path):
     found = check(paraphrased(tmp_path))
     (line,) = [line for line in found.lines() if line.startswith("warning:")]
     assert "20 of 20 queries look like paraphrases of another, such as q0-0 and q0-1" in line
-    assert found.as_json()["warnings"] == [found.dependent]
-    assert not check(paraphrased(tmp_path, more='[statistics]\ncluster = "need"')).dependent
+    assert found.as_json()["warnings"] == list(found.warnings)
+    assert not check(paraphrased(tmp_path, more='[statistics]\ncluster = "need"')).warnings
 
 
 def test_queries_that_share_documents_or_few_words_are_no_paraphrases(tmp_path):
     queries = [Query(id_, text) for id_, text, _ in small.QUERIES]
     assert paraphrases(queries, {query.id: Labels(grades={"train": 1}) for query in queries}).queries == ()
-    assert not check(small.experiment(tmp_path)).dependent
+    assert not check(small.experiment(tmp_path)).warnings
     few = [*queries, Query("again", "things with the wheels")]
     found = paraphrases(few, {})
     assert set(found.queries) == {"q-wheels", "again"}
@@ -161,3 +161,33 @@ def test_the_command_as_json(tmp_path, capsys):
     said = json.loads(capsys.readouterr().out)
     assert said["portrait"]["sampled"] == 4
     assert said["problems"] == []
+
+
+def local(tmp_path, model):
+    more = f'[[retrievers]]\nname = "short"\nencoder = {{ kind = "sentence-transformers", model = "{model}" }}\n'
+    return small.experiment(tmp_path, retrievers=more)
+
+
+def test_documents_that_a_model_would_cut_off_are_a_warning(tmp_path):
+    """A model of this machine whose files say that it reads eight tokens; nothing is loaded."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    words = {word: number for number, word in enumerate(["[UNK]", "the", "train", "rails"])}
+    content = {
+        "version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": {"type": "Whitespace"},
+        "post_processor": None, "decoder": None, "truncation": None, "padding": None,
+        "model": {"type": "WordLevel", "vocab": words, "unk_token": "[UNK]"},
+    }  # fmt: skip
+    (folder / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 2}', encoding="utf-8")
+    checked = check(local(tmp_path, folder.as_posix()))
+    (warning,) = checked.warnings
+    documents = checked.dataset.count
+    assert warning.startswith(f"short would read only the beginning of {documents} of {documents} documents (2 tokens)")
+    assert list(checked.lines())[-1] == "no error; 1 warning"
+
+
+def test_a_model_that_only_the_hub_may_have_is_a_warning(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    (warning,) = check(local(tmp_path, "nobody/no-such-model")).warnings
+    assert warning.startswith("short: its model is not on this machine")

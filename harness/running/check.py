@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from harness.running.portrait import Portrait, carries, portrait
 from harness.scoring.grading import GradedLabels, grade_labels
 from harness.stats.words import counted
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.types import Encoder
 
 MEANINGS = {
     "empty-document": "empty documents: never embedded, never retrieved",
@@ -41,6 +42,8 @@ MEANINGS = {
     "unconverted-file": "files that could not be converted",
     "unmatched-context": "reference contexts that are the text of no document",
 }
+UNREAD = 0.05
+"""Share of documents that a model may cut off before it is a warning."""
 NAMED = 5
 """So many ids are named in the text."""
 
@@ -56,8 +59,9 @@ class Checked:
     alpha: float = 0.05
     uses: tuple[str, ...] = ()
     """Where an experiment sends texts, what it reads of the environment, what code it runs, where it writes."""
-    dependent: str = ""
-    """A warning where many queries look like paraphrases of each other and no cluster is declared; else empty."""
+    warnings: tuple[str, ...] = ()
+    """What hinders no run and may change what it is worth: queries that look like paraphrases, documents that a model
+    reads the beginning of, weights that are not on this machine."""
 
     @property
     def answers(self) -> int:
@@ -87,10 +91,9 @@ class Checked:
             behind = counted(len(dataset.same_as), "document")
             yield f"labels name fields: {behind} stand behind another of the same value"
         yield from self.portrait.lines(dataset, self.comparisons, self.alpha)
-        if self.dependent:
-            yield f"warning: {self.dependent}"
+        yield from (f"warning: {warning}" for warning in self.warnings)
         yield from self.uses
-        yield "nothing is wrong"
+        yield f"no error; {counted(len(self.warnings), 'warning')}" if self.warnings else "nothing is wrong"
 
     def as_json(self) -> dict[str, Any]:
         """The same as data."""
@@ -99,7 +102,7 @@ class Checked:
                 "queries": len(dataset.queries), "references": self.answers, "claims": self.claims,
                 "digest": dataset.digest, "ledger": dict(dataset.ledger),
                 "portrait": self.portrait.as_json(), "comparisons": self.comparisons,
-                "warnings": [self.dependent] if self.dependent else [], "uses": list(self.uses),
+                "warnings": list(self.warnings), "uses": list(self.uses),
                 "carries": list(carries(len(dataset.queries), self.comparisons, self.alpha))}  # fmt: skip
 
 
@@ -121,7 +124,8 @@ def check(target: Path, *, code: bool = True) -> Checked:
     """
     if target.suffix.lower() != ".toml":
         dataset = load_dataset(reference_of(target))
-        return Checked(dataset, portrait(dataset), dependent=paraphrases(dataset.queries, dataset.labels).warning())
+        dependent = paraphrases(dataset.queries, dataset.labels).warning()
+        return Checked(dataset, portrait(dataset), warnings=(dependent,) if dependent else ())
     try:
         loaded = load_experiment(target, code=code)
     except InputError as error:
@@ -142,7 +146,24 @@ def check(target: Path, *, code: bool = True) -> Checked:
     seen = portrait(dataset, encoders, seed=loaded.experiment.seed)
     statistics = loaded.experiment.statistics
     dependent = "" if statistics.cluster else paraphrases(dataset.queries, dataset.labels).warning()
-    return Checked(dataset, seen, max(comparisons, 1), statistics.alpha, tuple(uses(loaded.written)), dependent)
+    warnings = (*((dependent,) if dependent else ()), *_unread(seen), *_absent(encoders))
+    return Checked(dataset, seen, max(comparisons, 1), statistics.alpha, tuple(uses(loaded.written)), warnings)
+
+
+def _unread(seen: Portrait) -> Iterator[str]:
+    """Warn of encoders that would read only the beginning of more than 5 % of the documents."""
+    for reach in seen.reaches:
+        if reach.beyond > UNREAD * seen.sampled:
+            share = f"{reach.beyond:,} of {counted(seen.sampled, 'document')}"
+            remedy = "cut them into passages (chunk), or take a model that reads more"
+            yield f"{reach.retriever} would read only the beginning of {share} ({reach.limit:,} tokens): {remedy}"
+
+
+def _absent(encoders: Mapping[str, Encoder]) -> Iterator[str]:
+    """Warn of models whose weights only the hub has: whether it has them is seen when a run begins."""
+    for name, encoder in encoders.items():
+        if not encoder.at_hand:
+            yield f"{name}: its model is not on this machine; a run asks the hub for it, and fails where it has none"
 
 
 def _of_the_data(target: Path) -> list[Problem]:

@@ -195,10 +195,10 @@ def carries(queries: int, comparisons: int, alpha: float = 0.05) -> Iterator[str
 def _reaches(encoders: Mapping[str, Encoder], contents: Sequence[str]) -> Iterator[Reach]:
     texts = sorted({text for text in contents if text.strip()}, key=lambda text: (len(text), text))
     for name, encoder in encoders.items():
-        limit = encoder.limits.tokens if encoder.limits is not None else getattr(encoder, "max_tokens", None)
-        if isinstance(limit, int) and limit and encoder.at_hand and texts:
-            tokens = encoder.count(texts, "document")
-            yield Reach(name, limit, int((np.asarray(tokens.counts) > limit).sum()), tokens.exact)
+        limit = encoder.reads
+        if limit is not None and encoder.at_hand and texts:
+            tokens = encoder.lengths(texts, "document")
+            yield Reach(name, limit, int((tokens.counts > limit).sum()), tokens.exact)
 
 
 def _grades(labels: Iterable[Labels]) -> tuple[tuple[int, int], ...]:

@@ -14,7 +14,7 @@ from retrievers.local.forward import outputs
 from retrievers.local.models import Backend, Dtype, Replicas, Setup
 from retrievers.local.weights import Weights
 from retrievers.meter import Call
-from retrievers.tokens import Tokens, estimate, folder_tokens
+from retrievers.tokens import Tokens, estimate, folder_reads, folder_tokens
 from retrievers.types import Embedded, Encoder, Role, runs
 
 _E5 = re.compile(r"(multilingual-)?e5-(small|base|large)(-v2|-unsupervised)?", re.IGNORECASE)
@@ -105,6 +105,18 @@ class SentenceTransformerEncoder(Encoder):
 
         Exact where the model's files are on this machine, else an upper estimate.
         """
+        return self._tokens(texts, role, whole=False)
+
+    @property
+    def reads(self) -> int | None:
+        """Tokens of one text that the model reads, as its files say; None where they are not on this machine."""
+        return folder_reads(self._weights.snapshot)
+
+    def lengths(self, texts: Sequence[str], role: Role) -> Tokens:
+        """Count the tokens of whole texts, as `count` does."""
+        return self._tokens(texts, role, whole=True)
+
+    def _tokens(self, texts: Sequence[str], role: Role, *, whole: bool) -> Tokens:
         folder = self._weights.snapshot
         prompt = self._prompts[role]
         if folder is None:
@@ -113,7 +125,7 @@ class SentenceTransformerEncoder(Encoder):
             file = folder / "config_sentence_transformers.json"
             settings = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
             prompt = _prompt_of(settings.get("prompts") or {}, role)
-        return folder_tokens(folder, [(prompt or "") + text for text in texts])
+        return folder_tokens(folder, [(prompt or "") + text for text in texts], whole=whole)
 
     @property
     def concurrency(self) -> int:
