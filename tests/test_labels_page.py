@@ -6,6 +6,7 @@ from html import unescape
 
 import pytest
 from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.support.ui import WebDriverWait
 
 from harness.dataset.judgments import read_judgments
 from harness.labels.order import in_order
@@ -54,6 +55,11 @@ def press(driver, keys):
 
 def text(driver, selector):
     return driver.find_element("css selector", selector).text
+
+
+def counted(driver, count):
+    """Wait until the page shows how many are judged: keys and reloading take as long as the browser needs."""
+    WebDriverWait(driver, 60).until(lambda _: text(driver, "#count") == count, f"not {count}")
 
 
 def begin(driver, name="ann"):
@@ -132,10 +138,11 @@ def test_nothing_is_lost_by_closing_the_window(opened):
     begin(opened)
     press(opened, "1")
     press(opened, "2")
+    counted(opened, "2 of 14")
     opened.refresh()
-    assert text(opened, "#count") == "2 of 14"
+    counted(opened, "2 of 14")
     press(opened, "u")
-    assert text(opened, "#count") == "1 of 14"
+    counted(opened, "1 of 14")
 
 
 @browser
