@@ -91,12 +91,12 @@ def best_passages(search: Callable[[Vectors, int], list[Ranking]], vectors: Vect
     waiting = list(range(len(vectors)))
     size = 4 * depth
     while waiting:
-        for position, passages_found in zip(waiting, search(vectors[waiting], size), strict=True):
+        for position, hits in zip(waiting, search(vectors[waiting], size), strict=True):
             best: dict[str, float] = {}
-            for passage, score in passages_found:
+            for passage, score in hits:
                 best.setdefault(document_of(passage), score)
             ranking = ranked(list(best), list(best.values()), depth)
-            if len(passages_found) < size or (len(ranking) == depth and passages_found.scores[-1] < ranking.scores[-1]):
+            if len(hits) < size or (len(ranking) == depth and hits.scores[-1] < ranking.scores[-1]):
                 answers[position] = ranking
         waiting = [position for position in waiting if position not in answers]
         size *= 4

@@ -40,8 +40,8 @@ class FilteredRetriever(Retriever):
     def provenance(self) -> Mapping[str, str]:
         """What the first retriever says, and the filter."""
         first = next((one for one in self._made.values() if one is not None), None)
-        said = {one.field: list(one.values) or {"query": one.query_field} for one in self._conditions}
-        shown = json.dumps(said, ensure_ascii=False)
+        written = {one.field: list(one.values) or {"query": one.query_field} for one in self._conditions}
+        shown = json.dumps(written, ensure_ascii=False)
         return {**(first.provenance if first else {}), "filter": shown, "indexes": str(len(self._made))}
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:

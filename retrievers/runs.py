@@ -42,7 +42,7 @@ def encode(id: str) -> str:
     >>> encode("a b%")
     'a%20b%25'
     """
-    return re.sub(r"[\s%]", lambda found: quote(found[0], safe=""), id)
+    return re.sub(r"[\s%]", lambda character: quote(character[0], safe=""), id)
 
 
 def decode(id: str) -> str:
@@ -236,9 +236,9 @@ def id_of(field: bytes) -> str:
     return decode(field.decode()) if b"%" in field else field.decode()
 
 
-def _decoded(found: re.Match[str]) -> str:
-    text = unquote(found[0], errors="replace")
-    return text if re.fullmatch(r"[\s%]+", text) else found[0]
+def _decoded(escapes: re.Match[str]) -> str:
+    text = unquote(escapes[0], errors="replace")
+    return text if re.fullmatch(r"[\s%]+", text) else escapes[0]
 
 
 def shown(field: bytes) -> str:

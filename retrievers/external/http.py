@@ -105,19 +105,19 @@ class HttpRetriever(Retriever):
         """
         name = fingerprint("http", self._where, request=self._digest, depth=depth)
         digests = keys(name, "query", [query.text for query in queries])
-        found = self._held(list(dict.fromkeys(digests)), meter)
+        replies = self._held(list(dict.fromkeys(digests)), meter)
         with meter.stage("search", total=len(queries)):
-            meter.count(texts=len(queries), cached=sum(digest in found for digest in digests))
-            waiting = {digest: query for digest, query in zip(digests, queries, strict=True) if digest not in found}
+            meter.count(texts=len(queries), cached=sum(digest in replies for digest in digests))
+            waiting = {digest: query for digest, query in zip(digests, queries, strict=True) if digest not in replies}
 
             def ask(item: tuple[bytes, Query], stopped: Stop) -> str:
                 return self._asked(item[1], depth, Call(meter, stopped))
 
             for (digest, _), reply in answers(ask, list(waiting.items()), width=self._width):
-                found[digest] = reply
+                replies[digest] = reply
                 if self._cache is not None:
                     self._cache.put_texts(name, [digest], Texts([reply], np.zeros(1, dtype=np.int64)))
-        kept = [json.loads(found[digest]) for digest in digests]
+        kept = [json.loads(replies[digest]) for digest in digests]
         self._oldest = min((reply["at"] for reply in kept), default="")
         rankings = [ranked(reply["ids"], reply["scores"], depth) for reply in kept]
         if self._known is not None:
@@ -168,11 +168,11 @@ class HttpRetriever(Retriever):
             raise BackendError(f"{self._where}: the answer is not JSON: {self._safe(response.text[:200])}") from None
 
     def _read(self, answer: Any, query: Query) -> tuple[list[str], list[float]]:
-        found = self._ids.search(answer)
+        listed = self._ids.search(answer)
         where = f"{self._where}: query {query.id!r}"
-        if not isinstance(found, list) or not all(isinstance(one, str | int) for one in found):
+        if not isinstance(listed, list) or not all(isinstance(one, str | int) for one in listed):
             raise BackendError(f"{where}: `ids` finds no list of ids in the answer: {self._safe(json.dumps(answer))}")
-        ids = [str(one) for one in found]
+        ids = [str(one) for one in listed]
         scores: Any = [float(len(ids) - place) for place in range(len(ids))]
         if self._scores is not None:
             scores = self._scores.search(answer)

@@ -42,7 +42,7 @@ class PythonRetriever(Retriever):
 
     def check(self) -> None:
         """Import the function: the code of its module runs."""
-        self._found()
+        self._imported()
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Keep the ids alone, to know strangers by: the function has its own index."""
@@ -68,7 +68,7 @@ class PythonRetriever(Retriever):
 
     def _called(self, texts: list[str], depth: int) -> list[Any]:
         try:
-            returned = self._found()(texts, depth)
+            returned = self._imported()(texts, depth)
             if inspect.isawaitable(returned):
                 returned = asyncio.run(_awaited(returned))
             answers = list(returned)
@@ -94,7 +94,7 @@ class PythonRetriever(Retriever):
             raise BackendError(f"{self._name}: query {query.id!r} has a score that is no finite number")
         return ranked(ids, scored, depth)
 
-    def _found(self) -> Callable[[list[str], int], Any]:
+    def _imported(self) -> Callable[[list[str], int], Any]:
         if self._function is None:
             module, colon, name = self._name.partition(":")
             if not colon or not module or not name:
@@ -103,13 +103,13 @@ class PythonRetriever(Retriever):
             if here not in sys.path:
                 sys.path.append(here)
             try:
-                found = importlib.import_module(module)
+                imported = importlib.import_module(module)
             except Exception as failure:
                 what = f"{module!r} cannot be imported: {type(failure).__name__}: {failure}"
                 raise InputError(Problem("call", what, "install it, or run where it lies")) from failure
-            function = getattr(found, name, None)
+            function = getattr(imported, name, None)
             if not callable(function):
-                remedy = did_you_mean(name, dir(found))
+                remedy = did_you_mean(name, dir(imported))
                 raise InputError(Problem("call", f"{module!r} has no function {name!r}", remedy))
             self._function = function
         return self._function
