@@ -54,13 +54,13 @@ class AutoRagSource:
     def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """The groups of `retrieval_gt`."""
         for place, row in self.asked(Findings()):
-            query, said = plain_id(row.get("qid")), row.get("retrieval_gt")
+            query, groups = plain_id(row.get("qid")), row.get("retrieval_gt")
             if query is None:
                 continue  # told with the queries
-            if said is None:
+            if groups is None:
                 problems.append(Problem(str(place), "'retrieval_gt' is missing", "groups of document ids"))
                 continue
-            flat = [said] if isinstance(said, str) else said
+            flat = [groups] if isinstance(groups, str) else groups
             if isinstance(flat, list) and flat and not any(isinstance(one, list) for one in flat):
                 flat = [flat]
             labels = list_of(flat, place, problems)

@@ -45,15 +45,15 @@ def with_judgments(
         else:
             known.append(one)
     merged = merge(known)
-    found = dict(labels)
+    kept = dict(labels)
     for query, given in merged.items():
         if given.grades is None and query in labels:
-            found[query] = replace(labels[query], chosen=given.chosen)
+            kept[query] = replace(labels[query], chosen=given.chosen)
             continue
         if query in labels:
             seen.note("replaced-labels", query)
-        found[query] = given
-    return {query: found[query] for query in queries if query in found}
+        kept[query] = given
+    return {query: kept[query] for query in queries if query in kept}
 
 
 def note_changes(source: Source, judgments: list[Judgment], queries: Mapping[str, Query], seen: Findings) -> None:

@@ -32,15 +32,15 @@ def read(reference: DatasetReference) -> CatalogueSource:
         raise InputError(missing(reference.name, "ir_datasets", "formats")) from None
     name = str(reference.path).removeprefix(PREFIX)
     try:
-        found = ir_datasets.load(name)
+        collection = ir_datasets.load(name)
     except KeyError:
         remedy = "ir-datasets.com lists the names"
         raise InputError(Problem(reference.name, "is not known to ir_datasets", remedy)) from None
-    lacking = [part for part in ("docs", "queries", "qrels") if not getattr(found, f"has_{part}")()]
+    lacking = [part for part in ("docs", "queries", "qrels") if not getattr(collection, f"has_{part}")()]
     if lacking:
         remedy = "name a part of it that has them, such as …/test"
         raise InputError(Problem(reference.name, f"has no {', '.join(lacking)}", remedy))
-    return CatalogueSource(reference.name, found)
+    return CatalogueSource(reference.name, collection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class CatalogueSource:
     """One data set of ir_datasets."""
 
     name: str
-    found: Any
+    collection: Any
 
     def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
         """Documents: `title` where there is one, and `text`, else all the default text."""
-        for number, doc in self._each(self.found.docs_iter, problems):
+        for number, doc in self._each(self.collection.docs_iter, problems):
             title = getattr(doc, "title", "")
             body = getattr(doc, "text", None) or getattr(doc, "body", None)
             text = doc.default_text() if body is None else body
@@ -60,13 +60,13 @@ class CatalogueSource:
 
     def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
         """Queries: `text`, else the default text (of TREC topics the title)."""
-        for number, query in self._each(self.found.queries_iter, problems):
+        for number, query in self._each(self.collection.queries_iter, problems):
             yield number, Query(query.query_id, getattr(query, "text", None) or query.default_text(), _fields(query))
 
     def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """Judgments, gathered by query."""
         gathered = Gathered()
-        for place, judged in self._each(self.found.qrels_iter, problems):
+        for place, judged in self._each(self.collection.qrels_iter, problems):
             gathered.add(place, judged.query_id, judged.doc_id, int(judged.relevance), problems)
         yield from gathered.labels()
 

@@ -196,32 +196,32 @@ def labels_of(
     yield from gathered.labels()
 
 
-def list_of(said: Any, place: Place, problems: Findings) -> Labels | None:
+def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:
     """Read one query's list of relevant documents: ids best first, groups, or grades by id; None after a complaint."""
-    if isinstance(said, str):
-        said = _cell(said)
-    if isinstance(said, Mapping):
-        grades = {str(doc): grade_of(grade) for doc, grade in said.items() if grade is not None}
+    if isinstance(listed, str):
+        listed = _cell(listed)
+    if isinstance(listed, Mapping):
+        grades = {str(doc): grade_of(grade) for doc, grade in listed.items() if grade is not None}
         if wrong := [doc for doc, grade in grades.items() if grade is None]:
             problems.append(
-                Problem(str(place), f"grade {said[wrong[0]]!r} of document {wrong[0]!r} is no whole number", WHOLE)
+                Problem(str(place), f"grade {listed[wrong[0]]!r} of document {wrong[0]!r} is no whole number", WHOLE)
             )
             return None
         return Labels(grades={doc: grade for doc, grade in grades.items() if grade is not None})
-    if said is None:
+    if listed is None:
         return Labels(ranked=())
-    if isinstance(said, Sequence) and all(isinstance(one, Sequence) and not isinstance(one, str) for one in said):
-        groups = [[plain_id(doc) for doc in group] for group in said]
-        if said and all(doc is not None for group in groups for doc in group):
+    if isinstance(listed, Sequence) and all(isinstance(one, Sequence) and not isinstance(one, str) for one in listed):
+        groups = [[plain_id(doc) for doc in group] for group in listed]
+        if listed and all(doc is not None for group in groups for doc in group):
             return Labels(groups=tuple(tuple(str(doc) for doc in group) for group in groups if group))
-        if not said:
+        if not listed:
             return Labels(ranked=())
-    elif isinstance(said, Sequence):
-        ids = [plain_id(doc) for doc in said]
+    elif isinstance(listed, Sequence):
+        ids = [plain_id(doc) for doc in listed]
         if all(doc is not None for doc in ids):
             return Labels(ranked=tuple(str(doc) for doc in ids))
     problems.append(
-        Problem(str(place), f"relevant documents cannot be read: {_shown(said)}", "a list of ids, best first")
+        Problem(str(place), f"relevant documents cannot be read: {_shown(listed)}", "a list of ids, best first")
     )
     return None
 
@@ -275,8 +275,8 @@ def plain_id(value: object) -> str | None:
 
 def _id(row: Row, kind: str, place: Place, columns: Columns, problems: Findings) -> str | None:
     value = columns.value(kind, row)
-    found = plain_id(value)
-    if found is None:
+    id_ = plain_id(value)
+    if id_ is None:
         name = columns.name(kind, row)
         if name is None:
             problems.append(columns.lacking(kind, row)._replace(where=str(place)))
@@ -284,7 +284,7 @@ def _id(row: Row, kind: str, place: Place, columns: Columns, problems: Findings)
             empty = value is None or isinstance(value, str)
             what = "is missing or empty" if empty else f"is no id but {_shown(value)}"
             problems.wrong(place, f"{name!r} {what}", "an id is text or a whole number")
-    return found
+    return id_
 
 
 def _text(row: Row, kind: str, place: Place, columns: Columns, problems: Findings) -> str | None:

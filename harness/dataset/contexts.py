@@ -59,7 +59,7 @@ class ContextSource:
         """Grade 1 for each document that a reference context names or is found in."""
         asked = list(self._asked(Findings()))
         wanted = {key for _, one in asked if not one.ids for key in map(_key, one.contexts) if key}
-        where = found_in(wanted, (doc for _, doc in self.texts.documents(Findings()))) if wanted else {}
+        where = holders_of(wanted, (doc for _, doc in self.texts.documents(Findings()))) if wanted else {}
         for place, one in asked:
             grades = dict.fromkeys(one.ids, 1)
             for context in () if one.ids else one.contexts:
@@ -119,22 +119,22 @@ def first_row(reference: DatasetReference) -> Row:
     return next((row for _, row in read_rows(File(path), Findings())), {})
 
 
-def ids_of(said: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
+def ids_of(listed: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
     """A list of ids; empty, after a complaint, where it is something else."""
-    if said is None:
+    if listed is None:
         return ()
-    ids = [plain_id(one) for one in said] if isinstance(said, list) else [None]
+    ids = [plain_id(one) for one in listed] if isinstance(listed, list) else [None]
     if None in ids:
         problems.append(Problem(str(place), f"{name!r} is no list of ids", '["d1", "d2"]'))
         return ()
     return tuple(str(one) for one in ids)
 
 
-def texts_of(said: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
+def texts_of(listed: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
     """A list of texts, or one; empty, after a complaint, where it is something else."""
-    said = [said] if isinstance(said, str) else [] if said is None else said
-    if isinstance(said, list) and all(isinstance(one, str) for one in said):
-        return tuple(one for one in said if one.strip())
+    listed = [listed] if isinstance(listed, str) else [] if listed is None else listed
+    if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
+        return tuple(one for one in listed if one.strip())
     problems.append(Problem(str(place), f"{name!r} is no list of texts", "a list of strings"))
     return ()
 
@@ -143,7 +143,7 @@ def _key(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def found_in(wanted: Iterable[str], documents: Iterable[Document]) -> dict[str, str]:
+def holders_of(wanted: Iterable[str], documents: Iterable[Document]) -> dict[str, str]:
     """Return for each text, white space and case put aside, the document that is it, or else the first that holds it.
 
     One pass over the documents; a text that none holds is left out.

@@ -56,16 +56,16 @@ class Converter:
         name = f"{version('markitdown')}\0{file.suffix}\0".encode()
         kept = _folder() / f"{hashlib.sha256(name + raw).hexdigest()}.json"
         try:
-            said = json.loads(kept.read_text(encoding="utf-8"))
+            conversion = json.loads(kept.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            said = self._fresh(raw, file.suffix)
+            conversion = self._fresh(raw, file.suffix)
             kept.parent.mkdir(parents=True, exist_ok=True)
             aside = kept.with_suffix(f".{os.getpid()}")
-            aside.write_text(json.dumps(said, ensure_ascii=False), encoding="utf-8", newline="\n")
+            aside.write_text(json.dumps(conversion, ensure_ascii=False), encoding="utf-8", newline="\n")
             aside.replace(kept)
-        if "failed" in said:
-            raise NotConverted(said["failed"])
-        return Converted(said["title"], said["text"])
+        if "failed" in conversion:
+            raise NotConverted(conversion["failed"])
+        return Converted(conversion["title"], conversion["text"])
 
     def _fresh(self, raw: bytes, suffix: str) -> dict[str, str]:
         from markitdown import MarkItDown, StreamInfo
@@ -75,12 +75,12 @@ class Converter:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of parsers, about what they repaired
-                found = self._engine.convert_stream(io.BytesIO(raw), stream_info=StreamInfo(extension=suffix))
+                converted = self._engine.convert_stream(io.BytesIO(raw), stream_info=StreamInfo(extension=suffix))
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             return {"failed": reason[:200]}
-        text = found.markdown.encode("utf-8", "replace").decode().strip()
-        title = " ".join((found.title or _heading(text)).split())
+        text = converted.markdown.encode("utf-8", "replace").decode().strip()
+        title = " ".join((converted.title or _heading(text)).split())
         return {"title": title, "text": text} if text else {"failed": "there is no text in it"}
 
 
@@ -90,17 +90,17 @@ def reading_line(dataset: Dataset) -> str:
     if not unread and not failed:
         return ""
     suffixes = Counter(PurePosixPath(name).suffix.lower() or PurePosixPath(name).name for name in unread)
-    said = [f"{dataset.count:,} of {dataset.count + len(unread) + len(failed):,} files are read"]
+    parts = [f"{dataset.count:,} of {dataset.count + len(unread) + len(failed):,} files are read"]
     if unread:
         common = sorted(suffixes.items(), key=lambda item: (-item[1], item[0]))
         kinds = ", ".join(f"{suffix} {count:,}" for suffix, count in common[:NAMED])
         more = ", …" if len(common) > NAMED else ""
-        said.append(f"{len(unread):,} {'is' if len(unread) == 1 else 'are'} not ({kinds}{more})")
+        parts.append(f"{len(unread):,} {'is' if len(unread) == 1 else 'are'} not ({kinds}{more})")
     if failed:
-        said.append(f"{len(failed):,} could not be converted")
+        parts.append(f"{len(failed):,} could not be converted")
     if not _installed() and suffixes.keys() & CONVERTED:
-        said.append(REMEDY)
-    return "; ".join(said)
+        parts.append(REMEDY)
+    return "; ".join(parts)
 
 
 def _installed() -> bool:

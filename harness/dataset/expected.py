@@ -17,21 +17,21 @@ def read_reference(answers: Any, claims: Any, place: Place, problems: Findings) 
     A claim is a text, or an object with `text` and `vital`: whether an answer without it would be no answer. In one
     cell of text, claims are JSON, or stand one a line.
 
-    >>> found = read_reference("A fee.", ["monthly", {"text": "in advance", "vital": False}], Place("q"), Findings())
-    >>> found.answers, [claim.vital for claim in found.claims]
+    >>> rent = read_reference("A fee.", ["monthly", {"text": "in advance", "vital": False}], Place("q"), Findings())
+    >>> rent.answers, [claim.vital for claim in rent.claims]
     (('A fee.',), [True, False])
     """
     answers = [answers] if isinstance(answers, str) and answers.strip() else answers or []
     if not isinstance(answers, list | tuple) or not all(isinstance(one, str) and one.strip() for one in answers):
         problems.append(Problem(str(place), "'reference' is no text and no list of texts", "leave it out where empty"))
         answers = []
-    said = _cell(claims) if isinstance(claims, str) else claims or []
-    found = [_claim(one) for one in said] if isinstance(said, list | tuple) else [None]
-    if None in found:
+    listed = _cell(claims) if isinstance(claims, str) else claims or []
+    parsed = [_claim(one) for one in listed] if isinstance(listed, list | tuple) else [None]
+    if None in parsed:
         remedy = 'a list such as ["The fee is monthly.", {"text": "Students pay half.", "vital": false}]'
         problems.append(Problem(str(place), "'claims' is no list of texts", remedy))
-        found = []
-    return Reference(tuple(answers), tuple(one for one in found if one is not None))
+        parsed = []
+    return Reference(tuple(answers), tuple(one for one in parsed if one is not None))
 
 
 def as_json(reference: Reference) -> dict[str, Any]:
@@ -46,11 +46,11 @@ def from_json(row: Mapping[str, Any]) -> Reference:
     return Reference(tuple(row.get("reference", ())), tuple(claims))
 
 
-def _claim(said: object) -> Claim | None:
-    if isinstance(said, str):
-        return Claim(said) if said.strip() else None
-    if isinstance(said, dict) and said.keys() <= {"text", "vital"}:
-        text, vital = said.get("text"), said.get("vital", True)
+def _claim(claim: object) -> Claim | None:
+    if isinstance(claim, str):
+        return Claim(claim) if claim.strip() else None
+    if isinstance(claim, dict) and claim.keys() <= {"text", "vital"}:
+        text, vital = claim.get("text"), claim.get("vital", True)
         return Claim(text, vital) if isinstance(text, str) and text.strip() and isinstance(vital, bool) else None
     return None
 

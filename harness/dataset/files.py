@@ -130,8 +130,8 @@ def listing(path: Path, problems: Findings | None = None) -> dict[str, File]:
 
 def pick(files: Mapping[str, File], name: str, where: Path) -> File:
     """The file of a listing that has this name, or an InputError with the nearest names."""
-    if (found := files.get(_plain(name))) is not None:
-        return found
+    if (file := files.get(_plain(name))) is not None:
+        return file
     remedy = did_you_mean(name, files) if len(files) <= 50 else f"one of {len(files):,} files there"
     raise InputError(Problem(str(where / name), "no such file", remedy if files else "the folder is empty"))
 

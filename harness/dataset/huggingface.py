@@ -32,31 +32,31 @@ def matches(reference: DatasetReference) -> bool:
 
 def read(reference: DatasetReference) -> TableSource:
     """Open the parts; of qrels the split that is meant, `test` where several are there and none is named."""
-    files, found = listing(reference.folder), {}
+    files, by_part = listing(reference.folder), {}
     for part, names in PARTS.items():
         splits = shards(files, names)
         if not splits:
             raise InputError(Problem(str(reference.folder / part), "holds no table", "a folder of Parquet or JSONL"))
-        found[part] = splits
-    qrels = found["qrels"]
+        by_part[part] = splits
+    qrels = by_part["qrels"]
     split = reference.split or (next(iter(qrels)) if len(qrels) == 1 else "test")
     if split not in qrels:
         raise InputError(
             Problem(str(reference.folder / "qrels"), f"has no split {split!r}", did_you_mean(split, qrels))
         )
-    corpus, queries = (found[part].get(split) or _all(found[part].values()) for part in ("corpus", "queries"))
+    corpus, queries = (by_part[part].get(split) or _all(by_part[part].values()) for part in ("corpus", "queries"))
     return TableSource(rows_of(*corpus), rows_of(*queries), rows_of(*qrels[split]), Columns(reference.columns))
 
 
 def shards(files: Mapping[str, File], names: Iterable[str]) -> dict[str, list[File]]:
     """The shards of one part by split: files in a folder of this name."""
-    found: dict[str, list[File]] = {}
+    by_split: dict[str, list[File]] = {}
     for name, file in files.items():
         pure = PurePosixPath(name)
         if pure.suffix.lower() in SUFFIXES and pure.parent.name in names and len(pure.parts) <= 3:
             split = SPLIT.fullmatch(pure.stem)
-            found.setdefault(split[1] if split else pure.stem, []).append(file)
-    return found
+            by_split.setdefault(split[1] if split else pure.stem, []).append(file)
+    return by_split
 
 
 def _all(splits: Iterable[list[File]]) -> list[File]:

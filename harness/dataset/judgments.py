@@ -122,10 +122,10 @@ def settle(placed: Sequence[Placed], problems: list[Problem]) -> list[Judgment]:
     """Keep what each judge said last about each pair in each round; a judge who contradicts himself is a problem."""
     kept: dict[tuple[str, str, str, str, int], Placed] = {}
     for place, judgment in placed:
-        said = (*judgment.key, judgment.judge, judgment.design, judgment.round)
-        first = kept.get(said)
+        key = (*judgment.key, judgment.judge, judgment.design, judgment.round)
+        first = kept.get(key)
         if first is None or judgment.corrects:
-            kept[said] = place, judgment
+            kept[key] = place, judgment
         elif first[1].grade != judgment.grade:
             what = (
                 f"{judgment.judge} graded document {judgment.document_id!r} for query {judgment.query_id!r} "

@@ -55,9 +55,11 @@ class KeyedSource:
 
     def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
         """The texts of `corpus`, or its objects with `text` and `title`."""
-        for id_, said in self._table("corpus", problems):
+        for id_, written in self._table("corpus", problems):
             place = self._place("corpus", id_)
-            title, text = ("", said) if not isinstance(said, dict) else (said.get("title", ""), said.get("text"))
+            title, text = (
+                ("", written) if not isinstance(written, dict) else (written.get("title", ""), written.get("text"))
+            )
             if isinstance(text, str) and isinstance(title, str):
                 yield place, Document(id_, title, text)
             else:
@@ -73,41 +75,41 @@ class KeyedSource:
 
     def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """The labels by query."""
-        for id_, said in self._table(self.key, problems):
-            labels = self.read(said, self._place(self.key, id_), problems)
+        for id_, written in self._table(self.key, problems):
+            labels = self.read(written, self._place(self.key, id_), problems)
             if labels is not None:
                 yield self._place(self.key, id_), id_, labels
 
     def _table(self, key: str, problems: Findings) -> Iterator[tuple[str, Any]]:
         try:
-            found = self._whole.get(key)
+            table = self._whole.get(key)
         except InputError as error:
             if key == "corpus":
                 problems.extend(error.problems)
             return
-        if not isinstance(found, dict):
-            what = f"{key!r} is missing" if found is None else f"{key!r} is not an object"
+        if not isinstance(table, dict):
+            what = f"{key!r} is missing" if table is None else f"{key!r} is not an object"
             problems.append(Problem(str(self.file.path), what, "its keys are ids"))
             return
-        yield from found.items()
+        yield from table.items()
 
     def _place(self, key: str, id_: str) -> Place:
         return Place(Path(f"{self.file.path}: {key}[{id_!r}]"))
 
 
-def graded(said: Any, place: Place, problems: Findings) -> Labels | None:
+def graded(written: Any, place: Place, problems: Findings) -> Labels | None:
     """Grades by document."""
     from harness.dataset.columns import list_of
 
-    if isinstance(said, dict):
-        return list_of(said, place, problems)
+    if isinstance(written, dict):
+        return list_of(written, place, problems)
     problems.append(Problem(str(place), "is not an object", 'grades by document: {"d1": 1}'))
     return None
 
 
-def listed(said: Any, place: Place, problems: Findings) -> Labels | None:
+def listed(written: Any, place: Place, problems: Findings) -> Labels | None:
     """Relevant documents in no order: each has grade 1."""
-    ids = [plain_id(one) for one in said] if isinstance(said, list) else [None]
+    ids = [plain_id(one) for one in written] if isinstance(written, list) else [None]
     if None in ids:
         problems.append(Problem(str(place), "is not a list of document ids", '["d1", "d2"]'))
         return None

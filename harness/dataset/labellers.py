@@ -21,12 +21,12 @@ def merged(rows: Iterable[Labelled]) -> Iterator[Labelled]:
     by_query: dict[str, list[Labelled]] = {}
     for row in rows:
         by_query.setdefault(row[1], []).append(row)
-    for query, found in by_query.items():
-        lists = {labels.by: labels.ranked for _, _, labels in found if labels.by and labels.ranked is not None}
-        if len(lists) == len(found) > 1:
-            yield found[0][0], query, merge_lists(lists)
+    for query, labelled in by_query.items():
+        lists = {labels.by: labels.ranked for _, _, labels in labelled if labels.by and labels.ranked is not None}
+        if len(lists) == len(labelled) > 1:
+            yield labelled[0][0], query, merge_lists(lists)
         else:
-            yield from found
+            yield from labelled
 
 
 def merge_lists(lists: Mapping[str, tuple[str, ...]]) -> Labels:
@@ -40,8 +40,8 @@ def merge_lists(lists: Mapping[str, tuple[str, ...]]) -> Labels:
     for ranked in lists.values():
         for document in ranked:
             places.setdefault(document, [])
-    for document, found in places.items():
-        found += [ranked.index(document) + 1 if document in ranked else most + 1 for ranked in lists.values()]
+    for document, numbers in places.items():
+        numbers += [ranked.index(document) + 1 if document in ranked else most + 1 for ranked in lists.values()]
     order = sorted(places, key=lambda document: (sum(places[document]), min(places[document]), document))
     given = {
         judge: {document: len(ranked) - place for place, document in enumerate(ranked)}

@@ -61,22 +61,22 @@ def read_example(
         return None
     fields = {str(key): str(value) for key, value in metadata.items() if isinstance(value, str | int | float)}
     id_ = row.get("id")
-    said_answer = columns.value("reference", row) if "reference" in columns.declared else expected.get("reference")
-    reference = read_reference(said_answer, expected.get("claims"), place, problems)
+    answer = columns.value("reference", row) if "reference" in columns.declared else expected.get("reference")
+    reference = read_reference(answer, expected.get("claims"), place, problems)
     query = Query(id_ if isinstance(id_, str) and id_ else name, question, fields, reference)
     if "relevant" in columns.declared:
         return Asked(query, ids_of(columns.value("relevant", row), columns.declared["relevant"], place, problems))
-    said = {**metadata, **expected}
-    ids = next((key for key in IDS if key in said), None)
-    contexts = next((key for key in CONTEXTS if key in said), None)
+    keys = {**metadata, **expected}
+    ids = next((key for key in IDS if key in keys), None)
+    contexts = next((key for key in CONTEXTS if key in keys), None)
     if ids is None and contexts is None:
         remedy = f'say where: columns = {{ relevant = "{parts[1]}.…" }}'
         problems.append(Problem(str(place), "it has no reference contexts and no ids of documents", remedy))
         return None
     return Asked(
         query,
-        ids_of(said[ids], ids, place, problems) if ids else (),
-        texts_of(said[contexts], contexts, place, problems) if contexts else (),
+        ids_of(keys[ids], ids, place, problems) if ids else (),
+        texts_of(keys[contexts], contexts, place, problems) if contexts else (),
     )
 
 

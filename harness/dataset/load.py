@@ -58,8 +58,8 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
 
     digest = hashlib.sha256(f"{documents.digest}\n".encode())
     for query in queries.values():
-        said = labels.get(query.id)
-        row = [query.id, query.text, dict(query.fields), said and said.as_json()]
+        query_labels = labels.get(query.id)
+        row = [query.id, query.text, dict(query.fields), query_labels and query_labels.as_json()]
         answer = expected.as_json(query.reference)
         digest.update(_line([*row, answer] if answer else row))
     return Dataset(
@@ -153,20 +153,20 @@ JOINED = "#"
 
 
 def _check_documents(source: Source, seen: Findings, match: tuple[str, ...], asked: set[bytes]) -> _Documents:
-    found, digest = _Documents(by_field=bool(match)), hashlib.sha256()
+    documents, digest = _Documents(by_field=bool(match)), hashlib.sha256()
     contents: set[bytes] = set()
     for place, document in source.documents(seen):
         if reason := id_problem(document.id):
             seen.wrong(place, f"document id {document.id!r} {reason}", "give it another id")
             continue
-        if document.id in found.ids:
+        if document.id in documents.ids:
             seen.wrong(place, f"document id {document.id!r} stands twice", "ids must be unique")
             continue
-        found.ids.add(document.id)
+        documents.ids.add(document.id)
         digest.update(_document_line(document))
         if document.fields:
-            found.field_names.update(document.fields)
-        if match and not found.take_key(document, match):
+            documents.field_names.update(document.fields)
+        if match and not documents.take_key(document, match):
             seen.note("document-without-key", document.id)
         content = document.content
         if not content or content.isspace():
@@ -177,17 +177,17 @@ def _check_documents(source: Source, seen: Findings, match: tuple[str, ...], ask
             seen.note("duplicate-text", document.id)
         contents.add(key)
         keys = {key, *map(_key, (document.title, document.text))} if document.title else {key}
-        found.asked |= keys & asked
-    if not found.ids and not seen:
+        documents.asked |= keys & asked
+    if not documents.ids and not seen:
         seen.wrong("documents", "the corpus is empty", "there must be a document")
-    if match and found.ids and not found.keys:
+    if match and documents.ids and not documents.keys:
         seen.wrong(
             "dataset.match",
             f"no document has {' and '.join(map(repr, match))} among its fields",
             "see how they are spelt",
         )
-    found.digest = digest.hexdigest()
-    return found
+    documents.digest = digest.hexdigest()
+    return documents
 
 
 def _read_again(source: Source, name: str, digest: str) -> Iterator[Document]:
@@ -196,16 +196,16 @@ def _read_again(source: Source, name: str, digest: str) -> Iterator[Document]:
     Raises:
         DataChanged: at the end, if it was not what it was at first; or where something can no longer be read.
     """
-    seen, found = Findings(), hashlib.sha256()
+    seen, current = Findings(), hashlib.sha256()
     try:
         for _, document in source.documents(seen):
-            found.update(_document_line(document))
+            current.update(_document_line(document))
             yield document
     except InputError as error:
         raise DataChanged(error.problems) from None
     if seen:
         raise DataChanged(seen.problems)
-    if found.hexdigest() != digest:
+    if current.hexdigest() != digest:
         what = "has changed since this run began: documents were added, removed or rewritten"
         raise DataChanged(Problem(name, what, "leave it alone until the run is done, and run again"))
 
@@ -235,7 +235,7 @@ def _check_labels(
     source: Source, seen: Findings, documents: _Documents, queries: dict[str, Query], drop_dangling: bool
 ) -> dict[str, Labels]:
     labels: dict[str, Labels] = {}
-    for place, query_id, said in source.labels(seen):
+    for place, query_id, given in source.labels(seen):
         if query_id not in queries:
             if not drop_dangling and queries:
                 remedy = did_you_mean(query_id, queries) if len(queries) <= COMPARABLE else ""
@@ -245,7 +245,7 @@ def _check_labels(
             seen.note("dangling-query", query_id)
             continue
         dangling = dict[str, int]()
-        for position, doc in enumerate(said.documents):
+        for position, doc in enumerate(given.documents):
             if documents.named(doc) is None:
                 dangling.setdefault(doc, position)
         for doc, position in dangling.items():
@@ -255,8 +255,8 @@ def _check_labels(
             seen.note("dangling-document", f"{query_id} {doc}")
         if not queries[query_id].text.strip():
             seen.wrong(place, f"judged query {query_id!r} is blank", "write its text, or remove its labels")
-        _count(query_id, said, seen)
-        kept = said.keeping(lambda doc: documents.named(doc) is not None) if dangling else said
+        _count(query_id, given, seen)
+        kept = given.keeping(lambda doc: documents.named(doc) is not None) if dangling else given
         labels[query_id] = kept.renamed(documents.keys) if documents.by_field else kept
     _note_contradictions(queries, labels, seen)
     return labels
@@ -265,9 +265,9 @@ def _check_labels(
 def _note_contradictions(queries: Mapping[str, Query], labels: Mapping[str, Labels], seen: Findings) -> None:
     """Count queries that ask what another asks and were answered otherwise: one of the two labels must be wrong."""
     first: dict[bytes, str] = {}
-    for query_id, said in labels.items():
+    for query_id, given in labels.items():
         other = first.setdefault(_key(queries[query_id].text), query_id)
-        if set(said.relevant) != set(labels[other].relevant):
+        if set(given.relevant) != set(labels[other].relevant):
             seen.note("contradicting-labels", query_id)
 
 
@@ -287,12 +287,12 @@ def _note_labels(queries: dict[str, Query], labels: dict[str, Labels], beginning
         seen.note("unlabelled-query" if beginning else "unjudged-query", query_id)
 
 
-def _count(query_id: str, said: Labels, seen: Findings) -> None:
+def _count(query_id: str, given: Labels, seen: Findings) -> None:
     """Count what labels hold that is allowed and worth knowing."""
-    if said.grades is not None and min(said.grades.values(), default=0) < 0:
+    if given.grades is not None and min(given.grades.values(), default=0) < 0:
         seen.note("negative-grade", query_id)
-    named = said.documents
-    if said.grades is None and said.groups is None and len(set(named)) < len(named):
+    named = given.documents
+    if given.grades is None and given.groups is None and len(set(named)) < len(named):
         seen.note("duplicate-label", query_id)
 
 

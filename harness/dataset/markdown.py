@@ -165,30 +165,30 @@ def parse_document(text: str, name: str) -> Document:
     lines = text.split("\n")
     headings = [i for i, line in enumerate(lines) if line.startswith("# ")]
     head = lines[: headings[1]] if len(headings) > 1 else lines
-    said: dict[str, str] = {}
+    values: dict[str, str] = {}
     id_line = None
     for number, line in enumerate(head):
-        found = SURVEY_LINE.fullmatch(line.strip())
-        key = SURVEY_KEYS.get(found[1].strip().lower()) if found else None
-        if found and key and key not in said:
-            said[key] = found[2].strip()
+        match = SURVEY_LINE.fullmatch(line.strip())
+        key = SURVEY_KEYS.get(match[1].strip().lower()) if match else None
+        if match and key and key not in values:
+            values[key] = match[2].strip()
             id_line = number if key == "id" else id_line
-    if id_line is None or not said["id"]:
+    if id_line is None or not values["id"]:
         title = lines[headings[0]][2:].strip() if headings else ""
         return Document(name, title, text.strip())
     body = "\n".join(lines[:id_line] + lines[id_line + 1 :]).strip()
-    fields = {key: said[key] for key in ("category", "tags") if said.get(key)}
-    return Document(said["id"], said.get("title", ""), body, fields)
+    fields = {key: values[key] for key in ("category", "tags") if values.get(key)}
+    return Document(values["id"], values.get("title", ""), body, fields)
 
 
 def parse_labels(row: Mapping[str, Any], place: Place, problems: Findings) -> Labels | None:
     """Read `relevant_documents`; None after a complaint."""
-    said = row.get("relevant_documents")
-    if said is None or isinstance(said, str):
-        what = "'relevant_documents' is missing" if said is None else "'relevant_documents' is no list"
+    listed = row.get("relevant_documents")
+    if listed is None or isinstance(listed, str):
+        what = "'relevant_documents' is missing" if listed is None else "'relevant_documents' is no list"
         problems.append(Problem(str(place), what, "a list of document ids, best first"))
         return None
-    labels = list_of(said, place, problems)
+    labels = list_of(listed, place, problems)
     return labels and replace(labels, by=str(row.get("labelled_by", "")))
 
 

@@ -37,23 +37,23 @@ def merge(judgments: Sequence[Judgment]) -> dict[str, Labels]:
     by_query: dict[str, list[Judgment]] = {}
     for judgment in judgments:
         by_query.setdefault(judgment.query_id, []).append(judgment)
-    return {query: _merged(said) for query, said in by_query.items()}
+    return {query: _merged(given) for query, given in by_query.items()}
 
 
 def disputes(judgments: Iterable[Judgment]) -> list[Dispute]:
     """List the pairs whose people's grades lie two or more apart, and which nobody has adjudicated."""
     adjudicated = {one.key for one in judgments if one.design == "adjudication" and one.grade is not None}
-    found = []
-    for key, said in _by_pair(one for one in judgments if one.kind == "human" and one.design == "sample").items():
-        grades = [one.grade for one in said if one.grade is not None]
+    open_disputes = []
+    for key, given in _by_pair(one for one in judgments if one.kind == "human" and one.design == "sample").items():
+        grades = [one.grade for one in given if one.grade is not None]
         if key not in adjudicated and grades and max(grades) - min(grades) >= SPREAD:
-            found.append(Dispute(*key, tuple((one.judge, one.grade) for one in said if one.grade is not None)))
-    return found
+            open_disputes.append(Dispute(*key, tuple((one.judge, one.grade) for one in given if one.grade is not None)))
+    return open_disputes
 
 
-def _merged(said: list[Judgment]) -> Labels:
-    chosen = [one for one in said if one.design == "next"]
-    sampled = [one for one in said if one.design != "next"]
+def _merged(given: list[Judgment]) -> Labels:
+    chosen = [one for one in given if one.design == "next"]
+    sampled = [one for one in given if one.design != "next"]
     people = [one for one in sampled if one.kind == "human"]
     human, model = _grades(people), _grades([one for one in sampled if one.kind == "llm"])
     source: Source
@@ -69,7 +69,7 @@ def _merged(said: list[Judgment]) -> Labels:
     probabilities = {one.inclusion for one in people}
     return Labels(
         grades=grades,
-        by=", ".join(sorted({one.judge for one in said})),
+        by=", ".join(sorted({one.judge for one in given})),
         source=source,
         model=model if source != "model" else {},
         chosen=_grades([one for one in chosen if one.kind == "human"]) or _grades(chosen),
@@ -80,13 +80,13 @@ def _merged(said: list[Judgment]) -> Labels:
 
 def _grades(judgments: list[Judgment]) -> dict[str, int]:
     """One grade for each document that got any."""
-    found = {}
-    for (_, document), said in _by_pair(judgments).items():
-        final = [one for one in said if one.design == "adjudication" and one.grade is not None] or said
+    grades_by_document = {}
+    for (_, document), given in _by_pair(judgments).items():
+        final = [one for one in given if one.design == "adjudication" and one.grade is not None] or given
         grades = [one.grade for one in final if one.grade is not None]
         if grades:
-            found[document] = median_low(grades)
-    return found
+            grades_by_document[document] = median_low(grades)
+    return grades_by_document
 
 
 def _each(people: list[Judgment]) -> dict[str, dict[str, int]]:

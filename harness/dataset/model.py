@@ -91,24 +91,24 @@ class Labels:
     def as_json(self) -> dict[str, Any]:
         """The labels as the results folder and the digest spell them."""
         forms: dict[str, Any] = {"grades": self.grades, "ranked": self.ranked, "groups": self.groups}
-        said = {form: value for form, value in forms.items() if value is not None}
+        row = {form: value for form, value in forms.items() if value is not None}
         judged = {"by": self.by, "source": self.source, "model": self.model, "chosen": self.chosen, "given": self.given}
-        said |= {key: value for key, value in judged.items() if value}
-        return said if self.inclusion == 1 else {**said, "inclusion": self.inclusion}
+        row |= {key: value for key, value in judged.items() if value}
+        return row if self.inclusion == 1 else {**row, "inclusion": self.inclusion}
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> Labels:
+    def from_json(cls, row: Mapping[str, Any]) -> Labels:
         """Read what `as_json` wrote."""
         return cls(
-            grades=said.get("grades"),
-            ranked=None if said.get("ranked") is None else tuple(said["ranked"]),
-            groups=None if said.get("groups") is None else tuple(map(tuple, said["groups"])),
-            by=said.get("by", ""),
-            source=said.get("source", ""),
-            model=said.get("model", {}),
-            chosen=said.get("chosen", {}),
-            given=said.get("given", {}),
-            inclusion=said.get("inclusion", 1.0),
+            grades=row.get("grades"),
+            ranked=None if row.get("ranked") is None else tuple(row["ranked"]),
+            groups=None if row.get("groups") is None else tuple(map(tuple, row["groups"])),
+            by=row.get("by", ""),
+            source=row.get("source", ""),
+            model=row.get("model", {}),
+            chosen=row.get("chosen", {}),
+            given=row.get("given", {}),
+            inclusion=row.get("inclusion", 1.0),
         )
 
 
@@ -117,10 +117,10 @@ def _known(grades: Mapping[str, int], known: Callable[[str], bool]) -> dict[str,
 
 
 def _renamed(grades: Mapping[str, int], names: Mapping[str, str]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    grades_by_name: dict[str, int] = {}
     for document, grade in grades.items():
-        found[names[document]] = max(grade, found.get(names[document], grade))
-    return found
+        grades_by_name[names[document]] = max(grade, grades_by_name.get(names[document], grade))
+    return grades_by_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,19 +42,19 @@ def read_row(row: Row, place: Place, name: str, problems: Findings) -> Asked | N
     return Asked(Query(name, text, fields, reference), ids, contexts)
 
 
-def _listed(said: object) -> object:
+def _listed(cell: object) -> object:
     """A list as it is; one that a CSV file holds as JSON or as Python's repr is read."""
-    if not isinstance(said, str):
-        return said
-    if not said.strip():
+    if not isinstance(cell, str):
+        return cell
+    if not cell.strip():
         return None
     try:
-        return parse_json(said)
+        return parse_json(cell)
     except ValueError:
         pass
     import ast
 
     try:
-        return ast.literal_eval(said)
+        return ast.literal_eval(cell)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return said
+        return cell

@@ -53,29 +53,29 @@ def read(reference: DatasetReference) -> TrecSource:
     documents = [file for name, file in files.items() if reference.documents and name.startswith(reference.documents)]
     topics = [pick(files, name, folder) for name in reference.queries]
     qrels = [pick(files, reference.labels, folder)] if reference.labels else []
-    found = {
+    parts = {
         "documents": documents or _files(files, DOCUMENTS),
         "topics": topics or _files(files, TOPICS),
         "qrels": qrels or _files(files, QRELS),
     }
-    if lacking := [name for name, some in found.items() if not some]:
+    if lacking := [name for name, some in parts.items() if not some]:
         raise InputError([Problem(str(folder), f"holds no {name}", f"a file {name}.txt, or name it in the experiment")
                           for name in lacking])  # fmt: skip
     if reference.split:
-        found["qrels"] = [file for file in found["qrels"] if reference.split in file.name] or found["qrels"]
+        parts["qrels"] = [file for file in parts["qrels"] if reference.split in file.name] or parts["qrels"]
     part = reference.columns.get("query", "title")
-    return TrecSource(tuple(found["documents"]), tuple(found["topics"]), tuple(found["qrels"]), part)
+    return TrecSource(tuple(parts["documents"]), tuple(parts["topics"]), tuple(parts["qrels"]), part)
 
 
 def _files(files: Mapping[str, File], stems: Iterable[str]) -> list[File]:
     """The files of these names, or in a folder of one of them, or whose names begin so (`qrels.test.txt`)."""
-    found = []
+    chosen = []
     for name, file in files.items():
         pure = PurePosixPath(name)
         begins = pure.name.lower().split(".")[0] if len(pure.parts) == 1 else pure.parts[0].lower()
         if begins in stems and (pure.suffix.lower() in TEXTS or pure.suffix.lower() in (".qrels", ".tsv", ".topics")):
-            found.append(file)
-    return found
+            chosen.append(file)
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class TrecSource:
                 if not id_:
                     problems.append(Problem(str(place), "the document has no <DOCNO>", "<DOCNO>its id</DOCNO>"))
                     continue
-                title = next((found for tag in TITLES if (found := _tag(block, tag))), "")
+                title = next((heading for tag in TITLES if (heading := _tag(block, tag))), "")
                 text = _tag(block, "TEXT") if re.search("<TEXT>", block, re.IGNORECASE) else _body(block)
                 yield place, Document(id_, title, text)
 
@@ -182,14 +182,14 @@ def _blocks(file: File, tag: str, problems: Findings) -> Iterator[tuple[Place, s
 
 def _tag(block: str, tag: str) -> str:
     """The text within all elements of this name, one after the other."""
-    found = re.findall(rf"<{tag}>(.*?)</{tag}>", block, re.IGNORECASE | re.DOTALL)
-    return "\n".join(_plain(one) for one in found).strip()
+    elements = re.findall(rf"<{tag}>(.*?)</{tag}>", block, re.IGNORECASE | re.DOTALL)
+    return "\n".join(_plain(one) for one in elements).strip()
 
 
 def _open(block: str, tag: str) -> str:
     """The text after a tag up to the next one: topics do not close theirs."""
-    found = re.search(rf"<{tag}>([^<]*)", block, re.IGNORECASE) if tag else None
-    return " ".join(html.unescape(found[1]).split()) if found else ""
+    element = re.search(rf"<{tag}>([^<]*)", block, re.IGNORECASE) if tag else None
+    return " ".join(html.unescape(element[1]).split()) if element else ""
 
 
 def _body(block: str) -> str:

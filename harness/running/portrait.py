@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.dataset import Dataset, Labels
-from harness.dataset.contexts import found_in
+from harness.dataset.contexts import holders_of
 from harness.experiment.language import language_of
 from harness.stats import sakai_queries
 from harness.stats.words import counted
@@ -99,7 +99,7 @@ def portrait(dataset: Dataset, encoders: Mapping[str, Encoder] | None = None, *,
     tokens = estimate(contents) if contents else np.zeros(1, dtype=np.int64)
     languages = Counter(_language(text[:2_000]) for text in contents)
     asked = {key: query.id for query in dataset.queries if len((key := _key(query.text)).split(" ")) >= QUOTED}
-    held = found_in(asked, documents)
+    held = holders_of(asked, documents)
     relevant = sorted(len(set(labels.relevant)) for labels in dataset.labels.values() if labels.relevant)
     named = {doc for labels in dataset.labels.values() for doc in labels.documents}
     return Portrait(
