@@ -71,11 +71,11 @@ def shares(traced: Sequence[TracedAnswer], level: float = 0.95) -> list[Share]:
     counted = [Counter(one.fate for one in answer.claims) for answer in traced if answer.claims]
     if not counted:
         return []
-    found = []
+    shares = []
     for fate in FATES:
         values = np.array([of[fate] / of.total() for of in counted])
-        found.append(Share(fate, sum(of[fate] for of in counted), float(values.mean()), mean_interval(values, level)))
-    return found
+        shares.append(Share(fate, sum(of[fate] for of in counted), float(values.mean()), mean_interval(values, level)))
+    return shares
 
 
 def worst_first(traced: Sequence[TracedAnswer]) -> Iterator[TracedAnswer]:

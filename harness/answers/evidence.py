@@ -102,12 +102,12 @@ def judge_answers(
     cases = [Case(query, system.answer(query.id), known) for query in queries for system in systems]
     people = records.read_readings(folder, By(PEOPLE)).claims
     authored = {reference_text(q): [c.text for c in q.reference.claims] for q in queries if q.reference.claims}
-    records.append_claims(folder, By(PEOPLE), {text: said for text, said in authored.items() if text not in people})
+    records.append_claims(folder, By(PEOPLE), {text: claims for text, claims in authored.items() if text not in people})
     texts = [case.answer.response for case in cases if case.answer.response.strip()]
     texts += [q.reference.answers[0] for q in queries if q.reference.answers and not q.reference.claims]
-    said = asked_once(texts, lambda text: known.claims.get(text) is not None, judge.claims)
-    known.claims.update(said)
-    records.append_claims(folder, by, said)
+    claims = asked_once(texts, lambda text: known.claims.get(text) is not None, judge.claims)
+    known.claims.update(claims)
+    records.append_claims(folder, by, claims)
     pairs = [pair for case in cases for pair in pairs_of(case)]
     for round_ in range(1, rounds + 1):
         _ask_verdicts(folder, judge, pairs, known, round_)
@@ -138,12 +138,12 @@ def _ask_verdicts(folder: Path, judge: Judge, pairs: Iterable[Pair], known: Read
     def ask(missing: Sequence[Pair]) -> Replies[Word]:
         return judge.verdicts(missing, round_)
 
-    said: dict[Pair, Word | None] = {}  # its type, which mypy would not find by itself
-    said |= asked_once(pairs, lambda pair: known.word(*pair, round_) is not None, ask)
+    words: dict[Pair, Word | None] = {}  # its type, which mypy would not find by itself
+    words |= asked_once(pairs, lambda pair: known.word(*pair, round_) is not None, ask)
     known.verdicts.setdefault(round_, {}).update(
-        {(claim, records.digest_of(text)): word for (claim, text), word in said.items()}
+        {(claim, records.digest_of(text)): word for (claim, text), word in words.items()}
     )
-    records.append_verdicts(folder, signed(judge), said, round_)
+    records.append_verdicts(folder, signed(judge), words, round_)
 
 
 def _ask_opinions(folder: Path, judge: Judge, cases: Sequence[Case], known: Readings) -> None:
@@ -155,10 +155,10 @@ def _ask_opinions(folder: Path, judge: Judge, cases: Sequence[Case], known: Read
     relevance = [Asked(case.query.text, context.text) for case, context in passages]
 
     def ask(task: str, wanted: Iterable[Given], read: Callable[[Sequence[Given]], Replies[Any]]) -> None:
-        said = asked_once(wanted, lambda texts: known.opinion(task, *texts) is not None, read)
-        if not any(answer is not None for answer in said.values()):
+        replies = asked_once(wanted, lambda texts: known.opinion(task, *texts) is not None, read)
+        if not any(answer is not None for answer in replies.values()):
             return
-        rows: dict[tuple[str, ...], Any] = {tuple(texts): _plain(answer) for texts, answer in said.items()}
+        rows: dict[tuple[str, ...], Any] = {tuple(texts): _plain(answer) for texts, answer in replies.items()}
         known.opinions.update({(task, tuple(map(records.digest_of, texts))): answer for texts, answer in rows.items()})
         records.append_opinions(folder, signed(judge), task, rows)
 

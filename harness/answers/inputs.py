@@ -159,8 +159,8 @@ def readings_for(folder: Path, judge: Judge) -> Readings:
     Raises:
         InputError: it said nothing there yet.
     """
-    found = read_readings(folder, signed(judge))
-    if not found.verdicts:
+    readings = read_readings(folder, signed(judge))
+    if not readings.verdicts:
         remedy = "first: harness answers judge EXPERIMENT ANSWERS"
         raise InputError(Problem(str(folder), f"holds no verdict of the judge {judge.name!r}", remedy))
-    return found
+    return readings

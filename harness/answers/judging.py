@@ -71,5 +71,5 @@ def asked_once(
     {'a': 1}
     """
     missing = [one for one in dict.fromkeys(wanted) if not known(one)]
-    found: dict[int, Answer | None] = dict(ask(missing)) if missing else {}
-    return {one: found.get(place) for place, one in enumerate(missing)}
+    answers: dict[int, Answer | None] = dict(ask(missing)) if missing else {}
+    return {one: answers.get(place) for place, one in enumerate(missing)}

@@ -108,17 +108,17 @@ class ModelJudge:
     def _several(self, portions: Sequence[_Portion], read: Callable[[str, int], list[Any] | None]) -> Iterator[Any]:
         for portion, reply in self._replies(portions):
             count = len(portion.places)
-            found = read(reply.text, count) if _readable(reply) else None
-            if found is None:
+            verdicts = read(reply.text, count) if _readable(reply) else None
+            if verdicts is None:
                 self._meter.count(unreadable=count)
-            yield from zip(portion.places, found or [None] * count, strict=True)
+            yield from zip(portion.places, verdicts or [None] * count, strict=True)
 
     def _single(self, portions: Sequence[_Portion], read: Callable[[str], Answer | None]) -> Replies[Answer]:
         for portion, reply in self._replies(portions):
-            found = read(reply.text) if _readable(reply) else None
-            if found is None:
+            answer = read(reply.text) if _readable(reply) else None
+            if answer is None:
                 self._meter.count(unreadable=1)
-            yield portion.places[0], found
+            yield portion.places[0], answer
 
     def _replies(self, portions: Sequence[_Portion]) -> Iterator[tuple[_Portion, Reply]]:
         for place, reply in self._chat.replies([portion.prompt for portion in portions], self._meter):

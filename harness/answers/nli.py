@@ -131,9 +131,9 @@ def probabilities(logits: Floats) -> Floats:
 def _words(model: Any, name: str) -> list[Word]:
     """What each output of the model means, by the names in its configuration."""
     named = getattr(model.config, "id2label", None) or {}
-    found = [LABELS.get(str(named[place]).lower()) for place in sorted(named)]
-    words = [word for word in found if word is not None]
-    if sorted(words) != sorted(LABELS.values()) or len(found) != len(words):
+    meanings = [LABELS.get(str(named[place]).lower()) for place in sorted(named)]
+    words = [word for word in meanings if word is not None]
+    if sorted(words) != sorted(LABELS.values()) or len(meanings) != len(words):
         remedy = 'use a model for natural language inference, for example "cross-encoder/nli-deberta-v3-small"'
         labels = ", ".join(map(str, named.values()))
         what = f"{name} has the outputs {labels}, not entailment, neutral and contradiction"

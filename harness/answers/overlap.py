@@ -158,8 +158,8 @@ def token_f1(response: str, references: Sequence[str], tokenizer: Tokenizer) -> 
     >>> token_f1("a cat on the mat", ["the cat sat on mats"], "13a") == 2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4)
     True
     """
-    found = [_token_f1(response, reference, tokenizer) for reference in references]
-    return max(found, default=None)
+    values = [_token_f1(response, reference, tokenizer) for reference in references]
+    return max(values, default=None)
 
 
 def _token_f1(response: str, reference: str, tokenizer: Tokenizer) -> float:

@@ -33,7 +33,7 @@ class WithPerson(NamedTuple):
 def with_people(folder: Path, readings: Readings) -> list[WithPerson]:
     """Compare the judge's verdicts of a folder with those of every person who gave some there."""
     mine = readings.verdicts.get(1, {})
-    found = []
+    compared = []
     for by in records.judges_in(folder):
         if by.judge.startswith(PERSON):
             theirs = records.read_readings(folder, by).verdicts.get(1, {})
@@ -41,5 +41,5 @@ def with_people(folder: Path, readings: Readings) -> list[WithPerson]:
                      if word is not None and (mine_too := mine.get(pair)) is not None]  # fmt: skip
             table = confusion([a for a, _ in pairs], [b for _, b in pairs], range(len(WORDS)))
             same = sum(a == b for a, b in pairs)
-            found.append(WithPerson(by.judge.removeprefix(PERSON), len(pairs), same, float(cohen_kappa(table))))
-    return found
+            compared.append(WithPerson(by.judge.removeprefix(PERSON), len(pairs), same, float(cohen_kappa(table))))
+    return compared

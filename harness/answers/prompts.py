@@ -114,8 +114,8 @@ def read_claims(reply: str) -> tuple[str, ...] | None:
     >>> read_claims('{"claims": ["The fee is 300 yen."]}'), read_claims("The fee is 300 yen.")
     (('The fee is 300 yen.',), None)
     """
-    found = _list(reply, "claims", lambda one: isinstance(one, str) and bool(one.strip()))
-    return None if found is None else tuple(one.strip() for one in found)
+    claims = _list(reply, "claims", lambda one: isinstance(one, str) and bool(one.strip()))
+    return None if claims is None else tuple(one.strip() for one in claims)
 
 
 def read_rating(reply: str) -> int | None:
@@ -132,7 +132,7 @@ def read_questions(reply: str) -> Questions | None:
 
 
 def _list(reply: str, key: str, fits: Callable[[Any], bool], count: int | None = None) -> list[Any] | None:
-    found = (one_object(reply) or {}).get(key)
-    if not isinstance(found, list) or not all(map(fits, found)) or (count is not None and len(found) != count):
+    values = (one_object(reply) or {}).get(key)
+    if not isinstance(values, list) or not all(map(fits, values)) or (count is not None and len(values) != count):
         return None
-    return found
+    return values

@@ -32,7 +32,7 @@ class Entailments:
     """How many passages were retrieved: the length of every row of the two tables."""
 
     @property
-    def found(self) -> list[Truth]:
+    def retrieved(self) -> list[Truth]:
         """For each claim of the reference: whether any passage entails it."""
         return [any_of(row) for row in self.reference_in]
 
@@ -47,114 +47,114 @@ class Entailments:
         return [any_of(row[i] for row in self.reference_in) for i in range(self.passages)]
 
 
-def precision(found: Entailments) -> float | None:
+def precision(entailments: Entailments) -> float | None:
     """Precision: claims of the response that the reference entails / claims of the response.
 
     Range 0 to 1; undefined for a response without a claim.
     """
-    return share(found.right)
+    return share(entailments.right)
 
 
-def recall(found: Entailments) -> float | None:
+def recall(entailments: Entailments) -> float | None:
     """Recall: claims of the reference that the response entails / claims of the reference.
 
     Range 0 to 1; undefined for a reference without a claim.
     """
-    return share(found.covered)
+    return share(entailments.covered)
 
 
-def f1(found: Entailments) -> float | None:
+def f1(entailments: Entailments) -> float | None:
     """F1: the harmonic mean of precision and recall of the query; 0 where both are 0.
 
     Range 0 to 1; undefined where one of the two is.
     """
-    p, r = precision(found), recall(found)
+    p, r = precision(entailments), recall(entailments)
     if p is None or r is None:
         return None
     return 2 * p * r / (p + r) if p + r else 0.0
 
 
-def claim_recall(found: Entailments) -> float | None:
+def claim_recall(entailments: Entailments) -> float | None:
     """Claim recall: claims of the reference that any passage entails / claims of the reference.
 
     The retriever's recall. Range 0 to 1; undefined for a reference without a claim; 0 where nothing was retrieved.
     """
-    return share(found.found)
+    return share(entailments.retrieved)
 
 
-def context_precision(found: Entailments) -> float | None:
+def context_precision(entailments: Entailments) -> float | None:
     """Context precision: passages that entail any claim of the reference / passages. No ranks are looked at.
 
     Range 0 to 1; undefined without passages, or without claims of the reference.
     """
-    return share(found.relevant) if found.reference_in else None
+    return share(entailments.relevant) if entailments.reference_in else None
 
 
-def context_utilization(found: Entailments) -> float | None:
+def context_utilization(entailments: Entailments) -> float | None:
     """Context utilisation: claims of the reference both retrieved and in the response / those retrieved.
 
     The share of what the retriever brought that the generator used. Range 0 to 1; undefined where no claim of the
     reference was retrieved.
     """
-    here = found.found
-    if None in here:
+    retrieved = entailments.retrieved
+    if None in retrieved:
         return None
-    return share([covered for covered, retrieved in zip(found.covered, here, strict=True) if retrieved])
+    return share([covered for covered, there in zip(entailments.covered, retrieved, strict=True) if there])
 
 
-def faithfulness(found: Entailments) -> float | None:
+def faithfulness(entailments: Entailments) -> float | None:
     """Faithfulness: claims of the response that any passage entails / claims of the response.
 
     Range 0 to 1; undefined for a response without a claim. With hallucination and self-knowledge it adds up to 1.
     """
-    return share(found.faithful)
+    return share(entailments.faithful)
 
 
-def hallucination(found: Entailments) -> float | None:
+def hallucination(entailments: Entailments) -> float | None:
     """Hallucination: claims of the response that no passage and not the reference entails / claims of the response.
 
     Range 0 to 1, low is good; undefined for a response without a claim.
     """
-    return share([both(negated(faithful), negated(right)) for faithful, right in _claims(found)])
+    return share([both(negated(faithful), negated(right)) for faithful, right in _claims(entailments)])
 
 
-def self_knowledge(found: Entailments) -> float | None:
+def self_knowledge(entailments: Entailments) -> float | None:
     """Self-knowledge: right claims of the response that no passage entails / claims of the response.
 
     Range 0 to 1; undefined for a response without a claim. Neither high nor low is good in itself.
     """
-    return share([both(negated(faithful), right) for faithful, right in _claims(found)])
+    return share([both(negated(faithful), right) for faithful, right in _claims(entailments)])
 
 
-def noise_sensitivity_in_relevant(found: Entailments) -> float | None:
+def noise_sensitivity_in_relevant(entailments: Entailments) -> float | None:
     """Noise sensitivity to relevant passages: wrong claims that a relevant passage entails / claims of the response.
 
     A passage is relevant where it entails any claim of the reference. Range 0 to 1, low is good; undefined for a
     response or a reference without a claim.
     """
-    return share(_noise(found)) if found.reference_in else None
+    return share(_noise(entailments)) if entailments.reference_in else None
 
 
-def noise_sensitivity_in_irrelevant(found: Entailments) -> float | None:
+def noise_sensitivity_in_irrelevant(entailments: Entailments) -> float | None:
     """Noise sensitivity to irrelevant passages: wrong claims that only irrelevant passages entail / claims.
 
     Range 0 to 1, low is good; undefined for a response or a reference without a claim. With the noise in relevant
     passages and hallucination it adds up to 1 - precision.
     """
-    if not found.reference_in:
+    if not entailments.reference_in:
         return None
-    wrong = [both(negated(right), faithful) for faithful, right in _claims(found)]
-    return share([both(one, negated(relevant)) for one, relevant in zip(wrong, _noise(found), strict=True)])
+    wrong = [both(negated(right), faithful) for faithful, right in _claims(entailments)]
+    return share([both(one, negated(relevant)) for one, relevant in zip(wrong, _noise(entailments), strict=True)])
 
 
-def _claims(found: Entailments) -> list[tuple[Truth, Truth]]:
-    return list(zip(found.faithful, found.right, strict=True))
+def _claims(entailments: Entailments) -> list[tuple[Truth, Truth]]:
+    return list(zip(entailments.faithful, entailments.right, strict=True))
 
 
-def _noise(found: Entailments) -> list[Truth]:
+def _noise(entailments: Entailments) -> list[Truth]:
     """For each claim of the response: whether it is wrong and a relevant passage entails it."""
-    relevant = found.relevant
+    relevant = entailments.relevant
     return [
         both(negated(right), any_of(both(here, matters) for here, matters in zip(row, relevant, strict=True)))
-        for right, row in zip(found.right, found.response_in, strict=True)
+        for right, row in zip(entailments.right, entailments.response_in, strict=True)
     ]

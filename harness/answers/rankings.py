@@ -42,9 +42,9 @@ def judge_rankings(
     pairs = list(_pairs(queries, retrieved, read))
     given: dict[Pair, Word | None] = {pair: word for pair in pairs if (word := known.word(*pair)) is not None}
     ask: Callable[[Sequence[Pair]], Replies[Word]] = judge.verdicts
-    said: dict[Pair, Word | None] = {**given, **asked_once(pairs, given.__contains__, ask)}
-    records.append_verdicts(folder, by, {pair: said[pair] for pair in dict.fromkeys(pairs)})
-    read.verdicts[1] = {(claim, records.digest_of(text)): word for (claim, text), word in said.items()}
+    words: dict[Pair, Word | None] = {**given, **asked_once(pairs, given.__contains__, ask)}
+    records.append_verdicts(folder, by, {pair: words[pair] for pair in dict.fromkeys(pairs)})
+    read.verdicts[1] = {(claim, records.digest_of(text)): word for (claim, text), word in words.items()}
     texts = {document: text for by_document in retrieved.values() for document, text in by_document.items()}
     records.write_passages(folder, dict(sorted(texts.items())))
     digests = {document: records.digest_of(text) for document, text in texts.items()}
@@ -98,12 +98,12 @@ def heads(queries: Sequence[Query], rankings: Rankings, measures: Sequence[Measu
     The deepest cutoff among the measures counts; without a cutoff, all that was kept.
     """
     depth = _depth(measures)
-    found = {query.id: set[str]() for query in queries if query.reference.claims or query.reference.answers}
+    documents_of = {query.id: set[str]() for query in queries if query.reference.claims or query.reference.answers}
     for answers in rankings.values():
-        for query, documents in found.items():
+        for query, documents in documents_of.items():
             if query in answers:
                 documents.update(answers[query].doc_ids[:depth])
-    return found
+    return documents_of
 
 
 def _depth(measures: Sequence[Measure]) -> int | None:
@@ -124,9 +124,9 @@ def _claims(
     records.append_claims(folder, By(PEOPLE), authored)
     bare = [q.reference.answers[0] for q in queries if q.reference.answers and not q.reference.claims]
     given = {text: known.claims[text] for text in bare if known.claims.get(text) is not None}
-    said = {**given, **asked_once(bare, given.__contains__, judge.claims)}
-    records.append_claims(folder, by, said)
-    return said
+    claims = {**given, **asked_once(bare, given.__contains__, judge.claims)}
+    records.append_claims(folder, by, claims)
+    return claims
 
 
 def _pairs(

@@ -90,6 +90,6 @@ def questions_of(queries: Sequence[Query], systems: Sequence[System], readings: 
     texts = [query.text for query in queries]
     for system in systems:
         for answer in system.answers.values():
-            found = readings.opinion("questions", answer.response)
-            texts += found["questions"] if found else []
+            opinion = readings.opinion("questions", answer.response)
+            texts += opinion["questions"] if opinion else []
     return texts

@@ -79,20 +79,20 @@ def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
         )
         raise InputError(Problem(str(folder), "is no folder", remedy))
     problems: list[Problem] = []
-    found = []
+    systems = []
     for path in sorted(folder.glob("*.jsonl")):
         if path.stem in RESERVED:
             continue
         if not NAME.fullmatch(path.stem):
             problems.append(Problem(str(path), "is no name of a system", "letters, digits, '.', '_' and '-'"))
             continue
-        found.append(System(path.stem, _answers(path, queries, problems)))
-    if not found and not problems:
+        systems.append(System(path.stem, _answers(path, queries, problems)))
+    if not systems and not problems:
         what = f"holds no answers: {', '.join(sorted(RESERVED))} are not names of systems"
         problems.append(Problem(str(folder), what, "one file a system, <system>.jsonl"))
     if problems:
         raise InputError(problems)
-    return found
+    return systems
 
 
 def _answers(path: Path, queries: Collection[str], problems: list[Problem]) -> dict[str, Answer]:
@@ -147,17 +147,17 @@ def _answer(line: str, queries: Collection[str]) -> tuple[str, Answer]:
     return query, Answer(response, contexts, _citing(row, contexts))
 
 
-def _context(said: Any, place: int) -> Context:
-    if isinstance(said, str):
-        return Context(str(place), said)
-    if isinstance(said, dict) and isinstance(said.get("text"), str) and isinstance(said.get("id", ""), str):
-        return Context(said.get("id") or str(place), said["text"])
+def _context(given: Any, place: int) -> Context:
+    if isinstance(given, str):
+        return Context(str(place), given)
+    if isinstance(given, dict) and isinstance(given.get("text"), str) and isinstance(given.get("id", ""), str):
+        return Context(given.get("id") or str(place), given["text"])
     raise _Wrong(f"context {place} has no text", '{"id": "…", "text": "…"}')
 
 
 def _citing(row: Mapping[str, Any], contexts: Sequence[Context]) -> tuple[Citing, ...]:
     by_id = {one.id: one for one in contexts}
-    found = []
+    citing = []
     for one in _list(row, "citations"):
         if (
             not isinstance(one, dict)
@@ -169,8 +169,8 @@ def _citing(row: Mapping[str, Any], contexts: Sequence[Context]) -> tuple[Citing
             raise _Wrong(
                 f"a citation names the context {absent[0]!r}, which is not there", did_you_mean(str(absent[0]), by_id)
             )
-        found.append(Citing(one["sentence"], tuple(by_id[id_] for id_ in dict.fromkeys(one["contexts"]))))
-    return tuple(found)
+        citing.append(Citing(one["sentence"], tuple(by_id[id_] for id_ in dict.fromkeys(one["contexts"]))))
+    return tuple(citing)
 
 
 def marked(response: str, contexts: Sequence[Context]) -> tuple[Citing, ...]:
@@ -185,16 +185,16 @@ def marked(response: str, contexts: Sequence[Context]) -> tuple[Citing, ...]:
         return ()
     # A mark behind the full stop belongs to the sentence before it.
     tidy = re.sub(r"([.!?。！？])((?:\s*\[\d+\])+)", r"\2\1", response)
-    found = []
+    citing = []
     for sentence in sentences(tidy):
         numbers = dict.fromkeys(int(number) for number in MARK.findall(sentence))
         cited = tuple(contexts[number - 1] for number in numbers if 1 <= number <= len(contexts))
-        found.append(Citing(MARK.sub("", sentence), cited))
-    return tuple(found)
+        citing.append(Citing(MARK.sub("", sentence), cited))
+    return tuple(citing)
 
 
 def _list(row: Mapping[str, Any], key: str) -> list[Any]:
-    said = row.get(key, [])
-    if not isinstance(said, list):
+    value = row.get(key, [])
+    if not isinstance(value, list):
         raise _Wrong(f"{key!r} is no list", "")
-    return said
+    return value

@@ -47,19 +47,19 @@ def _words(compute: Callable[[str, tuple[str, ...], Tokenizer], float | None]) -
 
 def _rouge(number: int | None, part: str) -> Callable[[Reading], float | None]:
     def of(response: str, references: tuple[str, ...], tokenizer: Tokenizer) -> float | None:
-        found = overlap.best([
+        best = overlap.best([
             overlap.rouge_l(response, one, tokenizer) if number is None
             else overlap.rouge_n(response, one, number, tokenizer) for one in references
         ])  # fmt: skip
-        return None if found is None else float(getattr(found, part))
+        return None if best is None else float(getattr(best, part))
 
     return _words(of)
 
 
 def _checked(compute: Callable[[Entailments], float | None]) -> Callable[[Reading], float | None]:
     def of(reading: Reading) -> float | None:
-        found = reading.case.entailments()
-        return None if found is None else compute(found)
+        entailments = reading.case.entailments()
+        return None if entailments is None else compute(entailments)
 
     return of
 
@@ -125,19 +125,19 @@ def _context_relevance(reading: Reading) -> float | None:
     """Of the contexts: the mean over those whose rating was read; undefined where none was."""
     case = reading.case
     rated = [case.readings.opinion("relevance", case.query.text, context.text) for context in case.answer.contexts]
-    found = [value for ratings in rated if ratings and (value := ragas.context_relevance(ratings)) is not None]
-    return sum(found) / len(found) if found else None
+    values = [value for ratings in rated if ratings and (value := ragas.context_relevance(ratings)) is not None]
+    return sum(values) / len(values) if values else None
 
 
 def _answer_relevancy(reading: Reading) -> float | None:
     case = reading.case
-    said = case.readings.opinion("questions", case.answer.response)
-    if said is None or case.query.text not in reading.vectors:
+    opinion = case.readings.opinion("questions", case.answer.response)
+    if opinion is None or case.query.text not in reading.vectors:
         return None
-    made = [reading.vectors[text] for text in said["questions"] if text in reading.vectors]
-    if len(made) < len(said["questions"]):
+    made = [reading.vectors[text] for text in opinion["questions"] if text in reading.vectors]
+    if len(made) < len(opinion["questions"]):
         return None
-    return ragas.answer_relevancy(reading.vectors[case.query.text], np.array(made), said["noncommittal"])
+    return ragas.answer_relevancy(reading.vectors[case.query.text], np.array(made), opinion["noncommittal"])
 
 
 def _text(compute: Callable[[Reading], float | None], meaning: str) -> Row:

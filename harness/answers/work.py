@@ -46,11 +46,11 @@ class Forecast(NamedTuple):
 
     def sentence(self) -> str:
         """What `harness answers judge --plan` prints."""
-        said = f"{self.judge}: {self.verdicts:,} verdicts to give; claims to be taken out of {self.texts:,} texts first"
+        work = f"{self.judge}: {self.verdicts:,} verdicts to give; claims to be taken out of {self.texts:,} texts first"
         if self.calls is None:
-            return said + "; on this machine"
+            return work + "; on this machine"
         cost = "at an unknown price" if self.usd is None else f"about ${self.usd:.4f}"
-        return f"{said}; {self.calls:,} requests and {self.tokens:,} tokens for these verdicts, {cost}"
+        return f"{work}; {self.calls:,} requests and {self.tokens:,} tokens for these verdicts, {cost}"
 
 
 class Wanted(NamedTuple):
@@ -85,11 +85,11 @@ def look_ahead(experiment: Path, folder: Path, *, rounds: int = 1) -> Forecast:
         missing = [Pair(*pair) for pair in pairs if readings.word(*pair) is None]
         texts = {case.answer.response for case in cases if case.made is None}
         forecast = getattr(judge, "forecast_verdicts", None)
-        found = forecast(missing, rounds) if forecast is not None else None
+        requests = forecast(missing, rounds) if forecast is not None else None
     number = len(missing) * rounds
-    if found is None:
+    if requests is None:
         return Forecast(judge.name, number, len(texts), None, None, None)
-    return Forecast(judge.name, number, len(texts), found.calls, found.tokens, found.usd)
+    return Forecast(judge.name, number, len(texts), requests.calls, requests.tokens, requests.usd)
 
 
 def judge(experiment: Path, folder: Path, *, rounds: int = 1, max_cost: float | None = None) -> Judged:
@@ -136,17 +136,17 @@ def score(experiment: Path, folder: Path, wanted: Wanted) -> Scored:
     traced = {
         system.name: [trace(case) for case in cases_of(inputs.queries, [system], readings)] for system in inputs.systems
     }
-    found = Scored(kept, compared, tuple(notes), traced)
-    write_tables(folder, found)
-    return found
+    scored = Scored(kept, compared, tuple(notes), traced)
+    write_tables(folder, scored)
+    return scored
 
 
-def write_tables(folder: Path, found: Scored) -> None:
+def write_tables(folder: Path, scored: Scored) -> None:
     """Write scores.csv, summary.csv and comparisons.csv; what is undefined is an empty cell."""
     tables: Mapping[str, Sequence[Mapping[str, Any]]] = {
-        "scores": list(found.scores.rows()),
-        "summary": found.compared.summary,
-        "comparisons": [asdict(row) for row in found.compared.rows],
+        "scores": list(scored.scores.rows()),
+        "summary": scored.compared.summary,
+        "comparisons": [asdict(row) for row in scored.compared.rows],
     }
     for name, rows in tables.items():
         with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
@@ -159,18 +159,18 @@ def write_tables(folder: Path, found: Scored) -> None:
 def _tokenizer(inputs: Inputs, named: str | None) -> Tokenizer:
     if named is None:
         return tokenizer_of(text for query in inputs.queries for text in query.reference.answers)
-    found = next((one for one in TOKENIZERS if one == named), None)
-    if found is None:
+    tokenizer = next((one for one in TOKENIZERS if one == named), None)
+    if tokenizer is None:
         raise InputError(Problem("--tokenizer", f"there is none named {named!r}", f"known: {', '.join(TOKENIZERS)}"))
-    return found  # type: ignore[return-value]  # one of the names that the type lists
+    return tokenizer  # type: ignore[return-value]  # one of the names that the type lists
 
 
-def _notes(inputs: Inputs, scores: PerQuery, tokenizer: Tokenizer, said: Judged) -> list[str]:
+def _notes(inputs: Inputs, scores: PerQuery, tokenizer: Tokenizer, judged_: Judged) -> list[str]:
     """What a reader of the numbers must know."""
     bleu = corpus_scores(inputs.queries, inputs.systems, tokenizer) if "BLEU" in scores.values else []
     notes = [f"{one.system}: BLEU over all answers {one.value:.2f}" for one in bleu if one.value is not None]
     notes += [f"BLEU of each query: {bleu[0].signature}"] if bleu else []
-    notes += list(said.lines())
+    notes += list(judged_.lines())
     alike: dict[str, list[str]] = {}
     for measure, of in scores.undefined().items():
         counts = ", ".join(f"{number} of {system}" for system, number in of.items())

@@ -30,12 +30,12 @@ def check_answers(experiment: ExperimentFile, folder: Folder, as_json: Json = Fa
     """Tell all that is wrong with files of answers, and what will be counted."""
     from harness.answers.inputs import counted, lines_of, read_inputs
 
-    found = read_inputs(experiment, folder)
+    inputs = read_inputs(experiment, folder)
     if as_json:
-        systems = [one._asdict() for one in counted(found)]
-        print_json(queries=len(found.queries), without_reference=found.bare, systems=systems)
+        systems = [one._asdict() for one in counted(inputs)]
+        print_json(queries=len(inputs.queries), without_reference=inputs.bare, systems=systems)
     else:
-        say(*lines_of(found))
+        say(*lines_of(inputs))
 
 
 @app.command("judge")
@@ -54,11 +54,11 @@ def judge_folder(
         forecast = look_ahead(experiment, folder, rounds=repeat)
         print_json(plan=forecast._asdict()) if as_json else say(forecast.sentence())
         return
-    found = judge(experiment, folder, rounds=repeat, max_cost=max_cost)
+    judged = judge(experiment, folder, rounds=repeat, max_cost=max_cost)
     if as_json:
-        print_json(**found.as_json())
+        print_json(**judged.as_json())
     else:
-        say(*found.lines())
+        say(*judged.lines())
 
 
 @app.command("score")
@@ -74,9 +74,9 @@ def score_folder(
     """Compute every measure from the verdicts, and compare the systems: scores.csv, summary.csv, comparisons.csv."""
     from harness.answers.work import Wanted, score
 
-    found = score(experiment, folder, Wanted(tuple(measure or ()), baseline, tokenizer))
-    print_scores(found.scores, found.compared, found.notes, as_json=as_json)
+    scored = score(experiment, folder, Wanted(tuple(measure or ()), baseline, tokenizer))
+    print_scores(scored.scores, scored.compared, scored.notes, as_json=as_json)
     if report is not None:
         from harness.report.scores import write_scores
 
-        write_scores(report, folder.resolve().name, found.compared, found.notes, found.traced)
+        write_scores(report, folder.resolve().name, scored.compared, scored.notes, scored.traced)

@@ -70,14 +70,14 @@ def pool(
             raise InputError(Problem("--next", "cannot go with --sample or several folders", remedy))
         _next(material, (results[0], output), pair or (), (next_count, drawing.policy), as_json=as_json)
         return
-    found = draw(material, drawing, known_judgments(material, judged or ()))
-    write_pool(output, found)
+    drawn_pool = draw(material, drawing, known_judgments(material, judged or ()))
+    write_pool(output, drawn_pool)
     if as_json:
-        print_json(path=str(output), digest=found.digest, pairs=found.pairs, **found.drawn.model_dump())
+        print_json(path=str(output), digest=drawn_pool.digest, pairs=drawn_pool.pairs, **drawn_pool.drawn.model_dump())
     else:
-        drawn = found.drawn
+        drawn = drawn_pool.drawn
         say(
-            f"{output}: {drawn.sampled:,} of {drawn.population:,} questions, {found.pairs:,} documents to judge",
+            f"{output}: {drawn.sampled:,} of {drawn.population:,} questions, {drawn_pool.pairs:,} documents to judge",
             f"next: harness judge {output}",
         )
 
@@ -91,17 +91,17 @@ def _next(
     from harness.labels.pool import write_pool
 
     folder, output = places
-    found = next_to_judge(records.read(folder), material, names, *wanted)
-    if found.pool is not None:
-        write_pool(output, found.pool)
+    upcoming = next_to_judge(records.read(folder), material, names, *wanted)
+    if upcoming.pool is not None:
+        write_pool(output, upcoming.pool)
     if as_json:
-        print_json(a=found.a, b=found.b, measure=found.measure, low=found.bounds.low, high=found.bounds.high,
-                   decided=found.bounds.decided, unjudged=found.unjudged,
-                   path=str(output) if found.pool else None)  # fmt: skip
+        print_json(a=upcoming.a, b=upcoming.b, measure=upcoming.measure,
+                   low=upcoming.bounds.low, high=upcoming.bounds.high, decided=upcoming.bounds.decided,
+                   unjudged=upcoming.unjudged, path=str(output) if upcoming.pool else None)  # fmt: skip
         return
-    say(found.sentence())
-    if found.pool is not None:
-        say(f"{output}: {found.pool.pairs:,} documents that could change the most; next: harness judge {output}")
+    say(upcoming.sentence())
+    if upcoming.pool is not None:
+        say(f"{output}: {upcoming.pool.pairs:,} documents that could change the most; next: harness judge {output}")
 
 
 def judge(
@@ -121,38 +121,38 @@ def judge(
     """Write the judging page of a pool (serving nothing), judge in the terminal, or let a model judge."""
     from harness.labels.pool import read_pool
 
-    found = read_pool(pool_file)
+    to_judge = read_pool(pool_file)
     if llm is not None:
         if terminal:
             raise InputError(Problem("--terminal", "cannot go with --llm", "choose one of them"))
-        _judge_by_model(found, output or Path("judgments-llm.jsonl"), (llm, base_url, key_name, price, max_cost),
+        _judge_by_model(to_judge, output or Path("judgments-llm.jsonl"), (llm, base_url, key_name, price, max_cost),
                         repeat=repeat, plan=plan, as_json=as_json)  # fmt: skip
     elif plan:
         raise InputError(Problem("--plan", "goes with --llm", "people cost nothing that can be planned"))
     elif terminal:
-        _judge_here(found, output or Path("judgments.jsonl"), name)
+        _judge_here(to_judge, output or Path("judgments.jsonl"), name)
     else:
         from harness.labels.page import write_page
 
         path = output or Path("judge.html")
-        write_page(path, found)
-        say(f"{path}: {found.pairs:,} documents to judge; open it in a browser, or send it to a judge")
+        write_page(path, to_judge)
+        say(f"{path}: {to_judge.pairs:,} documents to judge; open it in a browser, or send it to a judge")
         say("it exports judgments.jsonl; then: harness labels merge judgments.jsonl --into DATASET")
 
 
-def _judge_here(found: Pool, path: Path, name: str | None) -> None:
+def _judge_here(to_judge: Pool, path: Path, name: str | None) -> None:
     from harness.labels.terminal import Terminal, judge_in_terminal
     from harness.pages import visible
 
     if not name:
         raise InputError(Problem("--judge", "is missing", "give your name, as it will stand in the judgments"))
 
-    session = judge_in_terminal(found, path, name, Terminal(lambda text: say(visible(text)), input))
+    session = judge_in_terminal(to_judge, path, name, Terminal(lambda text: say(visible(text)), input))
     say(f"{path}: {session.done:,} of {session.total:,} judged")
 
 
 def _judge_by_model(
-    found: Pool,
+    to_judge: Pool,
     path: Path,
     model: tuple[str, str, str, str, float | None],
     *,
@@ -166,10 +166,10 @@ def _judge_by_model(
     llm, base_url, key_name, price, max_cost = model
     with asking(Asking(llm, base_url, key_name, price, max_cost)) as (chat, meter):
         if plan:
-            forecast = plan_judging(found, path, chat, repeat=repeat)
+            forecast = plan_judging(to_judge, path, chat, repeat=repeat)
             print_json(plan=forecast._asdict()) if as_json else say(forecast_sentence(forecast))
             return
-        judged = judge_by_model(found, path, chat, meter, repeat=repeat)
+        judged = judge_by_model(to_judge, path, chat, meter, repeat=repeat)
     print_json(path=str(path), **judged._asdict()) if as_json else say(f"{path}: {judged.sentence()}")
 
 
@@ -179,13 +179,13 @@ def agree(paths: Compared, as_json: Json = False) -> None:
     from harness.console.agreement import lines
     from harness.labels.agree import agree as measure
 
-    found = measure(paths)
+    agreements = measure(paths)
     if as_json:
-        print_json(pairs=[_plain(one) for one in found.pairs], together=_plain(found.together),
-                   themselves=[_plain(one) for one in found.themselves],
-                   disputed=[one._asdict() for one in found.disputed])  # fmt: skip
+        print_json(pairs=[_plain(one) for one in agreements.pairs], together=_plain(agreements.together),
+                   themselves=[_plain(one) for one in agreements.themselves],
+                   disputed=[one._asdict() for one in agreements.disputed])  # fmt: skip
     else:
-        say(*lines(found))
+        say(*lines(agreements))
 
 
 @app.command()
@@ -206,17 +206,17 @@ def merge(
     from harness.labels.pool import write_pool
 
     reference = DatasetReference(Path(into), queries=tuple(queries or ()))
-    found = merge_into(paths, reference)
-    if adjudicate is not None and found.disputed:
-        write_pool(adjudicate, adjudication_pool(found.disputed, reference, read_policy(policy)))
+    merged = merge_into(paths, reference)
+    if adjudicate is not None and merged.disputed:
+        write_pool(adjudicate, adjudication_pool(merged.disputed, reference, read_policy(policy)))
     if as_json:
-        disputed = [one._asdict() for one in found.disputed]
-        print_json(**{**found._asdict(), "path": str(found.path), "disputed": disputed})
+        disputed = [one._asdict() for one in merged.disputed]
+        print_json(**{**merged._asdict(), "path": str(merged.path), "disputed": disputed})
         return
-    of_people = f"questions judged by people {found.people:,}, begun by people {found.mixed:,}"
-    say(f"{found.path}: {found.judgments:,} judgments, {found.added:,} of them new")
-    say(f"{of_people}, by a model alone {found.model:,}")
-    for one in found.disputed:
+    of_people = f"questions judged by people {merged.people:,}, begun by people {merged.mixed:,}"
+    say(f"{merged.path}: {merged.judgments:,} judgments, {merged.added:,} of them new")
+    say(f"{of_people}, by a model alone {merged.model:,}")
+    for one in merged.disputed:
         gave = ", ".join(f"{judge} {grade}" for judge, grade in one.grades)
         warn(f"to adjudicate: {one.query_id} {one.document_id}: {gave}")
 
@@ -234,8 +234,8 @@ def export(
     from harness.dataset import DatasetReference, load
     from harness.labels.into import export_labels
 
-    found = load(DatasetReference(Path(dataset), queries=tuple(queries or ())))
-    say(f"{output}: labels of {export_labels(found, output, form):,} questions")
+    data = load(DatasetReference(Path(dataset), queries=tuple(queries or ())))
+    say(f"{output}: labels of {export_labels(data, output, form):,} questions")
 
 
 def _plain(record: object) -> object:

@@ -105,7 +105,7 @@ def agree(paths: Sequence[Path], *, seed: int = 0) -> Agreements:
 def agreement_of(judgments: Sequence[Judgment], *, seed: int = 0) -> Agreements:
     """Measure the agreement of judgments; InputError where fewer than two opinions meet anywhere."""
     first = _ratings(one for one in judgments if one.round == 1 and one.design != "adjudication")
-    pairs = tuple(found for a, b in combinations(sorted(first), 2) if (found := _pair(first, a, b, seed)) is not None)
+    pairs = tuple(pair for a, b in combinations(sorted(first), 2) if (pair := _pair(first, a, b, seed)) is not None)
     themselves = tuple(_themselves(judgments, seed))
     if not pairs and not themselves:
         what = "no document was judged by two judges, nor by one judge twice"
@@ -115,11 +115,11 @@ def agreement_of(judgments: Sequence[Judgment], *, seed: int = 0) -> Agreements:
 
 
 def _ratings(judgments: Iterable[Judgment]) -> dict[str, dict[Key, int]]:
-    found: dict[str, dict[Key, int]] = {}
+    ratings: dict[str, dict[Key, int]] = {}
     for one in judgments:
         if one.grade is not None:
-            found.setdefault(one.judge, {})[one.key] = one.grade
-    return found
+            ratings.setdefault(one.judge, {})[one.key] = one.grade
+    return ratings
 
 
 def _pair(ratings: Ratings, a: str, b: str, seed: int) -> PairOfJudges | None:
@@ -176,14 +176,14 @@ def _together(ratings: Ratings, seed: int) -> Together:
 def _themselves(judgments: Sequence[Judgment], seed: int) -> list[WithHimself]:
     second = _ratings(one for one in judgments if one.round == 2)
     first = _ratings(one for one in judgments if one.round == 1)
-    found = []
+    consistencies = []
     for judge, again in sorted(second.items()):
         rated = [(key, first[judge][key], grade) for key, grade in again.items() if key in first.get(judge, {})]
         if rated:
             same = sum(a == b for _, a, b in rated) / len(rated)
             weighted = by_query(partial(cohen_kappa, categories=GRADES), _tables(rated), seed=seed)
-            found.append(WithHimself(judge, len(rated), same, weighted))
-    return found
+            consistencies.append(WithHimself(judge, len(rated), same, weighted))
+    return consistencies
 
 
 def _of_lists(folder: Path, seed: int) -> list[PairOfJudges]:

@@ -27,25 +27,25 @@ class Asking(NamedTuple):
 
 
 @contextmanager
-def asking(said: Asking) -> Iterator[tuple[Chat, Meter]]:
+def asking(asked: Asking) -> Iterator[tuple[Chat, Meter]]:
     """Open the cache, and describe the model; nothing is sent.
 
     Raises:
         InputError: the prices cannot be read, or the cache cannot be opened.
     """
-    sent, received = _prices(said.price)
-    options = ChatOptions(said.model, base_url=said.base_url, key_name=said.key_name, concurrency=said.concurrency,
-                          patience=said.patience, input_price=sent, output_price=received)  # fmt: skip
+    sent, received = _prices(asked.price)
+    options = ChatOptions(asked.model, base_url=asked.base_url, key_name=asked.key_name, concurrency=asked.concurrency,
+                          patience=asked.patience, input_price=sent, output_price=received)  # fmt: skip
     with Cache(default_path()) as cache:
-        yield Chat(ChatModel(options), cache), Meter(budget=Budget(said.max_cost))
+        yield Chat(ChatModel(options), cache), Meter(budget=Budget(asked.max_cost))
 
 
-def forecast_sentence(found: ChatForecast) -> str:
+def forecast_sentence(forecast: ChatForecast) -> str:
     """What asking would take, in words."""
-    dollars = "at an unknown price (--price IN,OUT)" if found.usd is None else f"at most ${found.usd:.4f}"
+    dollars = "at an unknown price (--price IN,OUT)" if forecast.usd is None else f"at most ${forecast.usd:.4f}"
     return (
-        f"{found.prompts:,} prompts, {found.cached:,} of them cached: {found.calls:,} calls, "
-        f"at most {found.tokens:,} tokens, {dollars}"
+        f"{forecast.prompts:,} prompts, {forecast.cached:,} of them cached: {forecast.calls:,} calls, "
+        f"at most {forecast.tokens:,} tokens, {dollars}"
     )
 
 

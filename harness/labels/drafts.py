@@ -82,15 +82,15 @@ def prompts_for(dataset: Dataset, count: int, examples: Sequence[str], seed: int
         raise InputError(Problem("--count", f"{count} queries from {len(ids):,} documents", "ask for fewer"))
     texts = dataset.texts(ids[:count])
     shown = "\n".join(f"- {' '.join(example.split())}" for example in examples)
-    said = (
+    tone = (
         f"Queries that people really typed, for their tone:\n{quoted(shown, 'EXAMPLES', 'DOCUMENT')}" if shown else ""
     )
-    found = []
+    prompts = []
     for number, id_ in enumerate(ids[:count]):
         style = list(STYLES)[number % len(STYLES)]
-        system = SYSTEM.format(style=STYLES[style], examples=said)
-        found.append((texts[id_], style, Prompt(system, quoted(texts[id_].content, "DOCUMENT", "EXAMPLES"))))
-    return found
+        system = SYSTEM.format(style=STYLES[style], examples=tone)
+        prompts.append((texts[id_], style, Prompt(system, quoted(texts[id_].content, "DOCUMENT", "EXAMPLES"))))
+    return prompts
 
 
 def draft(dataset: Dataset, asked: Sequence[tuple[Document, str, Prompt]], chat: Chat, meter: Meter) -> Drafted:
@@ -160,11 +160,11 @@ def kept_drafts(path: Path, judgments: Sequence[Path]) -> list[Draft]:
         InputError: a file cannot be read, or the judgments are of other drafts.
     """
     drafts = {one.id: one for one in _read(path)}
-    said = read_judgments(judgments)
-    if foreign := next((one for one in said if one.query_id not in drafts), None):
+    judged = read_judgments(judgments)
+    if foreign := next((one for one in judged if one.query_id not in drafts), None):
         what = f"query {foreign.query_id!r} is none of the drafts"
         raise InputError(Problem(str(path), what, "give the judgments of this file's page"))
-    kept = {one.query_id for one in said if one.round == 1 and one.grade == 1}
+    kept = {one.query_id for one in judged if one.round == 1 and one.grade == 1}
     return [one for id_, one in drafts.items() if id_ in kept]
 
 

@@ -20,11 +20,11 @@ def judged_before(path: Path, pool: Pool, judge: str) -> dict[tuple[str, str, in
     """
     if not path.exists():
         return {}
-    said = read_judgments([path])
-    if foreign := next((one for one in said if one.pool != pool.digest), None):
+    judgments = read_judgments([path])
+    if foreign := next((one for one in judgments if one.pool != pool.digest), None):
         what = f"holds judgments of pool {foreign.pool}, and this is pool {pool.digest}"
         raise InputError(Problem(str(path), what, "give each pool a file of its own: --output FILE"))
-    return {(*one.key, one.round): one for one in said if one.judge == judge}
+    return {(*one.key, one.round): one for one in judgments if one.judge == judge}
 
 
 @contextmanager

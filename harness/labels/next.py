@@ -32,10 +32,12 @@ class Next(NamedTuple):
 
     def sentence(self) -> str:
         """The bounds in words."""
-        found = f"{self.a} less {self.b} in {self.measure}: between {self.bounds.low:+.4f} and {self.bounds.high:+.4f}"
+        between = (
+            f"{self.a} less {self.b} in {self.measure}: between {self.bounds.low:+.4f} and {self.bounds.high:+.4f}"
+        )
         if self.bounds.decided:
-            return f"{found}, decided whatever the other {self.unjudged:,} documents are"
-        return f"{found}, with {self.unjudged:,} documents that could still change it"
+            return f"{between}, decided whatever the other {self.unjudged:,} documents are"
+        return f"{between}, with {self.unjudged:,} documents that could still change it"
 
 
 def next_to_judge(results: Results, material: Material, names: Sequence[str], count: int, policy: str) -> Next:
@@ -52,16 +54,16 @@ def next_to_judge(results: Results, material: Material, names: Sequence[str], co
         InputError: the retrievers are not two of the folder's, or the primary measure is no sum over the ranks.
     """
     a, b = _two(results, names)
-    found = open_pairs(results, a, b)
-    if found is None:
+    difference = open_pairs(results, a, b)
+    if difference is None:
         measure = results.manifest.resolved.primary
         remedy = "nDCG, DCG, P and RBP have them"
         raise InputError(Problem(measure, "has no bounds: it is no sum over the ranks", remedy))
-    ordered = sorted(found.changes, key=lambda one: (-one.most, shuffled_place(0, one.query_id, one.document_id)))
+    ordered = sorted(difference.changes, key=lambda one: (-one.most, shuffled_place(0, one.query_id, one.document_id)))
     lines = tuple(line for one in ordered[:count] for line in _line(material, one))
-    drawn = Drawn(depth=found.cutoff, seed=0, population=len(results.queries), sampled=len(lines), design="next")
+    drawn = Drawn(depth=difference.cutoff, seed=0, population=len(results.queries), sampled=len(lines), design="next")
     pool = pool_of(policy, drawn, lines) if lines else None
-    return Next(a, b, found.measure, found.bounds, len(found.changes), pool)
+    return Next(a, b, difference.measure, difference.bounds, len(difference.changes), pool)
 
 
 def _line(material: Material, one: Open) -> tuple[PooledQuery, ...]:

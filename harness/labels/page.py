@@ -54,7 +54,7 @@ def _data(pool: Pool, words: dict[int, str]) -> dict[str, object]:
         "policy": pool.policy,
         "prompt": digest_of(pool.policy),
         "design": pool.drawn.design,
-        "choices": [{"value": value, "words": said} for value, said in words.items()],
+        "choices": [{"value": value, "words": meaning} for value, meaning in words.items()],
         "queries": [
             {"id": query.query_id, "text": query.query, "inclusion": query.inclusion, "asked": len(query.documents)}
             for query in pool.queries

@@ -97,17 +97,17 @@ def gather(folders: Sequence[Path], depth: int) -> Material:
         InputError: a folder cannot be read, the folders are over different documents or ask other questions under
             the same id, or the data set is no longer what it was.
     """
-    found = [records.read(folder) for folder in folders]
-    dataset = dataset_of(found[0])
+    runs = [records.read(folder) for folder in folders]
+    dataset = dataset_of(runs[0])
     queries: dict[str, Query] = {}
     tops: dict[str, set[str]] = {}
-    for results in found:
+    for results in runs:
         if results.manifest.dataset.corpus_digest != dataset.corpus_digest:
-            what = f"is over other documents than {found[0].folder}, or they have changed since"
+            what = f"is over other documents than {runs[0].folder}, or they have changed since"
             raise InputError(Problem(str(results.folder), what, "run the experiment again"))
         for id_, labelled in results.queries.items():
             if queries.setdefault(id_, labelled.query).text != labelled.query.text:
-                what = f"asks another question as {id_!r} than {found[0].folder}"
+                what = f"asks another question as {id_!r} than {runs[0].folder}"
                 raise InputError(Problem(str(results.folder), what, "pool results of the same questions"))
         for name in results.retrievers:
             for id_, ranking in results.answers(name):

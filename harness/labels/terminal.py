@@ -52,23 +52,23 @@ def judge_in_terminal(pool: Pool, path: Path, judge: str, terminal: Terminal) ->
             one, again = waiting[0], False
             while True:
                 _show(pool, one, len(order) - len(waiting), len(order), terminal)
-                said = _answer(policy, terminal)
-                if said is None:
+                answer = _answer(policy, terminal)
+                if answer is None:
                     return Session(len(answered), len(order))
-                if said.undo and trail:
+                if answer.undo and trail:
                     one, again = trail.pop(), True
                     answered.discard(ids(pool, one))
-                elif not said.undo:
+                elif not answer.undo:
                     break
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            more = {"note": said.note, "seconds": said.seconds, "at": now, "corrects": again}
-            file.write(judgment_of(pool, one, said.grade, by, **more).line())
+            more = {"note": answer.note, "seconds": answer.seconds, "at": now, "corrects": again}
+            file.write(judgment_of(pool, one, answer.grade, by, **more).line())
             answered.add(ids(pool, one))
             trail.append(one)
     return Session(len(answered), len(order))
 
 
-class _Said(NamedTuple):
+class _Reply(NamedTuple):
     grade: int | None = None
     note: str = ""
     seconds: float = 0.0
@@ -81,7 +81,7 @@ def _show(pool: Pool, one: Asked, done: int, total: int, terminal: Terminal) -> 
     terminal.show(f"\n── {done + 1} of {total} ──\nQuestion: {query.query}\n\n{title}{document.text}\n")
 
 
-def _answer(policy: str, terminal: Terminal) -> _Said | None:
+def _answer(policy: str, terminal: Terminal) -> _Reply | None:
     """Read until a grade, a skip or an undo comes; None where the judge stops."""
     started, note = time.monotonic(), ""
     while True:
@@ -90,12 +90,12 @@ def _answer(policy: str, terminal: Terminal) -> _Said | None:
         except EOFError:
             return None
         if key in GRADE_KEYS:
-            return _Said(GRADE_KEYS[key], note or rest.strip(), round(time.monotonic() - started, 1))
+            return _Reply(GRADE_KEYS[key], note or rest.strip(), round(time.monotonic() - started, 1))
         match key:
             case "q":
                 return None
             case "u":
-                return _Said(undo=True)
+                return _Reply(undo=True)
             case "n":
                 note = rest.strip()
             case "p":
