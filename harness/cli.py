@@ -76,13 +76,13 @@ def run(
         from harness.running.options import Options
 
         with Progress(console_of(stderr=True), quiet=quiet) as progress:
-            told = (lambda line: None) if quiet else warn
-            options = Options(results, tuple(only or ()), fresh, max_cost, not no_code, told, progress.watch)
-            found = pipeline.run(experiment, options)
+            notify = (lambda line: None) if quiet else warn
+            options = Options(results, tuple(only or ()), fresh, max_cost, not no_code, notify, progress.watch)
+            record = pipeline.run(experiment, options)
     except KeyboardInterrupt:
         raise Interrupted(_kept(experiment, results)) from None
-    print_results(found, quiet=quiet, as_json=as_json)
-    if failed := found.manifest.failed:
+    print_results(record, quiet=quiet, as_json=as_json)
+    if failed := record.manifest.failed:
         raise BackendError("\n".join(f"{name}: {error}" for name, error in failed.items()))
 
 
@@ -156,9 +156,9 @@ def report(results: Folder, quiet: Quiet = False, as_json: Json = False) -> None
     from harness import records
     from harness.report import write_report
 
-    found = records.read(results)
-    write_report(found)
-    print_results(found, quiet=quiet, as_json=as_json)
+    record = records.read(results)
+    write_report(record)
+    print_results(record, quiet=quiet, as_json=as_json)
 
 
 @app.command()
@@ -182,11 +182,11 @@ def reproduce(
     if not trust and (used := uses_of(results)):
         agree(used, "--trust")
     with Progress(console_of(stderr=True), quiet=quiet) as progress:
-        found = again(results, Options(fresh=fresh, max_cost=max_cost, code=not no_code, watch=progress.watch))
+        reproduction = again(results, Options(fresh=fresh, max_cost=max_cost, code=not no_code, watch=progress.watch))
     if as_json:
-        print_json(**found._asdict())
+        print_json(**reproduction._asdict())
     elif not quiet:
-        say(found.sentence())
+        say(reproduction.sentence())
 
 
 @app.command()
@@ -197,8 +197,8 @@ def init(
     """Look at a folder of documents and labels, and write an experiment that runs."""
     from harness.experiment.init import write_experiment
 
-    found = write_experiment(folder, output)
-    say(*found.lines())
+    written = write_experiment(folder, output)
+    say(*written.lines())
 
 
 @app.command()
@@ -249,10 +249,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _unwritten(error: OSError) -> int:
-    """The exit code where standard output takes no more; any other failure stays what it is."""
+    """The exit code where standard output takes no more; any other failure stays path it is."""
     if error.errno == errno.ENAMETOOLONG:
-        what = f"{str(error.filename)[:40]}…"
-        warn(messages.message(InputError(Problem(what, "is too long a name for a file", "give a path that exists"))))
+        path = f"{str(error.filename)[:40]}…"
+        warn(messages.message(InputError(Problem(path, "is too long a name for a file", "give a path that exists"))))
         return InputError.exit_code
     if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EIO) or error.filename is not None:
         raise error
@@ -269,15 +269,15 @@ def _kept(experiment: Path, results: Path) -> str:
     from harness.experiment import load
     from harness.records import unfinished
 
-    said = "stopped: what was embedded is cached, the same command goes on from there"
+    sentence = "stopped: what was embedded is cached, the same command goes on from there"
     try:
         aside = unfinished(results / load(experiment).experiment.name)
     except InputError:
-        return said
+        return sentence
     if not any(aside.glob("runs/*.trec")):
-        return said
+        return sentence
     finished = f"harness score {aside / 'qrels.trec'} {aside / 'runs' / '*.trec'}"
-    return f"{said}; finished rankings lie in {aside} ({finished})"
+    return f"{sentence}; finished rankings lie in {aside} ({finished})"
 
 
 if __name__ == "__main__":

@@ -110,14 +110,14 @@ def _compared(earlier: Results, again: Results) -> Reproduction:
     differing = tuple(f for f in files if (earlier.folder / f).read_bytes() != (again.folder / f).read_bytes())
     before, now = _means(earlier), _means(again)
     apart = (before - now.reindex(before.index)).abs().fillna(float("inf"))
-    found = Reproduction(differing, float(apart.max()), _changed(earlier, again))
-    if found.largest > TOLERANCE:
+    reproduction = Reproduction(differing, float(apart.max()), _changed(earlier, again))
+    if reproduction.largest > TOLERANCE:
         row: Any = apart.idxmax()
         raise NotShown(
             f"not reproduced: {row[1]} of {row[0]} was {before[row]:.6f} and is now {now.get(row, float('nan')):.6f}"
-            f"{found.changes()}"
+            f"{reproduction.changes()}"
         )
-    return found
+    return reproduction
 
 
 def _means(results: Results) -> pd.Series[float]:
@@ -135,6 +135,9 @@ def _written(earlier: Results) -> str:
     experiment = with_runs_found(earlier.manifest.experiment, Path(earlier.manifest.experiment_file))
     dataset = experiment["dataset"]
     table = {"path": dataset} if isinstance(dataset, str) else dict(dataset)
-    found = locate(DatasetTable(path=table["path"]), Path(earlier.manifest.experiment_file))
-    experiment["dataset"] = {**table, "path": found.name if found.scheme else found.folder.resolve().as_posix()}
+    reference = locate(DatasetTable(path=table["path"]), Path(earlier.manifest.experiment_file))
+    experiment["dataset"] = {
+        **table,
+        "path": reference.name if reference.scheme else reference.folder.resolve().as_posix(),
+    }
     return tomli_w.dumps(experiment)

@@ -9,9 +9,9 @@ from harness.labels.agree import Agreements, PairOfJudges
 from harness.stats.agreement import Agreement
 
 
-def lines(found: Agreements) -> Iterator[str]:
+def lines(agreements: Agreements) -> Iterator[str]:
     """Every coefficient with its interval, the confusion tables, and the pairs worth talking about."""
-    for pair in found.pairs:
+    for pair in agreements.pairs:
         yield f"{pair.a} and {pair.b}: {pair.units:,} pairs of {pair.queries:,} queries judged by both"
         yield f"  Cohen's kappa           {_shown(pair.kappa)}"
         if pair.weighted is not None:
@@ -20,25 +20,26 @@ def lines(found: Agreements) -> Iterator[str]:
         if pair.rbo is not None:
             yield f"  rank-biased overlap     {pair.rbo:.4f}"
         yield from _confusion(pair)
-    if found.together is not None and len(found.together.judges) > 1:
-        together = found.together
+    if agreements.together is not None and len(agreements.together.judges) > 1:
+        together = agreements.together
         yield f"all of {', '.join(together.judges)}:"
         if together.fleiss is not None:
             yield f"  Fleiss' kappa           {together.fleiss:.4f}"
         for level in ("nominal", "ordinal", "interval"):
             yield f"  alpha, {level:<16} {_shown(getattr(together, level))}"
-    for one in found.themselves:
+    for one in agreements.themselves:
         yield f"{one.judge} asked twice, {one.pairs:,} pairs: {100 * one.same:.0f} % the same, {_shown(one.weighted)}"
-    for dispute in found.disputed:
+    for dispute in agreements.disputed:
         gave = ", ".join(f"{judge} {grade}" for judge, grade in dispute.grades)
         yield f"worth talking about: {dispute.query_id} {dispute.document_id}: {gave}"
 
 
-def _shown(found: Agreement) -> str:
-    if math.isnan(found.value):
+def _shown(agreement: Agreement) -> str:
+    if math.isnan(agreement.value):
         return "undefined: all fell into one grade"
-    interval = "" if math.isnan(found.low) else f" (95 % interval over queries {found.low:.4f} to {found.high:.4f})"
-    return f"{found.value:.4f}{interval}"
+    bounds = f"{agreement.low:.4f} to {agreement.high:.4f}"
+    interval = "" if math.isnan(agreement.low) else f" (95 % interval over queries {bounds})"
+    return f"{agreement.value:.4f}{interval}"
 
 
 def _confusion(pair: PairOfJudges) -> Iterator[str]:

@@ -43,16 +43,17 @@ def verify(
     with Cache(default_path()) as cache:
         held = cache.info(check=True)
     rows, damaged = sum(one.rows for one in held), sum(one.damaged for one in held)
-    found = list(drifts(experiment)) if experiment else []
+    drifted = list(drifts(experiment)) if experiment else []
     if as_json:
-        print_json(path=str(cache.path), rows=rows, damaged=damaged, drift=[one._asdict() for one in found])
+        print_json(path=str(cache.path), rows=rows, damaged=damaged, drift=[one._asdict() for one in drifted])
     else:
-        say(f"{cache.path}: {counted(rows, 'row')}, {damaged:,} damaged", *(one.sentence() for one in found))
+        say(f"{cache.path}: {counted(rows, 'row')}, {damaged:,} damaged", *(one.sentence() for one in drifted))
     if damaged:
         raise NotShown(f"damaged rows: {damaged:,}; they count as absent, and runs embed them anew")
-    if moved := [one.retriever for one in found if one.moved]:
+    if moved := [one.retriever for one in drifted if one.moved]:
         raise NotShown(f"{', '.join(moved)}: no longer the model that was cached; run with --fresh")
-    if experiment and (unseen := [one.retriever for one in found if not one.compared] or ["no encoder"] * (not found)):
+    unseen = [one.retriever for one in drifted if not one.compared] if drifted else ["no encoder"]
+    if experiment and unseen:
         raise NotShown(f"{', '.join(unseen)}: nothing was compared, since none of its vectors is cached")
 
 

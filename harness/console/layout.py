@@ -53,7 +53,7 @@ def visible(text: str, escape: str = "\\x{:02x}") -> str:
     >>> visible("a\x1b[31mb")
     'a\\x1b[31mb'
     """
-    return CONTROL.sub(lambda found: escape.format(ord(found[0])), text)
+    return CONTROL.sub(lambda match: escape.format(ord(match[0])), text)
 
 
 def shortened(names: Sequence[str], width: int) -> list[str]:

@@ -30,10 +30,10 @@ def message(error: HarnessError) -> str:
 
 def usage(error: TyperException) -> str:
     """A misspelt command line: what is wrong, and where help is."""
-    said = error.format_message()
+    message = error.format_message()
     known = getattr(error, "possibilities", None) or ()
     if known:
         near = get_close_matches(getattr(error, "option_name", ""), known, n=1) or sorted(known)[:1]
-        said = f"{said.partition(' (')[0]}; did you mean {near[0]!r}?"
+        message = f"{message.partition(' (')[0]}; did you mean {near[0]!r}?"
     context = getattr(error, "ctx", None)
-    return f"error: {said.rstrip('.')} (see {context.command_path if context else 'harness'} --help)"
+    return f"error: {message.rstrip('.')} (see {context.command_path if context else 'harness'} --help)"

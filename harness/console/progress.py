@@ -47,16 +47,16 @@ class Reading(NamedTuple):
         """
         made = self.texts - self.cached
         rate = made / self.seconds if self.seconds > 0 else 0.0
-        told = []
+        details = []
         if made and rate:
-            told.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
+            details.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
             if ahead and self.expected and self.expected > self.texts:
-                told.append(f"{_clock((self.expected - self.texts) / rate)} left")
+                details.append(f"{_clock((self.expected - self.texts) / rate)} left")
         if self.cached:
-            told.append("all cached" if not made else f"{100 * self.cached / self.texts:.0f} % cached")
+            details.append("all cached" if not made else f"{100 * self.cached / self.texts:.0f} % cached")
         if self.spent:
-            told.append(f"${self.spent:.4f}" if self.spent < 1 else f"${self.spent:,.2f}")
-        return told
+            details.append(f"${self.spent:.4f}" if self.spent < 1 else f"${self.spent:,.2f}")
+        return details
 
 
 class Progress:
@@ -70,7 +70,7 @@ class Progress:
         self._bars = progress.Progress(
             progress.TextColumn("{task.description}", table_column=Column(no_wrap=True)),
             progress.BarColumn(bar_width=12),
-            progress.TextColumn("{task.fields[told]}", table_column=Column(no_wrap=True, overflow="ellipsis")),
+            progress.TextColumn("{task.fields[details]}", table_column=Column(no_wrap=True, overflow="ellipsis")),
             console=console,
             transient=True,
             disable=quiet or not console.is_terminal,
@@ -113,10 +113,10 @@ class Progress:
         name, stage = key
         reading = _reading(meter, stage, now - self._started[key])
         if key not in self._tasks:
-            self._tasks[key] = self._bars.add_task(f"{name}: {stage}", total=None, told="")
-        told = [reading.share()] if reading.texts or reading.expected else []
+            self._tasks[key] = self._bars.add_task(f"{name}: {stage}", total=None, details="")
+        details = [reading.share()] if reading.texts or reading.expected else []
         self._bars.update(self._tasks[key], completed=reading.texts, total=reading.expected,
-                          told=", ".join(told + reading.details(ahead=True)))  # fmt: skip
+                          details=", ".join(details + reading.details(ahead=True)))  # fmt: skip
 
     def _tell(self, *, but: str) -> None:
         """Say a line for every stage that is finished, but for one that may go on."""
@@ -128,12 +128,12 @@ class Progress:
             if key in self._tasks:
                 self._bars.remove_task(self._tasks.pop(key))
             reading = _reading(meter, key[1], totals.seconds)._replace(expected=None)
-            told = [
+            details = [
                 f"{counted(reading.texts, 'text')} in {totals.seconds:.1f} s"
                 if reading.texts
                 else f"{totals.seconds:.1f} s"
             ]
-            self._say(key, ", ".join(told + reading.details(ahead=False)))
+            self._say(key, ", ".join(details + reading.details(ahead=False)))
 
     def _say(self, key: Key, text: str) -> None:
         self._spoken = time.monotonic()

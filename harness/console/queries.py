@@ -42,14 +42,14 @@ def draft(
         if plan:
             say(forecast_sentence(chat.forecast([prompt for _, _, prompt in asked])))
             return
-        found = write(data, asked, chat, meter)
-    write_drafts(output, found.drafts)
+        written = write(data, asked, chat, meter)
+    write_drafts(output, written.drafts)
     page = output.with_suffix(".html")
     texts = {document.id: document for document, _, _ in asked}
-    write_page(page, keeping_pool(found.drafts, texts), choices={0: "drop it", 1: "keep it"})
+    write_page(page, keeping_pool(written.drafts, texts), choices={0: "drop it", 1: "keep it"})
     say(
-        f"{output}: {len(found.drafts):,} drafts; {found.unreadable:,} answers could not be read, "
-        f"{found.duplicates:,} near-duplicates were refused",
+        f"{output}: {len(written.drafts):,} drafts; {written.unreadable:,} answers could not be read, "
+        f"{written.duplicates:,} near-duplicates were refused",
         f"{page}: keep or drop each; then: harness queries keep {output} judgments.jsonl --output queries.jsonl",
     )
 

@@ -51,16 +51,16 @@ def score(
         raise InputError(Problem("--json", "cannot go with --format csv", "choose one of them"))
     only = saved.read_ids(queries) if queries else None
     conventions = Conventions(skip_no_relevant, intersection, only, "double" if double else "single")
-    found = saved.score_rankings(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
-    warn(*(f"{one.name}: {note}" for one in found for note in one.notes))
-    summary = list(saved.summary_rows(found))
-    rows = [asdict(row) for one in found for row in one.rows()] if by_query else []
+    scored = saved.score_rankings(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
+    warn(*(f"{one.name}: {note}" for one in scored for note in one.notes))
+    summary = list(saved.summary_rows(scored))
+    rows = [asdict(row) for one in scored for row in one.rows()] if by_query else []
     if as_json:
         print_json(**({"scores": rows} if by_query else {}), summary=summary)
     elif form == "csv":
         print_csv(rows if by_query else summary)
     elif by_query:
-        for one in found:
+        for one in scored:
             show(tables.by_query, [row for row in rows if row["retriever"] == one.name], one.name)
     else:
         show(tables.scoreboard, summary)
@@ -107,13 +107,13 @@ def compare(
     if report is not None or range_ is not None:
         raise InputError(Problem("--report" if report else "--range", "is for a file of scores"))
     conventions = Conventions(skip_no_relevant, queries=ids)
-    found = saved.score_rankings(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
-    if len(found) < 2:
+    scored = saved.score_rankings(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
+    if len(scored) < 2:
         raise InputError(Problem(str(qrels), "there is only one run", "give two or more"))
-    warn(*(f"{one.name}: {note}" for one in found for note in one.notes))
-    compared = saved.compare_runs(found, baseline=baseline, settings=settings)
+    warn(*(f"{one.name}: {note}" for one in scored for note in one.notes))
+    compared = saved.compare_runs(scored, baseline=baseline, settings=settings)
     rows = [asdict(row) for row in compared.rows]
-    summary = list(saved.summary_rows(found))
+    summary = list(saved.summary_rows(scored))
     if as_json:
         print_json(summary=summary, comparisons=rows)
     elif form == "csv":
@@ -184,10 +184,10 @@ def gate(
     from harness.scoring import saved
     from harness.scoring.grading import people_judged
 
-    found = records.read(results)
-    if not people_judged({query: labelled.labels for query, labelled in found.queries.items()}):
+    record = records.read(results)
+    if not people_judged({query: labelled.labels for query, labelled in record.queries.items()}):
         raise NotShown("gate failed: no person judged these queries, and a model's labels alone show nothing")
-    verdict = saved.gate_retrievers(found, challenger=challenger, baseline=baseline, margin=margin)
+    verdict = saved.gate_retrievers(record, challenger=challenger, baseline=baseline, margin=margin)
     if as_json:
         print_json(**asdict(verdict))
     if not verdict.passed:

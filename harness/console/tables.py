@@ -24,34 +24,34 @@ MOST = 20
 """Comparisons shown; `--json`, the CSV and the report hold them all."""
 
 
-def results(found: Results, *, width: int) -> Iterator[RenderableType]:
+def results(record: Results, *, width: int) -> Iterator[RenderableType]:
     """All that a run has to say: means, comparisons, the verdict in words."""
     from harness.scoring.outcome import outcome_of
 
-    if not found.scored:
-        yield from _unlabelled(found)
+    if not record.scored:
+        yield from _unlabelled(record)
         return
-    outcome = outcome_of(found)
+    outcome = outcome_of(record)
     if outcome.incomplete:
         yield text_line(f"{outcome.incomplete}.", "bold")
         yield ""
     yield from (text_line(f"{name} failed: {reason}") for name, reason in outcome.failed.items())
     yield from _told(
-        rows_of(found.summary), rows_of(found.comparisons), outcome.whole, outcome.settings.level, width=width,
+        rows_of(record.summary), rows_of(record.comparisons), outcome.whole, outcome.settings.level, width=width,
         words=outcome.sentences(),
     )  # fmt: skip
 
 
-def _unlabelled(found: Results) -> Iterator[RenderableType]:
+def _unlabelled(record: Results) -> Iterator[RenderableType]:
     """What rankings say that nobody has judged, and the next step."""
     from harness.scoring.overlap import next_step, overlaps
 
     yield text_line("No question has labels: there are rankings to judge, and no scores.")
-    for row in overlaps(found):
+    for row in overlaps(record):
         yield text_line(
             f"{row.a} and {row.b}: {row.common:.1f} of the first 10 in common, rank-biased overlap {row.rbo:.3f}"
         )
-    yield text_line(f"next: {next_step(found)}")
+    yield text_line(f"next: {next_step(record)}")
 
 
 def verdict(
@@ -114,20 +114,20 @@ def leaderboard(
     """
     from harness.stats.words import asked
 
-    told = {(row["retriever"], row["measure"]): row for row in summary}
-    order = sorted(dict.fromkeys(row["retriever"] for row in summary), key=lambda name: -told[name, primary]["mean"])
+    by_cell = {(row["retriever"], row["measure"]): row for row in summary}
+    order = sorted(dict.fromkeys(row["retriever"] for row in summary), key=lambda name: -by_cell[name, primary]["mean"])
     others = [measure for measure in dict.fromkeys(row["measure"] for row in summary) if measure != primary]
 
     def means(measure: str, digits: int, rank: int) -> Column:
-        values = [told[name, measure]["mean"] for name in order]
+        values = [by_cell[name, measure]["mean"] for name in order]
         best = frozenset(i for i, value in enumerate(values) if value == max(values) and len(values) > 1)
         return Column(head_of(measure), [f"{value:.{digits}f}" for value in values], bold=best, rank=rank)
 
-    intervals = _intervals([told[name, primary] for name in order], "{:.3f}", level, rank=1)
+    intervals = _intervals([by_cell[name, primary] for name in order], "{:.3f}", level, rank=1)
     measured = {measure: means(measure, 3, rank) for rank, measure in enumerate(others, 2)}
     columns = [Column("", order, left=True, name=True), means(primary, 4, 0), intervals, *measured.values()]
     kept = fitting(columns, width)
-    n = told[order[0], primary]["count"]
+    n = by_cell[order[0], primary]["count"]
     yield text_line(f"{primary} over {asked(n, clusters)}", "bold")
     yield grid(kept)
     if missing := [measure for measure, column in measured.items() if column not in kept]:
@@ -205,12 +205,12 @@ def scoreboard(summary: Sequence[Row], *, width: int) -> Iterator[RenderableType
         summary: rows with retriever, measure and mean.
         width: cells of the terminal.
     """
-    told = {(row["retriever"], row["measure"]): row["mean"] for row in summary}
+    by_cell = {(row["retriever"], row["measure"]): row["mean"] for row in summary}
     measures = Column("", list(dict.fromkeys(row["measure"] for row in summary)), left=True)
     room = max(NARROWEST, width - measures.width - GAP)
     names = list(dict.fromkeys(row["retriever"] for row in summary))
     yield from beside(measures, [
-        Column(short, [_shown(told.get((name, measure))) for measure in measures.cells])
+        Column(short, [_shown(by_cell.get((name, measure))) for measure in measures.cells])
         for name, short in zip(names, shortened(names, room), strict=True)
     ], width)  # fmt: skip
 
@@ -240,26 +240,26 @@ def by_query(scores: Sequence[Row], run: str, *, width: int) -> Iterator[Rendera
         run: its name.
         width: cells of the terminal.
     """
-    told = {(row["query_id"], row["measure"]): row["value"] for row in scores}
+    by_cell = {(row["query_id"], row["measure"]): row["value"] for row in scores}
     ids = list(dict.fromkeys(row["query_id"] for row in scores))
     queries = Column("query", shortened(ids, max(NARROWEST, width // 2)), left=True)
     yield text_line(run, "bold")
     yield from beside(queries, [
-        Column(head_of(measure), [_shown(told[query, measure]) for query in ids])
+        Column(head_of(measure), [_shown(by_cell[query, measure]) for query in ids])
         for measure in dict.fromkeys(row["measure"] for row in scores)
     ], width)  # fmt: skip
 
 
-def plan(found: Plan, shards: int | None = None, *, width: int) -> Iterator[RenderableType]:
+def plan(forecast: Plan, shards: int | None = None, *, width: int) -> Iterator[RenderableType]:
     """What a run would take, a line a stage, then the sums and where prices and minutes are from.
 
     Args:
-        found: the plan.
+        forecast: the plan.
         shards: into how many equal shares the embedding would be cut; None for none.
         width: cells of the terminal.
     """
-    total = found.total()
-    rows = [row._asdict() for row in found.rows]
+    total = forecast.total()
+    rows = [row._asdict() for row in forecast.rows]
     rows.append({"retriever": "total", "stage": "", **total})
 
     def cells(name: str, digits: int = 0, *, estimated: bool = False) -> list[str]:
@@ -277,10 +277,10 @@ def plan(found: Plan, shards: int | None = None, *, width: int) -> Iterator[Rend
     ]
     yield grid(fitting(columns, width))
     if shards is not None:
-        share = found.share(shards)
+        share = forecast.share(shards)
         usd, minutes = _amount(share["usd"], 4, ""), _amount(share["minutes"], 1, "≈")
         yield text_line(f"each of {shards} shards: {share['texts']:,} texts, {usd} dollars, {minutes} minutes", "bold")
-    yield from (text_line(note, "dim") for note in found.notes)
+    yield from (text_line(note, "dim") for note in forecast.notes)
 
 
 def _amount(value: float | None, digits: int, mark: str) -> str:

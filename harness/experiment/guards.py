@@ -44,9 +44,9 @@ def secrets(written: Mapping[str, Any]) -> Iterator[Problem]:
 def unset(written: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield each `${NAME}` that the environment lacks."""
     for place, _, value in walk(written, ""):
-        for found in REFERENCE.finditer(value):
-            if found[1] not in os.environ:
-                yield Problem(place, f"${{{found[1]}}} is not set in the environment", f"export {found[1]}=…")
+        for reference in REFERENCE.finditer(value):
+            if reference[1] not in os.environ:
+                yield Problem(place, f"${{{reference[1]}}} is not set in the environment", f"export {reference[1]}=…")
 
 
 def is_deeper(value: object, most: int) -> bool:

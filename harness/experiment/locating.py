@@ -16,7 +16,7 @@ from retrievers.errors import InputError, Problem
 def locate(table: DatasetTable, path: Path) -> DatasetReference:
     """Find the data set: relative to the working directory, else to the nearest parent of the file that has it."""
     queries, match = (
-        (said,) if isinstance(said, str) else said or () for said in (table.queries, table.match)
+        (value,) if isinstance(value, str) else value or () for value in (table.queries, table.match)
     )  # fmt: skip
     reference = DatasetReference(
         table.path, table.split, queries, table.format, table.documents, table.labels, table.columns, match
@@ -24,13 +24,13 @@ def locate(table: DatasetTable, path: Path) -> DatasetReference:
     if reference.scheme:
         return reference
     tried = [Path(), *path.resolve().parents]
-    found = next((folder / table.path for folder in tried if (folder / table.path).exists()), None)
-    if found is None:
+    place = next((folder / table.path for folder in tried if (folder / table.path).exists()), None)
+    if place is None:
         near = suggestion(reference)
         looked = "looked in the working directory and in every folder above the experiment"
         remedy = f"{near} {looked}" if near.startswith("did you mean") else looked
         raise InputError(Problem(f"{path}: dataset", f"{table.path!r} does not exist", remedy))
-    return replace(reference, path=found)
+    return replace(reference, path=place)
 
 
 def with_runs_found(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -40,17 +40,17 @@ def with_runs_found(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
         return dict(tables)
     tried = [Path(), *path.resolve().parents]
 
-    def found(entry: Any) -> Any:
-        said = entry.get("path") if isinstance(entry, Mapping) and entry.get("kind") == "run" else None
-        if not isinstance(said, str):
+    def located(entry: Any) -> Any:
+        path = entry.get("path") if isinstance(entry, Mapping) and entry.get("kind") == "run" else None
+        if not isinstance(path, str):
             return entry
-        place = next((folder / said for folder in tried if (folder / said).is_file()), Path(said))
+        place = next((folder / path for folder in tried if (folder / path).is_file()), Path(path))
         return {**entry, "path": place.as_posix()}
 
-    return {**tables, "retrievers": list(map(found, entries))}
+    return {**tables, "retrievers": list(map(located, entries))}
 
 
 def dataset_table(tables: Mapping[str, Any]) -> DatasetTable:
     """The data set's table alone, so that a wrong path is told beside whatever else is wrong."""
-    said = tables.get("dataset")
-    return checked(DatasetTable, {"path": said} if isinstance(said, str) else said or {}, "dataset")
+    table = tables.get("dataset")
+    return checked(DatasetTable, {"path": table} if isinstance(table, str) else table or {}, "dataset")

@@ -89,8 +89,8 @@ def reference_in(path: Path) -> tuple[DatasetReference, bool]:
 
 def _wrong_measures(tables: Mapping[str, Any], where: str) -> Iterator[Problem]:
     """The measures that cannot be read, told also where another key is wrong."""
-    said = tables.get("measures")
-    for key, some in (("primary", [tables.get("primary")]), ("measures", said if isinstance(said, list) else [])):
+    listed = tables.get("measures")
+    for key, some in (("primary", [tables.get("primary")]), ("measures", listed if isinstance(listed, list) else [])):
         for text in (one for one in some if isinstance(one, str)):
             try:
                 measures.parse_all([text])
@@ -123,8 +123,8 @@ def _read(path: Path) -> dict[str, Any]:
 def _tables(source: Mapping[str, Any] | Experiment) -> dict[str, Any]:
     """The tables of an experiment built in code, as they would stand in a file."""
     tables: Any = _without_none(source.resolved() if isinstance(source, Experiment) else source)
-    found: dict[str, Any] = tables
-    return found
+    parsed: dict[str, Any] = tables
+    return parsed
 
 
 def _without_none(value: Any) -> Any:
@@ -150,14 +150,14 @@ def question_of(experiment: Experiment) -> Question:
     named: list[Measure] = []
     for where, text in [("primary", experiment.primary), *(("measures", text) for text in experiment.measures)]:
         try:
-            found = measures.parse_all([text], gain=relevance.gain, ideal=relevance.ideal)
+            parsed = measures.parse_all([text], gain=relevance.gain, ideal=relevance.ideal)
         except InputError as error:
             problems += [Problem(f"{where}: {text[:LONGEST_NAME]!r}", p.what, p.remedy) for p in error.problems]
             continue
-        if where == "measures" and found[0] in named[1:]:
+        if where == "measures" and parsed[0] in named[1:]:
             problems.append(Problem(where, f"{text} stands twice", "name each measure once"))
-        named += found[:1] if where == "primary" else found
-        if where == "measures" and (found[0].cutoff or 0) > experiment.depth:
+        named += parsed[:1] if where == "primary" else parsed
+        if where == "measures" and (parsed[0].cutoff or 0) > experiment.depth:
             problems.append(Problem(where, f"{text} looks below depth {experiment.depth}", "raise depth"))
     primary, others = (named[0], named[1:]) if named else (None, [])
     if not problems and primary not in others:

@@ -131,12 +131,12 @@ def write(project: Path) -> None:
 def _object(model: type[BaseModel], docs: Mapping[str, str] | None = None) -> dict[str, Any]:
     """A model's own table: properties with descriptions and defaults, no titles, nothing else allowed."""
     cls = DECLARED.get(model.__name__, model)
-    said = docs if cls is model else _attribute_docs(cls)
+    docstrings = docs if cls is model else _attribute_docs(cls)
     made = model.model_json_schema(ref_template="#/$defs/{model}")
     properties = {}
     for key, value in made["properties"].items():
         # From the field itself: pydantic's schema leaves out a description that equals that of the field's model.
-        text = _sentence((model.model_fields[key].description or "") if said is None else said.get(key, ""))
+        text = _sentence((model.model_fields[key].description or "") if docstrings is None else docstrings.get(key, ""))
         described = {"description": text} if text else {}
         limits = LIMITS.get(model.__name__, {}).get(key, {})
         properties[key] = described | _without_titles(value) | described | limits  # the description stands first
@@ -213,8 +213,8 @@ def _argument_docs(cls: type) -> dict[str, str]:
     constructor: Any = cls.__init__  # type: ignore[misc]
     _, _, args = (inspect.getdoc(constructor) or "").partition("Args:\n")
     block = textwrap.dedent(re.split(r"\n\S", args)[0])
-    found = re.finditer(r"^(\w+): (.+(?:\n +.+)*)", block, re.MULTILINE)
-    return {one[1]: _sentence(one[2]) for one in found}
+    entries = re.finditer(r"^(\w+): (.+(?:\n +.+)*)", block, re.MULTILINE)
+    return {one[1]: _sentence(one[2]) for one in entries}
 
 
 def _attribute_docs(cls: type) -> dict[str, str]:
@@ -225,9 +225,9 @@ def _attribute_docs(cls: type) -> dict[str, str]:
 
 
 def _under(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
-    for field, said in pairwise(body):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(said, ast.Expr):
-            text = ast.literal_eval(said.value)
+    for field, docstring in pairwise(body):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(docstring, ast.Expr):
+            text = ast.literal_eval(docstring.value)
             yield field.target.id, _sentence(text)
 
 

@@ -29,12 +29,12 @@ def uses(tables: Mapping[str, Any]) -> list[str]:
     >>> uses({"retrievers": [{"name": "a", "kind": "bm25"}]})
     []
     """
-    found = [*_services(tables, ""), *(line for place, text in _strings(tables, "") for line in _of_text(place, text))]
+    lines = [*_services(tables, ""), *(line for place, text in _strings(tables, "") for line in _of_text(place, text))]
     blocks = tables.get("retrievers")
     for number, entry in enumerate(blocks if isinstance(blocks, list | tuple) else ()):
         if code := code_of(entry):
-            found.append(f"runs code: {code} (retrievers[{number}])")
-    return list(dict.fromkeys(found))
+            lines.append(f"runs code: {code} (retrievers[{number}])")
+    return list(dict.fromkeys(lines))
 
 
 def _of_text(place: str, text: str) -> Iterator[str]:

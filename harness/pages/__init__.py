@@ -41,7 +41,7 @@ def visible(text: str) -> str:
     'a␀b\nc'
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = CONTROLS.sub(lambda found: chr(0x2421 if found[0] == "\x7f" else 0x2400 + ord(found[0])), text)
+    text = CONTROLS.sub(lambda match: chr(0x2421 if match[0] == "\x7f" else 0x2400 + ord(match[0])), text)
     return UNPRINTABLE.sub("\ufffd", text)
 
 

@@ -143,8 +143,8 @@ FORMS: Mapping[str, Callable[[Results, Path], None]] = {
 def _same_data(results: Results) -> Dataset:
     """The data set of the results, seen to be the one that was used; it may have moved with the experiment's file."""
     manifest = results.manifest
-    said = manifest.resolved.dataset
-    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in said.items()}
+    reference = manifest.resolved.dataset
+    values: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in reference.items()}
     table = DatasetTable(**values)
     drops = manifest.resolved.relevance.get("dangling") == "drop"
     dataset = load(locate(table, Path(manifest.experiment_file)), drop_dangling=drops)

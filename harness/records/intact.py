@@ -31,18 +31,18 @@ def table_problems(
             for name in set(tables["costs"]["retriever"]) - set(manifest.retrievers)
         ),
     }
-    return [Problem(str(folder / f"{name}.csv"), fault, AGAIN) for name, found in faults.items() for fault in found]
+    return [Problem(str(folder / f"{name}.csv"), fault, AGAIN) for name, listed in faults.items() for fault in listed]
 
 
 def _measures(resolved: ResolvedExperiment, present: Collection[str]) -> dict[str, Measure]:
     """The measures by their names in the tables; earlier folders leave gain and ideal to [relevance]."""
     relevance = checked(Relevance, resolved.relevance, "")
-    found = {}
+    by_name = {}
     for name in resolved.measures:
         plain = parse(name)
         measure = plain if str(plain) in present else parse(name, gain=relevance.gain, ideal=relevance.ideal)
-        found[str(measure)] = measure
-    return found
+        by_name[str(measure)] = measure
+    return by_name
 
 
 def _score_faults(
@@ -118,10 +118,10 @@ def _not_each_once(
     table: pd.DataFrame, keys: tuple[str, ...], wanted: Iterable[tuple[str, ...]], *, times: int = 1
 ) -> Iterator[str]:
     """Say which combinations of keys a table does not have as often as it must, and which it has beside them."""
-    found = Counter(table[list(keys)].itertuples(index=False, name=None))
+    counts = Counter(table[list(keys)].itertuples(index=False, name=None))
     for key in wanted:
-        number = found.pop(key, 0)
+        number = counts.pop(key, 0)
         if number != times:
             yield f"has {number:,} rows of {', '.join(key)} instead of {times:,}"
-    for key in found:
+    for key in counts:
         yield f"has rows of {', '.join(map(str, key))}, which the manifest does not know"

@@ -36,12 +36,12 @@ def read_jsonl(path: Path, parse: Callable[[bytes], Row] = json.loads, *, digest
         OSError: the file cannot be read.
         ValueError: a line is no row, or longer than 64 MiB; after the last line, the digest is another.
     """
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     with regular(path).open("rb") as handle:
         number = 0
         while line := handle.readline(LONGEST_LINE + 1):
             number += 1
-            found.update(line)
+            hashed.update(line)
             if len(line) > LONGEST_LINE:
                 raise ValueError(f"line {number} is longer than {LONGEST_LINE:,} bytes")
             if line.strip():
@@ -52,7 +52,7 @@ def read_jsonl(path: Path, parse: Callable[[bytes], Row] = json.loads, *, digest
                 except ValueError as error:
                     raise ValueError(f"line {number}: {error}") from None
                 yield row
-    if digest and found.hexdigest() != digest:
+    if digest and hashed.hexdigest() != digest:
         raise ValueError(CHANGED)
 
 

@@ -99,17 +99,17 @@ def read_readings(folder: Path, by: By) -> Readings:
     Raises:
         InputError: with every line that cannot be read.
     """
-    found, problems = Readings(), list[Problem]()
+    readings, problems = Readings(), list[Problem]()
     for name, put in ((CLAIMS, _put_claims), (VERDICTS, _put_verdict), (OPINIONS, _put_opinion)):
         for place, row in _rows(folder / name, problems):
             try:
                 if (row["judge"], row.get("prompt", "")) == by:
-                    put(found, row)
+                    put(readings, row)
             except (KeyError, TypeError, ValueError) as error:
                 problems.append(Problem(place, f"is no entry of {name}: {error}", "remove the line"))
     if problems:
         raise InputError(problems)
-    return found
+    return readings
 
 
 def judges_in(folder: Path) -> list[By]:
@@ -118,27 +118,27 @@ def judges_in(folder: Path) -> list[By]:
     return list(dict.fromkeys(By(str(row.get("judge", "")), str(row.get("prompt", ""))) for row in rows))
 
 
-def append_verdicts(folder: Path, by: By, said: Mapping[Pair, Word | None], round_: int = 1) -> None:
+def append_verdicts(folder: Path, by: By, words: Mapping[Pair, Word | None], round_: int = 1) -> None:
     """Add verdicts to a folder's file."""
     _append(folder / VERDICTS, (
         {"claim": pair.claim, "passage": digest_of(pair.text), "verdict": word, **by._asdict(), "round": round_}
-        for pair, word in said.items()
+        for pair, word in words.items()
     ))  # fmt: skip
 
 
-def append_claims(folder: Path, by: By, said: Mapping[str, Sequence[str] | None]) -> None:
+def append_claims(folder: Path, by: By, by_text: Mapping[str, Sequence[str] | None]) -> None:
     """Add the claims of texts to a folder's file."""
     _append(folder / CLAIMS, (
         {"text": text, "claims": None if claims is None else list(claims), **by._asdict()}
-        for text, claims in said.items()
+        for text, claims in by_text.items()
     ))  # fmt: skip
 
 
-def append_opinions(folder: Path, by: By, task: str, said: Mapping[tuple[str, ...], Any]) -> None:
+def append_opinions(folder: Path, by: By, task: str, answers: Mapping[tuple[str, ...], Any]) -> None:
     """Add the answers to another task to a folder's file."""
     _append(folder / OPINIONS, (
         {"task": task, "of": list(map(digest_of, texts)), "answer": answer, **by._asdict()}
-        for texts, answer in said.items()
+        for texts, answer in answers.items()
     ))  # fmt: skip
 
 
@@ -154,18 +154,18 @@ def write_passages(folder: Path, texts: Mapping[str, str]) -> None:
 def read_passages(folder: Path) -> dict[str, str]:
     """Document id -> digest of its text; InputError with every line that cannot be read."""
     problems: list[Problem] = []
-    found = {str(row.get("id")): str(row.get("passage")) for _, row in _rows(folder / PASSAGES, problems)}
+    passages = {str(row.get("id")): str(row.get("passage")) for _, row in _rows(folder / PASSAGES, problems)}
     if problems:
         raise InputError(problems)
-    return found
+    return passages
 
 
 def claims_of(query: Query, readings: Readings) -> tuple[str, ...]:
     """The claims of a query's reference answer: those of the data, else those that the judge took out of the answer."""
     if query.reference.claims:
         return tuple(claim.text for claim in query.reference.claims)
-    found = [readings.claims.get(text) for text in query.reference.answers[:1]]
-    return found[0] or () if found else ()
+    recorded = [readings.claims.get(text) for text in query.reference.answers[:1]]
+    return recorded[0] or () if recorded else ()
 
 
 def claimed(queries: Iterable[Query], readings: Readings, passages: Mapping[str, str]) -> dict[str, Claimed]:
@@ -176,33 +176,33 @@ def claimed(queries: Iterable[Query], readings: Readings, passages: Mapping[str,
         readings: the judge's verdicts.
         passages: document id -> digest of its text.
     """
-    verdicts, found = readings.verdicts.get(1, {}), {}
+    verdicts, by_query = readings.verdicts.get(1, {}), {}
     for query in queries:
         if claims := claims_of(query, readings):
             by_document = {
                 document: tuple(truth_of(verdicts.get((claim, passage))) for claim in claims)
                 for document, passage in passages.items()
             }
-            found[query.id] = Claimed(claims, {doc: row for doc, row in by_document.items() if set(row) != {None}})
-    return found
+            by_query[query.id] = Claimed(claims, {doc: row for doc, row in by_document.items() if set(row) != {None}})
+    return by_query
 
 
-def _put_claims(found: Readings, row: Mapping[str, Any]) -> None:
+def _put_claims(readings: Readings, row: Mapping[str, Any]) -> None:
     claims = row["claims"]
-    found.claims[str(row["text"])] = None if claims is None else tuple(map(str, claims))
+    readings.claims[str(row["text"])] = None if claims is None else tuple(map(str, claims))
 
 
-def _put_verdict(found: Readings, row: Mapping[str, Any]) -> None:
+def _put_verdict(readings: Readings, row: Mapping[str, Any]) -> None:
     word = row["verdict"]
     if word is not None and word not in WORDS:
         raise ValueError(f"{word!r} is no verdict ({', '.join(WORDS)} or null)")
-    found.verdicts.setdefault(int(row.get("round", 1)), {})[str(row["claim"]), str(row["passage"])] = word
+    readings.verdicts.setdefault(int(row.get("round", 1)), {})[str(row["claim"]), str(row["passage"])] = word
 
 
-def _put_opinion(found: Readings, row: Mapping[str, Any]) -> None:
+def _put_opinion(readings: Readings, row: Mapping[str, Any]) -> None:
     if row["task"] == "support" and row["answer"] not in (None, *SUPPORTS):
         raise ValueError(f"{row['answer']!r} is no support ({', '.join(SUPPORTS)} or null)")
-    found.opinions[str(row["task"]), tuple(map(str, row["of"]))] = row["answer"]
+    readings.opinions[str(row["task"]), tuple(map(str, row["of"]))] = row["answer"]
 
 
 def _rows(path: Path, problems: list[Problem]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -215,12 +215,12 @@ def _unknown_fields(loaded: Loaded, dataset: Dataset) -> Iterator[Problem]:
         where = f"{loaded.path}: [statistics] cluster"
         yield Problem(where, f"{cluster!r} is a field of no query", did_you_mean(cluster, of_queries))
     for block in loaded.experiment.retrievers:
-        for name, said in getattr(block, "filter", {}).items():
+        for name, value in getattr(block, "filter", {}).items():
             where = f"{loaded.path}: retriever {block.name!r}: filter.{name}"
             if name not in dataset.field_names:
                 yield Problem(where, "is a field of no document", did_you_mean(name, dataset.field_names))
-            if isinstance(said, QueryField) and said.query not in of_queries:
-                yield Problem(where, f"{said.query!r} is a field of no query", did_you_mean(said.query, of_queries))
+            if isinstance(value, QueryField) and value.query not in of_queries:
+                yield Problem(where, f"{value.query!r} is a field of no query", did_you_mean(value.query, of_queries))
 
 
 def _in_file(loaded: Loaded, error: InputError) -> list[Problem]:

@@ -81,13 +81,13 @@ def canonical(table: Mapping[str, Any]) -> str:
 
 def conditions_of(table: Mapping[str, str | tuple[str, ...] | QueryField]) -> list[Condition]:
     """Return what the `filter` of a block asks of documents."""
-    found = []
-    for name, said in table.items():
-        if isinstance(said, QueryField):
-            found.append(Condition(name, query_field=said.query))
+    conditions = []
+    for name, value in table.items():
+        if isinstance(value, QueryField):
+            conditions.append(Condition(name, query_field=value.query))
         else:
-            found.append(Condition(name, (said,) if isinstance(said, str) else tuple(sorted(said))))
-    return found
+            conditions.append(Condition(name, (value,) if isinstance(value, str) else tuple(sorted(value))))
+    return conditions
 
 
 def whole_retriever(block: Standalone) -> Retriever:

@@ -66,11 +66,11 @@ def paraphrases(queries: Sequence[Query], labels: Mapping[str, Labels]) -> Parap
     same = (groups[:, None] == groups[None, :]) & labelled[:, None]
     alike = (likeness >= ALIKE) | (same & (likeness >= ALIKE_SAME_LABELS))
     np.fill_diagonal(alike, val=False)
-    found = np.flatnonzero(alike.any(axis=1))
-    if not len(found):
+    places = np.flatnonzero(alike.any(axis=1))
+    if not len(places):
         return Paraphrases(len(kept), (), None)
-    example = kept[found[0]].id, kept[int(alike[found[0]].argmax())].id
-    return Paraphrases(len(kept), tuple(kept[place].id for place in found), example)
+    example = kept[places[0]].id, kept[int(alike[places[0]].argmax())].id
+    return Paraphrases(len(kept), tuple(kept[place].id for place in places), example)
 
 
 def _likeness(texts: Sequence[str]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
@@ -82,8 +82,8 @@ def _likeness(texts: Sequence[str]) -> np.ndarray[tuple[int, int], np.dtype[np.f
     held = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(grams), len(places)))
     common = (held @ held.T).toarray()
     sizes = common.diagonal()
-    found: np.ndarray[tuple[int, int], np.dtype[np.float64]] = common / (sizes[:, None] + sizes[None, :] - common)
-    return found
+    shares: np.ndarray[tuple[int, int], np.dtype[np.float64]] = common / (sizes[:, None] + sizes[None, :] - common)
+    return shares
 
 
 def _grams(text: str) -> set[str]:

@@ -208,8 +208,8 @@ def _grades(labels: Iterable[Labels]) -> tuple[tuple[int, int], ...]:
 
 def _language(text: str) -> str:
     """The language, or where that is not clear the script of most letters."""
-    if found := language_of([text]):
-        return found
+    if clear := language_of([text]):
+        return clear
     for language, letters in WRITTEN.items():
         if letters.search(text):
             return language

@@ -30,10 +30,10 @@ def versions() -> dict[str, str]:
 def machine() -> dict[str, Any]:
     """The kind of machine, without its name or its user's, and how many processes wanted it in the last minute."""
     threads = {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ}
-    found = {"system": platform.system(), "release": platform.release(), "processor": platform.machine(),
+    machine = {"system": platform.system(), "release": platform.release(), "processor": platform.machine(),
              "cores": os.cpu_count(), "threads": threads}  # fmt: skip
     # Windows keeps no such count.
-    return {**found, "load": round(os.getloadavg()[0], 2)} if hasattr(os, "getloadavg") else found
+    return {**machine, "load": round(os.getloadavg()[0], 2)} if hasattr(os, "getloadavg") else machine
 
 
 def git(folder: Path) -> dict[str, Any]:
@@ -46,5 +46,5 @@ def git(folder: Path) -> dict[str, Any]:
 
 
 def _git(folder: Path, *words: str) -> str:
-    told = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=10)  # noqa: S603, S607
-    return told.stdout.strip()
+    answer = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=10)  # noqa: S603, S607
+    return answer.stdout.strip()
