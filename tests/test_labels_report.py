@@ -104,7 +104,7 @@ def test_the_combined_estimate_is_the_formula_on_both_sets_of_labels(both):
     alone = [q for q in both.queries if both.queries[q].labels.source == "model"]
     by_model = differences(people, lambda labels: labels.model)
     right = predicted(differences(people, given), by_model, differences(alone, given))
-    assert pair.found == right
+    assert pair.estimate == right
     assert "judged queries are worth" in sentence(pair, found.measure)
 
 

@@ -138,8 +138,8 @@ def by_score(
 
 def _looked_up(judgments: Sequence[Mapping[str, int]], documents: Sequence[Collection[str]]) -> tuple[Ints, Ints]:
     lengths = np.fromiter(map(len, documents), np.int64, len(documents))
-    found = chain.from_iterable(map(j.get, d, repeat(UNJUDGED)) for j, d in zip(judgments, documents, strict=True))
-    return _padded(np.fromiter(found, np.int64, int(lengths.sum())), lengths, UNJUDGED), lengths
+    grades = chain.from_iterable(map(j.get, d, repeat(UNJUDGED)) for j, d in zip(judgments, documents, strict=True))
+    return _padded(np.fromiter(grades, np.int64, int(lengths.sum())), lengths, UNJUDGED), lengths
 
 
 def _judged(judgments: Sequence[Mapping[str, int]]) -> Ints:

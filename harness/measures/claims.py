@@ -69,5 +69,5 @@ def claim_value(measure: Measure, claimed: Claimed, ranking: Sequence[str]) -> f
 
 
 def _defined(values: Sequence[Truth]) -> float:
-    found = share(values)
-    return math.nan if found is None else found
+    defined = share(values)
+    return math.nan if defined is None else defined

@@ -152,46 +152,46 @@ def reciprocal_rank(case: Case, blocks: Sequence[Block]) -> float:
 
 def average_precision(case: Case, blocks: Sequence[Block]) -> float:
     """Each place of a block expects the same share of its hits."""
-    summed, found = 0.0, 0
+    summed, above = 0.0, 0
     for start, end in blocks:
         hits = sum(case.hits[start:end])
-        summed += _precisions(start, end - start, hits, found, min(end, case.cutoff) - start)
-        found += hits
+        summed += _precisions(start, end - start, hits, above, min(end, case.cutoff) - start)
+        above += hits
     return summed / case.relevant if case.relevant else 0.0
 
 
-def _precisions(start: int, size: int, hits: int, found: int, taken: int) -> float:
+def _precisions(start: int, size: int, hits: int, above: int, taken: int) -> float:
     """The expected sum of P@i over the hits among the first `taken` of a block with `hits` hits at random places."""
     others = (hits - 1) / (size - 1) if size > 1 else 0.0
-    return sum(hits / size * (found + 1 + (j - 1) * others) / (start + j) for j in range(1, taken + 1))
+    return sum(hits / size * (above + 1 + (j - 1) * others) / (start + j) for j in range(1, taken + 1))
 
 
 def context_precision(case: Case, blocks: Sequence[Block]) -> float:
     """As average precision, but the divisor is drawn with the hits where the cutoff splits a block."""
-    summed, found = 0.0, 0
+    summed, above = 0.0, 0
     for start, end in blocks:
         size, hits, taken = end - start, sum(case.hits[start:end]), min(end, case.cutoff) - start
         if taken < size:
             return sum(
-                chance * (summed + _precisions(start, taken, x, found, taken)) / (found + x)
+                chance * (summed + _precisions(start, taken, x, above, taken)) / (above + x)
                 for x, chance in _drawn(size, hits, taken)
-                if found + x
+                if above + x
             )
-        summed += _precisions(start, size, hits, found, size)
-        found += hits
-    return summed / found if found else 0.0
+        summed += _precisions(start, size, hits, above, size)
+        above += hits
+    return summed / above if above else 0.0
 
 
 def set_average_precision(case: Case, blocks: Sequence[Block]) -> float:
     """Hits squared / (returned x R), and the hits are hypergeometric."""
-    found = 0
+    above = 0
     for start, end in blocks:
         size, hits, taken = end - start, sum(case.hits[start:end]), min(end, case.cutoff) - start
         if taken < size:
-            square = sum(chance * (found + x) ** 2 for x, chance in _drawn(size, hits, taken))
+            square = sum(chance * (above + x) ** 2 for x, chance in _drawn(size, hits, taken))
             return square / (case.cutoff * case.relevant) if case.relevant else 0.0
-        found += hits
-    return found**2 / (case.cutoff * case.relevant) if case.relevant else 0.0
+        above += hits
+    return above**2 / (case.cutoff * case.relevant) if case.relevant else 0.0
 
 
 def _drawn(size: int, hits: int, taken: int) -> Iterator[tuple[int, float]]:

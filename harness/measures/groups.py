@@ -100,8 +100,8 @@ def _reciprocal_rank(groups: Groups, top: Sequence[str]) -> float:
 
 
 def _average_precision(groups: Groups, top: Sequence[str]) -> float:
-    found = (ranks for ranks in _ranks(groups, top) if ranks)
-    return sum(sum(i / rank for i, rank in enumerate(r, start=1)) / len(r) for r in found) / len(groups)
+    met = (ranks for ranks in _ranks(groups, top) if ranks)
+    return sum(sum(i / rank for i, rank in enumerate(r, start=1)) / len(r) for r in met) / len(groups)
 
 
 def _ndcg(groups: Groups, top: Sequence[str]) -> float:

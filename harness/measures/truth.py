@@ -16,13 +16,13 @@ def any_of(values: Iterable[Truth]) -> Truth:
     >>> any_of([None, True]), any_of([None, False]), any_of([])
     (True, None, False)
     """
-    found: Truth = False
+    answer: Truth = False
     for value in values:
         if value:
             return True
         if value is None:
-            found = None
-    return found
+            answer = None
+    return answer
 
 
 def both(first: Truth, second: Truth) -> Truth:

@@ -31,7 +31,7 @@ class CombinedPair(NamedTuple):
 
     a: str
     b: str
-    found: Predicted
+    estimate: Predicted
 
 
 class Combined(NamedTuple):
@@ -52,7 +52,7 @@ def combined(results: Results) -> Combined | None:
 
     A query without a relevant document counts as no difference here, so that the queries stay a random sample.
     """
-    labels = {query: said.labels for query, said in results.queries.items()}
+    labels = {query: question.labels for query, question in results.queries.items()}
     both = {q: given for q, given in labels.items() if given.source == "people" and given.model}
     alone = {q: by_model(given) for q, given in labels.items() if given.source in ("model", "mixed")}
     if not any(given.source == "people" for given in labels.values()) or not (both or alone):
@@ -81,16 +81,17 @@ def by_model(labels: Labels) -> Mapping[str, int]:
 
 def sentence(pair: CombinedPair, measure: str) -> str:
     """One difference in words: people alone, with the model, what that is worth, and whom the model favours."""
-    found = pair.found
-    people = f"{found.people:+.4f}{_interval(found.people_interval)}"
-    both = f"{found.combined:+.4f}{_interval(found.combined_interval)}"
+    estimate = pair.estimate
+    people = f"{estimate.people:+.4f}{_interval(estimate.people_interval)}"
+    both = f"{estimate.combined:+.4f}{_interval(estimate.combined_interval)}"
     favours = (
-        "" if _holds_zero(found.favour_interval)
-        else f" The model favours {pair.b if found.favour > 0 else pair.a} by {abs(found.favour):.4f}."
+        "" if _holds_zero(estimate.favour_interval)
+        else f" The model favours {pair.b if estimate.favour > 0 else pair.a} by {abs(estimate.favour):.4f}."
     )  # fmt: skip
     return (
-        f"{pair.a} less {pair.b} in {measure}: {people} on {found.n:,} queries judged by people, {both} with a model's "
-        f"labels on {found.others:,} more. {found.n:,} judged queries are worth {found.worth:.0f}.{favours}"
+        f"{pair.a} less {pair.b} in {measure}: {people} on {estimate.n:,} queries judged by people, {both} with a "
+        f"model's labels on {estimate.others:,} more. {estimate.n:,} judged queries are worth {estimate.worth:.0f}."
+        f"{favours}"
     )
 
 
@@ -122,11 +123,11 @@ def _scores(
 ) -> dict[str, Floats]:
     """Retriever -> (queries,), in the order of `grades`."""
     judged = {query: grades_under(given, relevance) for query, given in grades.items()}
-    found = {}
+    scores = {}
     for name in results.retrievers:
         answers = {query: ranking.doc_ids for query, ranking in results.answers(name) if query in judged}
-        found[name] = np.asarray(score([measure], judged, answers).of(measure), dtype=np.float64)
-    return found
+        scores[name] = np.asarray(score([measure], judged, answers).of(measure), dtype=np.float64)
+    return scores
 
 
 def _family(results: Results) -> Iterator[tuple[str, str]]:

@@ -75,8 +75,8 @@ def compare_scores(
     ]
     decided = {name: of[decides] for name, of in values[primary].items()}
     declared = [row for row in rows if row.measure == primary]
-    found = whole(decided, declared, measure=primary, settings=settings, facts=facts)
-    return ComparedScores(primary, _summary(scores, settings, facts), rows, found, settings, frozenset(low_is_good))
+    decision = whole(decided, declared, measure=primary, settings=settings, facts=facts)
+    return ComparedScores(primary, _summary(scores, settings, facts), rows, decision, settings, frozenset(low_is_good))
 
 
 def range_known(scores: PerQuery, measure: str) -> bool:
@@ -85,20 +85,20 @@ def range_known(scores: PerQuery, measure: str) -> bool:
 
 
 def _summary(scores: PerQuery, settings: Settings, facts: Facts) -> list[dict[str, Any]]:
-    found = []
+    rows = []
     for name in scores.retrievers:
         for measure, of in scores.values.items():
             values = of[name][~np.isnan(of[name])] if name in of else np.zeros(0)
             if len(values):
                 described = asdict(summarize(values, settings.level, bounds=facts.range_of(measure, of_defined(of))))
-                found.append({"retriever": name, "measure": measure, **described})
-    return found
+                rows.append({"retriever": name, "measure": measure, **described})
+    return rows
 
 
 def of_defined(of: Mapping[str, Floats]) -> dict[str, Floats]:
     """The scores of each retriever that are defined."""
-    found = {name: values[~np.isnan(values)] for name, values in of.items()}
-    return {name: values for name, values in found.items() if len(values)}
+    defined = {name: values[~np.isnan(values)] for name, values in of.items()}
+    return {name: values for name, values in defined.items() if len(values)}
 
 
 def _turned(row: Comparison) -> Comparison:

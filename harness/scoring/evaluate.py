@@ -76,9 +76,9 @@ def evaluate(question: Question, queries: Mapping[str, Query], judged: GradedLab
     values: Values = {str(measure): {} for measure in question.measures}
     for retriever, answers in rankings.items():
         documents = {query: ranking.doc_ids for query, ranking in answers.items()}
-        found = score(question.measures, grades, documents, groups=judged.groups or None, claims=judged.claims)
+        computed = score(question.measures, grades, documents, groups=judged.groups or None, claims=judged.claims)
         for measure in question.measures:
-            values[str(measure)][retriever] = found.of(measure)
+            values[str(measure)][retriever] = computed.of(measure)
     asked = [queries[query] for query in ids]
     declared = replace(settings_of(question.experiment), by_people=judged.by_people)
     settings, primary = at_look(declared, len(ids)), str(question.primary)
@@ -144,11 +144,11 @@ def ties_of(question: Question, judged: GradedLabels, answers: Mapping[str, Rank
     ranges = tie_ranges(question.primary, judged.grades, run, groups=judged.groups or None, claims=judged.claims,
                         precision="double",
                         seed=question.experiment.seed)  # fmt: skip
-    ranges = [found for found in ranges if not math.isnan(found.expected)]  # undefined queries are in no mean
-    moved = tuple(found.query_id for found in ranges if found.worst < found.best)
+    ranges = [one for one in ranges if not math.isnan(one.expected)]  # undefined queries are in no mean
+    moved = tuple(one.query_id for one in ranges if one.worst < one.best)
     n = len(ranges) or 1
     worst, expected, best = (
-        math.fsum(getattr(found, name) for found in ranges) / n for name in ("worst", "expected", "best")
+        math.fsum(getattr(one, name) for one in ranges) / n for name in ("worst", "expected", "best")
     )
     return TieRange(queries=moved, worst=worst, expected=expected, best=best)
 
@@ -205,8 +205,8 @@ def _uplifts(
 def _ceiling(question: Question, judged: GradedLabels, answers: Mapping[str, Ranking], depth: int | None) -> float:
     """The mean that a perfect reranker would reach from the first `depth` candidates."""
     best = {query: _perfect(answers[query], judged.grades[query], depth) for query in judged.grades if query in answers}
-    found = score([question.primary], judged.grades, best, groups=judged.groups or None, claims=judged.claims)
-    return found.means()[question.primary]
+    scored = score([question.primary], judged.grades, best, groups=judged.groups or None, claims=judged.claims)
+    return scored.means()[question.primary]
 
 
 def _perfect(ranking: Ranking, judged: Mapping[str, int], depth: int | None) -> list[str]:

@@ -51,8 +51,9 @@ class ComparedRuns:
         from html import escape
 
         table = self.summary.pivot(index="retriever", columns="measure", values="mean")
-        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
-        return f"{table[list(dict.fromkeys(self.summary['measure']))].to_html(float_format='{:.4f}'.format)}{said}"
+        paragraphs = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
+        in_order = table[list(dict.fromkeys(self.summary["measure"]))]
+        return f"{in_order.to_html(float_format='{:.4f}'.format)}{paragraphs}"
 
 
 def compare(
@@ -93,8 +94,8 @@ def compare(
     try:
         chosen = Settings(**settings)
     except TypeError as error:
-        said = str(error).partition(") ")[2] or str(error)
-        raise InputError(Problem("settings", said, "test, correction, alpha, margin, zeros, seed")) from None
+        message = str(error).partition(") ")[2] or str(error)
+        raise InputError(Problem("settings", message, "test, correction, alpha, margin, zeros, seed")) from None
     compared = compare_runs(scored, baseline=baseline, settings=chosen)
     return ComparedRuns(
         pd.DataFrame([asdict(row) for one in scored for row in one.rows()]),
@@ -119,36 +120,36 @@ def scored_run(name: str, run: Run, judgments: Judgments, measures: Sequence[Mea
     return ScoredRun(name, score_run(measures, judgments, run.items()), tuple(notes), spans)
 
 
-def run_of(said: Any, where: str) -> Run:
+def run_of(source: Any, where: str) -> Run:
     """A run from any of the shapes of `compare`; InputError where it has none of them."""
-    if isinstance(said, str | PathLike):
-        return trec.read_run(str(said))
-    if isinstance(said, Mapping):
-        return {str(query): _hits(hits, f"{where}[{query!r}]") for query, hits in said.items()}
-    rows = _rows(said, where, SCORE)
+    if isinstance(source, str | PathLike):
+        return trec.read_run(str(source))
+    if isinstance(source, Mapping):
+        return {str(query): _hits(hits, f"{where}[{query!r}]") for query, hits in source.items()}
+    rows = _rows(source, where, SCORE)
     run: Run = {}
     for query, document, score in rows:
         run.setdefault(str(query), {})[str(document)] = float(score)
     return run
 
 
-def judgments_of(said: Any) -> Judgments:
+def judgments_of(qrels: Any) -> Judgments:
     """Judgments from any of the shapes of `compare`; InputError where they have none of them."""
-    if isinstance(said, str | PathLike):
-        return trec.read_qrels(str(said))
-    if isinstance(said, Mapping):
-        rows = [(q, d, g) for q, judged in said.items() for d, g in _table(judged, f"qrels[{q!r}]").items()]
+    if isinstance(qrels, str | PathLike):
+        return trec.read_qrels(str(qrels))
+    if isinstance(qrels, Mapping):
+        rows = [(q, d, g) for q, judged in qrels.items() for d, g in _table(judged, f"qrels[{q!r}]").items()]
     else:
-        rows = list(_rows(said, "qrels", GRADE))
-    found: Judgments = {}
+        rows = list(_rows(qrels, "qrels", GRADE))
+    judgments: Judgments = {}
     for query, document, grade in rows:
         if isinstance(grade, bool) or grade != grade or int(grade) != grade:
             what = f"grade {grade!r} of document {document!r} is no whole number"
             raise InputError(Problem(f"qrels[{query!r}]", what, "0 is judged and not relevant"))
-        found.setdefault(str(query), {})[str(document)] = int(grade)
-    if not found:
+        judgments.setdefault(str(query), {})[str(document)] = int(grade)
+    if not judgments:
         raise InputError(Problem("qrels", "there is no judgment", '{"q1": {"d1": 1}}'))
-    return found
+    return judgments
 
 
 def _hits(hits: Any, where: str) -> dict[str, float]:

@@ -98,7 +98,7 @@ def open_pairs(results: Results, a: str, b: str) -> OpenPairs | None:
     if not grades:
         measure = replace(measure, name="DCG") if measure.name == "nDCG" else measure
         relevance = relevance_of(results)
-        known = {query: grades_under(said.labels.chosen, relevance) for query, said in results.queries.items()}
+        known = {query: grades_under(question.labels.chosen, relevance) for query, question in results.queries.items()}
         grades = known
     linear = linear_form(measure, cutoff, _largest(results, known) if results.scored else GRADES[-1])
     if linear is None:
@@ -139,7 +139,7 @@ def open_ends(results: Results) -> OpenEnds:
             [(lists[row["a"]].get(q, ()), lists[row["b"]].get(q, ()), known[q], scales[q]) for q in grades], linear))
         for row in rows
     )  # fmt: skip
-    chosen = sum(len(said.labels.chosen) for said in results.queries.values())
+    chosen = sum(len(question.labels.chosen) for question in results.queries.values())
     return OpenEnds(primary, means, pairs, chosen, len(grades))
 
 
@@ -177,14 +177,14 @@ def scale_of(measure: Measure, linear: Linear, judged: Mapping[str, int], cutoff
 
 def _mean(rows: Sequence[tuple[Sequence[str], Sequence[str], Mapping[str, int], float]], linear: Linear) -> Bounds:
     """The mean over queries of the bounds of (first list, second list, grades, scale)."""
-    found = [
+    bounds = [
         Bounds(*(min(max(edge * scale, -linear.largest), linear.largest) for edge in difference_bounds(
             rank_weights(a, b, linear.discounts),
             {document: linear.gain(grade) for document, grade in judged.items()}, linear.gains[-1])))
         for a, b, judged, scale in rows
     ]  # fmt: skip
-    n = len(found) or 1
-    return Bounds(math.fsum(one.low for one in found) / n, math.fsum(one.high for one in found) / n)
+    n = len(bounds) or 1
+    return Bounds(math.fsum(one.low for one in bounds) / n, math.fsum(one.high for one in bounds) / n)
 
 
 def _known(results: Results) -> tuple[Grades, Grades]:
@@ -196,7 +196,7 @@ def _known(results: Results) -> tuple[Grades, Grades]:
 
 
 def _largest(results: Results, known: Grades) -> int:
-    labels: dict[str, Labels] = {query: said.labels for query, said in results.queries.items()}
+    labels: dict[str, Labels] = {query: question.labels for query, question in results.queries.items()}
     largest = max((grade for judged in known.values() for grade in judged.values()), default=1)
     by_scale = any(given.source for given in labels.values()) and people_judged(labels)
     binary = relevance_of(results).grades == "binary"

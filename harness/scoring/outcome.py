@@ -69,11 +69,11 @@ class Outcome:
 
     def sentences(self) -> list[str]:
         """What the experiment showed, most important first; nothing is recommended while retrievers are missing."""
-        found = whole_sentences(self.whole, self.settings, complete=not self.failed)
+        sentences = whole_sentences(self.whole, self.settings, complete=not self.failed)
         alike = (
             f"Questions, labels and vectors come from models of one vendor, {self.vendor}, which may favour each other."
         )
-        return [*found, alike] if self.vendor else found
+        return [*sentences, alike] if self.vendor else sentences
 
 
 def outcome_of(results: Results) -> Outcome:

@@ -39,10 +39,10 @@ def overlaps(results: Results) -> Iterator[Overlap]:
             a,
             b,
             common=sum(len(set(x[:CUTOFF]) & set(y[:CUTOFF])) for x, y in pairs) / n,
-            rbo=found.extrapolated if (found := mean_overlap(pairs)) else 0.0,
-            residual=found.residual if found else 1.0,
+            rbo=means.extrapolated if (means := mean_overlap(pairs)) else 0.0,
+            residual=means.residual if means else 1.0,
             same_first=sum(x[:1] == y[:1] for x, y in pairs) / n,
-            top=found.top if found else 0.0,
+            top=means.top if means else 0.0,
         )
 
 

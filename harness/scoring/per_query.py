@@ -50,11 +50,11 @@ class PerQuery:
 
 def per_query(rows: Iterable[tuple[str, str, str, float]]) -> PerQuery:
     """Put rows of (retriever, query id, measure, value) in order; what is not there is undefined."""
-    told = {(measure, retriever, query): value for retriever, query, measure, value in rows}
-    ids = tuple(sorted({query for _, _, query in told}))
+    known = {(measure, retriever, query): value for retriever, query, measure, value in rows}
+    ids = tuple(sorted({query for _, _, query in known}))
     place = {query: i for i, query in enumerate(ids)}
     values: dict[str, dict[str, Floats]] = {}
-    for (measure, retriever, query), value in told.items():
+    for (measure, retriever, query), value in known.items():
         of = values.setdefault(measure, {})
         if retriever not in of:
             of[retriever] = np.full(len(ids), np.nan)
@@ -94,7 +94,7 @@ def read_scores(path: Path) -> PerQuery:
     return per_query((*key, value) for key, value in rows.items())
 
 
-def selected(found: PerQuery, measures: Sequence[str], queries: Sequence[str] | None = None) -> PerQuery:
+def selected(scores: PerQuery, measures: Sequence[str], queries: Sequence[str] | None = None) -> PerQuery:
     """Keep some measures, in the order in which they are named, and some queries; all of them where none is named.
 
     Raises:
@@ -103,20 +103,20 @@ def selected(found: PerQuery, measures: Sequence[str], queries: Sequence[str] | 
     from retrievers.errors import did_you_mean
 
     problems = [
-        Problem(f"measure {name!r}", "has no score in the file", did_you_mean(name, found.values))
+        Problem(f"measure {name!r}", "has no score in the file", did_you_mean(name, scores.values))
         for name in measures
-        if name not in found.values
+        if name not in scores.values
     ]
     problems += [
-        Problem(f"query {query!r}", "has no score in the file", did_you_mean(query, found.ids))
+        Problem(f"query {query!r}", "has no score in the file", did_you_mean(query, scores.ids))
         for query in queries or ()
-        if query not in found.ids
+        if query not in scores.ids
     ]
     if problems:
         raise InputError(problems)
-    kept = [i for i, query in enumerate(found.ids) if queries is None or query in queries]
-    values = {m: {r: v[kept] for r, v in found.values[m].items()} for m in measures or found.values}
-    return PerQuery(tuple(found.ids[i] for i in kept), values)
+    kept = [i for i, query in enumerate(scores.ids) if queries is None or query in queries]
+    values = {m: {r: v[kept] for r, v in scores.values[m].items()} for m in measures or scores.values}
+    return PerQuery(tuple(scores.ids[i] for i in kept), values)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Mapping[str, str | None]]]:

@@ -34,8 +34,8 @@ class PlannedPair:
 
     def as_json(self) -> dict[str, Any]:
         """The same as data."""
-        found = {} if self.plan is None else {**asdict(self.plan), "low": self.plan.low, "high": self.plan.high}
-        return {"a": self.a, "b": self.b, "unit": "cluster" if self.clusters else "query", **found}
+        queries = {} if self.plan is None else {**asdict(self.plan), "low": self.plan.low, "high": self.plan.high}
+        return {"a": self.a, "b": self.b, "unit": "cluster" if self.clusters else "query", **queries}
 
 
 def planned_pairs(results: Results, difference: float | None) -> Iterator[PlannedPair]:

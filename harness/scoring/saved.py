@@ -123,7 +123,7 @@ def score_saved(
         InputError: the grade rule does not fit the labels or the measures; a query has no relevant document; a
             measure looks below the depth that was kept, and there was more.
     """
-    judged = grade_labels({id_: said.labels for id_, said in results.queries.items()}, relevance)
+    judged = grade_labels({id_: question.labels for id_, question in results.queries.items()}, relevance)
     grades = judged.grades
     if unknown := [query for query in queries or () if query not in grades]:
         what = "is no query with a relevant document here"
@@ -132,7 +132,7 @@ def score_saved(
     depth = results.manifest.resolved.depth
     claims = claims_of_results(results, measures) if any(measure.claimed for measure in measures) else None
     deeper = [measure for measure in measures if (measure.cutoff or 0) > depth]
-    found = []
+    runs = []
     spans = {str(measure): span(measure, kept) for measure in measures}
     field = results.manifest.resolved.statistics.get("cluster")
     clusters = None if field is None else {query: results.queries[query].query.fields.get(field, "") for query in kept}
@@ -146,8 +146,8 @@ def score_saved(
             raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in deeper])
         scores = score(measures, kept, answers, groups=judged.groups or None, claims=claims)
         head = head_of(answers, sorted(kept), measures[0].cutoff)
-        found.append(ScoredRun(name, scores, (), spans, head, clusters))
-    return found
+        runs.append(ScoredRun(name, scores, (), spans, head, clusters))
+    return runs
 
 
 def scored_grades(results: Results) -> dict[str, dict[str, int]]:
@@ -192,8 +192,8 @@ def relevance_of(results: Results, rule: str | None = None) -> Relevance:
         return checked(Relevance, declared, "[relevance]")
     # What a measure's name leaves open is linear on the command line, whatever the experiment declared.
     try:
-        said = json.loads(rule) if rule.startswith("[") else rule
-        return checked(Relevance, {**declared, "grades": said, "gain": "linear"}, "")
+        grades = json.loads(rule) if rule.startswith("[") else rule
+        return checked(Relevance, {**declared, "grades": grades, "gain": "linear"}, "")
     except (json.JSONDecodeError, InputError):
         remedy = "linear, binary, reciprocal, explicit, or buckets such as [[1, 3], [10, 1]]"
         raise InputError(Problem("--grades", f"{rule!r} is no grade rule", remedy)) from None

@@ -46,10 +46,10 @@ def compare_defined(
         else:
             declared = measure == primary
             apart[measure] = _by_pair({measure: of}, family(list(of), baseline), settings, facts, declared=declared)
-    found: dict[str, list[Comparison]] = {measure: apart.get(measure, []) for measure in scores}
+    by_measure: dict[str, list[Comparison]] = {measure: apart.get(measure, []) for measure in scores}
     for row in compare_all(whole, primary=primary, baseline=baseline, settings=settings, facts=facts):
-        found[row.measure].append(row)
-    return [row for rows in found.values() for row in rows]
+        by_measure[row.measure].append(row)
+    return [row for rows in by_measure.values() for row in rows]
 
 
 def defined_everywhere(of: Mapping[str, Floats]) -> Kept:

@@ -45,8 +45,8 @@ def decide(pair: Observed, test: Test) -> Decided:
             floor = pair.flips.p_minimum(pair.by_unit.wins + pair.by_unit.losses)
             return Decided(pair.flips.two_sided, floor, None, pair.flips.method)
         case "t":
-            found = paired_t(pair.queries, pair.units)
-            return Decided(found.p_value, None, found.statistic, "undefined" if found.statistic is None else "t")
+            t, p_value, _ = paired_t(pair.queries, pair.units)
+            return Decided(p_value, None, t, "undefined" if t is None else "t")
         case "sign":
-            found = sign_test(pair.by_unit)
-            return Decided(found.p_value, found.p_minimum, found.statistic, "sign")
+            wins, p_value, p_minimum = sign_test(pair.by_unit)
+            return Decided(p_value, p_minimum, wins, "sign")

@@ -108,5 +108,5 @@ def _effects(by_unit: Differences, counts: Counts, zeros: Zeros) -> Floats:
     groups = by_unit.groups[places]
     ranks = doubled_ranks_by_row(np.abs(groups), zeros)
     signed, total = (np.sign(groups) * ranks).sum(axis=1), ranks.sum(axis=1)
-    found: Floats = np.divide(signed, total, out=np.zeros(len(counts)), where=total > 0)
-    return found
+    effects: Floats = np.divide(signed, total, out=np.zeros(len(counts)), where=total > 0)
+    return effects

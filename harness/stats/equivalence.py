@@ -36,7 +36,7 @@ class Within(NamedTuple):
     units: Units
 
 
-def not_worse(found: Sequence[Differences], within: Within, seed: int = 0) -> list[FlipTest]:
+def not_worse(pairs: Sequence[Differences], within: Within, seed: int = 0) -> list[FlipTest]:
     """Return, for each row of differences, the test of "the mean is above -margin" (`greater` is its p).
 
     The sign-flip test of the mean of d + margin. A sample with few losses says little about rare ones: where fewer
@@ -46,15 +46,15 @@ def not_worse(found: Sequence[Differences], within: Within, seed: int = 0) -> li
     and what is added is a cluster of the mean size.
     """
     margin, span, units = within
-    if len(units) < FEWEST or span is None or not found:
-        return [NEVER] * len(found)
+    if len(units) < FEWEST or span is None or not pairs:
+        return [NEVER] * len(pairs)
     columns = []
-    for d in found:
+    for d in pairs:
         lost = int(np.count_nonzero(units.means(d.values) < -margin - d.slack))
         added = (margin - span) * float(units.sizes.mean()) if lost < LOSSES else 0.0
         columns.append(np.append(units.sums(d.values + margin), added))
     table = np.column_stack([*columns, np.zeros(len(units) + 1)])
-    return sign_flip(table, [Contrast(place, len(found)) for place in range(len(found))], seed)
+    return sign_flip(table, [Contrast(place, len(pairs)) for place in range(len(pairs))], seed)
 
 
 def equivalence_tests(

@@ -83,12 +83,12 @@ def pairwise_families(
 
     gaps = [mean(scores[a]) - mean(scores[b]) for a, b in pairs]
     others: tuple[Test, ...] = ("randomization", "t", "sign")
-    found = [row for test in others for row in rows(test, [decide(pair, test) for pair in observed], method)]
-    found += rows("tukey", [Decided(tukey[pair], None, None, "permutation") for pair in pairs], "")
+    family_rows = [row for test in others for row in rows(test, [decide(pair, test) for pair in observed], method)]
+    family_rows += rows("tukey", [Decided(tukey[pair], None, None, "permutation") for pair in pairs], "")
     if settings.margin is not None:
         within = equivalence_tests(scores, pairs, measure, settings, facts)
-        found += rows("equivalence", [Decided(test.greater, None, None, test.method) for test in within], "holm")
-    return found
+        family_rows += rows("equivalence", [Decided(test.greater, None, None, test.method) for test in within], "holm")
+    return family_rows
 
 
 def friedman_row(scores: Scores, *, measure: str, facts: Facts = Facts()) -> TestRow:  # noqa: B008 - frozen
@@ -142,12 +142,12 @@ def _observed(scores: Scores, pairs: Pairs, units: Units, settings: Settings) ->
     names = list(scores)
     table = units.sums(np.column_stack([scores[name] for name in names]))
     flips = sign_flip(table, [Contrast(names.index(a), names.index(b)) for a, b in pairs], settings.seed)
-    found = []
+    observed = []
     for (a, b), flip in zip(pairs, flips, strict=True):
         d = differences(scores[a], scores[b])
         by_unit = differences(units.means(scores[a]), units.means(scores[b])) if units.clustered else d
-        found.append(Observed(d, by_unit, units, flip, signed_rank_of(by_unit, zeros=settings.zeros)))
-    return found
+        observed.append(Observed(d, by_unit, units, flip, signed_rank_of(by_unit, zeros=settings.zeros)))
+    return observed
 
 
 def correction_of(settings: Settings) -> str:

@@ -55,7 +55,7 @@ def overlap(a: Sequence[str], b: Sequence[str], p: float = PERSISTENCE) -> Overl
 
 def _shared(short: Sequence[str], long: Sequence[str]) -> list[int]:
     """Return how many documents the two have in common down to each depth of the longer one."""
-    seen_short, seen_long, count, found = set[str](), set[str](), 0, []
+    seen_short, seen_long, count, shared = set[str](), set[str](), 0, []
     for place, document in enumerate(long):
         other = short[place] if place < len(short) else None
         if other is not None:
@@ -63,8 +63,8 @@ def _shared(short: Sequence[str], long: Sequence[str]) -> list[int]:
             count += other in seen_long
         seen_long.add(document)
         count += document in seen_short
-        found.append(count)
-    return found
+        shared.append(count)
+    return shared
 
 
 def _residual(s: int, n: int, shared: int, p: float) -> float:
@@ -84,5 +84,5 @@ def mean_overlap(pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> Overla
     """Return the means over queries, each with the two rankings of its answers; None without a query."""
     if not pairs:
         return None
-    found = [overlap(a, b) for a, b in pairs]
-    return Overlap(*(math.fsum(column) / len(found) for column in zip(*found, strict=True)))
+    overlaps = [overlap(a, b) for a, b in pairs]
+    return Overlap(*(math.fsum(column) / len(overlaps) for column in zip(*overlaps, strict=True)))

@@ -104,7 +104,7 @@ def _detectable(pairs: Differences, model: str, asked: Asked, span: float) -> fl
     def truth(difference: float) -> Population | None:
         return MODELS[model](pairs, difference, span)
 
-    def found(difference: float, *, simulate: bool) -> bool:
+    def enough_power(difference: float, *, simulate: bool) -> bool:
         there = truth(difference)
         if there is None:
             return False
@@ -115,15 +115,15 @@ def _detectable(pairs: Differences, model: str, asked: Asked, span: float) -> fl
     low, high = 0.0, top
     for _ in range(12):
         middle = (low + high) / 2
-        low, high = (low, middle) if found(middle, simulate=False) else (middle, high)
+        low, high = (low, middle) if enough_power(middle, simulate=False) else (middle, high)
     low, high = 0.75 * high, min(top, 1.3 * high)
-    if not found(high, simulate=True) and (high == top or not found(high := top, simulate=True)):
+    if not enough_power(high, simulate=True) and (high == top or not enough_power(high := top, simulate=True)):
         return None
-    if found(low, simulate=True):
+    if enough_power(low, simulate=True):
         low = 0.0
     for _ in range(STEPS):
         middle = (low + high) / 2
-        low, high = (low, middle) if found(middle, simulate=True) else (middle, high)
+        low, high = (low, middle) if enough_power(middle, simulate=True) else (middle, high)
     return high
 
 
@@ -146,16 +146,16 @@ def plan(pairs: Differences, difference: float, *, asked: Asked, span: float = 1
 def _enough(truth: Population, asked: Asked) -> int | None:
     """Return the smallest number of queries with the power, None where it is above 10,000."""
 
-    def found(n: int) -> bool:
+    def enough_power(n: int) -> bool:
         power = simulated_power(truth, n, asked) if n <= SIMULATED else approximate_power(truth, [n], asked)[0]
         return float(power) >= POWER
 
     low, high = 1, MOST
-    if not found(high):
+    if not enough_power(high):
         return None
     while high - low > 1:
         middle = round(math.sqrt(low * high)) if high > 2 * low else (low + high) // 2
-        low, high = (low, middle) if found(middle) else (middle, high)
+        low, high = (low, middle) if enough_power(middle) else (middle, high)
     return high
 
 

@@ -102,7 +102,7 @@ def _root(distance: Callable[[float], float]) -> float | None:
     width = 1.0
     while width < 1e6:
         if distance(-width) <= 0 <= distance(width):
-            found: float = optimize.brentq(distance, -width, width, xtol=1e-12)
-            return found
+            root: float = optimize.brentq(distance, -width, width, xtol=1e-12)
+            return root
         width *= 4
     return None

@@ -114,8 +114,8 @@ def doubled_ranks_by_row(sizes: Integers, zeros: Zeros) -> Integers:
         members[:, 0] = 0
     before = np.cumsum(members, axis=1) - members
     ranks = np.take_along_axis(2 * before + members + 1, sizes, axis=1)
-    found: Integers = np.where(sizes == 0, 0, ranks)
-    return found
+    nonzero_ranks: Integers = np.where(sizes == 0, 0, ranks)
+    return nonzero_ranks
 
 
 def approximate_power(truth: Population, sizes: npt.ArrayLike, asked: Asked) -> Floats:

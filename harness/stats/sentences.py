@@ -39,35 +39,36 @@ def whole_sentences(result: Whole, settings: Settings, *, complete: bool = True)
             "No person judged these queries. A model may favour one retriever: nothing follows from its labels.",
         ]
     has = "has" if len(first) == 1 else "share"
-    found = [f"On {result.measure} over {queries}, {join(first)} {has} the highest mean, {result.means[leader]:.4f}."]
+    best = result.means[leader]
+    sentences = [f"On {result.measure} over {queries}, {join(first)} {has} the highest mean, {best:.4f}."]
     if len(result.means) == 1:
         alone = "It ran alone: there is nothing to compare it with."
-        return [*found, alone] if complete else found
+        return [*sentences, alone] if complete else sentences
     if result.shown_worse:
-        found.append(f"Shown to be worse than {leader}: {join(result.shown_worse)}.")
+        sentences.append(f"Shown to be worse than {leader}: {join(result.shown_worse)}.")
     if len(result.within_margin) > 1:
-        found += _within(result, settings, complete=complete)
+        sentences += _within(result, settings, complete=complete)
     if not result.unresolved:
         if complete and len(result.within_margin) == 1:
-            found.append(f"{leader} is the best of the {len(result.means)} on this measure.")
-        return found
+            sentences.append(f"{leader} is the best of the {len(result.means)} on this measure.")
+        return sentences
     these = "This query" if result.n == 1 else f"These {queries}"
-    found.append(f"{these} cannot tell {join((leader, *result.unresolved))} apart.")
-    found += _outlook(result, settings)
-    found += limits(result, settings)
-    found.append("That no difference was shown does not mean that there is none.")
-    return found
+    sentences.append(f"{these} cannot tell {join((leader, *result.unresolved))} apart.")
+    sentences += _outlook(result, settings)
+    sentences += limits(result, settings)
+    sentences.append("That no difference was shown does not mean that there is none.")
+    return sentences
 
 
 def _within(result: Whole, settings: Settings, *, complete: bool) -> list[str]:
     same = [name for name in result.within_margin[1:] if result.against[name].reason == IDENTICAL]
     shown = [name for name in result.within_margin[1:] if name not in same]
-    found = []
+    sentences = []
     if same:
-        found.append(f"Identical to {result.leader} on these queries, ranking by ranking: {join(same)}.")
+        sentences.append(f"Identical to {result.leader} on these queries, ranking by ranking: {join(same)}.")
     if shown:
-        found.append(f"Shown to be as good as {result.leader} within {settings.margin:g}: {join(shown)}.")
-    return [*found, f"Among {join(result.within_margin)}, choose by cost and speed."] if complete else found
+        sentences.append(f"Shown to be as good as {result.leader} within {settings.margin:g}: {join(shown)}.")
+    return [*sentences, f"Among {join(result.within_margin)}, choose by cost and speed."] if complete else sentences
 
 
 def _outlook(result: Whole, settings: Settings) -> list[str]:
@@ -120,17 +121,17 @@ def rounded(queries: int) -> int:
     return int(math.ceil(queries / unit) * unit)
 
 
-def detectable_words(found: Detectable) -> str:
+def detectable_words(detectable: Detectable) -> str:
     """Return the smallest difference that would have been found, over the three models.
 
     >>> detectable_words(Detectable({"sign tilt": 0.0471, "exponential tilt": 0.052, "shift": 0.0402}))
     '0.04 to 0.052'
     """
-    if found.low is None or found.high is None:
+    if detectable.low is None or detectable.high is None:
         return "no size"
-    low, high = f"{found.low:.2g}", f"{found.high:.2g}"
+    low, high = f"{detectable.low:.2g}", f"{detectable.high:.2g}"
     span = low if low == high else f"{low} to {high}"
-    missing = [model for model, value in found.models.items() if value is None]
+    missing = [model for model, value in detectable.models.items() if value is None]
     return f"{span} (but no size under {join(missing)})" if missing else span
 
 
@@ -149,30 +150,30 @@ def limits(result: Whole, settings: Settings) -> list[str]:
             reasons.setdefault(few, []).append(other)
         else:
             sizes.append((other, detectable_words(state.detectable), f"{abs(row.mean_difference):.2g}"))
-    found = [
+    sentences = [
         f"{result.leader} {'and' if len(others) == 1 else 'beside'} {join(others)}: {reason}"
         for reason, others in reasons.items()
     ]
     if len(sizes) == 1:
         ((other, least, seen),) = sizes
-        found.append(
+        sentences.append(
             f"{result.leader} and {other}: a true difference below about {least} would have been missed more often "
             f"than once in five, {LIKE_THESE}; {seen} was seen."
         )
     elif sizes:
         each = join([f"{other} below about {least} ({seen} was seen)" for other, least, seen in sizes])
-        found.append(
+        sentences.append(
             f"A true difference from {result.leader} would have been missed more often than once in five, "
             f"{LIKE_THESE}: {each}."
         )
-    return found
+    return sentences
 
 
-def resolution_sentence(found: Detectable, pair: str, queries: str) -> str:
+def resolution_sentence(detectable: Detectable, pair: str, queries: str) -> str:
     """Return what so many queries find between two retrievers that were resolved; "" where no model has an answer."""
-    if found.low is None:
+    if detectable.low is None:
         return ""
-    size = detectable_words(found)
+    size = detectable_words(detectable)
     return f"{queries} find a true difference of {size} between {pair} four times in five, {LIKE_THESE}."
 
 

@@ -77,33 +77,33 @@ def interaction_family(
         return []
     units = facts.units(len(labels))
     asked = sum(map(len, slices.values()))
-    found = [differences(scores[a], scores[b]).values for a, b in pairs]
-    observed, p_values = _ranges(found, list(slices.values()), units, settings.seed)
+    gaps = [differences(scores[a], scores[b]).values for a, b in pairs]
+    observed, p_values = _ranges(gaps, list(slices.values()), units, settings.seed)
     adjusted = adjust(p_values, correction_of(settings))
     note = ", ".join(slices)
     return [
         TestRow(*names, a, b, asked, gap, p, corrected, "draws", note, mean(d))
-        for (a, b), d, gap, p, corrected in zip(pairs, found, observed, p_values, adjusted, strict=True)
+        for (a, b), d, gap, p, corrected in zip(pairs, gaps, observed, p_values, adjusted, strict=True)
     ]
 
 
 def _ranges(
-    found: Sequence[Floats], slices: Sequence[list[int]], units: Units, seed: int
+    gaps: Sequence[Floats], slices: Sequence[list[int]], units: Units, seed: int
 ) -> tuple[list[float], list[float]]:
     """Return each pair's range of the slices' means, and its p."""
-    means = np.array([[mean(d[places]) for places in slices] for d in found])
+    means = np.array([[mean(d[places]) for places in slices] for d in gaps])
     observed = np.ptp(means, axis=1)
     # One column a pair and slice: what each unit adds to that slice's mean.
-    columns = np.zeros((len(units), len(found), len(slices)))
-    for number, d in enumerate(found):
+    columns = np.zeros((len(units), len(gaps), len(slices)))
+    for number, d in enumerate(gaps):
         for slot, places in enumerate(slices):
             off = (d[places] - means[number, slot]) / len(places)
             np.add.at(columns[:, number, slot], units.members[places], off)
     flat = columns.reshape(len(units), -1)
     slack = SLACK * np.maximum(1.0, observed)
-    reached = np.zeros(len(found), dtype=np.int64)
+    reached = np.zeros(len(gaps), dtype=np.int64)
     for signs in sign_patterns(len(units), seed, rows=max(1, BLOCK // max(len(units), flat.shape[1]))):
-        drawn = (signs @ flat).reshape(-1, len(found), len(slices))
+        drawn = (signs @ flat).reshape(-1, len(gaps), len(slices))
         reached += np.count_nonzero(np.ptp(drawn, axis=2) >= observed - slack, axis=0)
     return observed.tolist(), [(int(count) + 1) / (DRAWS + 1) for count in reached]
 

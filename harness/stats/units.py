@@ -29,9 +29,9 @@ class Units:
         """Sum (n,) or (n, k) values within each unit: (units,) or (units, k)."""
         if not self.clustered:
             return values
-        found: Floats = np.zeros((len(self.sizes), *values.shape[1:]))
-        np.add.at(found, self.members, values)
-        return found
+        sums: Floats = np.zeros((len(self.sizes), *values.shape[1:]))
+        np.add.at(sums, self.members, values)
+        return sums
 
     def means(self, values: Floats) -> Floats:
         """Return the mean of (n,) values within each unit: (units,)."""
