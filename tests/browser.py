@@ -54,8 +54,8 @@ def resize(driver: Any, width: int, height: int = 900) -> None:
 
 def media(driver: Any, **features: str) -> None:
     """Emulate media features, such as prefers_color_scheme="dark"."""
-    told = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": told})
+    wanted = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
 
 
 def complaints(driver: Any) -> list[str]:
@@ -65,12 +65,12 @@ def complaints(driver: Any) -> list[str]:
 
 def requests(driver: Any) -> list[str]:
     """Every URL asked for since it was last asked, but for the page itself and data."""
-    found = []
+    urls = []
     for entry in driver.get_log("performance"):
         message = json.loads(entry["message"])["message"]
         if message["method"] == "Network.requestWillBeSent":
-            found.append(message["params"]["request"]["url"])
-    return [url for url in found if not url.startswith(("file:", "data:", "chrome:", "about:"))]
+            urls.append(message["params"]["request"]["url"])
+    return [url for url in urls if not url.startswith(("file:", "data:", "chrome:", "about:"))]
 
 
 def scroll_through(driver: Any) -> None:
@@ -94,11 +94,11 @@ def axe(driver: Any) -> list[str]:
     if not place or not Path(place).is_file():
         pytest.skip("AXE_CORE names no axe.min.js (npm pack axe-core)")
     driver.execute_script(Path(place).read_text(encoding="utf-8"))
-    found = driver.execute_async_script("""
+    violations = driver.execute_async_script("""
         const done = arguments[0];
-        const said = (x) => [...x.any, ...x.all, ...x.none].map((check) => check.message).join("; ");
-        const node = (x) => `${x.html.slice(0, 160)} (${said(x)})`;
+        const reasons = (x) => [...x.any, ...x.all, ...x.none].map((check) => check.message).join("; ");
+        const node = (x) => `${x.html.slice(0, 160)} (${reasons(x)})`;
         axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] })
-          .then((told) => done(told.violations.map((v) => v.id + ": " + v.nodes.slice(0, 5).map(node).join(" | "))));
+          .then((seen) => done(seen.violations.map((v) => v.id + ": " + v.nodes.slice(0, 5).map(node).join(" | "))));
     """)
-    return list(found)
+    return list(violations)

@@ -91,18 +91,18 @@ def test_the_first_screen_says_what_six_queries_could_show(results):
 @pytest.mark.parametrize("which", ["results", "attacked"])
 def test_the_policy_allows_exactly_the_pages_own_scripts(which, request):
     source = (request.getfixturevalue(which).folder / "report.html").read_text(encoding="utf-8")
-    found = Elements(source)
+    elements = Elements(source)
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', source)[1].replace("&#39;", "'")
-    code = [script for kind, script in found.scripts if kind == ""]
+    code = [script for kind, script in elements.scripts if kind == ""]
     assert len(code) == 2
     assert f"script-src {' '.join(map(hashed, code))};" in policy
-    assert f"style-src {hashed(found.styles[0])};" in policy
-    assert len(found.styles) == 1
+    assert f"style-src {hashed(elements.styles[0])};" in policy
+    assert len(elements.styles) == 1
     assert policy.startswith("default-src 'none';")
     assert "unsafe" not in policy
-    assert {kind for kind, _ in found.scripts} == {"", "application/json"}
-    assert not [name for name in found.attributes if name.startswith("on") or name == "style"]
-    assert not {"img", "iframe", "object", "embed", "base", "form"} & set(found.tags) - {"form"}
+    assert {kind for kind, _ in elements.scripts} == {"", "application/json"}
+    assert not [name for name in elements.attributes if name.startswith("on") or name == "style"]
+    assert not {"img", "iframe", "object", "embed", "base", "form"} & set(elements.tags) - {"form"}
 
 
 def test_a_report_of_the_same_folder_is_the_same(results):
@@ -119,8 +119,8 @@ def test_a_report_needs_no_engine_and_no_model(results, tmp_path):
         "print([name for name in ('torch', 'qdrant_client', 'openai', 'boto3', 'sentence_transformers', 'bm25s')"
         " if name in sys.modules])"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert output.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("which", ["results", "attacked"])
@@ -168,7 +168,7 @@ TWINS = ALONE + '[[retrievers]]\nname = "twin"\nkind = "bm25"\n'
 
 
 @pytest.mark.parametrize(
-    ("more", "retrievers", "said"),
+    ("more", "retrievers", "sentence"),
     [
         ("", ALONE, "bm25 ran alone: there is nothing to compare it with"),
         ("", TWINS, "6 queries cannot tell bm25 and twin apart"),
@@ -178,10 +178,10 @@ TWINS = ALONE + '[[retrievers]]\nname = "twin"\nkind = "bm25"\n'
         ("[relevance]\ngain = 'exponential'\nideal = 'retrieved'", small.RETRIEVERS, "however much was missed"),
     ],
 )
-def test_every_kind_of_experiment_has_a_report(tmp_path, more, retrievers, said):
+def test_every_kind_of_experiment_has_a_report(tmp_path, more, retrievers, sentence):
     path = small.experiment(tmp_path, more=more, retrievers=retrievers)
     folder = harness.run(path, harness.Options(results=tmp_path / "results")).folder
-    assert said in (folder / "report.html").read_text(encoding="utf-8")
+    assert sentence in (folder / "report.html").read_text(encoding="utf-8")
     assert (folder / "report.md").stat().st_size > 1000
 
 
@@ -205,8 +205,8 @@ def test_a_failed_retriever_is_named(results, tmp_path):
 
 
 def test_mteb_takes_the_figures_that_it_defines_alike(attacked):
-    told = json.loads((attacked.folder / "tables" / "bm25.mteb.json").read_text(encoding="utf-8"))
-    scores = told["scores"]["test"][0]
+    result = json.loads((attacked.folder / "tables" / "bm25.mteb.json").read_text(encoding="utf-8"))
+    scores = result["scores"]["test"][0]
     summary = attacked.summary.set_index(["retriever", "measure"])["mean"]
     assert scores["ndcg_at_10"] == scores["main_score"] == pytest.approx(summary["bm25", "nDCG@10"], abs=1e-15)
     assert scores["hit_rate_at_1"] == pytest.approx(summary["bm25", "Success@1"], abs=1e-15)
@@ -257,10 +257,10 @@ def test_more_queries_than_a_table_holds_are_thinned_by_measure(attacked, monkey
 
 @given(WILD)
 def test_json_in_a_page_is_the_same_json(value):
-    told = str(page.as_json({"x": value}))
-    assert not set(told) & set("<>&\u2028\u2029")
-    told.encode("utf-8")
-    assert json.loads(told) == {"x": json.loads(text.visible(json.dumps(value, ensure_ascii=False)))}
+    code = str(page.as_json({"x": value}))
+    assert not set(code) & set("<>&\u2028\u2029")
+    code.encode("utf-8")
+    assert json.loads(code) == {"x": json.loads(text.visible(json.dumps(value, ensure_ascii=False)))}
 
 
 @given(WILD)
@@ -277,10 +277,10 @@ def test_no_cell_is_a_formula(value):
 
 @given(WILD)
 def test_markdown_stays_on_its_line_and_in_its_cell(value):
-    told = text.markdown(value)
-    assert len(told.splitlines()) <= 1
-    assert not re.search(r"(?<!\\)(?:\\\\)*\|", told)
-    assert "<" not in told
+    line = text.markdown(value)
+    assert len(line.splitlines()) <= 1
+    assert not re.search(r"(?<!\\)(?:\\\\)*\|", line)
+    assert "<" not in line
 
 
 def test_a_p_is_never_shown_as_zero():
@@ -340,9 +340,9 @@ def lab(rgb):
 
 def test_marks_never_repeat_among_forty():
     names = [f"r{i}" for i in range(40)]
-    found = theme.marks({name: f"identity of {name}" for name in names})
-    assert list(found) == names
-    assert len({(mark.color, mark.shape) for mark in found.values()}) == 40
+    marks = theme.marks({name: f"identity of {name}" for name in names})
+    assert list(marks) == names
+    assert len({(mark.color, mark.shape) for mark in marks.values()}) == 40
 
 
 def test_a_retriever_looks_the_same_in_every_report(tmp_path):
@@ -358,8 +358,8 @@ def test_a_retriever_looks_the_same_in_every_report(tmp_path):
 def test_places_are_contested_in_the_order_of_names():
     same = {"b": "one thing", "a": "one thing"}
     alone = theme.marks({"a": "one thing"})["a"]
-    found = theme.marks(same)
-    assert found["a"] == alone != found["b"]
+    marks = theme.marks(same)
+    assert marks["a"] == alone != marks["b"]
 
 
 def test_verdicts_have_hues_of_their_own():
@@ -367,8 +367,8 @@ def test_verdicts_have_hues_of_their_own():
     hues = {name: re.findall(rf"--{name}: (#\w{{6}})", style) for name in ("good", "worse")}
     for scheme, at in (("light", 0), ("dark", 1)):
         for shade in theme.SERIES:
-            for found in hues.values():
-                assert np.linalg.norm(lab(linear(getattr(shade, scheme))) - lab(linear(found[at]))) >= 25
+            for others in hues.values():
+                assert np.linalg.norm(lab(linear(getattr(shade, scheme))) - lab(linear(others[at]))) >= 25
 
 
 def test_mteb_leaves_out_what_it_defines_otherwise():

@@ -40,10 +40,10 @@ def folder(tmp_path_factory):
 
 def test_recall_is_that_of_the_saved_rankings(folder):
     results = read(folder)
-    found = approximations(results)
-    assert list(found) == ["int8", "bit"]
+    measured = approximations(results)
+    assert list(measured) == ["int8", "bit"]
     exact = results.rankings("exact")
-    for name, one in found.items():
+    for name, one in measured.items():
         approximate = results.rankings(name)
         assert one.compared == len(exact) == 13
         shares = [
@@ -55,9 +55,9 @@ def test_recall_is_that_of_the_saved_rankings(folder):
         assert one.recall == pytest.approx(sum(a for a, _ in shares[13:]) / sum(b for _, b in shares[13:]))
         assert one.exact_bytes == 4 * 64 * 182
         assert min(one.ms, one.exact_ms) > 0
-    assert found["int8"].bytes == found["int8"].exact_bytes / 4
-    assert found["bit"].bytes == found["bit"].exact_bytes / 32
-    assert found["bit"].recall_at_10 < 1
+    assert measured["int8"].bytes == measured["int8"].exact_bytes / 4
+    assert measured["bit"].bytes == measured["bit"].exact_bytes / 32
+    assert measured["bit"].recall_at_10 < 1
 
 
 def test_the_pages_show_it(folder):

@@ -32,9 +32,9 @@ def test_groups_are_counted_as_in_scores_csv(view):
     hits = near.sum(axis=1)
     expected = {"nobody": hits == 0, "deep": (hits == 0) & far.any(axis=1)}
     expected |= {f"only-{name}": (hits == 1) & near[name] for name in near.columns}
-    found = {group.key: {view.ids[place] for place in group.places} for group in groups(view)}
+    members = {group.key: {view.ids[place] for place in group.places} for group in groups(view)}
     for key, mask in expected.items():
-        assert found.get(key, set()) == set(mask[mask].index), key
+        assert members.get(key, set()) == set(mask[mask].index), key
 
 
 def test_the_picture_has_every_query_once_in_each_row(view):
@@ -64,6 +64,6 @@ def test_truncated_answers_are_a_group_of_their_own(view):
     ledger = replace(manifest.ledger, retrievers={**manifest.ledger.retrievers, "hashing": cut})
     altered = view_of(replace(view.results, manifest=replace(manifest, ledger=ledger)))
     near = counted(view, "Success@3")["hashing"]
-    found = {group.key: len(group.places) for group in groups(altered)}
-    assert found.get("cut-hashing", 0) == int((~near).sum())
-    assert "cut-bm25" not in found
+    members = {group.key: len(group.places) for group in groups(altered)}
+    assert members.get("cut-hashing", 0) == int((~near).sum())
+    assert "cut-bm25" not in members

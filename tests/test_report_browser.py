@@ -30,8 +30,8 @@ def page(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("profile")) as found:
-        yield found
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
 
 
 @pytest.fixture
@@ -227,12 +227,12 @@ def test_the_keyboard_alone_reaches_everything(opened):
         "document.querySelectorAll('details').forEach((x) => { x.removeAttribute('name'); x.open = true })"
     )
     wanted = opened.execute_script("""
-        const found = [...document.querySelectorAll('a, button, input, select, summary, [tabindex]')]
+        const stops = [...document.querySelectorAll('a, button, input, select, summary, [tabindex]')]
           .filter((x) => x.checkVisibility() && !(x.type === 'radio' && !x.checked));
         window.reached = new Set();
         document.addEventListener('focusin', (event) => window.reached.add(event.target));
-        window.wanted = found;
-        return found.length;
+        window.wanted = stops;
+        return stops.length;
     """)
     keys = ActionChains(opened)
     for _ in range(wanted + 10):

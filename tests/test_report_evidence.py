@@ -26,9 +26,9 @@ def view(folder: Path) -> View:
 
 
 def test_every_pair_has_its_evidence_also_those_that_no_test_compares(view: View) -> None:
-    found = {(row.a, row.b): row for row in evidence(view)}
-    assert set(found) == {("bm25", "hashing"), ("bm25", "hybrid"), ("hashing", "hybrid")}
-    for (a, b), row in found.items():
+    rows = {(row.a, row.b): row for row in evidence(view)}
+    assert set(rows) == {("bm25", "hashing"), ("bm25", "hybrid"), ("hashing", "hybrid")}
+    for (a, b), row in rows.items():
         chances = row.details.probabilities
         assert 0 <= chances.a_better + chances.b_better <= 1
         assert chances.within is not None
@@ -43,9 +43,9 @@ def test_every_pair_has_its_evidence_also_those_that_no_test_compares(view: View
 
 
 def test_the_effect_is_that_of_the_comparison(view: View) -> None:
-    found = {frozenset((row.a, row.b)): row for row in evidence(view)}
+    rows = {frozenset((row.a, row.b)): row for row in evidence(view)}
     for row in view.comparisons[view.primary]:
-        assert abs(found[frozenset((row.a, row.b))].effect_size or 0) == pytest.approx(abs(row.effect_size or 0))
+        assert abs(rows[frozenset((row.a, row.b))].effect_size or 0) == pytest.approx(abs(row.effect_size or 0))
 
 
 def test_page_and_markdown_name_the_method_and_that_nothing_is_decided(folder: Path, view: View) -> None:

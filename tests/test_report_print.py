@@ -26,11 +26,11 @@ def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("print")
     data = small.dataset(folder / "data")
     texts = list(small.TEXTS)
-    said = [
+    queries = [
         {"id": f"query{i:02}", "query": f"{small.TEXTS[texts[i % 6]]} {i}", "relevant_documents": [texts[i % 6]]}
         for i in range(60)
     ]
-    (data / "queries.json").write_text(json.dumps(said), encoding="utf-8")
+    (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
     blocks = "".join(
         f'\n[[retrievers]]\nname = "{name}"\nkind = "bm25"\nk1 = {i / 10:.1f}\n' for i, name in enumerate(NAMES, 1)
     )
@@ -40,8 +40,8 @@ def page(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("profile")) as found:
-        yield found
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
 
 
 def bare(name):
@@ -50,8 +50,8 @@ def bare(name):
 
 def pages_of(driver, size, folder):
     width, height = SIZES[size]
-    told = driver.execute_cdp_cmd("Page.printToPDF", {"paperWidth": width, "paperHeight": height})
-    (folder / "page.pdf").write_bytes(base64.b64decode(told["data"]))
+    printed = driver.execute_cdp_cmd("Page.printToPDF", {"paperWidth": width, "paperHeight": height})
+    (folder / "page.pdf").write_bytes(base64.b64decode(printed["data"]))
     text = subprocess.run(["pdftotext", str(folder / "page.pdf"), "-"], capture_output=True, check=True).stdout
     # A name in a narrow column stands on several lines, whose hyphens pdftotext takes away.
     return [re.sub(r"[\s-]+", "", page) for page in text.decode("utf-8").split("\f")]

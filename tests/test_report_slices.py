@@ -23,7 +23,7 @@ def results(tmp_path_factory):
     """48 queries of two kinds: half name the thing, half name what nothing has."""
     folder = tmp_path_factory.mktemp("slices")
     data = small.dataset(folder / "data")
-    said = [
+    queries = [
         {
             "id": f"q{i:02}",
             "query": f"{WORDS[i % 6]} {i}" if i % 2 else f"the {small.TEXTS[TEXTS[i % 6]].split()[-1]} {i}",
@@ -32,7 +32,7 @@ def results(tmp_path_factory):
         }
         for i in range(48)
     ]
-    (data / "queries.json").write_text(json.dumps(said), encoding="utf-8")
+    (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
     return harness.run(small.experiment(folder), harness.Options(results=folder / "results"))
 
 
@@ -47,9 +47,9 @@ def test_every_slice_has_the_figures_of_scores_csv(view, results):
         index="query_id", columns="retriever", values="value"
     )
     tags = {query_id: judged.query.fields["tags"] for query_id, judged in results.queries.items()}
-    found = {row.slice: row for row in pair.rows if row.family == "field tags"}
-    assert set(found) == {"names", "words"}
-    for tag, row in found.items():
+    rows = {row.slice: row for row in pair.rows if row.family == "field tags"}
+    assert set(rows) == {"names", "words"}
+    for tag, row in rows.items():
         part = table[[tags[query_id] == tag for query_id in table.index]]
         apart = part["bm25"] - part["hashing"]
         assert row.queries == len(part) == 24
@@ -62,10 +62,10 @@ def test_every_slice_has_the_figures_of_scores_csv(view, results):
 def test_the_p_of_a_slice_is_that_of_tests_csv(view, results):
     a, b = view.ranked[:2]
     pair = pair_of(view, a, b, labels_of(view))
-    told = results.tests[(results.tests["family"] == "field tags") & (results.tests["note"] == "names")]
-    told = told[told["a"].isin([a, b]) & told["b"].isin([a, b])]
+    tested = results.tests[(results.tests["family"] == "field tags") & (results.tests["note"] == "names")]
+    tested = tested[tested["a"].isin([a, b]) & tested["b"].isin([a, b])]
     (row,) = [row for row in pair.rows if row.slice == "names"]
-    assert row.p_adjusted == pytest.approx(float(told["p_adjusted"].iloc[0]), abs=0)
+    assert row.p_adjusted == pytest.approx(float(tested["p_adjusted"].iloc[0]), abs=0)
 
 
 def test_the_section_draws_the_leader_against_each(view):
@@ -116,8 +116,8 @@ def test_much_that_was_cut_is_told_first_and_little_is_not(results):
     assert not [one for one in alerts(altered(results)) if "beginning" in one.text]
 
 
-@pytest.mark.parametrize(("slow", "said"), [(974.0, True), (150.0, False)])
-def test_equal_encoders_of_very_different_speed_are_doubted(results, slow, said):
+@pytest.mark.parametrize(("slow", "doubted"), [(974.0, True), (150.0, False)])
+def test_equal_encoders_of_very_different_speed_are_doubted(results, slow, doubted):
     blocks = [{"name": name, "kind": "dense", "encoder": {"kind": "hashing", "dimensions": 64}} for name in ("x", "y")]
     manifest = SimpleNamespace(machine={"cores": 2, "load": 0.5})
     view = SimpleNamespace(retrievers=("x", "y"), manifest=manifest)
@@ -129,7 +129,7 @@ def test_equal_encoders_of_very_different_speed_are_doubted(results, slow, said)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(first_screen, "costs_of", lambda results: costs)
         view.results = None
-        found = list(first_screen._latency(view))
-    assert bool(found) is said
-    if said:
-        assert "974 ms in one and 87 ms in the other" in found[0].text
+        warnings = list(first_screen._latency(view))
+    assert bool(warnings) is doubted
+    if doubted:
+        assert "974 ms in one and 87 ms in the other" in warnings[0].text

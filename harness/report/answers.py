@@ -47,18 +47,18 @@ def read_answers(
     """
     ids = sorted(grades)
     judged = {qid: grades[qid] for qid in ids}
-    found = {}
+    answers = {}
     for name in results.retrievers:
         rankings = {qid: ranking for qid, ranking in results.answers(name) if qid in judged}
         scored = measures.score(extra, judged, {qid: ranking.doc_ids for qid, ranking in rankings.items()})
-        found[name] = Answers(
+        answers[name] = Answers(
             top={qid: rankings[qid].doc_ids[:SHOWN] for qid in shown if qid in rankings},
             places={qid: _places(rankings[qid], judged[qid]) for qid in shown if qid in rankings},
             extra={measure: scored.of(measure) for measure in extra},
             tied=sum(_tied(ranking.scores, cutoff) for ranking in rankings.values()),
             short=sum(len(ranking) < cutoff for ranking in rankings.values()),
         )
-    return found
+    return answers
 
 
 def _places(ranking: Ranking, judged: Mapping[str, int]) -> dict[str, int]:

@@ -29,12 +29,12 @@ class Approximation(NamedTuple):
 def approximations(results: Results) -> dict[str, Approximation]:
     """Return the approximate retrievers, in the order of the experiment, each against exact search."""
     ledger = results.manifest.ledger.retrievers
-    found = {
+    measured = {
         name: _approximation(results, name, counts)
         for name in results.retrievers
         if (counts := ledger[name].counts.get("search-exact")) and counts.get("exact_hits")
     }
-    return {name: one for name, one in found.items() if one is not None}
+    return {name: one for name, one in measured.items() if one is not None}
 
 
 def _approximation(results: Results, name: str, counts: Mapping[str, float]) -> Approximation | None:

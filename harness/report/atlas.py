@@ -68,7 +68,7 @@ def atlas(view: View) -> Section:
     )
 
 
-def found(view: View, depth: int) -> dict[str, Floats]:
+def hits_within(view: View, depth: int) -> dict[str, Floats]:
     """Retriever -> 1 for each query with a relevant document among its first `depth` hits, else 0."""
     measure = f"Success@{depth}"
     return {
@@ -79,7 +79,7 @@ def found(view: View, depth: int) -> dict[str, Floats]:
 
 def groups(view: View) -> list[Group]:
     """The groups that have queries, in words and counts; a query may be in several."""
-    near, far = (np.column_stack(list(found(view, k).values())) > 0 for k in (view.cutoff, view.resolved.depth))
+    near, far = (np.column_stack(list(hits_within(view, k).values())) > 0 for k in (view.cutoff, view.resolved.depth))
     every = [*_by_hits(view, near, far), *_by_text(view, near), *_cut(view, near), *_unjudged(view)]
     return [
         Group(key, title, meaning, places)
@@ -133,7 +133,7 @@ def _unjudged(view: View) -> Iterator[Kind]:
 
 def pattern(view: View) -> list[int]:
     """The listed queries, those that most retrievers find first, the same pattern together."""
-    near = np.column_stack(list(found(view, view.cutoff).values())) > 0
+    near = np.column_stack(list(hits_within(view, view.cutoff).values())) > 0
     means = np.column_stack([view.scores[view.primary][name] for name in view.ranked]).mean(axis=1)
     return sorted(
         view.shown, key=lambda i: (-int(near[i].sum()), tuple(-near[i].astype(int)), -float(means[i]), view.ids[i])

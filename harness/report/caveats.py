@@ -25,12 +25,12 @@ def first_caveats(view: View) -> list[str]:
     """What stands on the first screen: which look this is, and what counts as one observation."""
     if not view.whole.measured:
         return moved_sentences(view)
-    found = [*moved_sentences(view), asked_sentence(view.n, view.whole.clusters)]
+    sentences = [*moved_sentences(view), asked_sentence(view.n, view.whole.clusters)]
     if view.look is not None:
-        found.append(look_sentence(view.look, view.n))
+        sentences.append(look_sentence(view.look, view.n))
     elif len(view.retrievers) > 1:
-        found.append(second_look_sentence(1 + len(view.manifest.earlier_looks)))
-    return [sentence for sentence in found if sentence]
+        sentences.append(second_look_sentence(1 + len(view.manifest.earlier_looks)))
+    return [sentence for sentence in sentences if sentence]
 
 
 def moved_sentences(view: View) -> list[str]:
@@ -49,18 +49,18 @@ def moved_sentences(view: View) -> list[str]:
 
 def caveats(view: View) -> list[str]:
     """Warnings of the run, flattery of the winner, short intervals, labels that may favour someone."""
-    found = [text.visible(warning) for warning in view.manifest.warnings]
-    found += [
+    notes = [text.visible(warning) for warning in view.manifest.warnings]
+    notes += [
         f"{name} failed and is not compared: {text.visible(error)}" for name, error in view.manifest.failed.items()
     ]
     if view.resolved.baseline and view.baseline is None:
-        found.append(f"The baseline {view.resolved.baseline} failed: all pairs were compared instead.")
+        notes.append(f"The baseline {view.resolved.baseline} failed: all pairs were compared instead.")
     if len(view.retrievers) > 1 and view.n > 1 and view.whole.measured:
         gain = optimism(view.scores[view.primary], seed=view.settings.seed, facts=view.facts)
         if gain.optimism >= 0.0005:
-            found.append(optimism_sentence(gain, len(view.retrievers)))
+            notes.append(optimism_sentence(gain, len(view.retrievers)))
     if parse(view.primary).get("ideal") in ("retrieved", "retrieved-all"):
-        found.append(
+        notes.append(
             "The ideal of the primary measure is what was retrieved: one relevant document at rank 1 scores 1, "
             "however much was missed."
         )
@@ -68,15 +68,17 @@ def caveats(view: View) -> list[str]:
     few = [row for row in rows if 0 < row.wins + row.losses < FEWEST]
     if few:
         pairs = join([f"{row.a} and {row.b}" for row in few[:3]] + (["other pairs"] if few[3:] else []))
-        found.append(f"Fewer than {FEWEST} queries differ between {pairs}: the intervals there are likely too short.")
-    return [note for note in [*found, interval_note(rows), *_judged(view)] if note]
+        notes.append(f"Fewer than {FEWEST} queries differ between {pairs}: the intervals there are likely too short.")
+    return [note for note in [*notes, interval_note(rows), *_judged(view)] if note]
 
 
 def observed_forecasts(view: View) -> list[str]:
     """The queries that the observed differences would need, with the bias of that figure: for the details."""
     leader = view.whole.leader
-    told = (needed_sentence(state.needed, f"{leader} and {other}") for other, state in view.whole.unresolved.items())
-    return [sentence for sentence in told if sentence]
+    sentences = (
+        needed_sentence(state.needed, f"{leader} and {other}") for other, state in view.whole.unresolved.items()
+    )
+    return [sentence for sentence in sentences if sentence]
 
 
 def _judged(view: View) -> list[str]:
@@ -85,11 +87,11 @@ def _judged(view: View) -> list[str]:
         # Judged is precision then, and says nothing of pooling.
         return [judged_only_sentence()]
     measure = f"Judged@{view.cutoff}"
-    found = {
+    judged = {
         name: view.scores[measure][name] if measure in view.scores else answers.extra[parse(measure)]
         for name, answers in view.answers.items()
     }
-    shares = {name: math.fsum(values) / len(values) for name, values in found.items()}
+    shares = {name: math.fsum(values) / len(values) for name, values in judged.items()}
     leader = view.whole.leader
-    told = (judged_note(leader, other, shares[leader], shares[other]) for other in view.ranked[1:])
-    return [note for note in told if note]
+    notes = (judged_note(leader, other, shares[leader], shares[other]) for other in view.ranked[1:])
+    return [note for note in notes if note]

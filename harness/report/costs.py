@@ -91,13 +91,13 @@ def _cost(name: str, rows: Mapping[str, Sequence[Mapping[str, Any]]], manifest: 
 
 def _stages(rows: Sequence[Mapping[str, Any]]) -> tuple[Stage, ...]:
     """The stages of one query in the order that it passes them; two searches of a fusion are one stage."""
-    found: dict[str, Stage] = {}
+    stages: dict[str, Stage] = {}
     for row in sorted(rows, key=lambda row: PER_QUERY.index(row["stage"]) if row["stage"] in PER_QUERY else 0):
         p50, p95, p99 = row["p50_ms"], row["p95_ms"], row["p99_ms"]
-        if before := found.get(row["stage"]):
+        if before := stages.get(row["stage"]):
             p50, p95, p99 = before.p50 + p50, before.p95 + p95, before.p99 + p99
-        found[row["stage"]] = Stage(row["stage"], p50, p95, p99)
-    return tuple(found.values())
+        stages[row["stage"]] = Stage(row["stage"], p50, p95, p99)
+    return tuple(stages.values())
 
 
 def _per_million(row: Mapping[str, Any], manifest: Manifest) -> float | None:

@@ -203,13 +203,13 @@ def choice(view: View, lines: Sequence[Line]) -> list[str]:
             return []  # The first sentence says it.
         why = "no margin was declared" if view.settings.margin is None else "none is shown to be as good as the leader"
         return [f"Cheapest and fastest are not named: {why}, and what is not resolved is not known to be as good."]
-    found = []
+    sentences = []
     for word, unit, price, shown in PRAISES:
         priced = [(value, line.retriever) for line in good if (value := price(line.cost)) is not None]
         if len(priced) == len(good) and len({value for value, _ in priced}) > 1:
             value, name = min(priced)
-            found.append(f"{word} of what is as good as the best: {name}, {shown(value)} {unit}.")
-    return found or [f"{join([line.retriever for line in good])} cost the same as far as it was measured."]
+            sentences.append(f"{word} of what is as good as the best: {name}, {shown(value)} {unit}.")
+    return sentences or [f"{join([line.retriever for line in good])} cost the same as far as it was measured."]
 
 
 def _few(names: Sequence[str]) -> str:
@@ -222,11 +222,11 @@ def _figure(view: View, lines: Sequence[Line]) -> Figure:
         {"retriever": line.retriever, "mean": line.mean, "low": line.low, "high": line.high, "letters": line.letters}
         for line in lines
     ]
-    said = "; ".join(f"{line.retriever} {text.score(line.mean)}" for line in lines)
+    means = "; ".join(f"{line.retriever} {text.score(line.mean)}" for line in lines)
     return figure(
         "leaderboard",
         f"Mean {name.short} with its {view.settings.level:.0%} interval",
-        f"Means of {name.short}, highest first: {said}.",
+        f"Means of {name.short}, highest first: {means}.",
         charts.means(view.ranked, view.marks, measure=name.short),
         rows=rows,
     )

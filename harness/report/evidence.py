@@ -32,15 +32,15 @@ def evidence(view: View) -> list[Evidence]:
     if len(names) * (len(names) - 1) // 2 * view.n > MOST:
         return []
     scores, units = view.scores[view.primary], view.facts.units(view.n)
-    found = []
+    rows = []
     for common in overlaps(view.results):
         a, b = scores[common.a], scores[common.b]
         pairs, by_unit = differences(a, b), differences(units.means(a), units.means(b))
         ranks = signed_rank_of(by_unit, zeros=view.settings.zeros)
-        found.append(
+        rows.append(
             Evidence(common.a, common.b, details(pairs, by_unit, units, view.settings), ranks.effect_size, common)
         )
-    return found
+    return rows
 
 
 def in_words(view: View) -> list[str]:

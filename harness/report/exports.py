@@ -24,7 +24,7 @@ def mteb(view: View) -> dict[str, str]:
     `main_score` is the primary measure.
     """
     manifest = view.manifest
-    found = {}
+    files = {}
     for name in view.retrievers:
         means = {full: view.mean(full, name) for full in view.measures}
         scores = {key: means[full] for full in view.measures if (key := _called(full)) is not None}
@@ -37,8 +37,8 @@ def mteb(view: View) -> dict[str, str]:
             "evaluation_time": None,
             "kg_co2_emissions": None,
         }  # fmt: skip
-        found[name] = json.dumps(result, ensure_ascii=False, indent=2) + "\n"
-    return found
+        files[name] = json.dumps(result, ensure_ascii=False, indent=2) + "\n"
+    return files
 
 
 def spreadsheet(view: View) -> str:

@@ -50,8 +50,8 @@ def svg(figure: Figure) -> str:
 
     drawn = ROLES.sub("", vl_convert.vegalite_to_svg(figure.spec))
     start, body = drawn.split(">", 1)
-    told = f"<title>{escape(figure.title)}</title><desc>{escape(figure.description)}</desc>"
-    return f'{start} role="img">{told}{body}\n'
+    description = f"<title>{escape(figure.title)}</title><desc>{escape(figure.description)}</desc>"
+    return f'{start} role="img">{description}{body}\n'
 
 
 def inline(drawn: str, name: str) -> str:

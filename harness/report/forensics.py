@@ -85,9 +85,9 @@ def _evidence(view: View, places: Sequence[int], failing: Sequence[Group], size:
     for i in places:
         qid, judged = view.ids[i], view.grades[view.ids[i]]
         lists = [view.answers[name].top.get(qid, ())[:hits] for name in view.ranked]
-        found = {doc for docs in lists for doc in docs}
+        retrieved = {doc for docs in lists for doc in docs}
         graded = sorted(
-            ((doc, grade) for doc, grade in judged.items() if grade > 0 or doc in found),
+            ((doc, grade) for doc, grade in judged.items() if grade > 0 or doc in retrieved),
             key=lambda item: (-item[1], item[0]),
         )
         queries.append({
@@ -126,11 +126,11 @@ def _number(numbers: dict[str, int], doc: str) -> int:
 
 def _document(view: View, doc: str, letters: int) -> list[str]:
     """Id, title, snippet."""
-    told = view.results.documents.get(doc)
-    if told is None:
+    document = view.results.documents.get(doc)
+    if document is None:
         return [text.visible(doc), "", ""]
-    snippet = text.shortened(told.text, letters) if letters else ""
-    return [text.visible(doc), text.shortened(told.title, 120), snippet]
+    snippet = text.shortened(document.text, letters) if letters else ""
+    return [text.visible(doc), text.shortened(document.title, 120), snippet]
 
 
 def fields_of(view: View, qid: str) -> list[str]:

@@ -46,5 +46,5 @@ def language(results: Results) -> str:
 
 
 def _declared(fields: Mapping[str, str]) -> str:
-    found = str(fields.get("language", fields.get("lang", "")))
-    return found if CODE.fullmatch(found) else ""
+    code = str(fields.get("language", fields.get("lang", "")))
+    return code if CODE.fullmatch(code) else ""

@@ -16,8 +16,8 @@ from harness.stats.words import count
 
 def tables(view: View) -> dict[str, str]:
     """Return the LaTeX tables by name: leaderboard, comparisons, describe."""
-    found = {"leaderboard": _leaderboard(view), "describe": _describe(view)}
-    return found | ({"comparisons": _comparisons(view)} if len(view.retrievers) > 1 else {})
+    files = {"leaderboard": _leaderboard(view), "describe": _describe(view)}
+    return files | ({"comparisons": _comparisons(view)} if len(view.retrievers) > 1 else {})
 
 
 def superscripts(view: View, measure: str) -> dict[str, str]:
@@ -29,7 +29,7 @@ def superscripts(view: View, measure: str) -> dict[str, str]:
             beaten[row.a].add(letters[row.b])
         elif row.word.startswith(WORSE):
             beaten[row.b].add(letters[row.a])
-    return {name: "".join(sorted(found)) for name, found in beaten.items()}
+    return {name: "".join(sorted(worse)) for name, worse in beaten.items()}
 
 
 def letters_of(view: View) -> dict[str, str]:
@@ -76,11 +76,11 @@ def _comparisons(view: View) -> str:
 
 def _describe(view: View) -> str:
     columns = ("mean", "std", "min", "q25", "median", "q75", "max")
-    told = view.results.summary.to_dict("records")
+    summary = view.results.summary.to_dict("records")
     rows = [
         [latex(view.names[measure].short), latex(row["retriever"]), str(row["count"]),
          *(_number(row[column], ".3f") for column in columns)]
-        for measure in view.measures for name in view.retrievers for row in told
+        for measure in view.measures for name in view.retrievers for row in summary
         if row["measure"] == measure and row["retriever"] == name
     ]  # fmt: skip
     head = ["Measure", "Retriever", "$n$", "mean", "std", "min", r"25\,\%", r"50\,\%", r"75\,\%", "max"]
@@ -99,8 +99,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], columns: str, cap
 def _number(value: float | None, form: str) -> str:
     if value is None or math.isnan(value):
         return "--"
-    told = f"{value:{form}}"
-    return f"${told if float(told) else told.lstrip('+-')}$"
+    digits = f"{value:{form}}"
+    return f"${digits if float(digits) else digits.lstrip('+-')}$"
 
 
 def _p(p: float) -> str:

@@ -98,10 +98,10 @@ def plain_environment(escape: Any) -> jinja2.Environment:
 
 def as_json(value: Any) -> Markup:
     """Return JSON for a script element: nothing in it can end the element or begin a comment."""
-    told = text.visible(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    code = text.visible(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
     for letter in "<>&\u2028\u2029":
-        told = told.replace(letter, f"\\u{ord(letter):04x}")
-    return Markup(told)  # noqa: S704 - escaped above
+        code = code.replace(letter, f"\\u{ord(letter):04x}")
+    return Markup(code)  # noqa: S704 - escaped above
 
 
 @cache
@@ -135,20 +135,20 @@ def interval(
     ).format(x[0], x[2], mark.color, x[1], mark.outline, mark.color)
 
 
-def needed(found: Plan | None) -> str:
+def needed(plan: Plan | None) -> str:
     """How many queries in all would find the declared difference.
 
     >>> needed(Plan(0.05, {"sign tilt": 138, "shift": 161}, 150)), needed(None)
     ('140 to 170', 'too few differ')
     """
-    if found is None:
+    if plan is None:
         return "too few differ"
-    if found.low is None:
+    if plan.low is None:
         return f"> {MOST:,}"
-    low = f"{rounded(found.low):,}"
-    if found.high is None:
+    low = f"{rounded(plan.low):,}"
+    if plan.high is None:
         return f"{low} or more"
-    high = f"{rounded(found.high):,}"
+    high = f"{rounded(plan.high):,}"
     return low if low == high else f"{low} to {high}"
 
 

@@ -68,8 +68,8 @@ def integrity(view: View) -> Section:
             "dataset": [
                 (_called(kind), len(noted), noted[:IDS]) for kind, noted in view.manifest.ledger.dataset.items()
             ],
-            "counts": {kind: told for kind, told in counts.items() if any(told.values())},
-            "clean": [kind for kind, told in counts.items() if not any(told.values())],
+            "counts": {kind: numbers for kind, numbers in counts.items() if any(numbers.values())},
+            "clean": [kind for kind, numbers in counts.items() if not any(numbers.values())],
             "ids": ids,
             "unjudged": unjudged(view),
             "claims": claims_sentence(view.manifest.judge, view.n),
@@ -106,11 +106,11 @@ def unjudged(view: View) -> dict[str, float]:
     if all(grade > 0 for judged in view.grades.values() for grade in judged.values()):
         return {}
     measure = f"Judged@{view.cutoff}"
-    found = {}
+    shares = {}
     for name, answers in view.answers.items():
         values = view.scores[measure][name] if measure in view.scores else answers.extra[parse(measure)]
-        found[name] = 1 - math.fsum(values) / len(values)
-    return found
+        shares[name] = 1 - math.fsum(values) / len(values)
+    return shares
 
 
 def inherited(manifest: Manifest, retriever: str) -> RetrieverLedger:
@@ -176,9 +176,9 @@ def place_of(results: Results) -> str:
     """The results folder as a command line names it, seen from here; a run writes aside, and is put in place later."""
     folder = results.folder.with_name(results.folder.name.removesuffix(".unfinished")).resolve()
     here = Path.cwd()
-    told = shlex.quote((folder.relative_to(here) if folder.is_relative_to(here) else folder).as_posix())
+    path = shlex.quote((folder.relative_to(here) if folder.is_relative_to(here) else folder).as_posix())
     # Between the backquotes of Markdown nothing can be escaped.
-    return f"results/{results.manifest.name}" if "`" in told or text.visible(told) != told else told
+    return f"results/{results.manifest.name}" if "`" in path or text.visible(path) != path else path
 
 
 def _called(kind: str) -> str:

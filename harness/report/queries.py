@@ -101,8 +101,8 @@ def _differences(view: View, row: Comparison) -> list[float]:
 
 def _apart(view: View, row: Comparison, limit: float) -> Figure:
     name = view.names[view.primary]
-    found = _differences(view, row)
-    order = sorted(range(view.n), key=lambda i: (-found[i], view.ids[i]))
+    values = _differences(view, row)
+    order = sorted(range(view.n), key=lambda i: (-values[i], view.ids[i]))
     if view.n > charts.NARROW:
         order = [order[i] for i in np.linspace(0, view.n - 1, charts.NARROW).round().astype(int).tolist()]
     rows = [
@@ -110,8 +110,8 @@ def _apart(view: View, row: Comparison, limit: float) -> Figure:
             "place": place,
             "query": text.shortened(view.ids[i], 40),
             "text": text.shortened(view.query(i).query.text, 80),
-            "difference": found[i],
-            "better": row.a if found[i] > 0 else row.b if found[i] < 0 else "neither",
+            "difference": values[i],
+            "better": row.a if values[i] > 0 else row.b if values[i] < 0 else "neither",
         }
         for place, i in enumerate(order)
     ]

@@ -31,22 +31,22 @@ def gains(view: View) -> list[tuple[str, str, dict[str, float], dict[str, float]
 
     The primary measure of several retrievers stands among the other readings already.
     """
-    found = []
-    told = {view.primary} if len(view.retrievers) > 1 else set[str]()
+    rows = []
+    listed = {view.primary} if len(view.retrievers) > 1 else set[str]()
     for full in view.measures:
         twin = other_gain(parse(full))
-        if twin is None or full in told:
+        if twin is None or full in listed:
             continue
-        told |= {full, str(twin)}
+        listed |= {full, str(twin)}
         if str(twin) in view.scores:
             others = view.scores[str(twin)]
         elif all(twin in answers.extra for answers in view.answers.values()):
             others = {name: answers.extra[twin] for name, answers in view.answers.items()}
         else:
             continue
-        found.append((
+        rows.append((
             full, str(twin),
             {name: view.mean(full, name) for name in view.ranked},
             {name: math.fsum(others[name]) / view.n for name in view.ranked},
         ))  # fmt: skip
-    return found
+    return rows

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from harness.report import text
-from harness.report.atlas import found
+from harness.report.atlas import hits_within
 from harness.report.costs import costs_of
 from harness.report.slices import Pair, Slice, called, labels_of, pair_of
 from harness.report.view import View
@@ -51,7 +51,7 @@ def _use(view: View) -> Iterator[Clause]:
 def _finds(view: View) -> Iterator[Clause]:
     """Stands always: counts of queries, no comparison."""
     k = view.cutoff
-    counts = {name: int((hits > 0).sum()) for name, hits in found(view, k).items()}
+    counts = {name: int((hits > 0).sum()) for name, hits in hits_within(view, k).items()}
     first, *others = view.ranked[:COUNTED]
     rest = f"; {join([f'{name} for {counts[name]:,}' for name in others])}" if others else ""
     queries = "1 query" if view.n == 1 else f"{view.n:,} queries"
@@ -70,13 +70,13 @@ def _gain(view: View) -> Iterator[Clause]:
     for test in sorted(shown, key=lambda test: test.p_adjusted)[:1]:
         rows = sorted((row for row in pair.rows if row.family == test.family), key=lambda row: -row.difference)
         yield Clause(
-            f"Its difference from {pair.b} changes with the kind of query: {_told(pair, rows[0])}, "
-            f"{_told(pair, rows[-1])}.",
+            f"Its difference from {pair.b} changes with the kind of query: {_of_slice(pair, rows[0])}, "
+            f"{_of_slice(pair, rows[-1])}.",
             "slices",
         )
 
 
-def _told(pair: Pair, row: Slice) -> str:
+def _of_slice(pair: Pair, row: Slice) -> str:
     return f"{text.signed(row.difference)} on {called(row)}"
 
 

@@ -121,12 +121,12 @@ def carried(view: View, pair: Pair) -> Slice | None:
     """The slice without which the leader would not be ahead: at most half of the queries; the smallest such."""
     whole = pair.rows[0]
     total = whole.difference * whole.queries
-    found = [
+    carriers = [
         row
         for row in pair.rows[1:]
         if 2 * row.queries <= whole.queries and total > 0 and total - row.difference * row.queries <= 0
     ]
-    return min(found, key=lambda row: row.queries, default=None)
+    return min(carriers, key=lambda row: row.queries, default=None)
 
 
 def called(row: Slice) -> str:
@@ -150,15 +150,15 @@ def _slice(
     a, b = (view.scores[view.primary][one][places] for one in pair)
     clusters = view.facts.clusters
     units = None if clusters is None else units_of([clusters[place] for place in places])
-    found = differences(a, b)
-    interval = mean_interval(found.values, view.settings.level, units=units)
+    pairs = differences(a, b)
+    interval = mean_interval(pairs.values, view.settings.level, units=units)
     return Slice(
         *name,
         queries=len(a),
-        wins=int(found.wins),
-        ties=len(a) - int(found.wins) - int(found.losses),
-        losses=int(found.losses),
-        difference=math.fsum(found.values) / len(a),
+        wins=int(pairs.wins),
+        ties=len(a) - int(pairs.wins) - int(pairs.losses),
+        losses=int(pairs.losses),
+        difference=math.fsum(pairs.values) / len(a),
         low=interval.low,
         high=interval.high,
         p_adjusted=p_adjusted,
@@ -175,8 +175,10 @@ def _tests(view: View, a: str, b: str) -> tuple[dict[tuple[str, str], float], li
     for row in table[here].to_dict("records"):
         family = str(row["family"])
         if family.startswith("interaction "):
-            told = Interaction(family.removeprefix("interaction "), float(row["statistic"]), float(row["p_adjusted"]))
-            interactions.append(told)
+            interaction = Interaction(
+                family.removeprefix("interaction "), float(row["statistic"]), float(row["p_adjusted"])
+            )
+            interactions.append(interaction)
         elif isinstance(row["note"], str) and row["note"]:
             slices[family, row["note"]] = float(row["p_adjusted"])
     return slices, interactions
@@ -199,12 +201,12 @@ def _forest(view: View, pair: Pair) -> Figure:
         }
         for place, row in enumerate(pair.rows)
     ]
-    said = "; ".join(f"{called(row)} {text.signed(row.difference)}" for row in pair.rows)
+    means = "; ".join(f"{called(row)} {text.signed(row.difference)}" for row in pair.rows)
     margin = view.settings.margin
     return figure(
         f"slices-{pair.a}-{pair.b}",
         f"{pair.a} − {pair.b} in {name}, by slice, with {view.settings.level:.0%} intervals",
-        f"Mean difference of each slice, right of zero {pair.a} is better: {said}.",
+        f"Mean difference of each slice, right of zero {pair.a} is better: {means}.",
         charts.forest(
             [str(row["label"]) for row in rows],
             measure=f"{name}: {pair.b} better ← 0 → {pair.a} better",

@@ -29,12 +29,12 @@ def tests(view: View) -> Section | None:
     """The matrix of the primary measure, the rows of every family, the rank diagram, the other tests."""
     if len(view.retrievers) < 2:
         return None
-    told, apart, diagram = view.results.tests, _apart(view), _diagram(view)
+    table, apart, diagram = view.results.tests, _apart(view), _diagram(view)
     families = {
         FAMILIES.get(str(family), str(family)): group.drop(columns="family")
         .dropna(axis=1, how="all")
         .to_dict("records")
-        for family, group in told.head(ROWS).groupby("family", sort=False)
+        for family, group in table.head(ROWS).groupby("family", sort=False)
     }
     return Section(
         "tests",
@@ -52,10 +52,10 @@ def tests(view: View) -> Section | None:
             "chance": chance,
             "other": families,
             "small_slices": _small_slices(view),
-            "other_left": max(0, len(told) - ROWS),
+            "other_left": max(0, len(table) - ROWS),
             "diagram": diagram,
             "apart": apart,
-            "numeric": set(told.select_dtypes("number").columns),
+            "numeric": set(table.select_dtypes("number").columns),
             "sign": sign,
         },
         (apart, *((diagram,) if diagram else ())),
@@ -75,12 +75,12 @@ def _small_slices(view: View) -> list[tuple[str, str, int]]:
 
 def matrix(view: View) -> list[tuple[str, list[Comparison | None]]]:
     """Rows and columns by their mean: how the row's retriever stands against the column's; None on the diagonal."""
-    found = {}
+    cells = {}
     for row in view.comparisons[view.primary]:
-        found[row.a, row.b], found[row.b, row.a] = row, swapped(row)
+        cells[row.a, row.b], cells[row.b, row.a] = row, swapped(row)
     columns = (view.baseline,) if view.baseline else view.ranked
     rows = [name for name in view.ranked if name != view.baseline]
-    return [(a, [found.get((a, b)) for b in columns]) for a in rows]
+    return [(a, [cells.get((a, b)) for b in columns]) for a in rows]
 
 
 def sign(row: Comparison) -> str:
@@ -106,12 +106,12 @@ def _apart(view: View) -> Figure:
         }
         for other, row in whole.against.items()
     ]
-    said = "; ".join(f"{other} {text.signed(row.mean_difference)}" for other, row in whole.against.items())
+    differences = "; ".join(f"{other} {text.signed(row.mean_difference)}" for other, row in whole.against.items())
     band = f"; the band is the margin of {margin:g}" if margin else ""
     return figure(
         "leader",
         f"{whole.leader} − each other in {name}, with {view.settings.level:.0%} intervals{band}",
-        f"Mean difference of {whole.leader} from each other: {said}.",
+        f"Mean difference of {whole.leader} from each other: {differences}.",
         charts.forest(
             [str(row["label"]) for row in rows],
             measure=f"{name}: right of 0 {whole.leader} is better",
@@ -127,24 +127,24 @@ def _diagram(view: View) -> Figure | None:
     """The rank diagram of all pairs; None where the average ranks have another order than the means that decide."""
     if not view.all_pairs:
         return None
-    found = rank_diagram(view.scores[view.primary], view.comparisons[view.primary])
-    if list(found.ranks) != list(view.ranked):
+    diagram = rank_diagram(view.scores[view.primary], view.comparisons[view.primary])
+    if list(diagram.ranks) != list(view.ranked):
         return None
-    rows = [{"retriever": name, "rank": rank, "place": i} for i, (name, rank) in enumerate(found.ranks.items(), 1)]
+    rows = [{"retriever": name, "rank": rank, "place": i} for i, (name, rank) in enumerate(diagram.ranks.items(), 1)]
     bars = [
         {
-            "low": min(found.ranks[name] for name in bar),
-            "high": max(found.ranks[name] for name in bar),
+            "low": min(diagram.ranks[name] for name in bar),
+            "high": max(diagram.ranks[name] for name in bar),
             "place": len(rows) + i,
         }
-        for i, bar in enumerate(found.bars, 1)
+        for i, bar in enumerate(diagram.bars, 1)
     ]
-    said = "; ".join(f"{name} {rank:.2f}" for name, rank in found.ranks.items())
-    joined = "; ".join(", ".join(bar) for bar in found.bars) or "none"
+    average_ranks = "; ".join(f"{name} {rank:.2f}" for name, rank in diagram.ranks.items())
+    joined = "; ".join(", ".join(bar) for bar in diagram.bars) or "none"
     return figure(
         "ranks",
         f"Average rank on {view.names[view.primary].short}; bars join what the tests do not separate",
-        f"Average ranks, best first: {said}. Joined by a bar: {joined}.",
+        f"Average ranks, best first: {average_ranks}. Joined by a bar: {joined}.",
         charts.ranks(view.marks, bars=len(bars)),
         rows=rows,
         bars=bars,

@@ -173,8 +173,8 @@ def markdown(text: str) -> str:
     """
     line = MARKDOWN.sub(r"\\\1", html.escape(" ".join(visible(text).split()), quote=False))
     # Entities begin no list, no mention and no link.
-    line = re.sub(r"^(\d+)([.)])", lambda found: f"{found[1]}&#{ord(found[2])};", line)
-    return re.sub(r"^[-+]|(?<!\w)@|(?<=\w):(?=//)|(?<=www)\.", lambda found: f"&#{ord(found[0])};", line)
+    line = re.sub(r"^(\d+)([.)])", lambda match: f"{match[1]}&#{ord(match[2])};", line)
+    return re.sub(r"^[-+]|(?<!\w)@|(?<=\w):(?=//)|(?<=www)\.", lambda match: f"&#{ord(match[0])};", line)
 
 
 def latex(text: str) -> str:

@@ -75,11 +75,11 @@ def marks(identities: Mapping[str, str]) -> dict[str, Mark]:
         place = next(place for place in _places(wanted) if place not in taken)
         taken[place] = name
     shapes = list(SHAPES.items())
-    found = {}
+    drawn = {}
     for place, name in taken.items():
         shape, outline = shapes[place % len(shapes)]
-        found[name] = Mark(SERIES[place % len(SERIES)].light, shape, outline, DASHES[place % len(DASHES)])
-    return {name: found[name] for name in identities}
+        drawn[name] = Mark(SERIES[place % len(SERIES)].light, shape, outline, DASHES[place % len(DASHES)])
+    return {name: drawn[name] for name in identities}
 
 
 def _places(wanted: int) -> Iterator[int]:

@@ -31,7 +31,7 @@ UNITS = {"latency": "ms", "dollars": "dollars", "bytes": "bytes"}
 def tradeoffs(view: View) -> Section:
     """What each retriever costs, the frontiers, and the latency stage by stage."""
     costs = costs_of(view.results)
-    drawn = [found for key in PRICES if (found := _plot(view, key, costs)) is not None]
+    plots = [plot for key in PRICES if (plot := _plot(view, key, costs)) is not None]
     edges = {key: _on_frontier(view, costs, price) for key, (_, _, price) in PRICES.items()}
     timed = _stages(view, costs)
     return Section(
@@ -39,7 +39,7 @@ def tradeoffs(view: View) -> Section:
         "Trade-offs",
         {
             "costs": [(name, costs[name]) for name in view.ranked],
-            "plots": drawn,
+            "plots": plots,
             "frontiers": [(PRICES[key][0], names) for key, names in edges.items() if names],
             "stages": timed,
             "timed": any(cost.stages for cost in costs.values()),
@@ -47,15 +47,15 @@ def tradeoffs(view: View) -> Section:
             "approximations": list(approximations(view.results).items()),
             "rows": view.results.costs.to_dict("records"),
         },
-        (*drawn, *((timed,) if timed else ())),
+        (*plots, *((timed,) if timed else ())),
     )
 
 
 def _priced(view: View, costs: Mapping[str, Cost], price: Price) -> dict[str, float]:
     """What each retriever costs; nothing where one was not measured: it might be what the frontier rests on."""
-    told = {name: price(costs[name]) for name in view.ranked}
-    priced = {name: value for name, value in told.items() if value is not None}
-    return priced if len(priced) == len(told) else {}
+    prices = {name: price(costs[name]) for name in view.ranked}
+    priced = {name: value for name, value in prices.items() if value is not None}
+    return priced if len(priced) == len(prices) else {}
 
 
 def _on_frontier(view: View, costs: Mapping[str, Cost], price: Price) -> list[str]:
@@ -85,11 +85,11 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
          "right": r if r in named and value > middle else ""}
         for r, value in priced.items()
     ]  # fmt: skip
-    said = "; ".join(f"{r}: {text.plain(value)}, {text.score(means[r])}" for r, value in priced.items())
+    points = "; ".join(f"{r}: {text.plain(value)}, {text.score(means[r])}" for r, value in priced.items())
     return figure(
         f"tradeoff-{key}",
         f"{name.short} against {short}",
-        f"{axis} and mean {name.short}: {said}. On the frontier: {', '.join(_on_frontier(view, costs, price))}.",
+        f"{axis} and mean {name.short}: {points}. On the frontier: {', '.join(_on_frontier(view, costs, price))}.",
         charts.trade_off(list(priced.values()), view.marks, axis=axis, unit=UNITS[key]),
         rows=rows,
         edge=[{"price": p, "mean": q} for p, q in edge],
@@ -104,11 +104,11 @@ def _named(points: Mapping[str, tuple[float, float]]) -> list[str]:
     """
     qualities = [quality for _, quality in points.values()]
     near = NEAR * (max(qualities) - min(qualities))
-    found: list[str] = []
+    named: list[str] = []
     for name in sorted(points, key=lambda name: -points[name][1]):
-        if all(abs(points[name][1] - points[other][1]) > near for other in found):
-            found.append(name)
-    return found
+        if all(abs(points[name][1] - points[other][1]) > near for other in named):
+            named.append(name)
+    return named
 
 
 def _stages(view: View, costs: Mapping[str, Cost]) -> Figure | None:
@@ -119,12 +119,12 @@ def _stages(view: View, costs: Mapping[str, Cost]) -> Figure | None:
     ]
     if not rows:
         return None
-    said = "; ".join(f"{name} {text.milliseconds(costs[name].p50)}" for name in view.ranked)
+    medians = "; ".join(f"{name} {text.milliseconds(costs[name].p50)}" for name in view.ranked)
     names = [stage for stage in PER_QUERY if any(row["stage"] == stage for row in rows)]
     return figure(
         "latency",
         "Latency of a query, stage by stage: median, p95 and p99",
-        f"Sums of the medians over the stages: {said}.",
+        f"Sums of the medians over the stages: {medians}.",
         charts.stages(names, view.ranked),
         rows=rows,
     )

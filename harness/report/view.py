@@ -145,8 +145,8 @@ class View:
     def defined(self, measure: str, retriever: str) -> Floats:
         """The scores of one retriever on one measure, without the queries for which it is undefined."""
         values = self.scores[measure][retriever]
-        found: Floats = values[~np.isnan(values)]
-        return found
+        defined: Floats = values[~np.isnan(values)]
+        return defined
 
     def mean(self, measure: str, retriever: str) -> float:
         """The mean over the queries for which the measure is defined; NaN without any."""
@@ -246,25 +246,25 @@ def _shown(scores: Scores, order: tuple[int, ...]) -> tuple[int, ...]:
 
 def _names(measures: Sequence[str], depth: int, largest: int) -> dict[str, Name]:
     """Short names, and what they leave open; where two are the same, that becomes part of the name."""
-    found = {}
+    names = {}
     for full in measures:
         measure = parse(full)
         at = "" if measure.cutoff is None else f"@{measure.cutoff}"
         params = dict(measure.params)
-        said = []
+        glosses = []
         if "dcg" in row_of(measure).options:
-            said.append("exponential gain" if params.pop("dcg", None) == "exp-log2" else "linear gain")
+            glosses.append("exponential gain" if params.pop("dcg", None) == "exp-log2" else "linear gain")
         ideal = params.pop("ideal", None)
         if ideal is not None:
-            said.append("ideal of what was retrieved")
+            glosses.append("ideal of what was retrieved")
         if row_of(measure).by_largest_grade:
-            said.append(f"largest grade {largest}")
-        said += [f"{key} {value}" for key, value in params.items()]
+            glosses.append(f"largest grade {largest}")
+        glosses += [f"{key} {value}" for key, value in params.items()]
         if measure.cutoff is None:
-            said.append(f"over the {depth} hits kept")
-        found[full] = Name(full, measure.name + at, ", ".join(said))
-    shorts = Counter(name.short for name in found.values())
-    return {full: name if shorts[name.short] == 1 else _told_apart(name) for full, name in found.items()}
+            glosses.append(f"over the {depth} hits kept")
+        names[full] = Name(full, measure.name + at, ", ".join(glosses))
+    shorts = Counter(name.short for name in names.values())
+    return {full: name if shorts[name.short] == 1 else _told_apart(name) for full, name in names.items()}
 
 
 def _told_apart(name: Name) -> Name:

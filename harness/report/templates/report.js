@@ -64,7 +64,7 @@
   const evidence = () => (kept ??= JSON.parse($("evidence").textContent));
   for (const input of document.querySelectorAll("input.filter")) {
     const section = input.closest("section");
-    const told = section.querySelector("output");
+    const output = section.querySelector("output");
     let tags = null;
     input.addEventListener("input", () => {
       tags ??= new Map(evidence().queries.map((query) => [query.id, fold(query.fields.join("\n"))]));
@@ -77,7 +77,7 @@
           if (i === 0 && !row.hidden) shown += 1;
         }
       });
-      told.textContent = wanted ? `${shown} found` : "";
+      output.textContent = wanted ? `${shown} found` : "";
     });
   }
 
@@ -210,15 +210,15 @@
       const wanted = fold($("look-text").value.trim());
       const [x, y] = chosen();
       const apart = (query) => query.scores[x] - query.scores[y];
-      let found = all.queries.filter((query) =>
+      let matching = all.queries.filter((query) =>
         (!wanted || fold(query.text).includes(wanted) || fold(query.id).includes(wanted)) &&
         (!group?.value || query.groups.includes(group.value)) &&
         (!field || !field.value || query.fields.includes(field.value)));
       const by = order ? order.value : "file";
-      if (by === "flip") found = found.toSorted((p, q) => Math.abs(apart(q)) - Math.abs(apart(p)));
-      if (by === "hard") found = found.toSorted((p, q) => Math.max(...p.scores) - Math.max(...q.scores));
-      const shown = found.slice(0, MOST);
-      $("look-count").textContent = `${found.length} of ${all.queries.length} queries` + (found.length > MOST ? `, the first ${MOST} are listed` : "") + (one ? "" : `; ${all.measure} of ${all.retrievers[x].name} \u2212 ${all.retrievers[y].name}`);
+      if (by === "flip") matching = matching.toSorted((p, q) => Math.abs(apart(q)) - Math.abs(apart(p)));
+      if (by === "hard") matching = matching.toSorted((p, q) => Math.max(...p.scores) - Math.max(...q.scores));
+      const shown = matching.slice(0, MOST);
+      $("look-count").textContent = `${matching.length} of ${all.queries.length} queries` + (matching.length > MOST ? `, the first ${MOST} are listed` : "") + (one ? "" : `; ${all.measure} of ${all.retrievers[x].name} \u2212 ${all.retrievers[y].name}`);
       $("look-list").replaceChildren(...shown.map((query) => {
         const label = make("label");
         const radio = make("input");
