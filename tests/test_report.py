@@ -24,8 +24,9 @@ from hypothesis import strategies as st
 
 import harness
 from harness import records
-from harness.report import decision, exports, forensics, page, queries, text, theme, write_report
+from harness.report import exports, page, text, theme, write_report
 from harness.report.costs import costs_of
+from harness.report.sections import decision, forensics, per_query, sections
 from harness.report.view import view_of
 from retrievers.errors import InputError
 from tests import hostile, small
@@ -230,17 +231,17 @@ def test_the_numbers_of_the_page_are_those_of_the_tables(results):
 
 
 def test_beyond_the_budget_the_evidence_is_thinned_and_says_so(attacked, monkeypatch):
-    whole = forensics.forensics(view_of(attacked))
+    whole = forensics.section(view_of(attacked))
     assert whole.context["whole"]
     monkeypatch.setattr(forensics, "BUDGET", 6_000)
     view = view_of(attacked)
-    thinned = forensics.forensics(view)
+    thinned = forensics.section(view)
     kept = thinned.context["kept"]
     assert (kept.hits, kept.letters) == (10, 0)
     assert 0 < kept.queries < 20
     assert len(json.dumps(thinned.context["evidence"], ensure_ascii=False).encode()) < 7_000
     assert "To keep the page light" in page.page(
-        view, [decision.decision(view), thinned], _drawn(view, decision.decision)
+        view, [decision.section(view), thinned], _drawn(view, decision.section)
     )
 
 
@@ -249,10 +250,10 @@ def _drawn(view, section):
 
 
 def test_more_queries_than_a_table_holds_are_thinned_by_measure(attacked, monkeypatch):
-    monkeypatch.setattr(queries, "CELLS", 60)
-    section = queries.per_query(view_of(attacked))
-    assert len(section.context["tables"]) == 1
-    assert len(section.context["left_out"]) == 5
+    monkeypatch.setattr(per_query, "CELLS", 60)
+    table = per_query.section(view_of(attacked))
+    assert len(table.context["tables"]) == 1
+    assert len(table.context["left_out"]) == 5
 
 
 @given(WILD)
@@ -453,3 +454,16 @@ def test_what_was_not_measured_has_no_cost(results):
     assert costs["both"].usd_per_million is None
     assert costs["both"].p50 is None  # one of its parts was not timed
     assert costs["words"].p50 == 1.0
+
+
+def test_every_file_of_a_section_stands_on_the_page_with_its_template(project):
+    here = project / "harness" / "report"
+    names = {file.stem for file in (here / "sections").glob("*.py")} - {"__init__"}
+    functions = sections()
+    assert {function.__module__.rpartition(".")[2] for function in functions} == names
+    places = [sys.modules[function.__module__].PLACE for function in functions]
+    assert places == sorted(set(places))
+    for name in names:
+        template = (here / "templates" / f"{name}.html").read_text(encoding="utf-8")
+        assert "{% block html %}" in template
+        assert "{% block markdown %}" in template

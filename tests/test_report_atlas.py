@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from harness import records
-from harness.report.atlas import atlas, groups, pattern, words
+from harness.report.sections.atlas import groups, pattern, section, words
 from harness.report.view import view_of
 from tests import small
 
@@ -38,9 +38,9 @@ def test_groups_are_counted_as_in_scores_csv(view):
 
 
 def test_the_picture_has_every_query_once_in_each_row(view):
-    section = atlas(view)
-    for runs in section.context["rows"].values():
-        assert sum(run.length for run in runs) == view.n == section.context["drawn"]
+    picture = section(view)
+    for runs in picture.context["rows"].values():
+        assert sum(run.length for run in runs) == view.n == picture.context["drawn"]
         assert [run.start for run in runs] == [0, *np.cumsum([run.length for run in runs])[:-1].tolist()]
     assert sorted(pattern(view)) == list(range(view.n))
 

@@ -10,7 +10,7 @@ import harness
 from harness.records import RetrieverLedger
 from harness.report import alerts as first_screen
 from harness.report.alerts import alerts
-from harness.report.slices import Pair, Slice, carried, compared, labels_of, pair_of, slices, turns
+from harness.report.sections.slices import Pair, Slice, carried, compared, labels_of, pair_of, section, turns
 from harness.report.view import view_of
 from tests import small
 
@@ -69,11 +69,11 @@ def test_the_p_of_a_slice_is_that_of_tests_csv(view, results):
 
 
 def test_the_section_draws_the_leader_against_each(view):
-    section = slices(view)
-    assert [(pair.a, pair.b) for pair in section.context["pairs"]] == [
+    drawn = section(view)
+    assert [(pair.a, pair.b) for pair in drawn.context["pairs"]] == [
         (view.whole.leader, other) for other in view.ranked[1:]
     ]
-    assert len(section.figures) == len(view.ranked) - 1
+    assert len(drawn.figures) == len(view.ranked) - 1
     assert compared(view)[0] == view.ranked[1]
 
 

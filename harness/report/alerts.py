@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from harness.report.costs import costs_of
-from harness.report.provenance import unjudged
-from harness.report.slices import called, carried, compared, labels_of, pair_of
+from harness.report.sections.integrity import unjudged
+from harness.report.sections.slices import called, carried, compared, labels_of, pair_of
 from harness.report.view import View
 from harness.stats.words import join
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from string import ascii_lowercase
 
 from harness.report import text
-from harness.report.tests import describe_settings
+from harness.report.sections.tests import describe_settings
 from harness.report.text import latex
 from harness.report.view import View
 from harness.stats.verdicts import BETTER, WORSE

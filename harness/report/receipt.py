@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from harness.report import text
-from harness.report.atlas import hits_within
 from harness.report.costs import costs_of
-from harness.report.slices import Pair, Slice, called, labels_of, pair_of
+from harness.report.sections.atlas import hits_within
+from harness.report.sections.slices import Pair, Slice, called, labels_of, pair_of
 from harness.report.view import View
 from harness.stats.words import join
 

@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from harness.records import Results, create
-from harness.report.atlas import atlas
-from harness.report.decision import decision
-from harness.report.distribution import distribution
 from harness.report.exports import mteb, notebook, spreadsheet
 from harness.report.figures import svg
-from harness.report.forensics import forensics
-from harness.report.labels import labels
 from harness.report.latex import tables
 from harness.report.markdown import markdown
 from harness.report.page import page
-from harness.report.provenance import data, integrity, provenance
-from harness.report.queries import over_queries, per_query
-from harness.report.reading import reading
-from harness.report.robustness import robustness
-from harness.report.section import Section
-from harness.report.slices import slices
-from harness.report.tests import tests
-from harness.report.tradeoffs import tradeoffs
+from harness.report.sections import sections
 from harness.report.unlabelled import unlabelled
-from harness.report.view import View, view_of
+from harness.report.view import view_of
 from retrievers.errors import InputError, Problem
-
-SECTIONS: tuple[Callable[[View], Section | None], ...] = (
-    decision, slices, atlas, forensics, over_queries, tradeoffs, labels, robustness, tests, per_query,
-    distribution, data, integrity, provenance, reading,
-)  # fmt: skip
-"""In the order of the page: the decision, where it comes from, why, what it costs, what it hangs on, the evidence."""
 
 
 def write(results: Results) -> None:
@@ -52,15 +33,15 @@ def write(results: Results) -> None:
 def _report(results: Results) -> dict[str, str]:
     """The files of a report with scores: file name -> content."""
     view = view_of(results)
-    sections = [section for function in SECTIONS if (section := function(view)) is not None]
-    drawn = {figure.name: svg(figure) for section in sections for figure in section.figures}
+    shown = [section for function in sections() if (section := function(view)) is not None]
+    drawn = {figure.name: svg(figure) for section in shown for figure in section.figures}
     files = {f"figures/{name}.svg": image for name, image in drawn.items()}
     files |= {f"tables/{name}.tex": table for name, table in tables(view).items()}
     files |= {f"tables/{name}.mteb.json": result for name, result in mteb(view).items()}
     files["tables/queries.csv"] = spreadsheet(view)
-    files["tables/leaderboard.html"] = notebook(view, sections[0])
-    files["report.md"] = markdown(view, sections)
-    files["report.html"] = page(view, sections, drawn)
+    files["tables/leaderboard.html"] = notebook(view, shown[0])
+    files["report.md"] = markdown(view, shown)
+    files["report.html"] = page(view, shown, drawn)
     return files
 
 

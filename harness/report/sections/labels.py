@@ -7,11 +7,13 @@ from harness.report.view import View
 from harness.scoring.combined import combined, sentence
 from harness.scoring.open_ends import open_ends
 
+PLACE = 70
+
 SHARE = 0.999
 """Where less than this share of the top documents is judged, somebody should know what the rest could change."""
 
 
-def labels(view: View) -> Section:
+def section(view: View) -> Section:
     """Judged@k and the certain bounds beside each mean, and the estimate with a model's labels."""
     ends = open_ends(view.results)
     both = combined(view.results)

@@ -11,9 +11,11 @@ import numpy as np
 
 from harness.records import SHOWN, SNIPPET
 from harness.report import text
-from harness.report.atlas import Group, columns, groups
 from harness.report.section import Section
+from harness.report.sections.atlas import Group, columns, groups
 from harness.report.view import View
+
+PLACE = 40
 
 BUDGET = 8_000_000
 """Bytes of evidence that a page may hold."""
@@ -33,7 +35,7 @@ class Kept(NamedTuple):
     queries: int
 
 
-def forensics(view: View) -> Section:
+def section(view: View) -> Section:
     """The evidence for the browser of queries, and the queries that flip most for those without scripts."""
     spread = _spread(view)
     evidence, kept = _fitting(view, spread)

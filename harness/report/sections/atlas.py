@@ -11,10 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.measures import parse
-from harness.report.provenance import inherited
 from harness.report.section import Section
+from harness.report.sections.integrity import inherited
 from harness.report.view import View
 from retrievers.types import Floats
+
+PLACE = 30
 
 LEVELS = 4
 """Shades above the empty one."""
@@ -51,7 +53,7 @@ class Run(NamedTuple):
     """0 to 4."""
 
 
-def atlas(view: View) -> Section:
+def section(view: View) -> Section:
     """The picture of all queries, and the groups of failures with their counts."""
     order = columns(view)
     rows = {name: list(_runs(view.scores[view.primary][name], order)) for name in view.ranked}

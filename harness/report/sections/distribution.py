@@ -9,8 +9,10 @@ from harness.report.figures import Figure, figure
 from harness.report.section import Section
 from harness.report.view import View
 
+PLACE = 110
 
-def distribution(view: View) -> Section:
+
+def section(view: View) -> Section:
     """The dot matrix of all measures, and the table of describe()."""
     table = view.results.summary.to_dict("records")
     rows = [

@@ -14,6 +14,8 @@ from harness.scoring.evaluate import slices_of
 from harness.stats import differences, mean_interval
 from harness.stats.units import units_of
 
+PLACE = 20
+
 FEWEST = 10
 """Queries below which a slice has no row: the tests leave it out as well."""
 DRAWN = 3
@@ -60,7 +62,7 @@ class Pair(NamedTuple):
     interactions: tuple[Interaction, ...]
 
 
-def slices(view: View) -> Section | None:
+def section(view: View) -> Section | None:
     """The leader against the others in every part of the queries; None where there is no part or nobody else."""
     kinds = labels_of(view)
     if len(view.retrievers) < 2 or not kinds:

@@ -1,22 +1,16 @@
-"""What was counted, what the data is, what ran, and the line that runs it again."""
+"""What was counted: what was left out, cut, empty, tied or tried again."""
 
 from __future__ import annotations
 
 import math
-import shlex
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
-
-import numpy as np
-import tomli_w
 
 from harness.measures import parse
-from harness.records import Manifest, Results, RetrieverLedger
-from harness.report import text
+from harness.records import Manifest, RetrieverLedger
 from harness.report.section import Section
 from harness.report.view import View
+
+PLACE = 130
 
 KINDS = {
     "truncated": "truncated documents",
@@ -44,7 +38,7 @@ IDS = 20
 """Ids that are listed of one kind."""
 
 
-def integrity(view: View) -> Section:
+def section(view: View) -> Section:
     """The ledger: what was left out, cut, empty, tied or tried again, for the data and for each retriever."""
     counts: dict[str, dict[str, float]] = {}
     ids: dict[str, dict[str, Sequence[str]]] = {}
@@ -128,71 +122,5 @@ def inherited(manifest: Manifest, retriever: str) -> RetrieverLedger:
     return RetrieverLedger(notes=notes, counts=counts)
 
 
-def data(view: View) -> Section:
-    """What the data set holds."""
-    labels = [len([g for g in view.grades[qid].values() if g > 0]) for qid in view.ids]
-    grades = Counter(grade for judged in view.grades.values() for grade in judged.values())
-    lengths = [len(view.results.queries[qid].query.text) for qid in view.ids if qid in view.results.queries]
-    fields: dict[str, Counter[str]] = {}
-    for qid in view.ids:
-        for key, value in view.results.queries[qid].query.fields.items():
-            fields.setdefault(key, Counter()).update(part.strip() for part in str(value).split(","))
-    return Section(
-        "data",
-        "Data",
-        {
-            "facts": view.manifest.dataset,
-            "labels": _five(labels),
-            "lengths": _five(lengths),
-            "grades": sorted(grades.items(), reverse=True)[:30],
-            "fields": [(key, values.most_common(IDS), len(values)) for key, values in fields.items()],
-            "relevance": view.resolved.relevance,
-        },
-    )
-
-
-def provenance(view: View) -> Section:
-    """The experiment, the versions, the machine, and how to run it again."""
-    manifest = view.manifest
-    return Section(
-        "provenance",
-        "Provenance",
-        {
-            "experiment": text.visible(tomli_w.dumps(manifest.experiment)),
-            "file": manifest.experiment_file,
-            "models": {name: facts.provenance for name, facts in manifest.retrievers.items()},
-            "versions": manifest.versions,
-            "machine": _flat(manifest.machine),
-            "git": manifest.git,
-            "started": manifest.started,
-            "seconds": manifest.seconds,
-            "digest": manifest.dataset.digest,
-            "folder": place_of(view.results),
-        },
-    )
-
-
-def place_of(results: Results) -> str:
-    """The results folder as a command line names it, seen from here; a run writes aside, and is put in place later."""
-    folder = results.folder.with_name(results.folder.name.removesuffix(".unfinished")).resolve()
-    here = Path.cwd()
-    path = shlex.quote((folder.relative_to(here) if folder.is_relative_to(here) else folder).as_posix())
-    # Between the backquotes of Markdown nothing can be escaped.
-    return f"results/{results.manifest.name}" if "`" in path or text.visible(path) != path else path
-
-
 def _called(kind: str) -> str:
     return KINDS.get(kind, kind.replace("_", " ").replace("-", " "))
-
-
-def _five(values: Sequence[int]) -> list[float]:
-    """Minimum, median, maximum."""
-    return np.quantile(values, [0, 0.5, 1]).tolist() if values else []
-
-
-def _flat(table: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        key: ", ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, Mapping) else str(value)
-        for key, value in table.items()
-        if value not in ({}, None, "")
-    }

@@ -30,6 +30,8 @@ from harness.stats.sentences import NO_MATTER_OF_SIZE, limits
 from harness.stats.verdicts import IDENTICAL
 from harness.stats.words import asked, join
 
+PLACE = 10
+
 SETS = {
     "good": ("●", "As good as the best"),
     "open": ("?", "Not resolved"),
@@ -63,7 +65,7 @@ class Line(NamedTuple):
     cost: Cost
 
 
-def decision(view: View) -> Section:
+def section(view: View) -> Section:
     """The verdict, the leaderboard, the three sets, and what to choose."""
     whole = view.whole
     lines = leaderboard(view)

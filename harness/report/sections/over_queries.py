@@ -1,4 +1,4 @@
-"""Every query: its scores on every measure, and the plots over the queries."""
+"""The plots over the queries: paired differences, and each score where there are few."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from harness.report.view import View
 from harness.stats import Comparison, differences
 from harness.stats.words import count
 
-CELLS = 60_000
-"""Scores that the page's tables hold; beyond, it keeps the primary measure's."""
+PLACE = 50
+
 DRAWN = 120
 """Queries that are drawn one by one; of more, their differences alone."""
 LINES = 5
@@ -23,31 +23,7 @@ PAIRS = 6
 """Pairs whose differences are drawn."""
 
 
-def per_query(view: View) -> Section:
-    """The table of every measure, a row a query, the best value marked."""
-    size = len(view.shown) * len(view.retrievers)
-    kept = [m for i, m in enumerate(view.measures) if not i or size * (i + 1) <= CELLS]
-    tables = []
-    for measure in kept:
-        values = np.column_stack([view.scores[measure][name] for name in view.ranked])[list(view.shown)]
-        known = np.nan_to_num(values, nan=-1.0)  # an undefined value is never the best
-        best = known.max(axis=1, keepdims=True)
-        # A query on which all are equal has no best.
-        marked = (known >= best - 1e-10) & (known.min(axis=1, keepdims=True) < best - 1e-10)
-        cells = [[None if math.isnan(value) else value for value in row] for row in values.tolist()]
-        tables.append((view.names[measure], list(zip(view.shown, cells, marked.tolist(), strict=True))))
-    return Section(
-        "per_query",
-        "Every query",
-        {
-            "tables": tables,
-            "left_out": [view.names[m].short for m in view.measures if m not in kept],
-            "thinned": len(view.order) - len(view.shown),
-        },
-    )
-
-
-def over_queries(view: View) -> Section | None:
+def section(view: View) -> Section | None:
     """The paired differences, and each query's score where few retrievers were asked few queries."""
     few = view.n <= DRAWN and len(view.retrievers) <= LINES
     lines = [_lines(view, view.primary, charts.WIDE)] if few else []

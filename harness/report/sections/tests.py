@@ -11,6 +11,8 @@ from harness.scoring.evaluate import slices_of
 from harness.stats import Comparison, rank_diagram, significance_sentence, small_slices, swapped
 from harness.stats.verdicts import BETTER, EQUIVALENT, WORSE
 
+PLACE = 90
+
 SIGNS = {BETTER: "▲", WORSE: "▼", EQUIVALENT: "≈"}
 FAMILIES = {
     "randomization": "Sign-flip test of the mean",
@@ -25,7 +27,7 @@ ROWS = 2_000
 """Rows of other tests that the page shows."""
 
 
-def tests(view: View) -> Section | None:
+def section(view: View) -> Section | None:
     """The matrix of the primary measure, the rows of every family, the rank diagram, the other tests."""
     if len(view.retrievers) < 2:
         return None

@@ -12,6 +12,8 @@ from harness.report.figures import Figure, figure
 from harness.report.section import Section
 from harness.report.view import View
 
+PLACE = 60
+
 Price = Callable[[Cost], float | None]
 
 FLOOR = 0.001
@@ -28,7 +30,7 @@ NEAR = 0.06
 UNITS = {"latency": "ms", "dollars": "dollars", "bytes": "bytes"}
 
 
-def tradeoffs(view: View) -> Section:
+def section(view: View) -> Section:
     """What each retriever costs, the frontiers, and the latency stage by stage."""
     costs = costs_of(view.results)
     plots = [plot for key in PRICES if (plot := _plot(view, key, costs)) is not None]

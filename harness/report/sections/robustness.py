@@ -10,8 +10,10 @@ from harness.report.section import Section
 from harness.report.view import View
 from harness.scoring.grading import alternatives
 
+PLACE = 80
 
-def robustness(view: View) -> Section | None:
+
+def section(view: View) -> Section | None:
     """The means under other grade rules and the other gain, and under the best and worst order of ties."""
     if len(view.retrievers) < 2:
         return None

@@ -7,11 +7,13 @@ import math
 from harness.measures import parse
 from harness.measures.table import row_of
 from harness.report.section import Section
-from harness.report.tests import describe_settings
+from harness.report.sections.tests import describe_settings
 from harness.report.view import View, other_gain
 
+PLACE = 150
 
-def reading(view: View) -> Section:
+
+def section(view: View) -> Section:
     """The words, the measures, and linear beside exponential gain."""
     return Section(
         "reading",

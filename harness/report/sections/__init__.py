@@ -1,0 +1,20 @@
+"""The sections of a report: a file here and its template in `templates/` make one, and nothing lists them.
+
+Each file has `PLACE`, which orders the page (the decision, where it comes from, why, what it costs, what it hangs on,
+the evidence), and `section(view)`, which is None where there is nothing to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pkgutil import iter_modules
+
+from harness.report.section import Section
+from harness.report.view import View
+
+
+def sections() -> list[Callable[[View], Section | None]]:
+    """The functions of this folder's files, in the order of the page."""
+    modules = [import_module(f"{__name__}.{file.name}") for file in iter_modules(__path__)]
+    return [module.section for module in sorted(modules, key=lambda module: module.PLACE)]

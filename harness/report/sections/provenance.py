@@ -1,0 +1,55 @@
+"""What ran, and the line that runs it again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from harness.records import Results
+from harness.report import text
+from harness.report.section import Section
+from harness.report.view import View
+
+PLACE = 140
+
+
+def section(view: View) -> Section:
+    """The experiment, the versions, the machine, and how to run it again."""
+    manifest = view.manifest
+    return Section(
+        "provenance",
+        "Provenance",
+        {
+            "experiment": text.visible(tomli_w.dumps(manifest.experiment)),
+            "file": manifest.experiment_file,
+            "models": {name: facts.provenance for name, facts in manifest.retrievers.items()},
+            "versions": manifest.versions,
+            "machine": _flat(manifest.machine),
+            "git": manifest.git,
+            "started": manifest.started,
+            "seconds": manifest.seconds,
+            "digest": manifest.dataset.digest,
+            "folder": place_of(view.results),
+        },
+    )
+
+
+def place_of(results: Results) -> str:
+    """The results folder as a command line names it, seen from here; a run writes aside, and is put in place later."""
+    folder = results.folder.with_name(results.folder.name.removesuffix(".unfinished")).resolve()
+    here = Path.cwd()
+    path = shlex.quote((folder.relative_to(here) if folder.is_relative_to(here) else folder).as_posix())
+    # Between the backquotes of Markdown nothing can be escaped.
+    return f"results/{results.manifest.name}" if "`" in path or text.visible(path) != path else path
+
+
+def _flat(table: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        key: ", ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, Mapping) else str(value)
+        for key, value in table.items()
+        if value not in ({}, None, "")
+    }
