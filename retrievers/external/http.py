@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from threading import Lock
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlsplit
+from typing import Annotated, Any
+from urllib.parse import quote
 
 import numpy as np
+from pydantic import Field, TypeAdapter, ValidationError
 
 from retrievers.cache import Cache, Texts, keys
 from retrievers.errors import BackendError, InputError, Problem
@@ -22,13 +21,12 @@ from retrievers.parallel import answers
 from retrievers.remote.faults import Transient, retry_after
 from retrievers.remote.limits import RateLimiter
 from retrievers.remote.patience import patiently
-from retrievers.remote.redaction import redacted
+from retrievers.remote.redaction import redacted, secrets_in, shown
+from retrievers.remote.service import JsonService, Refusal, Server, check_address
 from retrievers.types import Document, Query, Ranking, Retriever, ranked
 
-if TYPE_CHECKING:
-    import httpx
-
 QUERY, DEPTH = "{query}", "{depth}"
+NUMBERS = TypeAdapter(list[Annotated[float, Field(strict=True, allow_inf_nan=False)]])
 PASSING = {408, 425, 429}
 """Codes after which another try may help, beside 500 and above."""
 
@@ -61,33 +59,31 @@ class HttpRetriever(Retriever):
             body: sent as JSON; {query} and {depth} in its strings are replaced, a string that is {depth} by a number.
             concurrency: requests at once.
             rpm: requests a minute that the service allows; 0: unknown.
-            timeout: seconds for one try.
+            timeout: seconds for one try, its whole answer read.
             patience: seconds after which a request that keeps failing is given up.
         """
         if method not in ("GET", "POST"):
             raise InputError(Problem("method", f"{method!r} is not supported", "GET or POST"))
-        if urlsplit(url).scheme not in ("http", "https"):
-            raise InputError(Problem("url", f"{url!r} is no address", "https://… or http://…"))
+        check_address("url", url)
         if QUERY not in f"{url}{json.dumps(body, default=list)}":
             raise InputError(Problem("body", "the query stands nowhere", f"write {QUERY} in the body or the URL"))
         self._ids, self._scores = _path("ids", ids), _path("scores", scores) if scores else None
         self._url, self._method, self._headers, self._body = url, method, headers or {}, body
         shape = json.dumps([url, method, body, ids, scores], default=list)
         self._digest = hashlib.sha256(shape.encode()).hexdigest()  # a URL may hold a secret: it is never written down
-        self._timeout, self._patience, self._width = timeout, patience, concurrency
+        self._patience, self._width = patience, concurrency
+        secrets = (*self._headers.values(), *secrets_in(body))
+        server = Server(url, "", self._headers, secrets, timeout=timeout, concurrency=concurrency)
+        self._service = JsonService(server, _understood)
         self._limiter = RateLimiter(concurrency, rpm=rpm, tpm=0)
         self._cache: Cache | None = None
-        self._lock = Lock()
-        self._client: httpx.Client | None = None
         self._oldest = ""
         self._known: set[str] | None = None
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """The address without its query string, and since when the oldest answer is kept."""
-        address = urlsplit(self._url)
-        shown = f"{address.scheme}://{address.hostname or ''}{f':{address.port}' if address.port else ''}{address.path}"
-        return {"url": shown, **({"answered_at": self._oldest} if self._oldest else {})}
+        return {"url": shown(self._url), **({"answered_at": self._oldest} if self._oldest else {})}
 
     def use(self, cache: Cache) -> None:
         """Keep answers in the run's cache, and take those that are there: --fresh asks anew."""
@@ -136,7 +132,10 @@ class HttpRetriever(Retriever):
         return {digests[i]: text for i, text in zip(positions.tolist(), held.texts, strict=True)}
 
     def _asked(self, query: Query, depth: int, call: Call) -> str:
-        answer = patiently(lambda: self._sent(query.text, depth), self._limiter, 0, patience=self._patience, call=call)
+        def send() -> object:
+            return self._sent(query.text, depth, call.stopped)
+
+        answer = patiently(send, self._limiter, 0, patience=self._patience, call=call)
         call.meter.count(calls=1)
         ids, scores = self._read(answer, query)
         if len(set(ids)) < len(ids):
@@ -147,56 +146,52 @@ class HttpRetriever(Retriever):
         at = datetime.now(UTC).isoformat(timespec="seconds")
         return json.dumps({"at": at, "ids": ids[:depth], "scores": scores[:depth]}, ensure_ascii=False)
 
-    def _sent(self, text: str, depth: int) -> Any:
-        import httpx
-
+    def _sent(self, text: str, depth: int, stopped: Stop) -> object:
+        """The answer to one request, which may be any JSON."""
         url = self._url.replace(QUERY, quote(text, safe="")).replace(DEPTH, str(depth))
-        body = None if self._body is None else _filled(self._body, text, depth)
-        try:
-            response = self._connected().request(self._method, url, headers=self._headers, json=body)
-        except httpx.TransportError as failure:
-            raise Transient(f"{self._where}: {type(failure).__name__}: {self._safe(str(failure))}") from None
-        if response.status_code in PASSING or response.status_code >= 500:
-            reason = f"{self._where}: {response.status_code} {self._safe(response.text)}"
-            wait = retry_after(response.headers)
-            raise Transient(reason, retry_after=wait, throttled=response.status_code == 429)
-        if response.status_code >= 300:
-            raise BackendError(f"{self._where}: {response.status_code} {self._safe(response.text)}")
-        try:
-            return response.json()
-        except ValueError:
-            raise BackendError(f"{self._where}: the answer is not JSON: {self._safe(response.text[:200])}") from None
+        body = b"" if self._body is None else json.dumps(_filled(self._body, text, depth)).encode()
+        answer, _ = self._service.send(url, body, object, stopped, method=self._method)
+        return answer
 
-    def _read(self, answer: Any, query: Query) -> tuple[list[str], list[float]]:
-        listed = self._ids.search(answer)
+    def _read(self, answer: object, query: Query) -> tuple[list[str], list[float]]:
         where = f"{self._where}: query {query.id!r}"
+        listed = self._at(self._ids, answer, where)
         if not isinstance(listed, list) or not all(isinstance(one, str | int) for one in listed):
             raise BackendError(f"{where}: `ids` finds no list of ids in the answer: {self._safe(json.dumps(answer))}")
-        ids = [str(one) for one in listed]
-        scores: Any = [float(len(ids) - place) for place in range(len(ids))]
-        if self._scores is not None:
-            scores = self._scores.search(answer)
-            numbers = isinstance(scores, list) and all(
-                isinstance(one, int | float) and math.isfinite(one) for one in scores
-            )
-            if not numbers or len(scores) != len(ids):
-                raise BackendError(f"{where}: `scores` does not find one number for each of {len(ids)} ids")
-        return ids, [float(score) for score in scores]
+        ids = [one if isinstance(one, str) else json.dumps(one) for one in listed]
+        if self._scores is None:
+            return ids, [float(len(ids) - place) for place in range(len(ids))]
+        try:
+            scores = NUMBERS.validate_python(self._at(self._scores, answer, where))
+        except ValidationError:
+            scores = []
+        if len(scores) != len(ids):
+            raise BackendError(f"{where}: `scores` does not find one number for each of {len(ids)} ids")
+        return ids, scores
 
-    def _connected(self) -> httpx.Client:
-        import httpx
+    def _at(self, path: Any, answer: object, where: str) -> object:
+        import jmespath
 
-        with self._lock:
-            if self._client is None:
-                self._client = httpx.Client(timeout=self._timeout)
-            return self._client
+        try:
+            place: object = path.search(answer)
+            return place
+        except jmespath.exceptions.JMESPathError as error:
+            what = self._safe(f"{path.expression}: {error}")
+            raise BackendError(f"{where}: the answer is not as described: {what}") from None
 
     @property
     def _where(self) -> str:
         return self.provenance["url"]
 
     def _safe(self, message: str) -> str:
-        return redacted(message, secrets=self._headers.values())
+        return redacted(message, secrets=secrets_in(self._url, self._headers, self._body))
+
+
+def _understood(refusal: Refusal) -> Exception:
+    """What a refusal means: another try may help, or not."""
+    if refusal.status in PASSING or refusal.status >= 500:
+        return Transient(refusal.message, retry_after=retry_after(refusal.headers), throttled=refusal.status == 429)
+    return BackendError(refusal.message)
 
 
 def _path(key: str, written: str) -> Any:

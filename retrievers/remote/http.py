@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpcore
@@ -29,7 +29,8 @@ from retrievers.remote.redaction import without_secrets
 MOST_BYTES = 256 << 20
 """Bytes of one answer, unpacked, at most: 2,048 vectors of 4,096 dimensions written as decimals take about 180 MB."""
 _REDIRECTIONS = {301, 302, 303, 307, 308}
-
+_IN_ADDRESSES = ";/?:@&=+$,[]#%!'()*~"
+"""What stands in an address as it is; a letter such as ü is written as its bytes."""
 
 _PLAIN = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "gzip"}
 
@@ -55,29 +56,35 @@ class HttpDoor:
         self._lock = Lock()
         self._pool: httpcore.ConnectionPool | None = None
 
-    def post(self, url: str, body: bytes, headers: Mapping[str, str], stopped: Stop) -> HttpAnswer:
+    def ask(
+        self, url: str, body: bytes, headers: Mapping[str, str], stopped: Stop, *, method: str = "POST"
+    ) -> HttpAnswer:
         """Send one request.
 
         Args:
             url: on the server of this door.
-            body: JSON.
+            body: JSON, or nothing.
             headers: the key among them.
             stopped: interrupts at once.
+            method: POST or GET.
 
         Raises:
             Transient: no whole answer in time, or the connection broke.
-            BackendError: an answer that is too large, a redirection, a certificate or a name that is wrong.
+            BackendError: an answer that is too large, a redirection, a certificate or a name that is wrong, a header
+                that cannot be sent.
         """
-        sent = {**_PLAIN, **_user(url), **headers}
+        sent = _headers(url, headers)
         try:
             with bounded(self._timeout, stopped), self._opened().stream(
-                "POST", url, headers=list(sent.items()), content=body
+                method, quote(url, safe=_IN_ADDRESSES), headers=list(sent.items()), content=body
             ) as answer:  # fmt: skip
                 names = ((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in answer.headers)
                 received = dict(names)
                 if answer.status in _REDIRECTIONS:
                     where = without_secrets(received.get("location", "nowhere"))
-                    raise BackendError(f"the server redirects to {where}, which is not followed: set base_url to it")
+                    raise BackendError(
+                        f"the server redirects to {where}, which is not followed: write that address instead"
+                    )
                 return HttpAnswer(answer.status, received, _whole(answer.iter_stream(), received))
         except ssl.SSLCertVerificationError as failure:
             why = f"the server's certificate is refused: {failure.verify_message}"
@@ -124,10 +131,21 @@ def _whole(chunks: Iterable[bytes], headers: Mapping[str, str]) -> bytes:
         parts.append(part)
         size += len(part)
         if size > MOST_BYTES:
-            raise BackendError(f"the answer is larger than {MOST_BYTES >> 20} MiB; set batch_size lower")
+            raise BackendError(f"the answer is larger than {MOST_BYTES >> 20} MiB; set batch_size or depth lower")
     if unpacking is not None and not unpacking.eof:
         raise Transient("the answer breaks off")
     return b"".join(parts)
+
+
+def _headers(url: str, given: Mapping[str, str]) -> dict[str, str]:
+    """What every request carries, then the user of the address, then what is given; whatever the case of a name."""
+    sent = {name.lower(): (name, value) for name, value in {**_PLAIN, **_user(url)}.items()}
+    sent |= {name.lower(): (name, value.strip()) for name, value in given.items()}
+    for name, value in sent.values():
+        if not (value.isascii() and value.isprintable()):
+            what = f"the header {name!r} holds a character that no header may have, such as a line break"
+            raise BackendError(f"{what}: look at the environment variable that it is from")
+    return dict(sent.values())
 
 
 def _user(url: str) -> Mapping[str, str]:

@@ -67,6 +67,7 @@ class Server:
     url: str
     """Its address, as the experiment has it."""
     model: str
+    """Which is asked for; "" where the address says it all."""
     headers: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     """What no message may show."""
@@ -77,7 +78,7 @@ class Server:
     @property
     def name(self) -> str:
         """The server and the model as messages call them."""
-        return f"{shown(self.url)} ({as_written(self.model)})"
+        return f"{shown(self.url)} ({as_written(self.model)})" if self.model else shown(self.url)
 
 
 class JsonService:
@@ -107,11 +108,13 @@ class JsonService:
         return self.send(joined(self.server.url, path), packed, schema, stopped)[0]
 
     def send(
-        self, url: str, body: bytes, schema: type[Schema], stopped: Stop, headers: Mapping[str, str] | None = None
-    ) -> tuple[Schema, Mapping[str, str]]:
-        """Send one request as it is; return its checked answer and the headers that came with it."""
+        self, url: str, body: bytes, schema: type[Schema], stopped: Stop, headers: Mapping[str, str] | None = None,
+        *, method: str = "POST",
+    ) -> tuple[Schema, Mapping[str, str]]:  # fmt: skip
+        """Send one request as it is; return its answer, checked against the schema, and the headers beside it."""
+        own = self.server.headers if headers is None else headers
         try:
-            answer = self._door.post(url, body, self.server.headers if headers is None else headers, stopped)
+            answer = self._door.ask(url, body, own, stopped, method=method)
         except Transient as failure:
             raise Transient(self._hidden(str(failure))) from None
         except BackendError as failure:

@@ -1,0 +1,141 @@
+"""A search endpoint is asked through the same door as every service: bounded in time and size, never led elsewhere."""
+
+import json
+
+import pytest
+
+from retrievers.errors import BackendError
+from retrievers.external.http import HttpRetriever
+from retrievers.meter import Meter, single_call
+from retrievers.remote import http
+from retrievers.remote.redaction import Expanded
+from retrievers.types import Query
+from tests.servers import OpenAIProvider, bomb, serving
+
+ASKED = Query("q", "wörter")
+
+
+class Endpoint(OpenAIProvider):
+    """Answers every query with the same JSON."""
+
+    def __init__(self, reply=None, **more):
+        super().__init__(**more)
+        self.reply = {"hits": ["a", "b"], "scores": [2, 1]} if reply is None else reply
+
+    def answer(self, path, body, headers, fault):
+        return self.reply, {}
+
+
+def retriever(url, **more):
+    options = {"url": url, "ids": "hits", "scores": "scores", "body": {"q": "{query}"}, "patience": 0.1}
+    return HttpRetriever(**{**options, **more})
+
+
+def search(endpoint, **more):
+    return retriever(endpoint.url, **more).search([ASKED], 2, Meter())[0]
+
+
+@pytest.mark.parametrize("fault", ["drip", "drip-headers"])
+def test_the_time_limit_bounds_the_whole_answer(fault):
+    with serving(Endpoint(always=fault)) as endpoint:
+        with pytest.raises(BackendError, match=r"no whole answer came within 0.5 s \(timeout\)"):
+            search(endpoint, timeout=0.5)
+        assert endpoint.hung_up.wait(60)
+
+
+def test_an_interruption_gives_up_what_is_under_way():
+    with serving(Endpoint(always="drip")) as endpoint:
+        call = single_call()
+        call.stopped.interrupt()
+        with pytest.raises(BackendError, match="interrupted"):
+            retriever(endpoint.url)._asked(ASKED, 2, call)
+
+
+def test_an_answer_is_not_unpacked_beyond_the_limit(monkeypatch):
+    monkeypatch.setattr(http, "MOST_BYTES", 4 << 20)
+    with serving(Endpoint(always="bomb")) as endpoint:
+        endpoint.bomb = bomb(64 << 20)
+        with pytest.raises(BackendError, match="larger than 4 MiB"):
+            search(endpoint)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirection_is_not_followed(status):
+    with serving(Endpoint()) as other, serving(Endpoint(always=f"redirect-{status}")) as endpoint:
+        endpoint.elsewhere = f"{other.url.replace('://', '://me:word@')}/search?key=abc"
+        with pytest.raises(BackendError, match=r"redirects to .*, which is not followed") as caught:
+            search(endpoint)
+        assert other.requests == []
+    assert "word" not in str(caught.value)
+    assert "abc" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"hits": ["a", "b"], "scores": [1, 10**400]},
+        {"hits": ["a", "b"], "scores": [1, float("nan")]},
+        {"hits": ["a", "b"], "scores": [1, True]},
+        {"hits": ["a", "b"], "scores": ["1", "2"]},
+        {"hits": ["a", "b"], "scores": {"a": 1, "b": 2}},
+        {"hits": ["a", "b"], "scores": [1]},
+        {"hits": ["a", "b"]},
+        {"hits": "ab", "scores": [1, 2]},
+        {"hits": ["a", None], "scores": [1, 2]},
+        [],
+        None,
+        "hits",
+    ],
+    ids=lambda reply: json.dumps(reply)[:40],
+)
+def test_an_answer_that_is_not_as_described_is_one_message(reply):
+    with (
+        serving(Endpoint({"none": 0} if reply is None else reply)) as endpoint,
+        pytest.raises(BackendError) as caught,
+    ):
+        search(endpoint)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 700
+
+
+def test_a_path_that_does_not_fit_the_answer_is_one_message():
+    with serving(Endpoint({"hits": None})) as endpoint, pytest.raises(BackendError, match="sort\\(hits\\)"):
+        search(endpoint, ids="sort(hits)")
+
+
+def test_a_number_is_an_id_too():
+    with serving(Endpoint({"hits": [7, 10**30], "scores": [2, 1]})) as endpoint:
+        assert search(endpoint).doc_ids == ("7", "1" + "0" * 30)
+
+
+def test_a_secret_in_the_address_a_header_and_the_body_is_sent_and_not_shown():
+    with serving(Endpoint(always="expired")) as endpoint:
+        url = Expanded(endpoint.url.replace("://", "://me:canary-user@"), "${SEARCH_URL}")
+        own = retriever(
+            url,
+            headers={"authorization": Expanded("ApiKey canary-head", "ApiKey ${KEY}")},
+            body={"q": "{query}", "site": Expanded("canary-body", "${SITE}")},
+        )
+        with pytest.raises(BackendError) as caught:
+            own.search([ASKED], 2, Meter())
+        sent = endpoint.requests[0]
+    assert sent["headers"]["authorization"] == "ApiKey canary-head"  # what is given goes before the address's user
+    assert sent["body"] == {"q": "wörter", "site": "canary-body"}
+    assert own.provenance == {"url": "${SEARCH_URL}"}
+    assert "${SEARCH_URL}: 401" in str(caught.value)
+    assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["line\nbreak", "schlüssel", "\x00"])
+def test_a_key_that_no_header_can_hold_is_said_at_once(key):
+    with serving(Endpoint()) as endpoint:
+        with pytest.raises(BackendError, match="the header 'X-Key' holds a character") as caught:
+            search(endpoint, headers={"X-Key": key}, patience=60)
+        assert endpoint.requests == []
+    assert key not in str(caught.value)
+
+
+def test_an_address_may_hold_any_letter():
+    with serving(Endpoint()) as endpoint:
+        own = retriever(f"{endpoint.url}/süche?q={{query}}&n={{depth}}")
+        assert own.search([ASKED], 2, Meter())[0].doc_ids == ("a", "b")
