@@ -13,11 +13,13 @@ import typer
 from typer.exceptions import TyperException
 
 from harness.console import answers, caches, embed, labels, messages, queries, scoring, tables
+from harness.console.groups import WholeSentences
 from harness.console.options import ONLY, ExperimentFile, Folder, Fresh, Json, MaxCost, NoCode, Quiet
 from harness.console.printing import agree, console_of, print_json, print_results, say, show, warn
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 
 app = typer.Typer(
+    cls=WholeSentences,
     help="Which retriever should I use on my own documents, and is the difference real?",
     epilog="Start with: harness init FOLDER, or harness run experiments/quickstart.toml",
     pretty_exceptions_enable=False,

@@ -21,7 +21,7 @@ from harness.running.check import prepare
 from harness.running.forecast import source_of
 from harness.running.options import Options
 from harness.running.runner import Shared, run_all
-from harness.scoring.evaluate import evaluate, ties_of
+from harness.scoring.evaluate import scored, tables_of, ties_of
 from harness.scoring.grading import GradedLabels, gains
 from harness.stats import earlier_looks
 from retrievers.cache import Cache, default_path
@@ -76,7 +76,8 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
             records.write_run(aside, one)
         records.write_evidence(aside, dataset, runs)
         records.write_costs(aside, runs)
-        write_scores(aside, loaded, dataset, graded, runs)
+        together = Meter(shared.budget, lambda meter: options.watch("", meter))
+        write_scores(aside, loaded, dataset, graded, runs, together)
         manifest = _manifest(loaded, dataset, graded, runs)
         warnings = (*manifest.warnings, *filter(None, [judgment.warning]))
         looks = _earlier_looks(place, manifest, dataset, graded)
@@ -85,7 +86,8 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
         started_at = started.isoformat(timespec="seconds")
         tables = records.file_digests(aside)
         records.write_manifest(aside, replace(manifest, started=started_at, seconds=seconds, tables=tables))
-        write_report(records.read(aside))
+        with together.stage("reporting"):
+            write_report(records.read(aside))
         records.put_in_place(aside, place)
     return records.read(place)
 
@@ -98,11 +100,16 @@ def write_qrels(folder: Path, graded: GradedLabels) -> None:
         trec.write_qrels(folder / "qrels.gains.trec", exponential)
 
 
-def write_scores(folder: Path, loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequence[Run]) -> None:
+def write_scores(
+    folder: Path, loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequence[Run], meter: Meter
+) -> None:
     """Write the tables that follow from rankings and labels alone: scores, summary, comparisons, other tests."""
     rankings = {one.retriever: one.rankings for one in runs if not one.error}
     queries = {query.id: query for query in dataset.judged}
-    tables = evaluate(loaded.question, queries, graded, rankings)
+    with meter.stage("scoring"):
+        values = scored(loaded.question, graded, rankings)
+    with meter.stage("comparing"):
+        tables = tables_of(loaded.question, queries, graded, rankings, values)
     for name in ("scores", "summary", "comparisons", "tests"):
         records.write_table(folder, name, getattr(tables, name))
 

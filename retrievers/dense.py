@@ -89,7 +89,7 @@ class DenseRetriever(Retriever):
         """Return one ranking of at most `depth` hits per query, in the order of the queries."""
         if not queries:
             return []
-        with meter.stage("embed-queries", total=len(queries)):
+        with meter.stage("embed-queries", total=len({query.text for query in queries})):
             embedded = self._embedder.embed([query.text for query in queries], "query", meter)
             meter.count(lost_tokens=int(embedded.lost.sum()))
         self._dimensions = embedded.vectors.shape[1]
@@ -140,18 +140,18 @@ class DenseRetriever(Retriever):
     def _build(self, documents: Iterable[Document], meter: Meter) -> dict[str, list[str]]:
         notes: dict[str, list[str]] = {"empty": [], "truncated": [], "zero-vector": []}
         corpus = _Counted(documents)
-        embedded_before = 0
+        texts = distinct = 0
         created = False
         for window in _windows(self._texts(corpus, notes["empty"])):
-            expected = corpus.expected(embedded_before + len(window))
-            embedded_before += len(window)
-            with meter.stage("embed-documents", total=expected):
-                embedded = self._embedder.embed([document.content for document in window], "document", meter)
+            contents = [document.content for document in window]
+            texts, distinct = texts + len(contents), distinct + len(set(contents))
+            with meter.stage("embed-documents", total=corpus.expected(distinct)):
+                embedded = self._embedder.embed(contents, "document", meter)
                 meter.count(lost_tokens=int(embedded.lost.sum()))
             notes["truncated"] += _ids(window, embedded.lost > 0)
             directed = _with_direction(embedded.vectors)
             notes["zero-vector"] += _ids(window, ~directed)
-            with meter.stage("index", total=expected):
+            with meter.stage("index", total=corpus.expected(texts)):
                 if not created:
                     self.store.create(embedded.vectors.shape[1])
                     created = True

@@ -64,11 +64,12 @@ class Meter:
         self._totals: dict[str, int] = {}
         self._seconds: dict[str, float] = {}
         self._counts: dict[str, dict[str, float]] = {}
+        self._steps: dict[str, int] = {}
         self._notes: dict[str, list[str]] = {}
 
     @contextmanager
     def stage(self, name: str, total: int | None = None) -> Iterator[None]:
-        """Time a block and send its counts to stage `name`; `total` texts are expected, for progress."""
+        """Time a block and send its counts to stage `name`; `total` texts or steps are expected, for progress."""
         started = time.perf_counter()
         with self._lock:
             self._open.append(name)
@@ -89,6 +90,12 @@ class Meter:
             sums = self._counts.setdefault(self.current, {})
             for name, number in numbers.items():
                 sums[name] = sums.get(name, 0) + number
+        self._notify()
+
+    def step(self) -> None:
+        """Go one step on in the stage that is open, whose `total` is in steps: seen as progress, summed nowhere."""
+        with self._lock:
+            self._steps[self.current] = self._steps.get(self.current, 0) + 1
         self._notify()
 
     def note(self, kind: str, id: str) -> None:
@@ -115,8 +122,12 @@ class Meter:
         return self._open[-1] if self._open else ""
 
     def expected(self, stage: str) -> int | None:
-        """How many texts a stage said it will treat."""
+        """How many texts or steps a stage said there will be."""
         return self._totals.get(stage)
+
+    def steps(self, stage: str) -> int:
+        """How many steps a stage has gone on."""
+        return self._steps.get(stage, 0)
 
     def counts(self, stage: str) -> dict[str, float]:
         """The sums of one stage so far."""

@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import typer
 
@@ -21,6 +22,8 @@ from harness import cli, pipeline
 from harness.cli import app, main
 from harness.pipeline import run
 from harness.running.options import Options
+from retrievers.cache import Cache
+from retrievers.types import Embedded
 from tests import small
 
 QRELS = "q1 0 d1 1\nq1 0 d2 2\nq2 0 d3 1\nq3 0 d1 0\nq3 0 d4 1\n"
@@ -569,13 +572,41 @@ def cli_drift(largest: float) -> object:
         ("harness cache v", ["verify"]),
         ("harness run --ma", ["--max-cost"]),
         ("harness score -m nD", ["nDCG"]),
+        ("harness compare RESULTS --baseline b", ["bm25"]),
+        ("harness compare RESULTS --test r", ["randomization"]),
+        ("harness compare RESULTS --correction h", ["holm", "hommel"]),
+        ("harness gate RESULTS --baseline bm25 --challenger h", ["hashing", "hybrid"]),
+        ("harness gate nowhere --baseline b", []),
+        ("harness run small.toml --only h", ["hashing", "hybrid"]),
+        ("harness run damaged.toml --only h", []),
+        ("harness cache clear hash", ["hashing:n1"]),
     ],
 )
-def test_the_shell_completes(call: Call, monkeypatch: pytest.MonkeyPatch, words: str, expected: list[str]) -> None:
+def test_the_shell_completes(
+    call: Call, tmp_path: Path, results: Path, monkeypatch: pytest.MonkeyPatch, words: str, expected: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+    with Cache(tmp_path / "cache.sqlite") as cache:
+        cache.put("hashing:n1", [b"k" * 16], Embedded(np.zeros((1, 2), np.float32), *np.zeros((2, 1), np.int64)))
+    small.experiment(tmp_path)
+    (tmp_path / "damaged.toml").write_text("[[retrievers", encoding="utf-8")
+    words = words.replace("RESULTS", str(results))
     monkeypatch.setenv("_HARNESS_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
     assert call().out.split() == expected
+
+
+def test_help_names_every_command_with_its_whole_sentence(call: Call) -> None:
+    for words in ((), ("cache",), ("labels",), ("queries",), ("answers",)):
+        said = " ".join(call(*words, "--help").out.split())
+        assert "..." not in said
+        prefix = "".join(f"{word} " for word in words)
+        for name, command in commands(app):
+            if name.startswith(prefix) and name.count(" ") == len(words):
+                sentence = " ".join(command.help.split()).partition(". ")[0]
+                assert f"{name.removeprefix(prefix)} {sentence}" in said
 
 
 def test_every_command_and_every_option_has_help() -> None:

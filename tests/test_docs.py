@@ -37,8 +37,9 @@ HEAD = """\
 Tables go to standard output, progress and messages to standard error. Exit codes: 0 done; 1 a gate or a reproduction
 failed; 2 the input is at fault; 3 a model, an API or a store failed for good; 130 stopped by Ctrl-C.
 
-`harness --install-completion` teaches the shell to complete commands, options and measures; `harness --version` tells
-the release.
+`harness --install-completion` teaches the shell to complete commands and options, and what stands behind them:
+measures, tests, the retrievers of an experiment or of results (`--only`, `--baseline`, `--challenger`), and the
+fingerprints of cached models. `harness --version` tells the release.
 """
 
 

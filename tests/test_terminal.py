@@ -110,6 +110,17 @@ def test_what_has_no_room_is_named() -> None:
     assert "wins/ties/losses" in narrow
 
 
+def test_of_few_pairs_those_of_the_leader_stand_first_too() -> None:
+    means = {"bm25": 0.39, "hybrid": 0.53, "titan": 0.50, "minilm": 0.59}
+    pairs = [(a, b) for i, a in enumerate(means) for b in list(means)[i + 1 :]]
+    rows = [comparison(a, b) | {"mean_difference": means[a] - means[b]} for a, b in pairs]
+    lines = rendered(tables.comparisons(rows, "nDCG@10", width=100, leader="minilm"), 100)
+    assert [tuple(line.split()[:2]) for line in lines if "undecided" in line] == [
+        ("hybrid", "minilm"), ("titan", "minilm"), ("bm25", "minilm"),
+        ("hybrid", "titan"), ("bm25", "titan"), ("bm25", "hybrid"),
+    ]  # fmt: skip
+
+
 def test_of_many_pairs_those_of_the_leader_stand_first_then_the_closest() -> None:
     means = {f"r{i:02}": i / 20 for i in range(12)}
     pairs = [(a, b) for a in means for b in means if a < b]

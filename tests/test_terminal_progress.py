@@ -2,7 +2,9 @@
 
 import io
 import threading
+from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +13,14 @@ from rich.console import Console
 from harness.console import progress
 from harness.console.progress import Progress
 from retrievers import meter
+from retrievers.cache import Cache
+from retrievers.chunking import Chunks, passages, pieces
+from retrievers.dense import DenseRetriever
+from retrievers.embedding import Embedder
+from retrievers.encoders.hashing import HashingEncoder
 from retrievers.meter import Budget, Meter
+from retrievers.stores.qdrant import QdrantStore
+from retrievers.types import Document
 
 
 @pytest.fixture(autouse=True)
@@ -121,3 +130,54 @@ def test_threads_may_count_at_once() -> None:
                 worker.join()
     (line,) = lines(console)
     assert line.startswith("x: embed-documents: 4,000 texts in ")
+
+
+def test_a_stage_for_all_retrievers_has_a_name_of_its_own() -> None:
+    console = log()
+    with Progress(console) as shown, watched(shown, "").stage("scoring"):
+        pass
+    assert lines(console) == ["scoring: 0.0 s"]
+
+
+def test_latency_is_told_in_steps_with_the_time_left(clock: SimpleNamespace) -> None:
+    now = 100.0
+    clock.monotonic = lambda: now
+    console = log()
+    with Progress(console) as shown:
+        counted = watched(shown, "minilm")
+        with counted.stage("latency", total=103):
+            for _ in range(5):
+                now += 8
+                counted.step()
+    assert lines(console) == ["minilm: latency: 4 of 103, 0.1/s, 13:12 left", "minilm: latency: 0.0 s"]
+    assert counted.counts("latency") == {}, "steps reach no table"
+
+
+def test_a_stage_that_counts_nothing_says_how_long_it_has_lasted(clock: SimpleNamespace) -> None:
+    now = 100.0
+    clock.monotonic = lambda: now
+    console = log()
+    with Progress(console) as shown:
+        counted = watched(shown, "x")
+        with counted.stage("judge"):
+            now += 40
+            counted.count(calls=1)
+    assert lines(console)[0] == "x: judge: for 0:40"
+
+
+def test_passages_are_counted_against_passages(tmp_path: Path) -> None:
+    texts = [Document(str(i), "", "one two three four five six " * 3) for i in range(40)]
+    texts.append(replace(texts[0], id="the same once more"))
+    shares: list[tuple[int, int | None]] = []
+    counted = Meter(
+        watch=lambda one: shares.append(
+            (int(one.counts("embed-documents").get("texts", 0)), one.expected("embed-documents"))
+        )
+    )
+    chunks = Chunks(20)
+    with Cache(tmp_path / "cache.sqlite") as cache:
+        embedder = Embedder(HashingEncoder(dimensions=8), cache)
+        DenseRetriever(embedder, lambda _: QdrantStore(":memory:", "x"), chunks=chunks).index(texts, counted)
+    distinct = {piece.content for piece in pieces(texts, chunks)}
+    assert 1 < len(distinct) < 41 * len(passages(texts[0], chunks))
+    assert shares[-1] == (len(distinct), len(distinct))

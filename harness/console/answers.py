@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
+from harness.console.groups import WholeSentences
 from harness.console.printing import print_json, print_scores, say
 
 app = typer.Typer(
-    help="What the retrieved texts were worth to answers: claims, verdicts, measures.", rich_markup_mode=None
+    cls=WholeSentences,
+    help="What the retrieved texts were worth to answers: claims, verdicts, measures.",
+    rich_markup_mode=None,
 )
 
 ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file: data set and [judge].")]

@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from harness.console import completion
+from harness.console.groups import WholeSentences
 from harness.console.options import Json
 from harness.console.printing import print_json, say
 from retrievers.errors import InputError, NotShown, Problem, did_you_mean
 
-app = typer.Typer(help="What was embedded once and is never embedded again.", rich_markup_mode=None)
+app = typer.Typer(cls=WholeSentences, help="What was embedded once and is never embedded again.", rich_markup_mode=None)
 
 
 @app.command()
@@ -59,7 +61,10 @@ def verify(
 
 @app.command()
 def clear(
-    fingerprint: Annotated[str | None, typer.Argument(help="One model, as `harness cache info` names it.")] = None,
+    fingerprint: Annotated[
+        str | None,
+        typer.Argument(help="One model, as `harness cache info` names it.", autocompletion=completion.fingerprints),
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every model.")] = False,
 ) -> None:
     """Remove one model's rows, or all: they will be embedded, and paid for, again."""

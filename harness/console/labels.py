@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from harness.console.groups import WholeSentences
 from harness.console.printing import print_json, say, warn
 from retrievers.errors import InputError, Problem
 
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from harness.labels.pool import Pool
     from harness.labels.pooling import Material
 
-app = typer.Typer(help="Judgments of people and models: agreement, merging, export.", rich_markup_mode=None)
+app = typer.Typer(
+    cls=WholeSentences, help="Judgments of people and models: agreement, merging, export.", rich_markup_mode=None
+)
 
 Folders = Annotated[list[Path], typer.Argument(metavar="RESULTS", help="Results folders over the same documents.")]
 PoolFile = Annotated[Path, typer.Argument(metavar="POOL", help="What `harness pool` wrote.")]

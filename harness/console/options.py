@@ -7,19 +7,13 @@ from typing import Annotated, Literal
 
 import typer
 
-
-def measure_names() -> list[str]:
-    """Measures, for the shell's completion."""
-    from harness.measures.table import MEASURES
-
-    return list(MEASURES)
-
+from harness.console import completion
 
 ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (TOML).")]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
 Qrels = Annotated[Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or a results folder alone.")]
 Runs = Annotated[list[Path] | None, typer.Argument(metavar="RUN", help="TREC runs, plain or gzip.")]
-MEASURE = typer.Option("--measure", "-m", help="A measure; may be given again.", autocompletion=measure_names)
+MEASURE = typer.Option("--measure", "-m", help="A measure; may be given again.", autocompletion=completion.measures)
 Measures = Annotated[list[str] | None, MEASURE]
 Grades = Annotated[str | None, typer.Option(help="Another grade rule for a results folder: linear, binary, …")]
 Queries = Annotated[Path | None, typer.Option(help="Only these queries: a file with one id a line.")]
@@ -29,7 +23,10 @@ SKIP_NO_RELEVANT = typer.Option(
 NoRelevant = Annotated[bool, SKIP_NO_RELEVANT]
 INTERSECTION = typer.Option("--intersection", help="Leave out queries that a run lacks; else they score 0.")
 DOUBLE = typer.Option("--double", help="Tell scores apart as trec_eval 10.0, in 64 bits; else as 9.0.8, in 32.")
-ONLY = typer.Option(help="Run this retriever, take the others' rankings; may be given again.")
+ONLY = typer.Option(
+    help="Run this retriever, take the others' rankings; may be given again.",
+    autocompletion=completion.retrievers_of_experiment,
+)
 Fresh = Annotated[bool, typer.Option("--fresh", help="Embed anew what the cache holds.")]
 MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Dollars that may be spent.")]
 Form = Annotated[Literal["table", "csv"], typer.Option("--format", help="How rows are printed.")]

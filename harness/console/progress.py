@@ -29,6 +29,7 @@ class Reading(NamedTuple):
     """How far a stage is."""
 
     texts: int
+    """Texts, or steps of what treats none."""
     expected: int | None
     cached: int
     seconds: float
@@ -36,7 +37,13 @@ class Reading(NamedTuple):
     """Dollars of the whole run so far."""
 
     def share(self) -> str:
-        """Texts done, of those expected."""
+        """Texts done, of those expected; the time that has passed where nothing is counted.
+
+        >>> Reading(500, 1000, 0, 40.0, 0.0).share(), Reading(0, None, 0, 40.0, 0.0).share()
+        ('500 of 1,000', 'for 0:40')
+        """
+        if not self.texts and not self.expected:
+            return f"for {_clock(self.seconds)}"
         return f"{self.texts:,}" + (f" of {self.expected:,}" if self.expected else "")
 
     def details(self, *, ahead: bool) -> list[str]:
@@ -110,10 +117,9 @@ class Progress:
                 self._say(key, ", ".join([reading.share(), *reading.details(ahead=True)]))
 
     def _draw(self, key: Key, meter: Meter, now: float) -> None:
-        name, stage = key
-        reading = _reading(meter, stage, now - self._started[key])
+        reading = _reading(meter, key[1], now - self._started[key])
         if key not in self._tasks:
-            self._tasks[key] = self._bars.add_task(f"{name}: {stage}", total=None, details="")
+            self._tasks[key] = self._bars.add_task(_called(key), total=None, details="")
         details = [reading.share()] if reading.texts or reading.expected else []
         self._bars.update(self._tasks[key], completed=reading.texts, total=reading.expected,
                           details=", ".join(details + reading.details(ahead=True)))  # fmt: skip
@@ -128,25 +134,31 @@ class Progress:
             if key in self._tasks:
                 self._bars.remove_task(self._tasks.pop(key))
             reading = _reading(meter, key[1], totals.seconds)._replace(expected=None)
-            details = [
-                f"{counted(reading.texts, 'text')} in {totals.seconds:.1f} s"
-                if reading.texts
-                else f"{totals.seconds:.1f} s"
-            ]
+            texts = 0 if meter.steps(key[1]) else reading.texts
+            details = [f"{counted(texts, 'text')} in {totals.seconds:.1f} s" if texts else f"{totals.seconds:.1f} s"]
             self._say(key, ", ".join(details + reading.details(ahead=False)))
 
     def _say(self, key: Key, text: str) -> None:
         self._spoken = time.monotonic()
         if not self._quiet:
             self._console.print(
-                visible(f"{key[0]}: {key[1]}: {text}"), highlight=False, markup=False, style="dim", soft_wrap=True
+                visible(f"{_called(key)}: {text}"), highlight=False, markup=False, style="dim", soft_wrap=True
             )
 
 
 def _reading(meter: Meter, stage: str, seconds: float) -> Reading:
     counts = meter.counts(stage)
-    texts, cached = int(counts.get("texts", 0)), int(counts.get("cached", 0))
+    texts, cached = int(counts.get("texts", 0)) or meter.steps(stage), int(counts.get("cached", 0))
     return Reading(texts, meter.expected(stage), cached, seconds, meter.budget.spent)
+
+
+def _called(key: Key) -> str:
+    """A stage by its retriever; of what is done for all of them together, the stage alone.
+
+    >>> _called(("bm25", "search")), _called(("", "scoring"))
+    ('bm25: search', 'scoring')
+    """
+    return ": ".join(filter(None, key))
 
 
 def _clock(seconds: float) -> str:

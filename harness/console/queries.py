@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
+from harness.console.groups import WholeSentences
 from harness.console.labels import BaseUrl, KeyName, MaxCost, Plan, Price
 from harness.console.printing import say
 
-app = typer.Typer(help="Questions written by a model, kept or dropped by a person.", rich_markup_mode=None)
+app = typer.Typer(
+    cls=WholeSentences, help="Questions written by a model, kept or dropped by a person.", rich_markup_mode=None
+)
 
 
 @app.command()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from harness.console import tables
+from harness.console import completion, tables
 from harness.console.options import (
     DOUBLE,
     INTERSECTION,
@@ -70,10 +70,20 @@ def compare(
     qrels: Qrels,
     runs: Runs = None,
     measure: Measures = None,
-    baseline: Annotated[str | None, typer.Option(help="Compare each other run with this one; else all pairs.")] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            help="Compare each other run with this one; else all pairs.",
+            autocompletion=completion.retrievers_of_results,
+        ),
+    ] = None,
     margin: Annotated[float | None, typer.Option(help="A difference of means that does not matter.")] = None,
-    test: Annotated[str, typer.Option(help="What decides: wilcoxon, randomization, t, sign.")] = "wilcoxon",
-    correction: Annotated[str, typer.Option(help="holm, hommel, bonferroni, bh, tukey.")] = "holm",
+    test: Annotated[
+        str, typer.Option(help="What decides: wilcoxon, randomization, t, sign.", autocompletion=completion.tests)
+    ] = "wilcoxon",
+    correction: Annotated[
+        str, typer.Option(help="holm, hommel, bonferroni, bh, tukey.", autocompletion=completion.corrections)
+    ] = "holm",
     grades: Grades = None,
     queries: Queries = None,
     skip_no_relevant: NoRelevant = False,
@@ -174,8 +184,13 @@ def _range(low: float, high: float) -> Range:
 
 def gate(
     results: Folder,
-    baseline: Annotated[str, typer.Option(help="The retriever in use.")],
-    challenger: Annotated[str, typer.Option(help="The retriever that would replace it.")],
+    baseline: Annotated[
+        str, typer.Option(help="The retriever in use.", autocompletion=completion.retrievers_of_results)
+    ],
+    challenger: Annotated[
+        str,
+        typer.Option(help="The retriever that would replace it.", autocompletion=completion.retrievers_of_results),
+    ],
     margin: Annotated[float, typer.Option(help="The loss of the primary measure's mean that is still acceptable.")],
     as_json: Json = False,
 ) -> None:

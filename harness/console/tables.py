@@ -144,16 +144,14 @@ def comparisons(
         measure: whose family is shown.
         width: cells of the terminal.
         level: confidence of the intervals.
-        leader: where there are more pairs than are shown, those of this retriever stand first, then the closest.
+        leader: its pairs stand first, then the closest.
     """
     from harness.stats import format_p
 
     family = [row for row in rows if row["measure"] == measure]
     if not family:
         return
-    shown = family
-    if len(family) > MOST:
-        shown = sorted(family, key=lambda row: (leader not in (row["a"], row["b"]), abs(row["mean_difference"])))[:MOST]
+    shown = sorted(family, key=lambda row: (leader not in (row["a"], row["b"]), abs(row["mean_difference"])))[:MOST]
     baselines = {row["b"] for row in family}
     names = [Column("a", [row["a"] for row in shown], left=True, name=True)]
     if len(baselines) > 1 or len(family) == 1:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from retrievers.meter import Meter
 
 Watch = Callable[[str, Meter], None]
-"""Called with the retriever's name and its meter whenever something was counted."""
+"""Called with the retriever's name and its meter whenever something was counted; the name is "" where a stage, such as
+scoring, is for all of them."""
 
 
 class Options(NamedTuple):

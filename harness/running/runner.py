@@ -11,7 +11,7 @@ from harness.experiment import Block, Dense, Experiment, Fusion, Reranked, Stand
 from harness.records import Run, StageLatency
 from harness.running.components import Components, canonical, conditions_of, described, whole_retriever
 from harness.running.forecast import check_needs, chunks_of
-from harness.running.latency import measure, time_call
+from harness.running.latency import measure, sampled, time_call
 from harness.running.options import Watch
 from retrievers.cache import Cache, UsesCache
 from retrievers.chunking import pieces
@@ -158,9 +158,7 @@ def _run(block: Block, components: Components, state: _State) -> Run:
             reranker = CachedReranker(components.reranker, shared.cache, state.corpus.contents)
             answered = _reranked(answered, reranker, shared.dataset.queries, meter)
         if shared.sample and not latency:
-            timed = answered.timed
-            with meter.stage("latency"):
-                latency = measure(shared.dataset.queries, shared.sample, lambda query: timed(query, meter))
+            latency = _latency(answered, shared, meter)
     except DataChanged:
         raise
     except HarnessError as failure:
@@ -174,6 +172,18 @@ def _run(block: Block, components: Components, state: _State) -> Run:
             answers = {id_: collapsed(ranking, shared.dataset.same_as) for id_, ranking in answers.items()}
             meter.count(collapsed=sum(map(len, answered.answers.values())) - sum(map(len, answers.values())))
     return Run(block.name, answers, meter.stages(), meter.notes(), answered.provenance, latency, error)
+
+
+def _latency(answered: _Answered, shared: Shared, meter: Meter) -> dict[str, StageLatency]:
+    """Time some queries one at a time, each a step of progress."""
+
+    def timed(query: Query) -> Mapping[str, float]:
+        seconds = answered.timed(query, meter)
+        meter.step()
+        return seconds
+
+    with meter.stage("latency", total=sum(map(len, sampled(shared.dataset.queries, shared.sample)))):
+        return measure(shared.dataset.queries, shared.sample, timed)
 
 
 def _reranked(first: _Answered, reranker: CachedReranker, queries: Sequence[Query], meter: Meter) -> _Answered:

@@ -69,16 +69,29 @@ def evaluate(question: Question, queries: Mapping[str, Query], judged: GradedLab
 
     Without a query that can be scored, the tables are empty.
     """
-    ids = sorted(judged.grades)
-    if not ids:
-        return ScoreTables(*(pd.DataFrame(columns=list(columns)) for columns in COLUMNS))
-    grades = {query: judged.grades[query] for query in ids}
+    return tables_of(question, queries, judged, rankings, scored(question, judged, rankings))
+
+
+def scored(question: Question, judged: GradedLabels, rankings: Rankings) -> Values:
+    """Score every retriever on every measure, queries in the order of their ids."""
+    grades = {query: judged.grades[query] for query in sorted(judged.grades)}
     values: Values = {str(measure): {} for measure in question.measures}
-    for retriever, answers in rankings.items():
+    for retriever, answers in rankings.items() if grades else ():
         documents = {query: ranking.doc_ids for query, ranking in answers.items()}
         computed = score(question.measures, grades, documents, groups=judged.groups or None, claims=judged.claims)
         for measure in question.measures:
             values[str(measure)][retriever] = computed.of(measure)
+    return values
+
+
+def tables_of(
+    question: Question, queries: Mapping[str, Query], judged: GradedLabels, rankings: Rankings, values: Values
+) -> ScoreTables:
+    """Summarize and compare what `scored` returned; arguments as for `evaluate`."""
+    ids = sorted(judged.grades)
+    if not ids:
+        return ScoreTables(*(pd.DataFrame(columns=list(columns)) for columns in COLUMNS))
+    grades = {query: judged.grades[query] for query in ids}
     asked = [queries[query] for query in ids]
     declared = replace(settings_of(question.experiment), by_people=judged.by_people)
     settings, primary = at_look(declared, len(ids)), str(question.primary)
@@ -94,13 +107,13 @@ def evaluate(question: Question, queries: Mapping[str, Query], judged: GradedLab
     rows = compare_defined(values, primary=primary, baseline=baseline, settings=settings, facts=facts)
     pairs = family(list(rankings), baseline)
     decides = defined_everywhere(values[primary])
-    scored, asked = kept_scores(values[primary], decides), [asked[i] for i in np.flatnonzero(decides).tolist()]
+    decided, asked = kept_scores(values[primary], decides), [asked[i] for i in np.flatnonzero(decides).tolist()]
     beside = Beside(primary, settings, kept_facts(facts, decides))
     others = [
-        *pairwise_families(scored, pairs, measure=primary, settings=settings, facts=beside.facts),
+        *pairwise_families(decided, pairs, measure=primary, settings=settings, facts=beside.facts),
         *_friedman_rows(values, pairs, facts),
-        *_slices(scored, pairs, asked, beside),
-        *_uplifts(question, judged._replace(grades=grades), rankings, scored, beside),
+        *_slices(decided, pairs, asked, beside),
+        *_uplifts(question, judged._replace(grades=grades), rankings, decided, beside),
     ] if asked else []  # fmt: skip
     summaries = [
         (
