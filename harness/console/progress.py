@@ -134,8 +134,13 @@ class Progress:
             if key in self._tasks:
                 self._bars.remove_task(self._tasks.pop(key))
             reading = _reading(meter, key[1], totals.seconds)._replace(expected=None)
-            texts = 0 if meter.steps(key[1]) else reading.texts
-            details = [f"{counted(texts, 'text')} in {totals.seconds:.1f} s" if texts else f"{totals.seconds:.1f} s"]
+            if meter.steps(key[1]):
+                reading = reading._replace(texts=0)
+            details = [
+                f"{counted(reading.texts, 'text')} in {totals.seconds:.1f} s"
+                if reading.texts
+                else f"{totals.seconds:.1f} s"
+            ]
             self._say(key, ", ".join(details + reading.details(ahead=False)))
 
     def _say(self, key: Key, text: str) -> None:
