@@ -16,7 +16,6 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -24,7 +23,7 @@ from hypothesis import strategies as st
 
 import harness
 from harness import records
-from harness.report import exports, page, text, theme, write_report
+from harness.report import exports, page, text, write_report
 from harness.report.costs import costs_of
 from harness.report.sections import decision, forensics, per_query, sections
 from harness.report.view import view_of
@@ -288,88 +287,6 @@ def test_a_p_is_never_shown_as_zero():
     for exponent in range(400):
         shown = text.p_value(10.0**-exponent)
         assert not re.fullmatch(r"[0.]+", shown)
-
-
-def luminance(color):
-    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    return float(
-        np.dot([0.2126, 0.7152, 0.0722], [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts])
-    )
-
-
-def contrast(one, other):
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
-
-
-def test_every_colour_stands_out_from_its_paper():
-    for shade in theme.SERIES:
-        assert contrast(shade.light, theme.PAPER.light) >= 3
-        assert contrast(shade.dark, theme.PAPER.dark) >= 3
-    for shade in (theme.INK, theme.MUTED):
-        assert contrast(shade.light, theme.PAPER.light) >= 4.5
-        assert contrast(shade.dark, theme.PAPER.dark) >= 4.5
-
-
-MACHADO = {
-    # Machado, Oliveira & Fernandes (2009), severity 1.0, on linear RGB.
-    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
-}
-
-
-@pytest.mark.parametrize("kind", MACHADO)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_first_retrievers_differ_for_colour_blind_readers(kind, scheme):
-    """CIE 1976 differences of the first five colours, seen with each deficiency; shapes and dashes differ besides."""
-    seen = [lab(np.clip(np.array(MACHADO[kind]) @ linear(getattr(shade, scheme)), 0, 1)) for shade in theme.SERIES[:5]]
-    apart = [np.linalg.norm(seen[i] - seen[j]) for i in range(5) for j in range(i)]
-    assert min(apart) >= 20
-
-
-def linear(color):
-    parts = np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)])
-    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-
-
-def lab(rgb):
-    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ rgb
-    x, y, z = np.cbrt(xyz / [0.9505, 1.0, 1.089])
-    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
-
-
-def test_marks_never_repeat_among_forty():
-    names = [f"r{i}" for i in range(40)]
-    marks = theme.marks({name: f"identity of {name}" for name in names})
-    assert list(marks) == names
-    assert len({(mark.color, mark.shape) for mark in marks.values()}) == 40
-
-
-def test_a_retriever_looks_the_same_in_every_report(tmp_path):
-    """Under another name, in another order, among others; as long as nobody whose name comes first has its place."""
-    block = '\n[[retrievers]]\nname = "{}"\nkind = "bm25"\nk1 = {}\n'
-    first = small.experiment(tmp_path / "x", name="x", retrievers=block.format("a", 1.2) + block.format("z", 0.5))
-    second = small.experiment(tmp_path / "y", name="y", retrievers=block.format("again", 1.2))
-    views = [view_of(harness.run(path, harness.Options(results=tmp_path / "results"))) for path in (first, second)]
-    assert views[0].marks["a"] == views[1].marks["again"]
-    assert views[0].marks["a"].color != views[0].marks["z"].color
-
-
-def test_places_are_contested_in_the_order_of_names():
-    same = {"b": "one thing", "a": "one thing"}
-    alone = theme.marks({"a": "one thing"})["a"]
-    marks = theme.marks(same)
-    assert marks["a"] == alone != marks["b"]
-
-
-def test_verdicts_have_hues_of_their_own():
-    style = page.source("style.css")
-    hues = {name: re.findall(rf"--{name}: (#\w{{6}})", style) for name in ("good", "worse")}
-    for scheme, at in (("light", 0), ("dark", 1)):
-        for shade in theme.SERIES:
-            for others in hues.values():
-                assert np.linalg.norm(lab(linear(getattr(shade, scheme))) - lab(linear(others[at]))) >= 25
 
 
 def test_mteb_leaves_out_what_it_defines_otherwise():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import Field, SerializeAsAny, model_validator
+from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
 from harness.experiment.options import Kind, Strict
 from harness.measures import Measure
+from harness.pages.colors import VISIBLE, WHITE, contrast, is_color
 from harness.stats.settings import Statistics
 from retrievers.errors import did_you_mean
 
@@ -139,6 +140,20 @@ class Block(Strict):
     """As in the report; names differ by more than case."""
     rerank: Kind | None = None
     """A reranker of the first hits."""
+    color: str = ""
+    """Of the retriever in every report, such as "#0b6e4f"; left out, it follows from what the retriever is."""
+
+    @field_validator("color")
+    @classmethod
+    def _is_seen(cls, color: str) -> str:
+        if color and not is_color(color.lower()):
+            raise ValueError(f"{color!r} is no colour; write six hexadecimal digits, such as '#0b6e4f'")
+        if color and contrast(color, WHITE) < VISIBLE:
+            raise ValueError(
+                f"{color!r} is too light to be seen on white paper (contrast {contrast(color, WHITE):.1f} : 1); "
+                f"take a darker one, {VISIBLE:g} : 1 or more"
+            )
+        return color.lower()
 
 
 class QueryField(Strict):

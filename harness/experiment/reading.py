@@ -313,7 +313,7 @@ def _block(entry: object, where: str) -> Block:
 
 def _with_options(table: Mapping[str, Any], cls: type, where: str) -> dict[str, Any]:
     """The table of a whole retriever, the options of its class checked and put aside under `options`."""
-    own = {key: value for key, value in table.items() if key in {"name", "kind", "rerank", "filter"}}
+    own = {key: value for key, value in table.items() if key in {"name", "kind", "rerank", "color", "filter"}}
     if own.get("filter") and table["kind"] in WITHOUT_INDEX:
         remedy = "filter where its index is: in the body of the request, or in the function"
         raise InputError(Problem(f"{where}.filter", f"a retriever of kind {table['kind']!r} has its own index", remedy))

@@ -39,7 +39,7 @@ Drawn = Mapping[str, str]
 def page(view: View, sections: Sequence[Section], drawn: Drawn) -> str:
     """Return the report as one HTML file."""
     env = environment()
-    style = styled(env)
+    style = styled(env, theme.declared_shades(view.marks))
     script = source("report.js")
     numbered = enumerate(figure for section in sections for figure in section.figures)
     charts = {
@@ -66,15 +66,15 @@ def rendered(env: jinja2.Environment, section: Section, block: str, **variables:
     return "".join(template.blocks[block](context))
 
 
-def styled(env: jinja2.Environment) -> Markup:
-    """The style sheet of every page, with our colours in it."""
+def styled(env: jinja2.Environment, declared: Sequence[theme.Shade] = ()) -> Markup:
+    """The style sheet of every page, with our colours in it and those that an experiment declares."""
     return _ours(
         env.get_template("style.css").render(
             paper=theme.PAPER,
             ink=theme.INK,
             muted=theme.MUTED,
             rule=theme.RULE,
-            shades=theme.SHADES,
+            shades=(*theme.SHADES, *declared),
             font=_ours(theme.FONT),
         )
     )

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any, NamedTuple
 
+from harness.pages.colors import DARK, WHITE, on_dark
+
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Helvetica Neue', Arial, sans-serif"
 
 
@@ -17,7 +19,7 @@ class Shade(NamedTuple):
     dark: str
 
 
-PAPER = Shade("#ffffff", "#14171b")
+PAPER = Shade(WHITE, DARK)
 INK = Shade("#1b1f24", "#e8eaed")
 MUTED = Shade("#57606a", "#a3adb8")
 RULE = Shade("#dfe3e8", "#343a42")
@@ -60,7 +62,7 @@ class Mark(NamedTuple):
     dash: tuple[int, ...]
 
 
-def marks(identities: Mapping[str, str]) -> dict[str, Mark]:
+def marks(identities: Mapping[str, str], declared: Mapping[str, str] | None = None) -> dict[str, Mark]:
     """Give each retriever a colour, a shape and a dash that follow from what it is, not from where it stands.
 
     The same retriever looks the same in every report. Where two would share a place, the one whose name comes first
@@ -68,18 +70,27 @@ def marks(identities: Mapping[str, str]) -> dict[str, Mark]:
 
     Args:
         identities: retriever -> what it is, whatever it is called.
+        declared: retriever -> the colour that its table declares, "" for none; its shape follows from what it is.
     """
-    taken: dict[int, str] = {}
+    declared, shapes = declared or {}, list(SHAPES.items())
+    taken: set[int] = set()
+    drawn: dict[str, Mark] = {}
     for name in sorted(identities):
         wanted = int.from_bytes(hashlib.sha256(identities[name].encode()).digest()[:4], "big") % len(SERIES)
-        place = next(place for place in _places(wanted) if place not in taken)
-        taken[place] = name
-    shapes = list(SHAPES.items())
-    drawn = {}
-    for place, name in taken.items():
-        shape, outline = shapes[place % len(shapes)]
-        drawn[name] = Mark(SERIES[place % len(SERIES)].light, shape, outline, DASHES[place % len(DASHES)])
+        for place in _places(wanted):
+            shape, outline = shapes[place % len(shapes)]
+            color = declared.get(name) or SERIES[place % len(SERIES)].light
+            if place not in taken and all((mark.color, mark.shape) != (color, shape) for mark in drawn.values()):
+                break
+        taken.add(place)
+        drawn[name] = Mark(color, shape, outline, DASHES[place % len(DASHES)])
     return {name: drawn[name] for name in identities}
+
+
+def declared_shades(drawn: Mapping[str, Mark]) -> list[Shade]:
+    """The colours that are not ours, with their twins on a dark screen."""
+    ours = {shade.light for shade in SERIES}
+    return [Shade(color, on_dark(color)) for color in sorted({mark.color for mark in drawn.values()} - ours)]
 
 
 def _places(wanted: int) -> Iterator[int]:

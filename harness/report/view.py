@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from harness.dataset import trec
 from harness.measures import Measure, parse
 from harness.measures.grades import STEEPEST
 from harness.measures.table import row_of
+from harness.pages.colors import is_color
 from harness.records import LabelledQuery, Manifest, ResolvedExperiment, Results
 from harness.report.answers import Answers, read_answers
 from harness.report.language import language
@@ -181,7 +182,10 @@ def view_of(results: Results) -> View:
         outcome=outcome,
         names=_names(measures, resolved.depth, _largest(grades)),
         order=order,
-        marks=marks({name: identity(results.manifest, name) for name in results.retrievers}),
+        marks=marks(
+            {name: identity(results.manifest, name) for name in results.retrievers},
+            {name: _declared_color(resolved.blocks[name]) for name in results.retrievers},
+        ),
         grades=grades,
         shown=shown,
         answers=read_answers(results, grades, extra, shown={outcome.ids[i] for i in shown}, cutoff=cutoff),
@@ -189,10 +193,16 @@ def view_of(results: Results) -> View:
     )
 
 
+def _declared_color(block: Mapping[str, Any]) -> str:
+    """A manifest may come from anywhere: what is no colour stays out of the style sheet."""
+    color = block.get("color")
+    return color if isinstance(color, str) and is_color(color) else ""
+
+
 def identity(manifest: Manifest, retriever: str) -> str:
     """What a retriever is, whatever it is called: its table, its model as it answered, and what it is made of."""
     block = manifest.resolved.blocks[retriever]
-    own = {key: value for key, value in block.items() if key not in ("name", "of", "store")}
+    own = {key: value for key, value in block.items() if key not in ("name", "of", "store", "color")}
     facts = manifest.retrievers[retriever].provenance
     if "fingerprint" in facts and "encoder" not in block:
         own = {}  # It says all that its table says, and stays the same where later versions have more options.

@@ -209,7 +209,7 @@ def _first_stage(block: Block, components: Components, state: _State, meter: Met
             return _fused(block, [state.before_collapse(name) for name in block.of], state.shared, meter)
         case Reranked():
             return _Answered(state.before_collapse(block.of))
-    key = canonical(block.model_dump(exclude={"name", "rerank"}))
+    key = canonical(block.model_dump(exclude={"name", "rerank", "color"}))
     if key not in state.first_stages:
         state.first_stages[key] = _searched(_retriever(block, components, state.shared), state, meter)
     return state.first_stages[key]
