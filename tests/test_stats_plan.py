@@ -1,6 +1,7 @@
 """What so many queries can find, what a difference would take, and what repeated looks cost."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -88,6 +89,22 @@ def test_the_minimum_detectable_difference_has_the_power_that_it_claims(test):
             assert power >= 0.8
             assert simulated_power(MODELS[model](d, 0.85 * size, 1.0), 50, asked) < 0.85
     assert found.low == min(x for x in found.models.values() if x is not None)
+
+
+def test_beyond_2000_queries_the_closed_form_takes_the_place_of_the_simulation(monkeypatch):
+    d, asked = skewed(2, 400), Asked("wilcoxon", 0.05)
+    simulated = minimum_detectable(d, asked=asked).models
+    monkeypatch.setattr(sys.modules["harness.stats.plan"], "MANY", 399)  # the function has the module's name
+    monkeypatch.setattr(sys.modules["harness.stats.plan"], "simulated_power", None)
+    closed = minimum_detectable(d, asked=asked).models
+    assert closed == {model: pytest.approx(size, rel=0.05) for model, size in simulated.items()}
+
+
+def test_a_simulation_in_blocks_is_the_same_simulation(monkeypatch):
+    truth, asked = MODELS["shift"](skewed(1), 0.05, 1.0), Asked("wilcoxon", 0.05)
+    whole = simulated_power(truth, 60, asked)
+    monkeypatch.setattr("harness.stats.power.BLOCK", 7 * 60 + 1)
+    assert simulated_power(truth, 60, asked) == whole
 
 
 def test_what_no_size_and_no_number_of_queries_reaches():

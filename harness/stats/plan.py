@@ -23,6 +23,8 @@ FEWEST = 10
 """Non-zero differences below which nothing is foretold from the observed difference."""
 SIMULATED = 150
 """Queries up to which a plan is simulated; beyond, the closed form is as good."""
+MANY = 2_000
+"""Queries beyond which the smallest difference is not simulated either: that would take minutes and gigabytes."""
 STEPS = 5
 """Halvings of an interval that is narrow already: two digits."""
 
@@ -86,7 +88,8 @@ def minimum_detectable(pairs: Differences, *, asked: Asked, span: float = 1.0) -
 
     "sign tilt": zeros and magnitudes as observed, each non-zero difference positive with probability theta.
     "exponential tilt": the observed differences reweighted by exp(lambda d). "shift": the observed differences,
-    centred, moved and clipped to the measure's range. 2,000 seeded simulations for each size that is tried.
+    centred, moved and clipped to the measure's range. 2,000 seeded simulations for each size that is tried; beyond
+    2,000 queries the closed form.
 
     Args:
         pairs: the observed differences; of clusters' means, where clusters are declared.
@@ -116,14 +119,14 @@ def _detectable(pairs: Differences, model: str, asked: Asked, span: float) -> fl
     for _ in range(12):
         middle = (low + high) / 2
         low, high = (low, middle) if enough_power(middle, simulate=False) else (middle, high)
-    low, high = 0.75 * high, min(top, 1.3 * high)
-    if not enough_power(high, simulate=True) and (high == top or not enough_power(high := top, simulate=True)):
+    low, high, few = 0.75 * high, min(top, 1.3 * high), n <= MANY
+    if not enough_power(high, simulate=few) and (high == top or not enough_power(high := top, simulate=few)):
         return None
-    if enough_power(low, simulate=True):
+    if enough_power(low, simulate=few):
         low = 0.0
     for _ in range(STEPS):
         middle = (low + high) / 2
-        low, high = (low, middle) if enough_power(middle, simulate=True) else (middle, high)
+        low, high = (low, middle) if enough_power(middle, simulate=few) else (middle, high)
     return high
 
 

@@ -16,6 +16,8 @@ from harness.stats.settings import Test
 from harness.stats.signed_rank import Zeros
 
 SIMULATIONS = 2_000
+BLOCK = 1 << 19
+"""Random numbers in memory at once."""
 COUNTED = 10
 """Non-zero values up to which a simulated test tries all sign patterns; beyond, the tail is Edgeworth's."""
 
@@ -36,7 +38,16 @@ def simulated_power(truth: Population, n: int, asked: Asked) -> float:
     As for a verdict the deciding test and that of the mean both have to reject, and ranks and mean to be above 0:
     alone, the signed-rank test "finds" skewed differences whose mean is 0.
     """
-    drawn = generator(asked.seed, "power", n).random((SIMULATIONS, n))
+    stream, rows = generator(asked.seed, "power", n), max(1, BLOCK // n)
+    shown = 0
+    for start in range(0, SIMULATIONS, rows):  # a stream in blocks is the same stream
+        drawn = stream.random((min(rows, SIMULATIONS - start), n))
+        shown += _rejections(truth, drawn, asked)
+    return shown / SIMULATIONS
+
+
+def _rejections(truth: Population, drawn: Floats, asked: Asked) -> int:
+    """How many of the samples, a row each, are called "better"; drawn uniformly from 0 to 1."""
     places = np.minimum(np.searchsorted(np.cumsum(truth.weights), drawn), len(truth.weights) - 1)
     groups = differences(truth.values, np.zeros(len(truth.values))).groups
     values = truth.values[places]
@@ -53,7 +64,7 @@ def simulated_power(truth: Population, n: int, asked: Asked) -> float:
         case "randomization":
             pass
     ahead = (ranks.sum(axis=1) > 0) & (values.sum(axis=1) > 0)
-    return float(np.mean((p <= asked.level * (1 + 1e-12)) & ahead))
+    return int(np.count_nonzero((p <= asked.level * (1 + 1e-12)) & ahead))
 
 
 def _sign(signs: Integers) -> Floats:
