@@ -11,6 +11,7 @@ from harness.measures import Measure
 from harness.pages.colors import VISIBLE, WHITE, contrast, is_color
 from harness.stats.settings import Statistics
 from retrievers.errors import did_you_mean
+from retrievers.quantization import Quantization
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 RESERVED = "dataset"
@@ -126,6 +127,27 @@ class Chunk(Strict):
         return self
 
 
+class Derive(Strict):
+    """Further retrievers from the vectors of this one: every choice of `dimensions`, of `quantization`, and of both."""
+
+    dimensions: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """Leading numbers that are kept of each vector, which is scaled to length 1 again: NAME-256."""
+    quantization: tuple[Quantization, ...] = ()
+    """Smaller numbers: NAME-int8, and with dimensions NAME-256-int8."""
+    proof: bool = True
+    """Whether 20 texts must show, before it is believed, that a service which has dimensions of its own gives what
+    cutting gives."""
+
+    @model_validator(mode="after")
+    def _gives_something(self) -> Self:
+        if not self.dimensions and not self.quantization:
+            raise ValueError("names neither dimensions nor quantization; write derive = { dimensions = [256] }")
+        for key, choices in (("dimensions", self.dimensions), ("quantization", self.quantization)):
+            if twice := [one for one in dict.fromkeys(choices) if choices.count(one) > 1]:
+                raise ValueError(f"{key} names {twice[0]} twice")
+        return self
+
+
 class StoredVectors(Strict):
     """Vectors that were embedded elsewhere, by `harness embed`."""
 
@@ -179,6 +201,23 @@ class Dense(Block):
     """Documents that are searched: field = "value", several values, or { query = "field" }, the query's own."""
     chunk: Chunk | None = None
     """Cut long documents into passages; a document is worth its best one."""
+    dimensions: int | None = Field(default=None, ge=1)
+    """Leading numbers that are kept of each of the encoder's vectors, which is scaled to length 1 again."""
+    quantization: Quantization | None = None
+    """How vectors are made smaller: one byte a dimension (int8), or one bit, compared by the bits of the query
+    (binary) or by its full numbers (binary-dot). They are searched exactly, in memory."""
+    proof: bool = True
+    """Whether 20 texts must show that a service which has dimensions of its own gives what cutting gives."""
+    derived_from: str | None = None
+    """The retriever whose vectors these are; where it fails, this one does not ask again."""
+    derive: Derive | None = None
+    """Further retrievers from the same vectors; nothing is embedded for them."""
+
+    @model_validator(mode="after")
+    def _one_compression(self) -> Self:
+        if self.quantization and (self.store.get("m") or self.store.get("quantization")):
+            raise ValueError("quantization is searched exactly: give the store no m and no quantization beside it")
+        return self
 
 
 class Standalone(Block):
@@ -292,6 +331,8 @@ class Experiment(Strict):
         for table, block in zip(dumped["retrievers"], self.retrievers, strict=True):
             if isinstance(block, Dense):
                 table["encoder"] = block.encoder.written()
+                if block.derive is None:  # the retrievers that it gave stand beside it
+                    del table["derive"]
             if isinstance(block, Standalone):
                 table.update(table.pop("options"))
             if block.rerank is not None:
@@ -308,6 +349,8 @@ def inputs(block: Block) -> tuple[str, ...]:
             return block.of
         case Reranked():
             return (block.of,)
+        case Dense(derived_from=str(base)):
+            return (base,)
     return ()
 
 

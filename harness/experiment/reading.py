@@ -15,6 +15,7 @@ from harness.experiment.guards import DEEPEST, REFERENCE, is_deeper, secrets, to
 from harness.experiment.locating import dataset_table, locate, with_runs_found
 from harness.experiment.model import KINDS, NAME, Block, Experiment, Question, Standalone
 from harness.experiment.options import Kind, checked, kind_of, options_of
+from harness.experiment.variants import numbered
 from harness.measures import Measure
 from harness.stats.settings import Looks, Statistics
 from retrievers import ENCODERS, RERANKERS, RETRIEVERS, encoder_class, reranker_class, retriever_class, retriever_kinds
@@ -185,7 +186,7 @@ def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
             tables["judge"] = {key: value for key, value in judge.items() if key != "encoder"}
     blocks: list[Block] = []
     entries = tables.pop("retrievers", [])
-    for number, entry in enumerate(entries if isinstance(entries, list) else ["no table"]):
+    for number, entry in numbered(entries if isinstance(entries, list) else ["no table"]):
         try:
             if not code and (runs := code_of(entry)):
                 remedy = "--no-code refuses it; look at that code, then run without the option"
@@ -207,8 +208,8 @@ def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
         experiment = checked(Experiment, tables, "")
     except InputError as error:
         problems.extend(error.problems)
-    if problems:
-        raise InputError(problems)
+    if problems:  # once, although several retrievers may be written out from one table
+        raise InputError(list(dict.fromkeys(problems)))
     return experiment
 
 

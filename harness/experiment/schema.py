@@ -19,6 +19,7 @@ from harness.experiment import (
     Chunk,
     DatasetTable,
     Dense,
+    Derive,
     Experiment,
     Fusion,
     JudgeOptions,
@@ -52,6 +53,7 @@ TABLES: Mapping[str, type[BaseModel]] = {
     "[cache]": CacheOptions,
     '[[retrievers]], kind = "dense"': Dense,
     "chunk = { … }": Chunk,
+    "derive = { … }": Derive,
     '[[retrievers]], kind = "fusion"': Fusion,
     '[[retrievers]], kind = "rerank"': Reranked,
 }

@@ -15,6 +15,8 @@ from retrievers.remote.redaction import as_written
 from retrievers.types import Encoder, Model, Reranker, Retriever
 
 Part = TypeVar("Part", bound=Model)
+SIZE = "dimensions"
+"""The option by which an encoder's service is asked for fewer dimensions."""
 
 
 class Components(NamedTuple):
@@ -26,6 +28,8 @@ class Components(NamedTuple):
     """A whole retriever; of the first block where several describe it alike, since it is indexed once."""
     reranker: Reranker | None = None
     """Shared by the blocks that describe it alike."""
+    asked: Encoder | None = None
+    """The encoder's model at the smaller size to which vectors are cut: what it gives must be what cutting gives."""
 
 
 def build_components(blocks: Sequence[Block]) -> dict[str, Components]:
@@ -46,7 +50,8 @@ def build_components(blocks: Sequence[Block]) -> dict[str, Components]:
             encoder = _built_once(block.encoder, encoder_class, encoders) if isinstance(block, Dense) else None
             retriever = whole_retriever(block) if isinstance(block, Standalone) else None
             reranker = _built_once(block.rerank, reranker_class, rerankers) if block.rerank is not None else None
-            components[block.name] = Components(encoder, retriever, reranker)
+            asked = _at_its_own_size(block, encoders) if isinstance(block, Dense) else None
+            components[block.name] = Components(encoder, retriever, reranker, asked)
         except InputError as error:
             problems += in_block(block, error)
     if problems:
@@ -95,6 +100,19 @@ def whole_retriever(block: Standalone) -> Retriever:
     cls: Any = retriever_class(block.kind)
     retriever: Retriever = cls(**expanded(block.options))
     return retriever
+
+
+def _at_its_own_size(block: Dense, built: dict[str, Encoder]) -> Encoder | None:
+    """Build the encoder that asks a service for as many dimensions as are kept; None where none can be asked."""
+    encoder = _built_once(block.encoder, encoder_class, built)
+    if block.dimensions is None or not block.proof or encoder.limits is None or SIZE not in block.encoder.options:
+        return None
+    smaller = Kind(kind=block.encoder.kind, options={**block.encoder.options, SIZE: block.dimensions})
+    try:
+        return _built_once(smaller, encoder_class, built)
+    except InputError as error:
+        remedy = "proof = false takes the cut vectors as they are"
+        raise InputError([Problem("dimensions", one.what, remedy) for one in error.problems]) from None
 
 
 def _built_once(kind: Kind, find: Any, built: dict[str, Part]) -> Part:

@@ -63,8 +63,9 @@ def check_needs(blocks: Sequence[Block], components: dict[str, Components], data
         InputError: with what is missing of each.
     """
     problems: list[Problem] = []
+    names = {block.name for block in blocks}
     for block in blocks:
-        encoder, retriever, reranker = components[block.name]
+        encoder, retriever, reranker, _ = components[block.name]
         try:
             if limited:
                 _check_price("encoder", encoder)
@@ -73,7 +74,7 @@ def check_needs(blocks: Sequence[Block], components: dict[str, Components], data
                 retriever.check()
             if reranker is not None:
                 reranker.check()
-            if encoder is not None and isinstance(block, Dense):
+            if encoder is not None and isinstance(block, Dense) and block.derived_from not in names:
                 try:
                     encoder.check()
                 except InputError:

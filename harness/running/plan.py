@@ -20,6 +20,8 @@ from harness.running.forecast import chunks_of, forecast, source_of
 from harness.running.latency import sampled
 from harness.running.runner import in_order
 from retrievers.cache import Cache, default_path
+from retrievers.chunking import pieces
+from retrievers.derived import proof_texts
 from retrievers.embedding import Embedder, VectorSource
 from retrievers.errors import InputError
 from retrievers.prices import FREE, Price, searches
@@ -195,11 +197,14 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
         context = _Context(loaded, dataset, cache, tuple(_earlier(results)), source_of(loaded.experiment))
         planned: set[str] = set()
         for block in in_order(loaded.experiment.retrievers):
-            encoder, _, reranker = components[block.name]
+            encoder, _, reranker, asked = components[block.name]
             if isinstance(block, Dense) and encoder is not None:
                 pace, note = _pace("encoder", block.encoder, encoder, context)
                 rows += _embedding(block, (encoder, pace), context, planned)
-                notes.append(f"{block.name}: {note}")
+                if block.derived_from is None:
+                    notes.append(f"{block.name}: {note}")
+                if asked is not None:
+                    rows += _proof(block, (asked, pace), context, planned)
             if block.rerank is not None and reranker is not None:
                 pace, note = _pace("rerank", block.rerank, reranker, context)
                 rows += _reranking(block, (reranker, pace), context, rows)
@@ -229,6 +234,19 @@ def _embedding(block: Dense, model: tuple[Encoder, _Pace], context: _Context, pl
         tokens, calls = int(counts.sum()), len(timed)
         yield Row(block.name, "latency", calls, 0, calls, tokens, exact, pace.usd(tokens),
                   pace.minutes(calls, tokens, together=False))  # fmt: skip
+
+
+def _proof(block: Dense, model: tuple[Encoder, _Pace], context: _Context, planned: set[str]) -> Iterator[Row]:
+    """The row of the texts that are embedded at the size to which vectors are cut, to compare the two."""
+    asked, pace = model
+    key = f"{block.encoder.written()} {block.chunk} {block.dimensions}"
+    if key in planned:
+        return
+    planned.add(key)
+    some = proof_texts(piece.content for piece in pieces(context.dataset.documents(), chunks_of(block)))
+    texts, cached, calls, tokens, exact = Embedder(asked, context.cache, context.source).forecast(some, "document")
+    usd, minutes = pace.usd(tokens), pace.minutes(calls, tokens)
+    yield Row(block.name, "embed-documents", texts, cached, calls, tokens, exact, usd, minutes)
 
 
 def _reranking(block: Block, model: tuple[Reranker, _Pace], context: _Context, rows: Sequence[Row]) -> Iterator[Row]:

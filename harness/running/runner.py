@@ -4,56 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from harness.dataset import Dataset
-from harness.experiment import Block, Dense, Experiment, Fusion, Reranked, Standalone, expanded, inputs, unexpanded
+from harness.experiment import Block, Dense, Experiment, Fusion, Reranked, Standalone, inputs, unexpanded
 from harness.records import Run, StageLatency
 from harness.running.components import Components, canonical, conditions_of, described, whole_retriever
-from harness.running.forecast import check_needs, chunks_of
+from harness.running.dense import Shared, dense_retriever
+from harness.running.forecast import check_needs
 from harness.running.latency import measure, sampled, time_call
-from harness.running.options import Watch
-from retrievers.cache import Cache, UsesCache
-from retrievers.chunking import pieces
-from retrievers.dense import DenseRetriever
-from retrievers.embedding import Embedder, VectorSource
+from retrievers.cache import UsesCache
 from retrievers.errors import BackendError, DataChanged, HarnessError
 from retrievers.filters import FilteredRetriever
 from retrievers.fusion import reciprocal_rank_fusion
-from retrievers.meter import Budget, Meter
+from retrievers.meter import Meter
 from retrievers.reranking import CachedReranker
-from retrievers.stores import MEMORY, StoreOptions, open_store
-from retrievers.types import Document, Encoder, Query, Ranking, Retriever, Store, collapsed, without
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What all retrievers of one run share."""
-
-    dataset: Dataset
-    cache: Cache
-    stores: Path
-    """Where edge collections live from run to run."""
-    depth: int
-    budget: Budget
-    watch: Watch = lambda name, meter: None
-
-    fresh: bool = False
-    """Index anew what a store holds."""
-    exclude_self: bool = False
-    """Keep the document with a query's id out of that query's answers."""
-    sample: int = 0
-    """Queries timed one at a time; 0: none."""
-    latencies: Mapping[str, Mapping[str, StageLatency]] = field(default_factory=dict)
-    """Retriever -> stage -> what was measured before: kept, so that a warm run loads no model."""
-    source: VectorSource | None = None
-    """Vectors that were embedded elsewhere."""
-    probe: int = 0
-    """Cached texts that a remote model embeds again before anything new."""
-
-    def embedder(self, encoder: Encoder) -> Embedder:
-        """Return an encoder with the places where its vectors may lie."""
-        return Embedder(encoder, self.cache, self.source, probe=self.probe)
+from retrievers.types import Document, Query, Ranking, Retriever, collapsed, without
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +183,10 @@ def _first_stage(block: Block, components: Components, state: _State, meter: Met
 def _retriever(block: Block, components: Components, shared: Shared) -> Retriever:
     """What answers a block that is made of no other, among the documents that its filter leaves."""
     if isinstance(block, Dense) and components.encoder is not None:
-        dense, encoder = block, components.encoder
+        dense, parts = block, components
         if conditions := conditions_of(block.filter):
-            return FilteredRetriever(lambda part: _dense(dense, encoder, shared, part), conditions)
-        return _dense(block, components.encoder, shared)
+            return FilteredRetriever(lambda part: dense_retriever(dense, parts, shared, part), conditions)
+        return dense_retriever(block, components, shared)
     if components.retriever is None or not isinstance(block, Standalone):
         raise TypeError(f"{type(block).__name__} has no first stage of its own")
     whole = block
@@ -259,32 +224,3 @@ def _searched(retriever: Retriever, state: _State, meter: Meter) -> _Answered:
     if spare:
         answers = {id_: without(ranking, id_, depth) for id_, ranking in answers.items()}
     return _Answered(answers, timed, retriever.provenance)
-
-
-def _dense(block: Dense, encoder: Encoder, shared: Shared, part: str = "") -> DenseRetriever:
-    """A collection of an encoder's vectors: in memory by the retriever's name, elsewhere by what is in it.
-
-    `part` names the documents that are in it, where these are not all.
-    """
-    dataset, chunks = shared.dataset, chunks_of(block)
-    options = StoreOptions(**expanded(block.store))
-
-    def opened(meter: Meter) -> Store:
-        inside = f"{encoder.fingerprint}-{dataset.corpus_digest}{chunks.suffix if chunks else ''}{part and f'-{part}'}"
-        collection = block.name if options.resolved(dataset.count) == MEMORY else inside
-        return open_store(options, collection, documents=dataset.count, folder=shared.stores, meter=meter)
-
-    def describe(dimensions: int) -> Mapping[str, str]:
-        written = StoreOptions(**block.store)  # `${NAME}` stays as it is
-        points = sum(1 for _ in pieces(dataset.documents(), chunks))
-        return {
-            **described(encoder),
-            "store": written.resolved(dataset.count),
-            "search": "approximate" if options.approximate else "exact",
-            "dimensions": str(dimensions),
-            "vectors": str(points),
-            "vector_bytes": str(options.bytes_read(points, dimensions)),
-        }
-
-    embedder = shared.embedder(encoder)
-    return DenseRetriever(embedder, opened, fresh=shared.fresh, chunks=chunks, describe=describe)

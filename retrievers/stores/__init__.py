@@ -8,6 +8,7 @@ from pathlib import Path
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.stores.options import EDGE, MEMORY, StoreOptions
+from retrievers.stores.quantized import QuantizedStore
 from retrievers.types import Store
 
 
@@ -39,4 +40,4 @@ def open_store(options: StoreOptions, collection: str, *, documents: int, folder
     return QdrantStore(location, name)
 
 
-__all__ = ["EDGE", "MEMORY", "StoreOptions", "open_store"]
+__all__ = ["EDGE", "MEMORY", "QuantizedStore", "StoreOptions", "open_store"]

@@ -1,0 +1,112 @@
+"""Dense retrievers and their collections: an experiment's table -> what indexes and searches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.dataset import Dataset
+from harness.experiment import Dense, expanded
+from harness.records import StageLatency
+from harness.running.components import Components, described
+from harness.running.forecast import chunks_of
+from harness.running.options import Watch
+from retrievers.cache import Cache
+from retrievers.chunking import pieces
+from retrievers.dense import DenseRetriever
+from retrievers.derived import Cut
+from retrievers.embedding import Embedder, VectorSource
+from retrievers.meter import Budget, Meter
+from retrievers.quantization import bytes_a_vector
+from retrievers.stores import MEMORY, QuantizedStore, StoreOptions, open_store
+from retrievers.types import Encoder, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all retrievers of one run share."""
+
+    dataset: Dataset
+    cache: Cache
+    stores: Path
+    """Where edge collections live from run to run."""
+    depth: int
+    budget: Budget
+    watch: Watch = lambda name, meter: None
+
+    fresh: bool = False
+    """Index anew what a store holds."""
+    exclude_self: bool = False
+    """Keep the document with a query's id out of that query's answers."""
+    sample: int = 0
+    """Queries timed one at a time; 0: none."""
+    latencies: Mapping[str, Mapping[str, StageLatency]] = field(default_factory=dict)
+    """Retriever -> stage -> what was measured before: kept, so that a warm run loads no model."""
+    source: VectorSource | None = None
+    """Vectors that were embedded elsewhere."""
+    probe: int = 0
+    """Cached texts that a remote model embeds again before anything new."""
+
+    def embedder(self, encoder: Encoder) -> Embedder:
+        """Return an encoder with the places where its vectors may lie."""
+        return Embedder(encoder, self.cache, self.source, probe=self.probe)
+
+
+def dense_retriever(block: Dense, components: Components, shared: Shared, part: str = "") -> DenseRetriever:
+    """Build what answers from a collection of an encoder's vectors, or of what follows from them.
+
+    A collection is named after the retriever in memory, elsewhere after what is in it.
+
+    Args:
+        block: the retriever's table.
+        components: its encoder, and the one that is asked for fewer dimensions.
+        shared: what all retrievers of the run share.
+        part: names the documents that are in the collection, where these are not all.
+    """
+    encoder, asked = components.encoder, components.asked
+    if encoder is None:
+        raise TypeError(f"{block.name} has no encoder")
+    dataset, chunks = shared.dataset, chunks_of(block)
+    options = StoreOptions(**expanded(block.store))
+    whole = shared.embedder(encoder)
+    derived = block.dimensions is not None or block.quantization is not None
+    cut = Cut(whole, block.dimensions, None if asked is None else shared.embedder(asked)) if derived else None
+
+    def opened(meter: Meter) -> Store:
+        if block.quantization is not None:
+            return QuantizedStore(block.quantization)
+        size = "" if block.dimensions is None else f"-cut{block.dimensions}"
+        inside = f"{encoder.fingerprint}-{dataset.corpus_digest}{chunks.suffix if chunks else ''}{size}"
+        inside += f"-{part}" if part else ""
+        collection = block.name if options.resolved(dataset.count) == MEMORY else inside
+        return open_store(options, collection, documents=dataset.count, folder=shared.stores, meter=meter)
+
+    def describe(dimensions: int) -> Mapping[str, str]:
+        points = sum(1 for _ in pieces(dataset.documents(), chunks))
+        return {
+            **described(encoder),
+            **({"derived_from": block.derived_from} if block.derived_from else {}),
+            **({} if cut is None else cut.provenance),
+            **_store(block, dataset.count),
+            "dimensions": str(dimensions),
+            "vectors": str(points),
+            "vector_bytes": str(_bytes(block, options, points, dimensions)),
+        }
+
+    return DenseRetriever(cut or whole, opened, fresh=shared.fresh, chunks=chunks, describe=describe)
+
+
+def _store(block: Dense, documents: int) -> dict[str, str]:
+    """Where the vectors are and how they are compared."""
+    if block.quantization is not None:
+        return {"store": MEMORY, "search": "exact", "quantization": block.quantization}
+    written = StoreOptions(**block.store)  # `${NAME}` stays as it is
+    return {"store": written.resolved(documents), "search": "approximate" if written.approximate else "exact"}
+
+
+def _bytes(block: Dense, options: StoreOptions, points: int, dimensions: int) -> int:
+    """What a search needs at hand."""
+    if block.quantization is not None:
+        return points * bytes_a_vector(block.quantization, dimensions)
+    return options.bytes_read(points, dimensions)

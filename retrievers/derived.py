@@ -1,0 +1,120 @@
+"""Vectors that follow from others: the first numbers of each, scaled to length 1 again; nothing is embedded twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from retrievers.dense import Embeds
+from retrievers.errors import BackendError, OverBudget
+from retrievers.meter import Meter
+from retrievers.types import Embedded, Role, Vectors
+
+PROOF = 20
+"""Texts that are asked for at the smaller size."""
+LEAST_COSINE = 0.9999
+"""Between a vector that was cut and one that was asked for, from which on they are the same."""
+
+
+class Cut:
+    """The vectors of an embedder, of which the leading numbers are kept.
+
+    Args:
+        embedder: gives the full vectors.
+        dimensions: how many numbers are kept; None keeps all of them.
+        asked: embeds by the same model at this size; what it gives must be what cutting gives, before anything is
+            believed. None where there is nothing to compare with.
+    """
+
+    def __init__(self, embedder: Embeds, dimensions: int | None, asked: Embeds | None = None) -> None:
+        self._embedder = embedder
+        self._dimensions = dimensions
+        self._asked = asked
+        self._full = 0
+        self._least: float | None = None
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """How vectors were cut, and how near they came to those that were asked for."""
+        if self._dimensions is None:
+            return {}
+        proof = {} if self._least is None else {"least_cosine_with_asked": f"{self._least:.6f}"}
+        return {"cut_from": str(self._full), **proof}
+
+    def embed(self, texts: Sequence[str], role: Role, meter: Meter) -> Embedded:
+        """Embed texts, normally through the cache, and cut their vectors.
+
+        Raises:
+            BackendError: the vectors have too few numbers, or the model gives others when it is asked for few.
+        """
+        embedded = self._cut(self._embedder.embed(texts, role, meter))
+        if self._asked is not None and self._least is None and role == "document":
+            self._compare(self._asked, texts, embedded, meter)
+        return embedded
+
+    def one(self, text: str, role: Role, meter: Meter) -> Embedded:
+        """Embed one text past the cache, and cut its vector."""
+        return self._cut(self._embedder.one(text, role, meter))
+
+    def _cut(self, embedded: Embedded) -> Embedded:
+        self._full = embedded.vectors.shape[1]
+        if self._dimensions is None or not len(embedded.vectors):
+            return embedded
+        if self._dimensions > self._full:
+            raise BackendError(f"the model's vectors have {self._full} dimensions: {self._dimensions} cannot be kept")
+        return embedded._replace(vectors=cut(embedded.vectors, self._dimensions))
+
+    def _compare(self, asked: Embeds, texts: Sequence[str], embedded: Embedded, meter: Meter) -> None:
+        rows = {text: row for row, text in reversed(list(enumerate(texts)))}
+        some = proof_texts(texts)
+        try:
+            other = asked.embed(some, "document", meter).vectors
+        except OverBudget:
+            raise
+        except BackendError as failure:
+            what = f"asked for {self._dimensions} dimensions, the service failed: {failure}"
+            raise BackendError(f"{what} {_REMEDY}") from None
+        gave = f"vectors of {other.shape[1]}"
+        if other.shape[1] == self._dimensions:
+            least = float(_cosines(embedded.vectors[[rows[text] for text in some]], other).min())
+            if least > LEAST_COSINE:
+                self._least = least
+                return
+            gave = f"others (the least cosine is {least:.4f})"
+        what = f"cutting to {self._dimensions} dimensions is not what the service gives when it is asked for them"
+        raise BackendError(f"{what}: it gave {gave} for {len(some)} texts {_REMEDY}")
+
+
+_REMEDY = "(proof = false takes the cut vectors as they are; or write a retriever with these encoder.dimensions)"
+
+
+def cut(vectors: Vectors, dimensions: int) -> Vectors:
+    """Return the leading numbers of each vector, scaled to length 1; what has no length stays as it is.
+
+    >>> cut(np.array([[3, 4, 12]], dtype=np.float32), 2).tolist()
+    [[0.6000000238418579, 0.800000011920929]]
+    """
+    kept = vectors[:, :dimensions].astype(np.float64)
+    lengths = np.linalg.norm(kept, axis=1, keepdims=True)
+    return np.asarray(kept / np.where(lengths == 0, 1, lengths), dtype=np.float32)
+
+
+def proof_texts(texts: Iterable[str]) -> list[str]:
+    """Return the texts that are asked for at the smaller size: the first 20 that differ.
+
+    >>> proof_texts(["a", "b", "a"])
+    ['a', 'b']
+    """
+    some: dict[str, None] = {}
+    for text in texts:
+        some[text] = None
+        if len(some) == PROOF:
+            break
+    return list(some)
+
+
+def _cosines(a: Vectors, b: Vectors) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    wide = a.astype(np.float64), b.astype(np.float64)
+    lengths = np.linalg.norm(wide[0], axis=1) * np.linalg.norm(wide[1], axis=1)
+    return np.asarray((wide[0] * wide[1]).sum(axis=1) / np.where(lengths == 0, 1, lengths))

@@ -1,0 +1,75 @@
+"""Vectors in fewer bytes: a byte a dimension, or a bit, and back to the numbers that they stand for."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from retrievers.types import Vectors
+
+Quantization = Literal["int8", "binary", "binary-dot"]
+Codes = npt.NDArray[np.uint8]
+LEVELS = 256
+
+
+class Buckets(NamedTuple):
+    """Where the 256 levels of each dimension lie."""
+
+    starts: Vectors
+    """(dimensions,): the smallest number."""
+    steps: Vectors
+    """(dimensions,): from one level to the next; 1 where all numbers are the same."""
+
+
+def calibrated(vectors: Vectors) -> Buckets:
+    """Return the levels between the smallest and the largest number of each dimension.
+
+    As `quantize_embeddings` of sentence-transformers 6.0 does; its "int8" is these levels less 128.
+
+    Args:
+        vectors: (n, dimensions), n at least 1.
+    """
+    starts = vectors.min(axis=0)
+    steps = (vectors.max(axis=0) - starts) / np.float32(LEVELS - 1)
+    return Buckets(starts, np.where(steps == 0, np.float32(1), steps))
+
+
+def to_bytes(vectors: Vectors, buckets: Buckets) -> Codes:
+    """Return each number's level; what lies outside of what was calibrated gets the nearest one.
+
+    >>> buckets = calibrated(np.array([[0.0], [255.0]], dtype=np.float32))
+    >>> to_bytes(np.array([[-3], [0.5], [254.5], [300]], dtype=np.float32), buckets).ravel().tolist()
+    [0, 0, 254, 255]
+    """
+    levels = np.floor((vectors - buckets.starts) / buckets.steps)
+    return np.asarray(np.clip(levels, 0, LEVELS - 1), dtype=np.uint8)
+
+
+def from_bytes(codes: Codes, buckets: Buckets) -> Vectors:
+    """Return the middle of each level: what a level stands for with the smallest error."""
+    return np.asarray((codes + np.float32(0.5)) * buckets.steps + buckets.starts, dtype=np.float32)
+
+
+def to_bits(vectors: Vectors) -> Codes:
+    """Return a bit a dimension, 1 for what is above 0, eight in a byte and the rest of the last one 0.
+
+    >>> to_bits(np.array([[0.5, -1, 0, 2]], dtype=np.float32)).tolist()
+    [[144]]
+    """
+    return np.packbits(vectors > 0, axis=1)
+
+
+def from_bits(codes: Codes, dimensions: int) -> Vectors:
+    """Return 1 for each bit that is set and -1 for each other."""
+    return np.unpackbits(codes, axis=1, count=dimensions).astype(np.float32) * 2 - 1
+
+
+def bytes_a_vector(quantization: Quantization, dimensions: int) -> int:
+    """Return the bytes of one vector.
+
+    >>> bytes_a_vector("int8", 100), bytes_a_vector("binary", 100)
+    (100, 13)
+    """
+    return dimensions if quantization == "int8" else -(-dimensions // 8)
