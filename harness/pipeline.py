@@ -106,7 +106,7 @@ def write_scores(
 ) -> None:
     """Write the tables that follow from rankings and labels alone: scores, summary, comparisons, other tests."""
     rankings = {one.retriever: one.rankings for one in runs if not one.error}
-    queries = {query.id: query for query in dataset.judged}
+    queries = {query.id: query for query in dataset.recorded}
     with meter.stage("scoring"):
         values = scored(loaded.question, graded, rankings)
     with meter.stage("comparing"):

@@ -158,6 +158,67 @@ def test_a_measure_by_claims_may_decide(club, capsys) -> None:
     assert harness("gate", found, "--baseline", "bm25", "--challenger", "hashing", "--margin", "0.5") in (0, 1)
 
 
+@pytest.fixture(scope="module")
+def unlabelled(club):
+    """Claims are all that is known of these queries; of one there is a reference to take them from."""
+    data = club / "unlabelled"
+    data.mkdir()
+    for name, text in DOCUMENTS.items():
+        (data / f"{name}.md").write_text(f"# {name}\n{text}\n", encoding="utf-8")
+    rows = [{key: value for key, value in row.items() if key != "relevant_documents"} for row in QUERIES[:2]]
+    (data / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    text = EXPERIMENT.format(data=data.as_posix(), primary="ClaimRecall@1").replace('"nDCG@3", ', "")
+    (club / "unlabelled.toml").write_text(text.replace('"club"', '"unlabelled"'), encoding="utf-8")
+    return club / "unlabelled.toml"
+
+
+def test_claims_alone_are_a_complete_data_set(unlabelled, club, capsys) -> None:
+    assert harness("check", unlabelled) == 0
+    assert "scored by their claims" in capsys.readouterr().out
+    assert harness("run", unlabelled, "--results", club / "results") == 0
+    assert "ClaimRecall@1 over 2 queries" in capsys.readouterr().out
+    folder = club / "results" / "unlabelled"
+    scored = records.read(folder)
+    assert scored.scored and scored.manifest.dataset.scored == 2 and scored.manifest.dataset.judged == 0
+    values = scored.scores[scored.scores["retriever"] == "bm25"].set_index(["measure", "query_id"])["value"]
+    assert values["ClaimRecall@1", "q2"] == 1 and values["ClaimRecall@2", "q1"] == 1
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "ClaimRecall@1" in page and "Judged@" not in page and not re.search(r">\s*nan\b", page.lower())
+    assert harness("score", folder, "-m", "ClaimRecall@2", "--json") == 0
+    assert {row["count"] for row in json.loads(capsys.readouterr().out)["summary"]} == {2}
+    assert harness("gate", folder, "--baseline", "bm25", "--challenger", "hashing", "--margin", "0.5") in (0, 1)
+    assert "no person judged" not in capsys.readouterr().err
+
+
+def test_queries_with_claims_alone_stand_among_those_with_labels(club, capsys) -> None:
+    data = club / "both"
+    data.mkdir()
+    for name, text in DOCUMENTS.items():
+        (data / f"{name}.md").write_text(f"# {name}\n{text}\n", encoding="utf-8")
+    bare = {"id": "q4", "query": "when is the sauna closed", "claims": ["The sauna is closed in July."]}
+    (data / "queries.json").write_text(json.dumps([*QUERIES, bare]), encoding="utf-8")
+    for primary in ("nDCG@3", "ClaimRecall@2"):
+        text = EXPERIMENT.format(data=data.as_posix(), primary=primary).replace('"club"', f'"both-{primary[:4]}"')
+        (club / "both.toml").write_text(text, encoding="utf-8")
+        assert harness("run", club / "both.toml", "--results", club / "results") == 0
+        assert f"{primary} over 3 queries" in capsys.readouterr().out
+        found = records.read(club / "results" / f"both-{primary[:4]}")
+        table = found.scores[found.scores["retriever"] == "bm25"].set_index(["measure", "query_id"])["value"]
+        assert table.isna()["nDCG@3", "q4"] and table["ClaimRecall@2", "q4"] == 1
+        page = (found.folder / "report.html").read_text(encoding="utf-8")
+        assert not re.search(r">\s*nan\b", page.lower())
+
+
+def test_labels_that_decide_are_still_asked_for_where_there_are_none(unlabelled, club, capsys) -> None:
+    text = unlabelled.read_text(encoding="utf-8").replace('["ClaimRecall@1"', '["nDCG@3", "ClaimRecall@1"')
+    (club / "beginning.toml").write_text(text.replace('= "ClaimRecall@1"', '= "nDCG@3"'), encoding="utf-8")
+    assert harness("run", club / "beginning.toml", "--results", club / "begun") == 0
+    assert "No question has labels" in capsys.readouterr().out
+    folder = club / "begun" / "unlabelled"
+    assert harness("gate", folder, "--baseline", "bm25", "--challenger", "hashing", "--margin", "0.5") == 2
+    assert "no query has labels" in capsys.readouterr().err
+
+
 def test_check_counts_references_and_claims(club, capsys) -> None:
     assert harness("check", club / "club.toml") == 0
     assert "2 queries with a reference answer, 1 query with claims" in capsys.readouterr().out

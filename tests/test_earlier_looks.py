@@ -56,6 +56,6 @@ def test_damaged_folders_are_passed_over(tmp_path: Path) -> None:
     out = tmp_path / "out"
     (out / "cut" / "manifest.json").write_text("{", encoding="utf-8")
     (out / "unread" / "labels.jsonl").write_text("", encoding="utf-8")
-    (out / "bare" / "qrels.trec").unlink()
+    (out / "bare" / "scores.csv").unlink()
     (out / "notes").mkdir()
     assert ask(tmp_path, 6, name="last") == (3,)

@@ -104,6 +104,19 @@ def test_a_model_judges_planned_and_capped(begun, capsys):
     assert {labels.source for labels in load(DatasetReference(begun)).labels.values()} == {"model"}
 
 
+def test_an_address_from_the_environment_is_used_and_never_written(begun, capsys, monkeypatch):
+    harness(capsys, "pool", "results/small", "--for", "llm")
+    llm = ("judge", "pool.jsonl", "--llm", "judge-1", "--base-url", "${JUDGE_URL}")
+    assert "${JUDGE_URL} is not set in the environment" in harness(capsys, *llm, "--plan", code=2)
+    with serving(ChatProvider(reply=lambda user: graded(1))) as provider:
+        monkeypatch.setenv("JUDGE_URL", provider.url)
+        assert "0 unreadable" in harness(capsys, *llm)
+        assert provider.requests
+        address = provider.url.encode()
+    files = [path for path in Path().rglob("*") if path.is_file()]
+    assert not [path for path in files if address in path.read_bytes()]
+
+
 def test_judges_are_compared(begun, capsys):
     harness(capsys, "pool", "results/small")
     pool = read_pool(Path("pool.jsonl"))

@@ -274,7 +274,7 @@ def _note_contradictions(queries: Mapping[str, Query], labels: Mapping[str, Labe
 def _is_asked(query: Query, labels: Labels | None, beginning: bool) -> bool:
     if labels is not None and labels.relevant:
         return True
-    return beginning and not query.text.isspace() and query.text != ""
+    return (beginning or bool(query.reference.claims)) and query.text.strip() != ""
 
 
 def _note_labels(queries: dict[str, Query], labels: dict[str, Labels], beginning: bool, seen: Findings) -> None:
@@ -284,7 +284,8 @@ def _note_labels(queries: dict[str, Query], labels: dict[str, Labels], beginning
             seen.note("no-relevant-document", query_id)
     unjudged = sorted(query_id for query_id in queries if query_id not in labels or not labels[query_id].judged)
     for query_id in unjudged if not seen else ():
-        seen.note("unlabelled-query" if beginning else "unjudged-query", query_id)
+        asked = beginning or queries[query_id].reference.claims
+        seen.note("unlabelled-query" if asked else "unjudged-query", query_id)
 
 
 def _count(query_id: str, given: Labels, seen: Findings) -> None:

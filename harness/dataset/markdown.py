@@ -125,7 +125,8 @@ class MarkdownSource:
         yield from labellers.merged(
             (place, id_, labels)
             for place, id_, row in rows
-            if (labels := parse_labels(row, place, problems)) is not None
+            if ("relevant_documents" in row or not row.get("claims"))  # claims are measured without labels
+            and (labels := parse_labels(row, place, problems)) is not None
         )
 
     def _rows(self, problems: Findings) -> Iterator[tuple[Place, str, Mapping[str, Any]]]:

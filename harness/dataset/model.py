@@ -130,8 +130,8 @@ class Dataset:
     path: str
     format: str
     queries: tuple[Query, ...]
-    """The queries that are asked, in file order: those with a relevant document; all of them where there are no labels,
-    or where the labels are judgments that still grow."""
+    """The queries that are asked, in file order: those with a relevant document or with claims; all of them
+    where there are no labels, or where the labels are judgments that still grow."""
     judged: tuple[Query, ...]
     """All judged queries, those without a relevant document too."""
     labels: Mapping[str, Labels]

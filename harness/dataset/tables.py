@@ -131,7 +131,13 @@ class TableSource:
             if self.columns.name("query_id", row) is None:
                 text = str(self.columns.value("query", row))
                 unnamed.setdefault(text, f"q{len(unnamed)}")
-        yield from labels_of(self.query_rows(Findings()), self.columns, problems, unnamed or None)
+        # A row without labels is a slip, unless it has claims: those are measured without labels.
+        rows = (
+            (place, row)
+            for place, row in self.query_rows(Findings())
+            if self.columns.labelled(row) or not self.columns.value("claims", row)
+        )
+        yield from labels_of(rows, self.columns, problems, unnamed or None)
 
 
 @dataclass(frozen=True, slots=True)

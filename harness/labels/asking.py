@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from harness.experiment import expanded
 from retrievers.cache import Cache, default_path
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Budget, Meter
@@ -17,6 +18,7 @@ class Asking(NamedTuple):
 
     model: str
     base_url: str = ""
+    """May name the environment as `${NAME}`, which is put in at the moment of use and never written down."""
     key_name: str = ""
     """The environment variable that holds the key."""
     price: str = ""
@@ -31,11 +33,12 @@ def asking(asked: Asking) -> Iterator[tuple[Chat, Meter]]:
     """Open the cache, and describe the model; nothing is sent.
 
     Raises:
-        InputError: the prices cannot be read, or the cache cannot be opened.
+        InputError: the prices cannot be read, a `${NAME}` is not set, or the cache cannot be opened.
     """
     sent, received = _prices(asked.price)
-    options = ChatOptions(asked.model, base_url=asked.base_url, key_name=asked.key_name, concurrency=asked.concurrency,
-                          patience=asked.patience, input_price=sent, output_price=received)  # fmt: skip
+    options = ChatOptions(asked.model, base_url=_expanded(asked.base_url), key_name=asked.key_name,
+                          concurrency=asked.concurrency, patience=asked.patience,
+                          input_price=sent, output_price=received)  # fmt: skip
     with Cache(default_path()) as cache:
         yield Chat(ChatModel(options), cache), Meter(budget=Budget(asked.max_cost))
 
@@ -47,6 +50,15 @@ def forecast_sentence(forecast: ChatForecast) -> str:
         f"{forecast.prompts:,} prompts, {forecast.cached:,} of them cached: {forecast.calls:,} calls, "
         f"at most {forecast.tokens:,} tokens, {dollars}"
     )
+
+
+def _expanded(address: str) -> str:
+    try:
+        whole: str = expanded(address)
+    except KeyError as name:
+        where, wrong = "--base-url", f"${{{name.args[0]}}} is not set in the environment"
+        raise InputError(Problem(where, wrong, f"export {name.args[0]}=…")) from None
+    return whole
 
 
 def _prices(written: str) -> tuple[float | None, float | None]:

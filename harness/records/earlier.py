@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.dataset import trec
 from harness.records import rows
 from harness.records.folder import regular
 from harness.records.lines import read_jsonl
 from harness.records.manifest import Manifest, ResolvedExperiment
 from harness.records.manifest_file import read_manifest
+from harness.records.tables import read_table
 from retrievers.errors import InputError
 from retrievers.types import Query
 
@@ -54,6 +54,6 @@ def _question(resolved: ResolvedExperiment) -> dict[str, Any]:
 
 
 def _scored(folder: Path, manifest: Manifest) -> Asked:
-    scored = trec.read_qrels(regular(folder / "qrels.trec"))
+    scored = set(read_table(regular(folder / "scores.csv"))["query_id"])
     labelled = read_jsonl(folder / "labels.jsonl", rows.labelled, digest=manifest.tables.get("labels.jsonl", ""))
     return frozenset(asked_by(row.query) for row in labelled if row.query.id in scored)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.dataset import Dataset, load, trec
+from harness.dataset import Dataset, load
 from harness.experiment import DatasetTable, locate
 from harness.records.lines import write_jsonl
 from harness.records.results import Results
@@ -61,7 +61,7 @@ def _trec(results: Results, place: Path) -> None:
 
 def _ranx(results: Results, place: Path) -> None:
     """What `ranx.Qrels.from_file` and `ranx.Run.from_file` read: JSON by query and document."""
-    _write_json(place / "qrels.json", trec.read_qrels(results.folder / "qrels.trec"))
+    _write_json(place / "qrels.json", results.grades())
     (place / "runs").mkdir()
     for name in results.retrievers:
         run = {query: {hit.doc_id: hit.score for hit in ranking} for query, ranking in results.answers(name)}
@@ -80,7 +80,7 @@ def _beir(results: Results, place: Path) -> None:
     (place / "qrels").mkdir()
     with (place / "qrels" / "test.tsv").open("w", encoding="utf-8", newline="\n") as file:
         file.write("query-id\tcorpus-id\tscore\n")
-        for query, judged in trec.read_qrels(results.folder / "qrels.trec").items():
+        for query, judged in results.grades().items():
             file.writelines(f"{query}\t{document}\t{grade}\n" for document, grade in judged.items())
 
 
@@ -123,7 +123,7 @@ def _parquet(results: Results, place: Path) -> None:
     ]
     columns = ["retriever", "query_id", "rank", "doc_id", "score"]
     pd.DataFrame(rows, columns=columns).to_parquet(place / "rankings.parquet", index=False)
-    judged = trec.read_qrels(results.folder / "qrels.trec")
+    judged = results.grades()
     labels = [(query, document, grade) for query, some in judged.items() for document, grade in some.items()]
     frame = pd.DataFrame(labels, columns=["query_id", "doc_id", "relevance"])
     frame.to_parquet(place / "qrels.parquet", index=False)

@@ -11,6 +11,7 @@ from harness.experiment import Relevance
 from harness.experiment.options import checked
 from harness.measures import Measure, parse
 from harness.records.manifest import AGAIN, Manifest, ResolvedExperiment
+from harness.records.rows import LabelledQuery
 from retrievers.errors import Problem
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def table_problems(
-    folder: Path, manifest: Manifest, queries: Collection[str], tables: Mapping[str, pd.DataFrame]
+    folder: Path, manifest: Manifest, queries: Mapping[str, LabelledQuery], tables: Mapping[str, pd.DataFrame]
 ) -> list[Problem]:
     """Return what the tables lack, or hold twice, against the manifest and the queries of labels.jsonl."""
     measures = _measures(manifest.resolved, set(tables["scores"]["measure"]))
@@ -46,7 +47,7 @@ def _measures(resolved: ResolvedExperiment, present: Collection[str]) -> dict[st
 
 
 def _score_faults(
-    manifest: Manifest, measures: Mapping[str, Measure], queries: Collection[str], scores: pd.DataFrame
+    manifest: Manifest, measures: Mapping[str, Measure], queries: Mapping[str, LabelledQuery], scores: pd.DataFrame
 ) -> Iterator[str]:
     ids = set(scores["query_id"])
     if strange := ids - set(queries):
@@ -58,9 +59,12 @@ def _score_faults(
     yield from _not_each_once(scores, ("retriever", "measure"), _pairs(manifest, measures), times=len(ids))
     if scores.duplicated(["retriever", "measure", "query_id"]).any():
         yield "has a score twice"
-    undefined = set(scores.loc[scores["value"].isna(), "measure"])
-    always = [name for name, measure in measures.items() if not measure.claimed]
-    if missing := undefined & set(always):
+    by_claims = [name for name, measure in measures.items() if measure.claimed]
+    undefined = scores[scores["value"].isna() & ~scores["measure"].isin(by_claims)]
+    if by_claims:  # a query that has claims and no relevant document has values of the measures by claims alone
+        labelled = [id_ for id_, given in queries.items() if given.labels.relevant]
+        undefined = undefined[undefined["query_id"].isin(labelled)]
+    if missing := set(undefined["measure"]):
         yield f"lacks values of {', '.join(sorted(missing))}"
 
 
@@ -71,7 +75,8 @@ def _summary_faults(
         return
     defined = scores[scores["value"].notna()].groupby(["retriever", "measure"]).size()
     # A measure that is undefined for all of a retriever's queries has nothing to summarize.
-    wanted = [pair for pair in _pairs(manifest, measures) if defined.get(pair, 0) or not measures[pair[1]].claimed]
+    open_ = any(measure.claimed for measure in measures.values())
+    wanted = [pair for pair in _pairs(manifest, measures) if defined.get(pair, 0) or not open_]
     yield from _not_each_once(summary, ("retriever", "measure"), wanted)
     for retriever, measure, count in summary[["retriever", "measure", "count"]].itertuples(index=False):
         if count != defined.get((retriever, measure), 0):
@@ -92,7 +97,8 @@ def _comparison_faults(
         yield f"compares {', '.join(sorted(strange))}, which did not finish"
     elif (comparisons["a"] == comparisons["b"]).any():
         yield "compares a retriever with itself"
-    everywhere = [(name,) for name, measure in measures.items() if number and not measure.claimed]
+    valued = set(scores.loc[scores["value"].notna(), "measure"])
+    everywhere = [(name,) for name, measure in measures.items() if number and not measure.claimed and name in valued]
     claimed = comparisons["measure"].isin([name for name, measure in measures.items() if measure.claimed])
     yield from _not_each_once(comparisons[~claimed], ("measure",), everywhere, times=number)
     for name, rows in comparisons[claimed].groupby("measure"):

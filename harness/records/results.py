@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from harness.dataset import trec
 from harness.records import rows
 from harness.records.folder import refuse_links
 from harness.records.intact import table_problems
@@ -51,6 +52,11 @@ class Results:
     def scored(self) -> bool:
         """Whether any query could be scored; without labels there are rankings, costs and overlap alone."""
         return not self.scores.empty
+
+    def grades(self) -> dict[str, dict[str, int]]:
+        """The labels after the grade rule, as qrels.trec has them; empty where claims alone were scored."""
+        path = self.folder / "qrels.trec"
+        return dict(trec.read_qrels(path)) if path.stat().st_size else {}
 
     def __repr__(self) -> str:
         failed = f", {len(self.manifest.failed)} failed" if self.manifest.failed else ""

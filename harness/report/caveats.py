@@ -82,7 +82,9 @@ def observed_forecasts(view: View) -> list[str]:
 
 
 def _judged(view: View) -> list[str]:
-    """Whether unjudged documents may favour someone."""
+    """Whether unjudged documents may favour someone; a measure by claims needs no judged documents."""
+    if parse(view.primary).claimed:
+        return []
     if all(grade > 0 for judged in view.grades.values() for grade in judged.values()):
         # Judged is precision then, and says nothing of pooling.
         return [judged_only_sentence()]

@@ -174,7 +174,8 @@ def view_of(results: Results) -> View:
     place = {query_id: i for i, query_id in enumerate(outcome.ids)}
     order = tuple(place[query_id] for query_id in results.queries if query_id in place)
     shown = _shown(outcome.scores[outcome.primary], order)
-    grades = {query: given for query, given in trec.read_qrels(results.folder / "qrels.trec").items() if query in place}
+    qrels = results.grades()
+    grades = {query: qrels.get(query, {}) for query in sorted(place)}  # a query may have claims and no labels
     cutoff = parse(outcome.primary).cutoff or resolved.depth
     extra = extra_measures(measures, grades, (cutoff, resolved.depth))
     return View(

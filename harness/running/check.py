@@ -16,7 +16,7 @@ from harness.measures import score
 from harness.running.components import Components, build_components, in_block
 from harness.running.paraphrases import paraphrases
 from harness.running.portrait import Portrait, carries, portrait
-from harness.scoring.grading import GradedLabels, grade_labels
+from harness.scoring.grading import GradedLabels, grade_labels, with_claims_alone
 from harness.stats.words import counted
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Encoder
@@ -27,7 +27,7 @@ MEANINGS = {
     "query-is-document": "queries whose text is a document's title or text",
     "no-relevant-document": "judged queries without a relevant document: left out of every mean",
     "unjudged-query": "queries without judgments: not asked",
-    "unlabelled-query": "queries without labels: answered, and not scored",
+    "unlabelled-query": "queries without labels: answered, and scored by their claims or not at all",
     "judged-elsewhere": "judgments of queries that are not asked here",
     "replaced-labels": "queries whose labels in the files are replaced by judgments.jsonl",
     "changed-text": "judged pairs whose question or document has changed since: judge them again",
@@ -196,6 +196,7 @@ def prepare(loaded: Loaded) -> Prepared:
             # Scoring empty rankings finds out whether every measure can read these labels.
             score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None, claims={})
             _check_claims(loaded, dataset)
+            graded = with_claims_alone(graded, dataset.queries, loaded.question)
     except InputError as error:
         problems += _in_file(loaded, error)
     try:

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from harness.experiment import Experiment, Question, Reranked
-from harness.measures import Measure, score, tie_ranges
+from harness.measures import Measure, tie_ranges
 from harness.measures.table import is_binary
 from harness.records import TieRange
 from harness.scoring.facts import clusters_of, facts_of
-from harness.scoring.grading import GradedLabels
+from harness.scoring.grading import GradedLabels, scores_of
 from harness.scoring.undefined import compare_defined, defined_everywhere, kept_facts, kept_scores
 from harness.stats import (
     Comparison,
@@ -74,11 +74,11 @@ def evaluate(question: Question, queries: Mapping[str, Query], judged: GradedLab
 
 def scored(question: Question, judged: GradedLabels, rankings: Rankings) -> Values:
     """Score every retriever on every measure, queries in the order of their ids."""
-    grades = {query: judged.grades[query] for query in sorted(judged.grades)}
+    judged = judged._replace(grades={query: judged.grades[query] for query in sorted(judged.grades)})
     values: Values = {str(measure): {} for measure in question.measures}
-    for retriever, answers in rankings.items() if grades else ():
+    for retriever, answers in rankings.items() if judged.grades else ():
         documents = {query: ranking.doc_ids for query, ranking in answers.items()}
-        computed = score(question.measures, grades, documents, groups=judged.groups or None, claims=judged.claims)
+        computed = scores_of(question.measures, judged, documents)
         for measure in question.measures:
             values[str(measure)][retriever] = computed.of(measure)
     return values
@@ -154,7 +154,8 @@ def described(measure: Measure, values: Floats, level: float, facts: Facts) -> S
 def ties_of(question: Question, judged: GradedLabels, answers: Mapping[str, Ranking]) -> TieRange:
     """Find the queries where equal scores meet the primary measure's cutoff, and how far their order could move it."""
     run = {query: dict(ranking) for query, ranking in answers.items()}
-    ranges = tie_ranges(question.primary, judged.grades, run, groups=judged.groups or None, claims=judged.claims,
+    grades = {query: given for query, given in judged.grades.items() if given or question.primary.claimed}
+    ranges = tie_ranges(question.primary, grades, run, groups=judged.groups or None, claims=judged.claims,
                         precision="double",
                         seed=question.experiment.seed)  # fmt: skip
     ranges = [one for one in ranges if not math.isnan(one.expected)]  # undefined queries are in no mean
@@ -211,15 +212,17 @@ def _uplifts(
     names = ("rerank uplift", beside.measure)
     rows = pair_family(scores, list(blocks), names=names, settings=beside.settings, facts=beside.facts)
     for row in rows:
-        ceiling = _ceiling(question, judged, rankings[row.b], blocks[row.a, row.b])
-        yield replace(row, note=f"ceiling {ceiling:.4f}")
+        # Nobody judged the claims against candidates below the cutoff: what could be made of them is not known.
+        note = "no ceiling: the candidates below the cutoff have no verdicts" if question.primary.claimed else (
+            f"ceiling {_ceiling(question, judged, rankings[row.b], blocks[row.a, row.b]):.4f}"
+        )  # fmt: skip
+        yield replace(row, note=note)
 
 
 def _ceiling(question: Question, judged: GradedLabels, answers: Mapping[str, Ranking], depth: int | None) -> float:
     """The mean that a perfect reranker would reach from the first `depth` candidates."""
     best = {query: _perfect(answers[query], judged.grades[query], depth) for query in judged.grades if query in answers}
-    scored = score([question.primary], judged.grades, best, groups=judged.groups or None, claims=judged.claims)
-    return scored.means()[question.primary]
+    return scores_of([question.primary], judged, best).means()[question.primary]
 
 
 def _perfect(ranking: Ranking, judged: Mapping[str, int], depth: int | None) -> list[str]:

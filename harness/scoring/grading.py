@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from harness.dataset import Labels
-from harness.experiment import Relevance
-from harness.measures import Claimed
+from harness.experiment import Question, Relevance
+from harness.measures import Claimed, Measure, Scores, score
 from harness.measures.grades import STEEPEST, Buckets, gain_of, gain_warning, grade
 from harness.measures.sensitivity import by_rule
 from retrievers.errors import InputError, Problem
+from retrievers.types import Query
 
 Judgments = Mapping[str, Mapping[str, int]]
 """Query id -> document id -> grade."""
@@ -20,7 +24,7 @@ class GradedLabels(NamedTuple):
     """Labels after the grade rule."""
 
     grades: dict[str, dict[str, int]]
-    """Query id -> document id -> grade, for every query with a relevant document."""
+    """Query id -> document id -> grade, for every query with a relevant document; {} for one that has claims alone."""
     groups: dict[str, tuple[tuple[str, ...], ...]]
     """Query id -> groups of alternatives, where the labels have them."""
     warning: str
@@ -40,7 +44,7 @@ def grade_labels(labels: Mapping[str, Labels], relevance: Relevance) -> GradedLa
     Raises:
         InputError: the rule does not fit the labels, or the grades do not fit the gain.
     """
-    by_people = people_judged(labels) or not labels
+    by_people = people_judged(labels)
     labels = labels_that_count(labels)
     grades = {query: _grades(query, given, relevance) for query, given in labels.items() if given.relevant}
     rule = relevance.grades or ("explicit" if any(given.grades is not None for given in labels.values()) else "linear")
@@ -57,8 +61,34 @@ def labels_that_count(labels: Mapping[str, Labels]) -> Mapping[str, Labels]:
 
 
 def people_judged(labels: Mapping[str, Labels]) -> bool:
-    """Whether scores rest on people's labels: on files of labels, or on judgments of people."""
-    return any(given.judged and given.source in ("", "people") for given in labels.values())
+    """Whether scores rest on people's labels (files of labels, or judgments of people), or on no labels at all."""
+    judged = [given for given in labels.values() if given.judged]
+    return not judged or any(given.source in ("", "people") for given in judged)
+
+
+def with_claims_alone(graded: GradedLabels, queries: Iterable[Query], question: Question) -> GradedLabels:
+    """The same with the queries that have claims, or a reference to take them from, and no relevant document.
+
+    Measures by claims need no labels of documents; the others are undefined for these queries. Nothing is added where
+    no measure is by claims, nor where the primary measure needs labels and there are none.
+    """
+    if not any(one.claimed for one in question.measures) or not (graded.grades or question.primary.claimed):
+        return graded
+    claimed = [query for query in queries if query.reference.claims or query.reference.answers]
+    return graded._replace(grades={**{query.id: {} for query in claimed}, **graded.grades})
+
+
+def scores_of(measures: Sequence[Measure], judged: GradedLabels, rankings: Mapping[str, Sequence[str]]) -> Scores:
+    """Score rankings, best first; a measure by labels is undefined (NaN) for a query that has claims alone."""
+    scores = score(measures, judged.grades, rankings, groups=judged.groups or None, claims=judged.claims)
+    bare = [place for place, query in enumerate(scores.query_ids) if not judged.grades[query]]
+    by_labels = [row for row, measure in enumerate(scores.measures) if not measure.claimed]
+    if not bare or not by_labels:
+        return scores
+    values = scores.values.copy()
+    values[np.ix_(by_labels, bare)] = np.nan
+    values.setflags(write=False)
+    return replace(scores, values=values)
 
 
 def grades_under(given: Mapping[str, int], relevance: Relevance) -> dict[str, int]:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from harness.dataset import trec
 from harness.measures import parse, span
 from harness.records import Manifest, ResolvedExperiment, Results
 from harness.scoring.facts import clusters_of, head_of, identical_pairs
@@ -131,7 +130,7 @@ def facts_of_results(results: Results, ids: Sequence[str], scores: Mapping[str, 
         ids: the queries that were scored, sorted.
         scores: measure -> retriever -> (n,); the primary measure first.
     """
-    grades = trec.read_qrels(results.folder / "qrels.trec")
+    grades = results.grades()
     primary = next(iter(scores))
     heads = {}
     for name, values in scores[primary].items():

@@ -15,11 +15,11 @@ import numpy.typing as npt
 from harness import records
 from harness.experiment import Relevance
 from harness.experiment.options import checked
-from harness.measures import Claimed, Measure, parse_all, score, span
+from harness.measures import Claimed, Measure, parse_all, span
 from harness.records import Results
 from harness.scoring.evaluate import described
 from harness.scoring.facts import head_of, identical_pairs
-from harness.scoring.grading import grade_labels
+from harness.scoring.grading import grade_labels, scores_of
 from harness.scoring.outcome import facts_of_results
 from harness.scoring.trec_runs import Conventions, ScoredRun, score_runs
 from harness.scoring.undefined import compare_defined, defined_everywhere, kept_facts, kept_scores
@@ -124,13 +124,15 @@ def score_saved(
             measure looks below the depth that was kept, and there was more.
     """
     judged = grade_labels({id_: question.labels for id_, question in results.queries.items()}, relevance)
+    claims = claims_of_results(results, measures) if any(measure.claimed for measure in measures) else None
     grades = judged.grades
+    if claims is not None:  # queries that have claims alone were scored, too
+        grades = {**{query: {} for query in results.scores["query_id"]}, **grades}
     if unknown := [query for query in queries or () if query not in grades]:
         what = "is no query with a relevant document here"
         raise InputError([Problem(f"query {query!r}", what, did_you_mean(query, grades)) for query in unknown])
     kept = {query: given for query, given in grades.items() if queries is None or query in queries}
     depth = results.manifest.resolved.depth
-    claims = claims_of_results(results, measures) if any(measure.claimed for measure in measures) else None
     deeper = [measure for measure in measures if (measure.cutoff or 0) > depth]
     runs = []
     spans = {str(measure): span(measure, kept) for measure in measures}
@@ -144,7 +146,7 @@ def score_saved(
                 "raise depth and run the experiment again",
             )
             raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in deeper])
-        scores = score(measures, kept, answers, groups=judged.groups or None, claims=claims)
+        scores = scores_of(measures, judged._replace(grades=kept, claims=claims), answers)
         head = head_of(answers, sorted(kept), measures[0].cutoff)
         runs.append(ScoredRun(name, scores, (), spans, head, clusters))
     return runs

@@ -86,7 +86,7 @@ def groups(view: View) -> list[Group]:
     return [
         Group(key, title, meaning, places)
         for key, title, meaning, mask in every
-        if (places := tuple(i for i in view.order if mask[i]))
+        if (places := tuple(i for i in view.order if mask[i] and view.grades[view.ids[i]]))
     ]
 
 

@@ -97,7 +97,7 @@ def unjudged(view: View) -> dict[str, float]:
 
     Empty where only relevant documents are listed: there nothing tells an unjudged document from an irrelevant one.
     """
-    if all(grade > 0 for judged in view.grades.values() for grade in judged.values()):
+    if parse(view.primary).claimed or all(grade > 0 for judged in view.grades.values() for grade in judged.values()):
         return {}
     measure = f"Judged@{view.cutoff}"
     shares = {}

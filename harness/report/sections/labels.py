@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.measures import parse
 from harness.report.section import Section
 from harness.report.view import View
 from harness.scoring.combined import combined, sentence
@@ -13,8 +14,10 @@ SHARE = 0.999
 """Where less than this share of the top documents is judged, somebody should know what the rest could change."""
 
 
-def section(view: View) -> Section:
-    """Judged@k and the certain bounds beside each mean, and the estimate with a model's labels."""
+def section(view: View) -> Section | None:
+    """Judged@k and the certain bounds beside each mean, and the estimate with a model's labels; None without labels."""
+    if parse(view.primary).claimed:
+        return None
     ends = open_ends(view.results)
     both = combined(view.results)
     sources = [labelled.labels.source for labelled in view.results.queries.values()]
