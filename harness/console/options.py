@@ -12,7 +12,11 @@ from harness.console import completion
 ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (TOML).")]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
 Qrels = Annotated[Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or a results folder alone.")]
+QrelsOrFolders = Annotated[Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or a results folder.")]
 Runs = Annotated[list[Path] | None, typer.Argument(metavar="RUN", help="TREC runs, plain or gzip.")]
+RunsOrFolders = Annotated[
+    list[Path] | None, typer.Argument(metavar="RUN|RESULTS", help="TREC runs, plain or gzip; or more results folders.")
+]
 MEASURE = typer.Option("--measure", "-m", help="A measure; may be given again.", autocompletion=completion.measures)
 Measures = Annotated[list[str] | None, MEASURE]
 Grades = Annotated[str | None, typer.Option(help="Another grade rule for a results folder: linear, binary, …")]

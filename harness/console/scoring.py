@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -20,13 +21,16 @@ from harness.console.options import (
     Measures,
     NoRelevant,
     Qrels,
+    QrelsOrFolders,
     Queries,
     Runs,
+    RunsOrFolders,
 )
 from harness.console.printing import print_csv, print_json, print_scores, say, show, warn
 from retrievers.errors import InputError, NotShown, Problem
 
 if TYPE_CHECKING:
+    from harness.scoring.trec_runs import Conventions, ScoredRun
     from harness.stats import Range, Settings
 
 
@@ -67,8 +71,8 @@ def score(
 
 
 def compare(
-    qrels: Qrels,
-    runs: Runs = None,
+    qrels: QrelsOrFolders,
+    runs: RunsOrFolders = None,
     measure: Measures = None,
     baseline: Annotated[
         str | None,
@@ -97,7 +101,8 @@ def compare(
 ) -> None:
     """Compare runs query by query: differences, exact tests, a verdict. The first measure decides.
 
-    Takes also the per-query scores of any tool: a CSV file with retriever, query_id, measure, value.
+    Of several results folders, the retrievers of all are compared on the queries that all folders share. Takes also
+    the per-query scores of any tool: a CSV file with retriever, query_id, measure, value.
     """
     from harness.scoring import saved
     from harness.scoring.trec_runs import Conventions
@@ -117,19 +122,33 @@ def compare(
     if report is not None or range_ is not None:
         raise InputError(Problem("--report" if report else "--range", "is for a file of scores"))
     conventions = Conventions(skip_no_relevant, queries=ids)
-    scored = saved.score_rankings(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
+    scored, notes = _scored((qrels, *(runs or ())), measure or (), grades, conventions)
     if len(scored) < 2:
         raise InputError(Problem(str(qrels), "there is only one run", "give two or more"))
-    warn(*(f"{one.name}: {note}" for one in scored for note in one.notes))
+    warn(*notes)
     compared = saved.compare_runs(scored, baseline=baseline, settings=settings)
     rows = [asdict(row) for row in compared.rows]
     summary = list(saved.summary_rows(scored))
     if as_json:
-        print_json(summary=summary, comparisons=rows)
+        print_json(summary=summary, comparisons=rows, notes=notes)
     elif form == "csv":
         print_csv(rows)
     else:
         show(tables.verdict, summary, rows, compared.whole, settings)
+
+
+def _scored(
+    paths: Sequence[Path], measures: Sequence[str], rule: str | None, conventions: Conventions
+) -> tuple[list[ScoredRun], list[str]]:
+    """Score TREC runs, one results folder or several; and say what a reader of the numbers has to know."""
+    from harness.scoring import saved
+    from harness.scoring.folders import score_folders
+
+    if len(paths) > 1 and all(path.is_dir() for path in paths):
+        joined = score_folders(paths, measures, rule=rule, conventions=conventions)
+        return joined.runs, joined.notes
+    scored = saved.score_rankings(paths[0], paths[1:], measures, rule=rule, conventions=conventions)
+    return scored, [f"{one.name}: {note}" for one in scored for note in one.notes]
 
 
 class ScoresWanted(NamedTuple):
@@ -192,19 +211,28 @@ def gate(
         typer.Option(help="The retriever that would replace it.", autocompletion=completion.retrievers_of_results),
     ],
     margin: Annotated[float, typer.Option(help="The loss of the primary measure's mean that is still acceptable.")],
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="FOLDER", help="Earlier results, which hold the baseline; else RESULTS do."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Exit with 0 where a challenger is shown not to be worse by the margin, with 1 where it is not."""
     from harness import records
-    from harness.scoring import saved
+    from harness.scoring.gating import Side, gate_retrievers, same_ground
     from harness.scoring.grading import people_judged
 
-    record = records.read(results)
-    if not people_judged({query: labelled.labels for query, labelled in record.queries.items()}):
-        raise NotShown("gate failed: no person judged these queries, and a model's labels alone show nothing")
-    verdict = saved.gate_retrievers(record, challenger=challenger, baseline=baseline, margin=margin)
+    read = records.read(results)
+    earlier = read if source is None else records.read(source)
+    for one in (read, earlier):
+        if not people_judged({query: labelled.labels for query, labelled in one.queries.items()}):
+            raise NotShown("gate failed: no person judged these queries, and a model's labels alone show nothing")
+    verdict = gate_retrievers(Side(read, challenger), Side(earlier, baseline), margin=margin)
+    note = "" if source is None else same_ground(read, earlier).sentence()
     if as_json:
-        print_json(**asdict(verdict))
+        print_json(**asdict(verdict), **({"note": note} if note else {}))
+    elif note:
+        warn(note)
     if not verdict.passed:
         raise NotShown(f"gate failed: {verdict.reason}")
     if not as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,9 @@ from harness.records import Results
 from harness.scoring.evaluate import described
 from harness.scoring.facts import head_of, identical_pairs
 from harness.scoring.grading import grade_labels, scores_of
-from harness.scoring.outcome import facts_of_results
 from harness.scoring.trec_runs import Conventions, ScoredRun, score_runs
 from harness.scoring.undefined import compare_defined, defined_everywhere, kept_facts, kept_scores
-from harness.stats import Comparison, Facts, Gate, Range, Settings, Whole, at_look, gate, whole
+from harness.stats import Comparison, Facts, Range, Settings, Whole, whole
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Floats
 
@@ -54,7 +53,7 @@ def score_rankings(
     if qrels.is_dir():
         if runs:
             raise InputError(Problem(str(qrels), "is a results folder, which has its own runs", "give its qrels.trec"))
-        _refuse_conventions(conventions)
+        refuse_conventions(conventions)
         results = records.read(qrels)
         measures = parse_all(named or results.manifest.resolved.measures)
         relevance = relevance_of(results, rule)
@@ -73,7 +72,7 @@ def score_rankings(
     return score_runs(qrels, runs, parse_all(named or USUAL), conventions=conventions)
 
 
-def _refuse_conventions(conventions: Conventions) -> None:
+def refuse_conventions(conventions: Conventions) -> None:
     """Refuse what only TREC runs can be scored with, rather than ignore it.
 
     Raises:
@@ -235,9 +234,9 @@ def compare_runs(runs: Sequence[ScoredRun], *, baseline: str | None, settings: S
     names = [run.name for run in runs]
     if baseline is not None and baseline not in names:
         raise InputError(Problem("--baseline", f"{baseline!r} is none of the runs", did_you_mean(baseline, names)))
-    measures, order, facts = runs[0].scores.measures, _by_id(runs[0]), facts_of_runs(runs)
+    measures, facts = runs[0].scores.measures, facts_of_runs(runs)
     scores: dict[str, dict[str, Floats]] = {
-        str(measure): {run.name: run.scores.of(measure)[order] for run in runs} for measure in measures
+        str(measure): {run.name: run.scores.of(measure)[_by_id(run)] for run in runs} for measure in measures
     }
     primary = str(measures[0])
     rows = compare_defined(scores, primary=primary, baseline=baseline, settings=settings, facts=facts)
@@ -263,39 +262,3 @@ def _by_id(run: ScoredRun) -> npt.NDArray[np.intp]:
     """The places of the queries in the order of their ids."""
     ids = run.scores.query_ids
     return np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.intp)
-
-
-def gate_retrievers(results: Results, *, challenger: str, baseline: str, margin: float) -> Gate:
-    """Ask whether one retriever of a results folder is not worse than another by the margin, on the primary measure.
-
-    Raises:
-        InputError: one did not run, or failed; or it is named twice; the margin is not above 0.
-    """
-    names = (challenger, baseline)
-    if not results.scored:
-        remedy = "harness pool draws what people are to judge"
-        raise InputError(Problem(str(results.folder), "holds no scores: no query has labels", remedy))
-    if challenger == baseline:
-        raise InputError(Problem(challenger, "would be compared with itself", "name two different retrievers"))
-    if missing := [name for name in names if name not in results.retrievers]:
-        raise InputError([
-            Problem(str(results.folder), f"holds no retriever {name!r}", did_you_mean(name, results.retrievers))
-            for name in missing
-        ])  # fmt: skip
-    resolved = results.manifest.resolved
-    table = results.scores[results.scores["measure"] == resolved.primary]
-    wide = table.pivot(index="query_id", columns="retriever", values="value").sort_index()
-    wide = wide[list(names)].dropna()  # a query for which the measure is undefined says nothing
-    scores = {resolved.primary: {name: wide[name].to_numpy(dtype=np.float64) for name in names}}
-    known = facts_of_results(results, list(wide.index), scores)
-    settings = at_look(Settings.of(resolved.statistics, resolved.seed), len(wide))
-    same = frozenset(names) in known.identical
-    facts = replace(known, identical=frozenset([frozenset(("challenger", "baseline"))] if same else []))
-    bounds = known.ranges[resolved.primary]
-    return gate(
-        *(scores[resolved.primary][name] for name in names),
-        margin=margin,
-        span=None if bounds is None else bounds.span,
-        settings=settings,
-        facts=facts,
-    )

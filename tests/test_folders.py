@@ -1,0 +1,182 @@
+"""Several results folders in one comparison, and a gate whose baseline lies in another folder."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness import records
+from harness.scoring.folders import score_folders, shared_queries
+from retrievers.errors import InputError
+from tests import small
+from tests.test_cli import Call, call
+
+__all__ = ["call"]
+OTHER = '[[retrievers]]\nname = "bm25"\nencoder = { kind = "hashing", dimensions = 3 }\n'
+HASHING = '\n[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimensions = 64 }\n'
+
+
+@pytest.fixture(autouse=True)
+def no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
+
+
+def made(place: Path, name: str, **given: str) -> Path:
+    """A results folder; its data set is made anew where there is none."""
+    return harness.run(small.experiment(place, name=name, **given), harness.Options(place / "out")).folder
+
+
+def asked_otherwise(place: Path) -> None:
+    """The same documents; of six queries one is gone, one is new, one is worded and one labelled otherwise."""
+    small.dataset(place / "data")
+    rows = [{"id": id_, "query": text, "relevant_documents": docs} for id_, text, docs in small.QUERIES]
+    rows = [row for row in rows if row["id"] != "q-rails"]
+    rows[0]["query"] = "fruit of trees"
+    rows[1]["relevant_documents"] = ["car", "train"]
+    rows.append({"id": "q-new", "query": "what has fins", "relevant_documents": ["fish"]})
+    (place / "data" / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+
+
+def test_folders_are_compared_on_the_queries_that_both_have(call: Call, tmp_path: Path) -> None:
+    one = made(tmp_path / "x", "first")
+    asked_otherwise(tmp_path / "y")
+    two = made(tmp_path / "y", "second", retrievers=OTHER)
+    shared = shared_queries([records.read(one), records.read(two)])
+    assert shared == (("q-swim", "q-green", "q-drive"), 2, 1, 1)
+    said = call("compare", one, two, "-m", "nDCG@3", "--json")
+    told = json.loads(said.out)
+    assert told["notes"][0] == (
+        "Compared on the 3 queries that all folders share. "
+        "Left out: 2 that not every folder has, 1 with another text, 1 graded otherwise."
+    )
+    assert said.err.startswith(told["notes"][0])
+    # The same by TREC files alone, with the queries named by hand.
+    (tmp_path / "ids").write_text("q-swim\nq-green\nq-drive\n", encoding="utf-8")
+    runs = {"first/bm25": one / "runs/bm25.trec", "second/bm25": two / "runs/bm25.trec",
+            "hybrid": one / "runs/hybrid.trec", "hashing": one / "runs/hashing.trec"}  # fmt: skip
+    for name, run in runs.items():
+        copy = tmp_path / "runs" / f"{name.replace('/', '~')}.trec"
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes(run.read_bytes())
+    plain = call("compare", one / "qrels.trec", *sorted((tmp_path / "runs").iterdir()), "-m", "nDCG@3",
+                 "--queries", tmp_path / "ids", "--json")  # fmt: skip
+    rows = json.loads(plain.out)
+    means = {row["retriever"].replace("~", "/"): row["mean"] for row in rows["summary"]}
+    assert {row["retriever"]: row["mean"] for row in told["summary"]} == pytest.approx(means)
+
+    def pairs(found: list[dict[str, object]]) -> dict[frozenset[str], object]:
+        return {frozenset(str(row[side]).replace("~", "/") for side in "ab"): row["p_adjusted"] for row in found}
+
+    assert pairs(told["comparisons"]) == pairs(rows["comparisons"])
+
+
+def test_a_retriever_that_found_the_same_twice_stands_once(call: Call, tmp_path: Path) -> None:
+    one = made(tmp_path, "first")
+    two = made(tmp_path, "second", retrievers=OTHER + HASHING)
+    joined = score_folders([one, two], ["DCG@3", "AP"])
+    assert [run.name for run in joined.runs] == ["first/bm25", "hashing", "hybrid", "second/bm25"]
+    assert joined.notes == [
+        "Compared on all 6 queries, the same in every folder.",
+        "Found the same in more than one folder, and compared once: hashing.",
+    ]
+    alone = made(tmp_path, "alone", retrievers=OTHER)
+    (tmp_path / "elsewhere").mkdir()
+    twin = alone.rename(tmp_path / "elsewhere" / "alone")
+    again = made(tmp_path, "alone", retrievers=OTHER)
+    assert [run.name for run in score_folders([twin, again], []).runs] == ["elsewhere/alone/bm25", "out/alone/bm25"]
+    assert "is named twice" in call("compare", one, one).err
+
+
+def test_what_differs_beside_the_retrievers_is_said(tmp_path: Path) -> None:
+    one = made(tmp_path / "x", "first")
+    small.dataset(tmp_path / "y" / "data")
+    (tmp_path / "y" / "data" / "bird.md").write_text("# bird\n\nbirds fly over water\n", encoding="utf-8")
+    path = small.experiment(tmp_path / "y", name="second")
+    path.write_text(path.read_text(encoding="utf-8").replace('primary = "nDCG@3"', 'primary = "AP"'), encoding="utf-8")
+    two = harness.run(path, harness.Options(tmp_path / "y")).folder
+    notes = score_folders([one, two], []).notes
+    assert notes[-2:] == [
+        f"The experiments decide by different measures ({one} by nDCG@3 and {two} by AP): nDCG@3 decides here.",
+        f"The documents are not the same (6 in {one} and 7 in {two}): a difference may come from them.",
+    ]
+
+
+def test_folders_without_a_common_query_are_no_comparison(call: Call, tmp_path: Path) -> None:
+    one = made(tmp_path / "x", "first")
+    small.dataset(tmp_path / "y" / "data")
+    rows = [{"id": "other", "query": "fins", "relevant_documents": ["fish"]}]
+    (tmp_path / "y" / "data" / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    two = made(tmp_path / "y", "second")
+    said = call("compare", one, two)
+    assert (said.code, said.out) == (2, "")
+    assert "share no query with the same text and the same grades" in said.err
+    assert "--skip-no-relevant: is for TREC runs" in call("compare", one, two, "--skip-no-relevant").err
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    """The results of the release in use."""
+    return made(tmp_path, "release")
+
+
+GATE = ("--baseline", "bm25", "--challenger", "bm25", "--margin", "0.9")
+
+
+def test_a_gate_takes_its_baseline_from_an_earlier_folder(call: Call, tmp_path: Path, release: Path) -> None:
+    new = made(tmp_path, "new", retrievers=OTHER)
+    said = call("gate", new, "--from", release, *GATE)
+    assert said.code == 0
+    assert said.out.startswith("gate passed: not worse by 0.9: ")
+    assert said.err == "Compared on all 6 queries, the same in every folder.\n"
+    told = json.loads(call("gate", new, "--from", release, *GATE, "--json").out)
+    means = [records.read(folder).summary.set_index(["retriever", "measure"])["mean"]["bm25", "nDCG@3"]
+             for folder in (new, release)]  # fmt: skip
+    assert told["mean_difference"] == pytest.approx(means[0] - means[1])
+    assert told["n"] == 6
+    # Both in one folder give the same answer.
+    both = OTHER.replace('"bm25"', '"new"', 1) + '\n[[retrievers]]\nname = "old"\nkind = "bm25"\n'
+    inside = made(tmp_path, "both", retrievers=both)
+    words = ("--baseline", "old", "--challenger", "new", "--margin", "0.9", "--json")
+    assert json.loads(call("gate", inside, *words).out)["p_value"] == told["p_value"]
+
+
+def test_a_gate_with_fewer_queries_in_common_says_so(call: Call, tmp_path: Path, release: Path) -> None:
+    small.dataset(tmp_path / "y" / "data")
+    path = tmp_path / "y" / "data" / "queries.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8"))[:4]), encoding="utf-8")
+    said = call("gate", made(tmp_path / "y", "new"), "--from", release, *GATE)
+    assert said.err == "Compared on the 4 queries that all folders share. Left out: 2 that not every folder has.\n"
+
+
+def test_a_gate_refuses_a_baseline_on_other_ground(call: Call, tmp_path: Path, release: Path) -> None:
+    asked_otherwise(tmp_path / "labels")
+    said = call("gate", made(tmp_path / "labels", "new"), "--from", release, *GATE)
+    assert (said.code, said.out) == (2, "")
+    assert "has 2 of the same queries with another text or other grades than" in said.err
+    small.dataset(tmp_path / "documents" / "data")
+    (tmp_path / "documents" / "data" / "bird.md").write_text("# bird\n\nbirds fly\n", encoding="utf-8")
+    said = call("gate", made(tmp_path / "documents", "new"), "--from", release, *GATE)
+    assert said.code == 2
+    assert "holds results on other documents than" in said.err
+    path = small.experiment(tmp_path, name="by-ap")
+    path.write_text(path.read_text(encoding="utf-8").replace('primary = "nDCG@3"', 'primary = "AP"'), encoding="utf-8")
+    new = harness.run(path, harness.Options(tmp_path / "out")).folder
+    assert "was decided by nDCG@3" in call("gate", new, "--from", release, *GATE).err
+    assert "did you mean 'hashing'?" in call("gate", new, "--from", release, "--baseline", "hash", *GATE[2:]).err
+
+
+def test_a_folder_of_results_is_needed(call: Call, release: Path) -> None:
+    said = call("gate", release, "--from", release.parent, *GATE)
+    assert said.code == 2
+    assert "is no results folder" in said.err
+
+
+def test_a_query_that_the_folders_do_not_share_is_refused(tmp_path: Path, release: Path, call: Call) -> None:
+    new = made(tmp_path, "new", retrievers=OTHER)
+    (tmp_path / "ids").write_text("q-rails\nq-unknown\n", encoding="utf-8")
+    said = call("compare", new, release, "--queries", tmp_path / "ids")
+    assert (said.code, said.out) == (2, "")
+    assert "query 'q-unknown': is no query that all folders share" in said.err
+    with pytest.raises(InputError, match="is no results folder"):
+        score_folders([new, tmp_path], [])
