@@ -8,13 +8,17 @@ import pytest
 
 import harness
 from harness.cli import main
-from harness.dataset import load, reference_of
+from harness.dataset import DatasetReference, load, reference_of
 from harness.dataset.judgments import text_digest
+from harness.experiment import Relevance
 from harness.measures import parse, score
 from harness.report import write_report
 from harness.scoring.combined import combined, sentence
+from harness.scoring.grading import by_labeller
+from harness.scoring.labellers import LabellerVerdict, labeller_verdicts, labellers_sentence
 from harness.scoring.open_ends import linear_form, open_ends, scale_of
 from harness.scoring.outcome import outcome_of
+from harness.stats import Comparison
 from harness.stats.bounds import difference_bounds, rank_weights
 from harness.stats.prediction import predicted
 from tests import small
@@ -163,13 +167,57 @@ def test_what_people_did_not_finish_makes_no_score(ran):
 
 
 def test_each_persons_labels_are_another_reading(ran):
-    from harness.experiment import Relevance
     from harness.scoring.grading import alternatives
 
     results = ran(lambda folder: [*judged(folder, ALL), *judged(folder, ALL, "ben", noise=4)])
     readings = alternatives({q: said.labels for q, said in results.queries.items()}, Relevance())
     assert {"as given", "by ann", "by ben"} <= set(readings)
     assert readings["by ann"] != readings["by ben"]
+
+
+def test_the_verdict_under_each_labeller_is_the_one_that_his_labels_alone_give(ran):
+    both = ran(lambda folder: [*judged(folder, ALL), *judged(folder, ALL, "ben", noise=2)], report=True)
+    family = outcome_of(both).comparisons["nDCG@3"]
+    verdicts = labeller_verdicts(both, Relevance())
+    assert [one.labeller for one in verdicts] == ["ann", "ben"]
+    for name, noise in (("ann", 0), ("ben", 2)):
+        alone = ran(lambda folder, name=name, noise=noise: judged(folder, ALL, name, noise=noise))
+        (verdict,) = (one for one in verdicts if one.labeller == name)
+        assert list(verdict.rows.values()) == list(outcome_of(alone).comparisons["nDCG@3"])
+    said = labellers_sentence(family, verdicts)
+    words = {(row.a, row.b): {row.word, *(one.rows[row.a, row.b].word for one in verdicts)} for row in family}
+    assert said.startswith("Every verdict is the same") == all(len(some) == 1 for some in words.values())
+    page, markdown = shown_text(both), (both.folder / "report.md").read_text(encoding="utf-8")
+    assert "Verdicts by whose labels" in page and "ann, 6 queries" in page and "ben, 6 queries" in page
+    assert said in " ".join(markdown.split()) and said in " ".join(page.split())
+    assert "Verdicts by whose labels" not in shown_text(ran(lambda folder: judged(folder, ALL), report=True))
+
+
+def test_a_verdict_that_hangs_on_the_labeller_is_named():
+    pair = comparison("a", "b", "better")
+    under = LabellerVerdict("ann", 6, {("a", "b"): comparison("a", "b", "undecided: too few")})
+    assert labellers_sentence([pair], [under]) == (
+        "Verdicts depend on whose labels are taken: a and b: better under the merge, undecided under ann."
+    )
+    assert labellers_sentence([pair], []) == ""
+
+
+def comparison(a, b, verdict):
+    """A row of which only the pair and the verdict matter."""
+    numbers = dict.fromkeys(
+        ("n", "zeros", "wins", "ties", "losses", "mean_difference", "ci_low", "ci_high", "w_plus", "w_minus",
+         "statistic", "p_value", "p_adjusted", "p_minimum", "effect_size", "p_minimum_adjusted", "p_randomization",
+         "p_randomization_adjusted", "clusters"), 0,
+    )  # fmt: skip
+    return Comparison("nDCG@3", a, b, method="exact", verdict=verdict, role="confirmatory", ci_method="t", **numbers)
+
+
+def test_a_labeller_of_lists_keeps_his_order_under_every_rule(project):
+    folder = project / "datasets" / "survey-templates-en"
+    labels = load(DatasetReference(folder, queries=("labels-a.json", "labels-b.json"))).labels
+    own = {query: given.ranked for query, given in by_labeller(labels)["a"].items()}
+    alone = load(DatasetReference(folder, queries=("labels-a.json",))).labels
+    assert own == {query: given.ranked for query, given in alone.items()}
 
 
 @pytest.mark.parametrize("name", ["nDCG@3", "nDCG(dcg='exp-log2')@3", "DCG@4", "P@2", "RBP(p=0.5)"])

@@ -123,13 +123,28 @@ def alternatives(labels: Mapping[str, Labels], relevance: Relevance) -> dict[str
     return {**readings, **_by_judge({query: labels[query] for query in judged}, relevance)}
 
 
+def by_labeller(labels: Mapping[str, Labels]) -> dict[str, dict[str, Labels]]:
+    """The labels of each person, where several labelled the same queries: person -> query id -> labels.
+
+    >>> merged = Labels(ranked=("a", "b"), given={"ann": {"a": 2, "b": 1}, "ben": {"b": 1}})
+    >>> by_labeller({"q": merged})["ann"]["q"].ranked
+    ('a', 'b')
+    """
+    people: dict[str, dict[str, Labels]] = {}
+    for query, merged in labels.items():
+        for person, grades in merged.given.items():
+            ranked = None if merged.ranked is None else tuple(sorted(grades, key=grades.__getitem__, reverse=True))
+            own = Labels(grades=grades if ranked is None else None, ranked=ranked, by=person, source=merged.source)
+            people.setdefault(person, {})[query] = own
+    return people
+
+
 def _by_judge(labels: Mapping[str, Labels], relevance: Relevance) -> dict[str, dict[str, dict[str, int]]]:
     """The judgments of each person who judged every one of these queries."""
-    judges = dict.fromkeys(judge for given in labels.values() for judge in given.given)
     return {
-        f"by {judge}": {query: grades_under(given.given[judge], relevance) for query, given in labels.items()}
-        for judge in judges
-        if all(judge in given.given for given in labels.values())
+        f"by {person}": {query: _grades(query, given, relevance) for query, given in own.items()}
+        for person, own in by_labeller(labels).items()
+        if len(own) == len(labels)
     }
 
 

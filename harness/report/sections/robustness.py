@@ -1,4 +1,4 @@
-"""Does the winner depend on choices that nobody can prove: the grade rule, the gain, the order of ties?"""
+"""Does the winner depend on what nobody can prove: the grade rule, the gain, the labeller, the order of ties?"""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from harness.measures.sensitivity import sensitivity
 from harness.report.section import Section
 from harness.report.view import View
 from harness.scoring.grading import alternatives
+from harness.scoring.labellers import labeller_verdicts, labellers_sentence
 
 PLACE = 80
 
 
 def section(view: View) -> Section | None:
-    """The means under other grade rules and the other gain, and under the best and worst order of ties."""
+    """The means under other grade rules, gains and orders of ties; means and tested verdicts under each labeller."""
     if len(view.retrievers) < 2:
         return None
     relevance = checked(Relevance, view.resolved.relevance, "resolved.relevance")
@@ -35,5 +36,14 @@ def section(view: View) -> Section | None:
         verdict = f"{' and '.join(rows[0].winners)} has the highest mean under each of these {len(rows)} readings."
     else:
         verdict = ""
-    context = {"verdict": verdict, "rows": rows if len(rows) > 1 else [], "ties": ties}
-    return Section("robustness", "Other readings", context) if verdict or ties else None
+    people = () if primary.claimed else labeller_verdicts(view.results, relevance)
+    family = view.comparisons[view.primary]
+    context = {
+        "verdict": verdict,
+        "rows": rows if len(rows) > 1 else [],
+        "ties": ties,
+        "family": family,
+        "people": people,
+        "by_people": view.spoken(labellers_sentence(family, people)),
+    }
+    return Section("robustness", "Other readings", context) if verdict or ties or people else None
