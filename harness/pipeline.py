@@ -89,7 +89,8 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
         records.write_manifest(aside, replace(manifest, started=started_at, seconds=seconds, tables=tables))
         with together.stage("reporting"):
             write_report(records.read(aside))
-        records.put_in_place(aside, place)
+        if moved := records.put_in_place(aside, place):
+            options.tell(moved)
     return records.read(place)
 
 

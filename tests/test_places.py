@@ -7,6 +7,7 @@ import pytest
 
 import harness
 from harness import records
+from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import BackendError, InputError
 from tests import small
 
@@ -40,13 +41,62 @@ def test_an_experiment_leaves_the_results_of_one_that_is_named_like_its_aside(tm
     assert records.read(other).manifest.name == "small.unfinished"
 
 
+HASHING = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimensions = 16 }\n'
+
+
+def test_a_rerun_keeps_earlier_results_whose_scores_are_not_among_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
+    lines = []
+    path = small.experiment(tmp_path, retrievers=BM25 + HASHING)
+    options = harness.Options(tmp_path / "out", fresh=True, tell=lines.append)
+    place = harness.run(path, options).folder
+    first = (place / "scores.csv").read_bytes()
+    harness.run(path, options)
+    assert not lines
+    assert not place.with_name("small.1").exists(), "the same scores take the place of the same scores"
+    monkeypatch.setattr(HashingEncoder, "embed", moved)
+    again = harness.run(path, options).folder
+    assert lines == [f"{place} held other scores: kept as {place}.1"]
+    assert (again / "scores.csv").read_bytes() != first
+    assert (place.with_name("small.1") / "scores.csv").read_bytes() == first
+    assert records.read(place.with_name("small.1")).rankings("hashing")
+
+
+def test_a_rerun_replaces_results_that_it_only_adds_to(tmp_path, monkeypatch):
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
+    lines = []
+    path = small.experiment(tmp_path, retrievers=BM25 + HASHING)
+    options = harness.Options(tmp_path / "out", fresh=True, tell=lines.append)
+    with monkeypatch.context() as patch:
+        patch.setattr(HashingEncoder, "embed", failing)
+        place = harness.run(path, options).folder
+    assert records.read(place).manifest.failed
+    harness.run(path, options)
+    assert not records.read(place).manifest.failed
+    assert not lines
+    assert not place.with_name("small.1").exists()
+
+
+def moved(encoder, texts, role, call, embed=HashingEncoder.embed):
+    """A model that changed behind its name: its vectors of queries point elsewhere."""
+    embedded = embed(encoder, texts, role, call)
+    return embedded._replace(vectors=-embedded.vectors) if role == "query" else embedded
+
+
+def failing(*_):
+    raise BackendError("refused")
+
+
 class Killed(BaseException):
     """A process that was killed here."""
 
 
+@pytest.mark.parametrize("kept", [False, True])
 @pytest.mark.parametrize("renames", [0, 1])
-def test_a_kill_between_the_renames_loses_nothing(tmp_path, monkeypatch, renames):
+def test_a_kill_between_the_renames_loses_nothing(tmp_path, monkeypatch, renames, kept):
     run(tmp_path)
+    if kept:
+        monkeypatch.setattr("harness.records.place._lost", lambda earlier, newer: "other scores")
     rename, left = Path.rename, [renames]
 
     def killed(self: Path, target: Path) -> Path:
@@ -65,6 +115,7 @@ def test_a_kill_between_the_renames_loses_nothing(tmp_path, monkeypatch, renames
         run(tmp_path, retrievers=FAILS)
     assert (tmp_path / "out" / "small" / "manifest.json").read_bytes() == newest
     assert records.read(tmp_path / "out" / "small").rankings("bm25")
+    assert (tmp_path / "out" / "small.1").exists() == kept
 
 
 def test_results_that_a_kill_hid_come_back(tmp_path, monkeypatch):

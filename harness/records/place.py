@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.records.manifest import Manifest
 from harness.records.manifest_file import read_manifest
+from harness.records.tables import read_table
 from retrievers.errors import HarnessError, InputError, Problem
 
 LAST_FILE = "report.html"
@@ -56,18 +57,55 @@ def writing_aside(place: Path) -> Iterator[Path]:
             raise
 
 
-def put_in_place(aside: Path, place: Path) -> None:
-    """Replace an earlier folder of the same experiment and data; move aside one of another."""
+def put_in_place(aside: Path, place: Path) -> str:
+    """Put whole results in their place; an earlier folder is replaced only where nothing that it says is lost.
+
+    One of another experiment, of other data, or with a score that is not among the new ones is moved to
+    `<name>.1`, `<name>.2`, …: the first that is free.
+
+    Returns:
+        Where an earlier folder was moved, and why, as a sentence; "" where none was.
+    """
     old = _old(place)
     shutil.rmtree(old, ignore_errors=True)
+    sentence = ""
     if place.exists():
-        if experiment_and_data(place) == experiment_and_data(aside):
-            place.rename(old)
-        else:
+        if reason := _lost(place, aside):
             number = next(n for n in range(1, 1_000_000) if not place.with_name(f"{place.name}.{n}").exists())
-            place.rename(place.with_name(f"{place.name}.{number}"))
+            kept = place.with_name(f"{place.name}.{number}")
+            sentence = f"{place} held {reason}: kept as {kept}"
+            place.rename(kept)
+        else:
+            place.rename(old)
     aside.rename(place)
     shutil.rmtree(old, ignore_errors=True)
+    return sentence
+
+
+def _lost(earlier: Path, newer: Path) -> str:
+    """What an earlier folder holds that a newer one does not; "" where it may be replaced."""
+    if experiment_and_data(earlier) != experiment_and_data(newer):
+        return "another experiment, or other data"
+    before, now = _manifest(earlier), _manifest(newer)
+    if before is None or now is None:
+        return "what cannot be read"
+    if not (before.dataset.scored or now.dataset.scored):
+        rankings = {name: digest for name, digest in before.tables.items() if name.startswith("rankings/")}
+        return "" if rankings.items() <= now.tables.items() else "other rankings"
+    if "scores.csv" in before.tables and before.tables["scores.csv"] == now.tables.get("scores.csv"):
+        return ""
+    try:
+        scores = [_scores(folder) for folder in (earlier, newer)]
+    except (OSError, ValueError):
+        return "scores that cannot be read"
+    return "" if scores[0].items() <= scores[1].items() else "other scores"
+
+
+def _scores(folder: Path) -> dict[tuple[str, ...], str]:
+    """(retriever, query, measure) -> the score as text: so that one that is undefined equals itself."""
+    table = read_table(folder / "scores.csv")
+    names = zip(table["retriever"], table["query_id"], table["measure"], strict=True)
+    return dict(zip(names, map(repr, table["value"].tolist()), strict=True))
 
 
 def experiment_and_data(folder: Path) -> tuple[Any, Any] | None:

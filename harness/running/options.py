@@ -27,5 +27,6 @@ class Options(NamedTuple):
     code: bool = True
     """Whether the experiment may name code that is run."""
     tell: Callable[[str], None] = lambda line: None
-    """Told, before anything is embedded, how many of a folder's files are not read."""
+    """Told, before anything is embedded, how many of a folder's files are not read; in the end, where earlier results
+    went that say something else."""
     watch: Watch = lambda name, meter: None
