@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
+from retrievers.filters import Condition, FieldValues, shown, wanted
 from retrievers.meter import Meter
 from retrievers.types import RESOLUTION, Document, Query, Ranking, Retriever, Vectors, ranked
 from retrievers.words import RULE, tokenize
@@ -33,12 +34,19 @@ class BM25Retriever(Retriever):
         self.fingerprint = f"bm25 k1={k1:g} b={b:g} words={RULE} stemming={stemming or 'none'}"
         """All that changes a ranking, but for the documents."""
         self._ids: list[str] = []
+        self._conditions: tuple[Condition, ...] = ()
+        self._values = FieldValues(())
         self._vocabulary: dict[str, int] = {}
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps: all that changes a ranking, and that nothing is paid."""
-        return {"fingerprint": self.fingerprint, "usd_per_million_tokens": "0"}
+        return {"fingerprint": self.fingerprint, "usd_per_million_tokens": "0", **shown(self._conditions)}
+
+    def narrow(self, conditions: Sequence[Condition]) -> None:
+        """Search among the documents that match; words stay as rare as they are among all."""
+        self._conditions = tuple(conditions)
+        self._values = FieldValues(one.field for one in conditions)
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Count the terms of every document; those with no term are noted and never retrieved."""
@@ -50,6 +58,7 @@ class BM25Retriever(Retriever):
                 terms = [self._vocabulary.setdefault(t, len(self._vocabulary)) for t in self._terms(document.content)]
                 if terms:
                     self._ids.append(document.id)
+                    self._values.add(document.fields)
                     corpus.append(terms)
                 else:
                     meter.note("empty", document.id)
@@ -70,11 +79,15 @@ class BM25Retriever(Retriever):
         if not terms:
             return ranked((), ())
         scores = self._engine.get_scores_from_ids(terms)
+        if self._conditions:
+            scores = np.where(self._values.matching(wanted(query, self._conditions)), scores, 0)
         best = candidates(scores, depth)
         return ranked([self._ids[i] for i in best], scores[best], depth)
 
     def _search(self, queries: Sequence[Query], depth: int, meter: Meter) -> Iterator[Ranking]:
         for query in queries:
+            if self._conditions and not self._values.matching(wanted(query, self._conditions)).any():
+                meter.note("nothing-matches-query", query.id)
             yield self.answer(query, depth, meter)
             meter.count(texts=1)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from retrievers.errors import InputError, Problem
-from retrievers.types import Document, Ranking, Vectors, ranked
+from retrievers.types import Document, Ranking, ranked
 
 SEPARATOR = "\x1f"
 """Between a document's id and its passage's number; a control character, so that no id ends alike."""
@@ -76,22 +76,22 @@ def document_of(passage_id: str) -> str:
     return passage_id.rpartition(SEPARATOR)[0] or passage_id
 
 
-def best_passages(search: Callable[[Vectors, int], list[Ranking]], vectors: Vectors, depth: int) -> list[Ranking]:
+def best_passages(search: Callable[[list[int], int], list[Ranking]], queries: int, depth: int) -> list[Ranking]:
     """Return the best `depth` documents of each query by the score of their best passage.
 
     Asks for four passages a document, and for four times more again where that was not enough, or where a passage
     not seen may tie with the last document.
 
     Args:
-        search: ranks passages: query vectors (n, dimensions) and a limit to n rankings.
-        vectors: (queries, dimensions).
+        search: ranks passages for the queries at some positions, up to a limit: one ranking each.
+        queries: how many there are.
         depth: documents to keep.
     """
     answers: dict[int, Ranking] = {}
-    waiting = list(range(len(vectors)))
+    waiting = list(range(queries))
     size = 4 * depth
     while waiting:
-        for position, hits in zip(waiting, search(vectors[waiting], size), strict=True):
+        for position, hits in zip(waiting, search(waiting, size), strict=True):
             best: dict[str, float] = {}
             for passage, score in hits:
                 best.setdefault(document_of(passage), score)
@@ -100,4 +100,4 @@ def best_passages(search: Callable[[Vectors, int], list[Ranking]], vectors: Vect
                 answers[position] = ranking
         waiting = [position for position in waiting if position not in answers]
         size *= 4
-    return [answers[position] for position in range(len(vectors))]
+    return [answers[position] for position in range(queries)]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import islice
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from retrievers.chunking import Chunks, best_passages, document_of, passages
 from retrievers.errors import InputError
+from retrievers.filters import Condition, shown, wanted
 from retrievers.meter import Meter
-from retrievers.types import Document, Embedded, Query, Ranking, Retriever, Role, Store, Vectors, ranked
+from retrievers.types import Document, Embedded, Query, Ranking, Retriever, Role, Store, Vectors, Wanted, ranked
 
 WINDOW = 16_384
 """Texts embedded together: requests are planned within a window, so that they do not depend on the cache."""
@@ -36,6 +36,19 @@ class Embeds(Protocol):
         """Embed one text past the cache."""
 
 
+class Asked(NamedTuple):
+    """The vectors of some queries, and what each wants of documents."""
+
+    vectors: Vectors
+    """(queries, dimensions)."""
+    wanted: Sequence[Wanted] = ()
+    """One a query, or nothing where all documents are searched."""
+
+    def first(self, count: int) -> Asked:
+        """The same of the first queries."""
+        return Asked(self.vectors[:count], self.wanted[:count])
+
+
 class DenseRetriever(Retriever):
     """Answers with the documents whose vectors lie nearest to the query's by cosine.
 
@@ -50,6 +63,7 @@ class DenseRetriever(Retriever):
         fresh: make the collection anew even where a finished one is there.
         chunks: cut documents into passages; a document then has its best passage's score.
         describe: what the manifest keeps, known once queries were embedded.
+        conditions: what a query wants of documents, if not all are to be searched.
     """
 
     def __init__(
@@ -60,12 +74,14 @@ class DenseRetriever(Retriever):
         fresh: bool = False,
         chunks: Chunks | None = None,
         describe: Describe = lambda dimensions: {},
+        conditions: Sequence[Condition] = (),
     ) -> None:
         self._embedder = embedder
         self._open_store = open_store
         self._fresh = fresh
         self._chunks = chunks
         self._describe = describe
+        self._conditions = tuple(conditions)
         self._dimensions = 0
         self.store: Store
         """Known once the corpus was indexed."""
@@ -73,7 +89,7 @@ class DenseRetriever(Retriever):
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps of the models and the collection."""
-        return self._describe(self._dimensions)
+        return {**self._describe(self._dimensions), **shown(self._conditions)}
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Embed the corpus window by window into the store, or use the finished collection that is there."""
@@ -99,33 +115,46 @@ class DenseRetriever(Retriever):
                 meter.note("truncated-query", query.id)
             if not has_direction:
                 meter.note("zero-vector-query", query.id)
-        asked = embedded.vectors[directed]
+        asked = Asked(
+            embedded.vectors[directed],
+            [wanted(queries[i], self._conditions) for i in np.flatnonzero(directed).tolist() if self._conditions],
+        )
         with meter.stage("search", total=len(queries)):
             rankings = self.nearest(asked, depth)
             meter.count(texts=len(queries))
         if self.store.approximate:
-            self._compare_with_exact(asked[:COMPARED], rankings[:COMPARED], depth, meter)
-        answers = iter(rankings)
-        return [next(answers) if has_direction else ranked([], []) for has_direction in directed]
+            self._compare_with_exact(asked.first(COMPARED), rankings[:COMPARED], depth, meter)
+        answers = [ranked([], [])] * len(queries)
+        for i, ranking in zip(np.flatnonzero(directed).tolist(), rankings, strict=True):
+            answers[i] = ranking
+            if self._conditions and not ranking.doc_ids:
+                meter.note("nothing-matches-query", queries[i].id)
+        return answers
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Answer one query, its text embedded anew; embedding and search are stages of their own."""
         with meter.stage("embed-queries"):
             vectors = self._embedder.one(query.text, "query", meter).vectors
         with meter.stage("search"):
-            (ranking,) = self.nearest(vectors, depth)
+            asked = Asked(vectors, [wanted(query, self._conditions)] if self._conditions else [])
+            (ranking,) = self.nearest(asked, depth)
         return ranking
 
-    def nearest(self, vectors: Vectors, depth: int, *, exact: bool = False) -> list[Ranking]:
-        """Return the documents nearest to each query vector (queries, dimensions)."""
-        search = partial(self.store.search, exact=exact)
-        return best_passages(search, vectors, depth) if self._chunks else search(vectors, depth)
+    def nearest(self, asked: Asked, depth: int, *, exact: bool = False) -> list[Ranking]:
+        """Return the documents nearest to each query vector, among those that are wanted."""
 
-    def _compare_with_exact(self, vectors: Vectors, approximate: Sequence[Ranking], depth: int, meter: Meter) -> None:
+        def search(positions: list[int], limit: int) -> list[Ranking]:
+            some = [asked.wanted[i] for i in positions] if asked.wanted else ()
+            return self.store.search(asked.vectors[positions], limit, exact=exact, wanted=some)
+
+        count = len(asked.vectors)
+        return best_passages(search, count, depth) if self._chunks else search(list(range(count)), depth)
+
+    def _compare_with_exact(self, asked: Asked, approximate: Sequence[Ranking], depth: int, meter: Meter) -> None:
         """Count how many of the exact hits an approximate search found, among the first 10 and within the depth."""
-        with meter.stage("search-exact", total=len(vectors)):
-            exact = self.nearest(vectors, depth, exact=True)
-            meter.count(texts=len(vectors))
+        with meter.stage("search-exact", total=len(asked.vectors)):
+            exact = self.nearest(asked, depth, exact=True)
+            meter.count(texts=len(asked.vectors))
             for name, cutoff in (("hits_at_10", 10), ("hits", depth)):
                 pairs = [
                     (set(a.doc_ids[:cutoff]), set(b.doc_ids[:cutoff])) for a, b in zip(approximate, exact, strict=True)
@@ -155,13 +184,20 @@ class DenseRetriever(Retriever):
                 if not created:
                     self.store.create(embedded.vectors.shape[1])
                     created = True
-                self.store.upsert([window[i].id for i in np.flatnonzero(directed)], embedded.vectors[directed])
+                kept = [window[i] for i in np.flatnonzero(directed).tolist()]
+                self.store.upsert([one.id for one in kept], embedded.vectors[directed], self._fields(kept))
                 meter.count(texts=int(directed.sum()))
         if not created:
             raise InputError("nothing to index: the corpus holds no document with any content")
         with meter.stage("index"):
             self.store.finish(notes)
         return notes
+
+    def _fields(self, documents: Sequence[Document]) -> list[dict[str, str]]:
+        """The fields of documents by which searches are narrowed; nothing where none are."""
+        names = sorted({one.field for one in self._conditions})
+        fields = [{name: one.fields[name] for name in names if name in one.fields} for one in documents]
+        return fields if names else []
 
     def _texts(self, documents: Iterable[Document], empty: list[str]) -> Iterator[Document]:
         """Yield what is embedded: documents or their passages; blank ones go to the list."""

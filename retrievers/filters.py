@@ -1,21 +1,22 @@
-"""Retrieval among the documents that match: alike in BM25 and in every store, since the others are not in the index.
+"""Search among the documents that match: by payload filters in every store, by a mask in BM25, alike in all.
 
-One index is made for each set of values that the queries ask for, so words are as rare as they are among the matching
-documents, and an approximate search never has to look past documents that do not match.
+One index holds all documents, whatever is wanted of them: words are as rare as they are among all documents, as in a
+search engine that filters.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
 
 from retrievers.meter import Meter
-from retrievers.types import Document, Query, Ranking, Retriever, ranked
-
-Wanted = tuple[tuple[str, tuple[str, ...]], ...]
-"""Field -> the values of which a document must have one, as sorted pairs."""
+from retrievers.types import Document, Query, Ranking, Retriever, Wanted, ranked
 
 
 class Condition(NamedTuple):
@@ -27,71 +28,102 @@ class Condition(NamedTuple):
     query_field: str = ""
 
 
-class FilteredRetriever(Retriever):
-    """Lets a retriever of its own answer the queries that want the same values."""
+@runtime_checkable
+class Narrows(Protocol):
+    """A retriever that can search among the documents that match."""
 
-    def __init__(self, make: Callable[[str], Retriever], conditions: Sequence[Condition]) -> None:
-        """Take what makes a retriever for one set of values, by a name for that set, and the conditions."""
-        self._make, self._conditions = make, tuple(conditions)
-        self._made: dict[Wanted, Retriever | None] = {}
-        self._documents: Iterable[Document] = ()
+    def narrow(self, conditions: Sequence[Condition]) -> None:
+        """Take what queries want of documents; called once, before the corpus is indexed."""
+
+
+class Narrowed(Retriever):
+    """Any other retriever, asked for more hits until enough of them match."""
+
+    def __init__(self, retriever: Retriever, conditions: Sequence[Condition]) -> None:
+        """Take the retriever, which is not indexed yet, and the conditions."""
+        self._retriever, self._conditions = retriever, tuple(conditions)
+        self._places: dict[str, int] = {}
+        self._values = FieldValues(one.field for one in conditions)
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the first retriever says, and the filter."""
-        first = next((one for one in self._made.values() if one is not None), None)
-        written = {one.field: list(one.values) or {"query": one.query_field} for one in self._conditions}
-        shown = json.dumps(written, ensure_ascii=False)
-        return {**(first.provenance if first else {}), "filter": shown, "indexes": str(len(self._made))}
+        """What the retriever says of itself, and the filter."""
+        return {**self._retriever.provenance, **shown(self._conditions)}
+
+    def check(self) -> None:
+        """Look for what the retriever needs."""
+        self._retriever.check()
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
-        """Keep the corpus: indexes are made when it is known what the queries want."""
-        self._documents = documents
+        """Index the whole corpus, and keep the fields that are asked for."""
+        for place, document in enumerate(documents):
+            self._places[document.id] = place
+            self._values.add(document.fields)
+        self._retriever.index(documents, meter)
 
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
         """Return each query's hits among the documents that match; none, with a note, where no document does."""
-        groups: dict[Wanted, list[int]] = {}
         answers: list[Ranking] = [ranked([], [])] * len(queries)
-        for place, query in enumerate(queries):
-            groups.setdefault(wanted(query, self._conditions), []).append(place)
-        for values, places in groups.items():
-            retriever = self._retriever(values, meter)
-            if retriever is None:
-                for place in places:
-                    meter.note("nothing-matches-query", queries[place].id)
-                continue
-            some = retriever.search([queries[place] for place in places], depth, meter)
-            for place, ranking in zip(places, some, strict=True):
-                answers[place] = ranking
+        waiting, size = list(range(len(queries))), depth
+        for place in waiting:
+            if not self._values.matching(wanted(queries[place], self._conditions)).any():
+                meter.note("nothing-matches-query", queries[place].id)
+        while waiting:
+            rankings = self._retriever.search([queries[place] for place in waiting], size, meter)
+            short = [len(ranking) >= size and size < len(self._places) for ranking in rankings]
+            for place, ranking in zip(waiting, rankings, strict=True):
+                answers[place] = self._kept(queries[place], ranking, depth)
+            waiting = [
+                place for place, more in zip(waiting, short, strict=True) if more and len(answers[place]) < depth
+            ]
+            size *= 4
         return answers
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
-        """Answer one query from the index of its values."""
-        retriever = self._retriever(wanted(query, self._conditions), meter)
-        return ranked([], []) if retriever is None else retriever.answer(query, depth, meter)
+        """Answer one query; it is asked again for more where too few hits match."""
+        size = depth
+        while True:
+            ranking = self._retriever.answer(query, size, meter)
+            kept = self._kept(query, ranking, depth)
+            if len(kept) == depth or len(ranking) < size or size >= len(self._places):
+                return kept
+            size *= 4
 
-    def _retriever(self, values: Wanted, meter: Meter) -> Retriever | None:
-        if values not in self._made:
-            retriever = None
-            if next(iter(matching(self._documents, values)), None) is not None:
-                retriever = self._make(name_of(values))
-                retriever.index(Matching(self._documents, values), meter)
-            self._made[values] = retriever
-        return self._made[values]
+    def _kept(self, query: Query, ranking: Ranking, depth: int) -> Ranking:
+        matching = self._values.matching(wanted(query, self._conditions))
+        hits = [hit for hit in ranking if (place := self._places.get(hit.doc_id)) is not None and matching[place]]
+        return ranked([hit.doc_id for hit in hits], [hit.score for hit in hits], depth)
 
 
-class Matching:
-    """The documents of a corpus that match, read anew each time."""
+class FieldValues:
+    """What some fields of documents hold, as numbers: which documents match is a comparison of arrays."""
 
-    def __init__(self, documents: Iterable[Document], values: Wanted) -> None:
-        self._documents, self._values = documents, values
+    def __init__(self, names: Iterable[str]) -> None:
+        self._numbers = {name: array("q") for name in names}
+        self._known: dict[str, dict[str, int]] = {name: {} for name in self._numbers}
+        self._count = 0
 
-    def __iter__(self) -> Iterator[Document]:
-        return matching(self._documents, self._values)
+    def add(self, fields: Mapping[str, str]) -> None:
+        """Take in the fields of the next document."""
+        self._count += 1
+        for name, numbers in self._numbers.items():
+            value = fields.get(name)
+            known = self._known[name]
+            numbers.append(-1 if value is None else known.setdefault(value, len(known)))
+
+    def matching(self, wanted: Wanted) -> npt.NDArray[np.bool_]:
+        """Return for each document, in the order in which they were taken in, whether it holds what is wanted."""
+        matches = np.ones(self._count, dtype=np.bool_)
+        for name, values in wanted:
+            known = self._known.get(name, {})
+            numbers = [known[value] for value in values if value in known]
+            held = np.frombuffer(self._numbers[name], dtype=np.int64) if known else np.zeros(self._count, np.int64)
+            matches &= np.isin(held, numbers)
+        return matches
 
 
 def wanted(query: Query, conditions: Iterable[Condition]) -> Wanted:
-    """What a query wants of documents; a field that the query lacks can be held by no document.
+    """Return what a query wants of documents; a field that the query lacks can be held by no document.
 
     >>> wanted(Query("q", "text", {"lang": "ja"}), [Condition("language", query_field="lang")])
     (('language', ('ja',)),)
@@ -103,13 +135,21 @@ def wanted(query: Query, conditions: Iterable[Condition]) -> Wanted:
     return tuple(sorted(pairs))
 
 
-def matching(documents: Iterable[Document], values: Wanted) -> Iterator[Document]:
-    """Yield the documents whose fields hold one of the wanted values each."""
-    for document in documents:
-        if all(document.fields.get(field) in some for field, some in values):
-            yield document
+def suffix_of(conditions: Iterable[Condition]) -> str:
+    """Return what tells a collection whose points hold these fields from one without; "" for no condition.
+
+    >>> suffix_of([Condition("language", ("ja",))]) == suffix_of([Condition("language", query_field="speaks")])
+    True
+    """
+    names = sorted({one.field for one in conditions})
+    return f"-by{hashlib.sha256(json.dumps(names).encode()).hexdigest()[:16]}" if names else ""
 
 
-def name_of(values: Wanted) -> str:
-    """Name a set of values, for a collection."""
-    return hashlib.sha256(json.dumps(values, ensure_ascii=False).encode()).hexdigest()[:16]
+def shown(conditions: Iterable[Condition]) -> dict[str, str]:
+    """Return what the manifest keeps of a filter; nothing where there is none.
+
+    >>> shown([Condition("language", ("de", "ja"))])
+    {'filter': '{"language": ["de", "ja"]}'}
+    """
+    table = {one.field: list(one.values) or {"query": one.query_field} for one in conditions}
+    return {"filter": json.dumps(table, ensure_ascii=False)} if table else {}

@@ -21,6 +21,8 @@ Vectors = npt.NDArray[np.float32]
 Counts = npt.NDArray[np.int64]
 Pair = tuple[str, str]
 """A query's text and a document's."""
+Wanted = tuple[tuple[str, tuple[str, ...]], ...]
+"""What a query wants of documents: fields, and for each the values of which a document must have one."""
 
 RESOLUTION = 1e-6
 """Scores nearer than this share of a query's largest absolute score are equal (see `ranked`)."""
@@ -251,16 +253,22 @@ class Store(Protocol):
     def create(self, dimensions: int) -> None:
         """Make the collection ready for points; a half-built one is resumed or made anew."""
 
-    def upsert(self, ids: Sequence[str], vectors: Vectors) -> None:
-        """Add points, or replace those with the same document id."""
+    def upsert(self, ids: Sequence[str], vectors: Vectors, fields: Sequence[Mapping[str, str]] = ...) -> None:
+        """Add points, or replace those with the same document id.
+
+        `fields` are those of each document by which searches may be narrowed: their payload, where there are any.
+        """
 
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
         """Make the collection ready for search, mark it complete, and keep the ids noted by kind with it."""
 
-    def search(self, vectors: Vectors, limit: int, *, exact: bool = ...) -> list[Ranking]:
+    def search(
+        self, vectors: Vectors, limit: int, *, exact: bool = ..., wanted: Sequence[Wanted] = ...
+    ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved.
 
-        `exact` compares every vector in full, also where the collection is approximate.
+        `exact` compares every vector in full, also where the collection is approximate. `wanted` says for each vector
+        what the payload of its hits must hold; left out, every point may be a hit.
         """
 
     def close(self) -> None:

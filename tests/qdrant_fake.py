@@ -28,6 +28,7 @@ class FakeQdrant(ThreadingHTTPServer):
         self.version = "1.20.0"
         self.api_key = None
         self.updates = []
+        self.indexed = []
         self.status = []  # statuses to report before green
 
     @property
@@ -61,6 +62,9 @@ class FakeQdrant(ThreadingHTTPServer):
             case "PATCH", ["collections", name]:
                 self.updates.append(body)
                 return engine.update_collection(name, metadata=body["metadata"]) if "metadata" in body else True
+            case "PUT", ["collections", name, "index"]:  # the client's engine has no index of payloads
+                self.indexed.append((name, body["field_name"], body["field_schema"]))
+                return {"operation_id": 0, "status": "completed"}
             case "PUT", ["collections", name, "points"]:
                 batch = models.Batch(**body["batch"])
                 engine.upsert(name, batch)

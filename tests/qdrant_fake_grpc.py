@@ -24,6 +24,7 @@ class FakeQdrantGrpc(wire.QdrantServicer, wire.CollectionsServicer, wire.PointsS
         self.keys = set()
         self.version = "1.20.0"
         self.created = None
+        self.indexed = []
 
     def begin(self, method, context):
         with self.lock:
@@ -71,6 +72,13 @@ class FakeQdrantGrpc(wire.QdrantServicer, wire.CollectionsServicer, wire.PointsS
         self.begin("GetCollection", context)
         info = self.engine.get_collection(request.collection_name)
         return wire.GetCollectionInfoResponse(result=RestToGrpc.convert_collection_info(info))
+
+    def CreateFieldIndex(self, request, context):
+        self.begin("CreateFieldIndex", context)  # the client's engine has no index of payloads
+        self.indexed.append((request.collection_name, request.field_name, request.field_type))
+        return wire.PointsOperationResponse(
+            result=wire.UpdateResult(operation_id=0, status=wire.UpdateStatus.Completed)
+        )
 
     def Upsert(self, request, context):
         self.begin("Upsert", context)

@@ -67,7 +67,7 @@ def test_documents_rank_by_their_best_passage(rows, depth):
     def search(vectors, limit):
         return [ranked(ids, scores, limit) for _ in vectors]
 
-    [ranking] = best_passages(search, np.zeros((1, 2), np.float32), depth)
+    [ranking] = best_passages(search, 1, depth)
     expected = ranked(list(best), list(best.values()), depth)
     assert ranking.doc_ids == expected.doc_ids
     assert ranking.scores == pytest.approx(expected.scores, abs=2e-6)

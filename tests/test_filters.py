@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from harness.dataset import DatasetReference, load
@@ -20,7 +21,8 @@ TEXTS = {
     "de-1": ("de", "cars drive on roads"),
 }
 ASKED = {"q1": ("ja", "cars with wheels"), "q2": ("en", "cars with wheels"), "q3": ("fr", "cars with wheels")}
-STORES = {"bm25": 'kind = "bm25"', "memory": 'store = ":memory:"', "edge": 'store = "edge"', "path": 'store = "{path}"'}
+STORES = {"bm25": 'kind = "bm25"', "memory": 'store = ":memory:"', "edge": 'store = "edge"', "path": 'store = "{path}"',
+          "int8": 'quantization = "int8"'}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +76,23 @@ def test_a_filter_of_several_values_and_of_the_querys_own_field(tmp_path, kind):
     assert {doc[:2] for doc in own["q2"].doc_ids} == {"en"}
     assert own["q3"].doc_ids == ()
     assert found.manifest.ledger.retrievers[kind].notes["nothing-matches-query"] == ("q3",)
-    assert found.manifest.retrievers[kind].provenance["indexes"] == "3"
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_the_corpus_is_indexed_once_whatever_queries_want(tmp_path, kind):
+    own = block(kind, tmp_path, 'filter = { language = { query = "speaks" } }')
+    run(experiment(tmp_path, own), Options(tmp_path / "out"))
+    costs = pd.read_csv(tmp_path / "out" / "e" / "costs.csv").set_index("stage")
+    assert costs.loc["index", "texts"] == len(TEXTS)
+
+
+def test_filters_on_the_same_field_share_a_collection(tmp_path):
+    first = block("path", tmp_path, 'filter = { language = "ja" }')
+    second = block("path", tmp_path, 'filter = { language = "en" }').replace('name = "path"', 'name = "other"')
+    results = run(experiment(tmp_path, first + second), Options(tmp_path / "out"))
+    assert len(list((tmp_path / "store").iterdir())) == 1
+    assert {doc[:2] for r in results.rankings("path").values() for doc in r.doc_ids} == {"ja"}
+    assert {doc[:2] for r in results.rankings("other").values() for doc in r.doc_ids} == {"en"}
 
 
 def test_in_a_store_a_filter_changes_no_score(tmp_path):
@@ -82,6 +100,7 @@ def test_in_a_store_a_filter_changes_no_score(tmp_path):
     blocks += block("memory", tmp_path, "").replace('name = "memory"', 'name = "all"')
     found = run(experiment(tmp_path, blocks), Options(tmp_path / "out"))
     whole = found.rankings("all")
+    assert len(list((tmp_path / "store").iterdir())) == 1
     for kind in ("memory", "edge", "path"):
         for query, ranking in found.rankings(kind).items():
             expected = {hit.doc_id: hit.score for hit in whole[query] if hit.doc_id.startswith("ja")}

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.dataset import Dataset
 from harness.experiment import Dense, expanded
 from harness.records import StageLatency
-from harness.running.components import Components, described
+from harness.running.components import Components, conditions_of, described
 from harness.running.forecast import chunks_of
 from harness.running.options import Watch
 from retrievers.cache import Cache
@@ -17,6 +17,7 @@ from retrievers.chunking import pieces
 from retrievers.dense import DenseRetriever
 from retrievers.derived import Cut
 from retrievers.embedding import Embedder, VectorSource
+from retrievers.filters import suffix_of
 from retrievers.meter import Budget, Meter
 from retrievers.quantization import bytes_a_vector
 from retrievers.stores import MEMORY, QuantizedStore, StoreOptions, open_store
@@ -53,7 +54,11 @@ class Shared:
         return Embedder(encoder, self.cache, self.source, probe=self.probe)
 
 
-def dense_retriever(block: Dense, components: Components, shared: Shared, part: str = "") -> DenseRetriever:
+Stores = dict[tuple[StoreOptions, str, str], Store]
+"""What a run has opened, to be closed at its end, by location and collection: one folder cannot be opened twice."""
+
+
+def dense_retriever(block: Dense, components: Components, shared: Shared, stores: Stores) -> DenseRetriever:
     """Build what answers from a collection of an encoder's vectors, or of what follows from them.
 
     A collection is named after the retriever in memory, elsewhere after what is in it.
@@ -62,12 +67,12 @@ def dense_retriever(block: Dense, components: Components, shared: Shared, part: 
         block: the retriever's table.
         components: its encoder, and the one that is asked for fewer dimensions.
         shared: what all retrievers of the run share.
-        part: names the documents that are in the collection, where these are not all.
+        stores: those that are open; what is opened is added.
     """
     encoder, asked = components.encoder, components.asked
     if encoder is None:
         raise TypeError(f"{block.name} has no encoder")
-    dataset, chunks = shared.dataset, chunks_of(block)
+    dataset, chunks, conditions = shared.dataset, chunks_of(block), conditions_of(block.filter)
     options = StoreOptions(**expanded(block.store))
     whole = shared.embedder(encoder)
     derived = block.dimensions is not None or block.quantization is not None
@@ -78,9 +83,12 @@ def dense_retriever(block: Dense, components: Components, shared: Shared, part: 
             return QuantizedStore(block.quantization)
         size = "" if block.dimensions is None else f"-cut{block.dimensions}"
         inside = f"{encoder.fingerprint}-{dataset.corpus_digest}{chunks.suffix if chunks else ''}{size}"
-        inside += f"-{part}" if part else ""
+        inside += suffix_of(conditions)
         collection = block.name if options.resolved(dataset.count) == MEMORY else inside
-        return open_store(options, collection, documents=dataset.count, folder=shared.stores, meter=meter)
+        key = options, collection, block.name if options.on_server else ""  # retries are counted by retriever
+        if key not in stores:
+            stores[key] = open_store(options, collection, documents=dataset.count, folder=shared.stores, meter=meter)
+        return stores[key]
 
     def describe(dimensions: int) -> Mapping[str, str]:
         points = sum(1 for _ in pieces(dataset.documents(), chunks))
@@ -94,7 +102,8 @@ def dense_retriever(block: Dense, components: Components, shared: Shared, part: 
             "vector_bytes": str(_bytes(block, options, points, dimensions)),
         }
 
-    return DenseRetriever(cut or whole, opened, fresh=shared.fresh, chunks=chunks, describe=describe)
+    embedder = cut or whole
+    return DenseRetriever(embedder, opened, fresh=shared.fresh, chunks=chunks, describe=describe, conditions=conditions)
 
 
 def _store(block: Dense, documents: int) -> dict[str, str]:

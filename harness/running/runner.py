@@ -9,12 +9,12 @@ from harness.dataset import Dataset
 from harness.experiment import Block, Dense, Experiment, Fusion, Reranked, Standalone, inputs, unexpanded
 from harness.records import Run, StageLatency
 from harness.running.components import Components, canonical, conditions_of, described, whole_retriever
-from harness.running.dense import Shared, dense_retriever
+from harness.running.dense import Shared, Stores, dense_retriever
 from harness.running.forecast import check_needs
 from harness.running.latency import measure, sampled, time_call
 from retrievers.cache import UsesCache
 from retrievers.errors import BackendError, DataChanged, HarnessError
-from retrievers.filters import FilteredRetriever
+from retrievers.filters import Narrowed, Narrows
 from retrievers.fusion import reciprocal_rank_fusion
 from retrievers.meter import Meter
 from retrievers.reranking import CachedReranker
@@ -64,6 +64,7 @@ class _State:
     runs: dict[str, Run]
     first_stages: dict[str, _Answered] = field(default_factory=dict)
     """By the canonical form of the first stage."""
+    stores: Stores = field(default_factory=dict)
     units: dict[str, Mapping[str, Ranking]] = field(default_factory=dict)
     """Where labels name fields: the rankings of the units that are indexed, by retriever."""
 
@@ -93,9 +94,13 @@ def run_all(
     timed = [block.name for block in wanted if shared.sample and not shared.latencies.get(block.name)]
     limited = shared.budget.limit is not None
     check_needs(wanted, components, shared.dataset, shared.embedder, timed=timed, limited=limited)
-    for block in wanted:
-        state.runs[block.name] = _run(block, components[block.name], state)
-        yield state.runs[block.name]
+    try:
+        for block in wanted:
+            state.runs[block.name] = _run(block, components[block.name], state)
+            yield state.runs[block.name]
+    finally:
+        for store in state.stores.values():
+            store.close()
 
 
 def in_order(blocks: tuple[Block, ...]) -> list[Block]:
@@ -176,23 +181,24 @@ def _first_stage(block: Block, components: Components, state: _State, meter: Met
             return _Answered(state.before_collapse(block.of))
     key = canonical(block.model_dump(exclude={"name", "rerank", "color"}))
     if key not in state.first_stages:
-        state.first_stages[key] = _searched(_retriever(block, components, state.shared), state, meter)
+        state.first_stages[key] = _searched(_retriever(block, components, state), state, meter)
     return state.first_stages[key]
 
 
-def _retriever(block: Block, components: Components, shared: Shared) -> Retriever:
+def _retriever(block: Block, components: Components, state: _State) -> Retriever:
     """What answers a block that is made of no other, among the documents that its filter leaves."""
     if isinstance(block, Dense) and components.encoder is not None:
-        dense, parts = block, components
-        if conditions := conditions_of(block.filter):
-            return FilteredRetriever(lambda part: dense_retriever(dense, parts, shared, part), conditions)
-        return dense_retriever(block, components, shared)
+        return dense_retriever(block, components, state.shared, state.stores)
     if components.retriever is None or not isinstance(block, Standalone):
         raise TypeError(f"{type(block).__name__} has no first stage of its own")
-    whole = block
-    if conditions := conditions_of(block.filter):
-        return FilteredRetriever(lambda part: whole_retriever(whole), conditions)
-    return components.retriever
+    conditions = conditions_of(block.filter)
+    if not conditions:
+        return components.retriever
+    retriever = whole_retriever(block)  # another of its own, since it keeps what it is asked to look among
+    if not isinstance(retriever, Narrows):
+        return Narrowed(retriever, conditions)
+    retriever.narrow(conditions)
+    return retriever
 
 
 def _fused(block: Fusion, of: Sequence[Mapping[str, Ranking]], shared: Shared, meter: Meter) -> _Answered:

@@ -12,8 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from retrievers.errors import InputError, Problem
 from retrievers.stores.options import StoreOptions
-from retrievers.stores.points import Found, count_matches, engine_errors, past_ties, point_id
-from retrievers.types import Ranking, Vectors
+from retrievers.stores.points import (
+    FIELDS,
+    Found,
+    alternatives,
+    count_matches,
+    engine_errors,
+    past_ties,
+    payloads,
+    point_id,
+)
+from retrievers.types import Ranking, Vectors, Wanted
 
 if TYPE_CHECKING:
     import qdrant_edge
@@ -98,11 +107,16 @@ class EdgeStore:
         with engine_errors(self._place):
             self._shard = edge.EdgeShard.create(str(self._aside), config)
 
-    def upsert(self, ids: Sequence[str], vectors: Vectors) -> None:
+    def upsert(self, ids: Sequence[str], vectors: Vectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
         """Add points, or replace those with the same document id."""
         import qdrant_edge as edge
 
         self._make_sure_of(len(ids))
+        if fields and not self._added:
+            index = edge.UpdateOperation.create_field_index(FIELDS, edge.PayloadSchemaType.Keyword)
+            with engine_errors(self._place):
+                self._open().update(index)
+        kept = payloads(ids, fields)
         start = 0
         while start < len(ids):
             if self._in_segment == self._segment:
@@ -111,8 +125,10 @@ class EdgeStore:
                 self._in_segment = 0
             stop = min(start + UPSERT, len(ids), start + self._segment - self._in_segment)
             points = [
-                edge.Point(point_id(doc_id), row, {"id": doc_id})
-                for doc_id, row in zip(ids[start:stop], _rows(vectors[start:stop]), strict=True)
+                edge.Point(point_id(doc_id), row, payload)
+                for doc_id, row, payload in zip(
+                    ids[start:stop], _rows(vectors[start:stop]), kept[start:stop], strict=True
+                )
             ]
             with engine_errors(self._place):
                 self._open().update(edge.UpdateOperation.upsert_points(points))
@@ -137,7 +153,9 @@ class EdgeStore:
             self._aside.rename(self._place)
             self._open()
 
-    def search(self, vectors: Vectors, limit: int, *, exact: bool = False) -> list[Ranking]:
+    def search(
+        self, vectors: Vectors, limit: int, *, exact: bool = False, wanted: Sequence[Wanted] = ()
+    ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         import qdrant_edge as edge
 
@@ -149,18 +167,23 @@ class EdgeStore:
                 hnsw_ef=self._options.ef, quantization=rescored if self._options.quantization else None
             )
 
-        def ask(some: Vectors, size: int) -> Iterator[Found]:
-            for start in range(0, len(some), SEARCH):
+        filters: list[edge.Filter | None] = [*map(_filter, wanted)] or [None] * len(vectors)
+
+        def ask(positions: list[int], size: int) -> Iterator[Found]:
+            for start in range(0, len(positions), SEARCH):
+                some = positions[start : start + SEARCH]
                 requests = [
-                    edge.QueryRequest(limit=size, query=edge.Query.Nearest(row), params=params, with_payload=True)
-                    for row in _rows(some[start : start + SEARCH])
+                    edge.QueryRequest(
+                        limit=size, query=edge.Query.Nearest(row), params=params, with_payload=True, filter=filters[at]
+                    )
+                    for at, row in zip(some, _rows(vectors[some]), strict=True)
                 ]
                 with engine_errors(self._place):
                     answers = self._open().query_batch(edge.QueryBatchRequest(requests))
                 for points in answers:
                     yield Found([(p.payload or {})["id"] for p in points], [p.score for p in points])
 
-        return past_ties(ask, vectors, limit)
+        return past_ties(ask, len(vectors), limit)
 
     def close(self) -> None:
         """Let go of the collection, so that another process may have it."""
@@ -207,6 +230,12 @@ class EdgeStore:
 def _rows(vectors: Vectors) -> list[Any]:
     """Return the rows as the engine takes them in fastest: views, not lists, of floats."""
     return [memoryview(vector) for vector in vectors]
+
+
+def _filter(wanted: Wanted) -> qdrant_edge.Filter:
+    import qdrant_edge as edge
+
+    return edge.Filter(must=[edge.FieldCondition(FIELDS, match=edge.MatchAny(some)) for some in alternatives(wanted)])
 
 
 def _quantization(kind: str | None) -> qdrant_edge.QuantizationConfigType | None:

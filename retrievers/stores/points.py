@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
-from retrievers.types import RESOLUTION, Ranking, Vectors, ranked
+from retrievers.types import RESOLUTION, Ranking, Wanted, ranked
 
 if TYPE_CHECKING:
+    from qdrant_client import models
     from qdrant_client.models import QueryResponse
 
 ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
@@ -23,6 +25,9 @@ CROCKFORD = str.maketrans("0123456789ABCDEFGHJKMNPQRSTVWXYZ", "0123456789abcdefg
 """From the digits of a ULID to those that `int` reads in base 32."""
 DOCUMENTS = uuid.UUID("6f1f2a3e-6a0e-5d0c-9d6b-1f6d7b1f5c11")
 """Namespace of the point ids of documents whose own ids are neither ULID nor UUID."""
+FIELDS = "fields"
+"""The key of a payload under which a document's fields stand."""
+Payload = dict[str, Any]
 SPARE = 10
 """Hits asked for beyond the limit, so that a tie at the limit rarely needs a second request."""
 
@@ -72,6 +77,44 @@ def point_id(document_id: str) -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
+def payloads(ids: Sequence[str], fields: Sequence[Mapping[str, str]]) -> list[Payload]:
+    """Return what is kept with each point: the document's id, and the fields by which searches may be narrowed.
+
+    Fields stand in one list under one key, so that a name may hold what a path of Qdrant's may not (a dot, a quote).
+
+    >>> payloads(["d1"], [{"language": "ja"}])
+    [{'id': 'd1', 'fields': ['["language", "ja"]']}]
+    """
+    if not fields:
+        return [{"id": doc_id} for doc_id in ids]
+    return [
+        {"id": doc_id, FIELDS: [_pair(name, value) for name, value in own.items()]}
+        for doc_id, own in zip(ids, fields, strict=True)
+    ]
+
+
+def alternatives(wanted: Wanted) -> list[list[str]]:
+    """Return for each field that is wanted what its payload must hold one of; where no value will do, what none holds.
+
+    >>> alternatives((("language", ("de", "ja")),))
+    [['["language", "de"]', '["language", "ja"]']]
+    """
+    return [[_pair(name, value) for value in values] or [""] for name, values in wanted]
+
+
+def filter_of(wanted: Wanted) -> models.Filter:
+    """Return the payload filter of qdrant-client that leaves what is wanted."""
+    from qdrant_client import models
+
+    return models.Filter(
+        must=[models.FieldCondition(key=FIELDS, match=models.MatchAny(any=some)) for some in alternatives(wanted)]
+    )
+
+
+def _pair(name: str, value: str) -> str:
+    return json.dumps([name, value], ensure_ascii=False)
+
+
 def count_matches(added: int, kept: int) -> None:
     """Raise BackendError unless the collection holds as many points as were added."""
     if added != kept:
@@ -101,7 +144,7 @@ def engine_errors(place: Path | str) -> Iterator[None]:
         raise BackendError(f"store {place}: {error}; if it is damaged, delete it and run again") from error
 
 
-def past_ties(ask: Callable[[Vectors, int], Iterable[Found]], vectors: Vectors, limit: int) -> list[Ranking]:
+def past_ties(ask: Callable[[list[int], int], Iterable[Found]], queries: int, limit: int) -> list[Ranking]:
     """Return the best `limit` hits of each query in the one total order of `ranked`.
 
     Engines leave equal scores in no order, so which of several tied points they put last is chance. This asks for
@@ -109,21 +152,21 @@ def past_ties(ask: Callable[[Vectors, int], Iterable[Found]], vectors: Vectors, 
     the limit.
 
     Args:
-        ask: answers query vectors (n, dimensions) with at most so many hits each.
-        vectors: (queries, dimensions).
+        ask: answers the queries at some positions with at most so many hits each.
+        queries: how many there are.
         limit: hits to keep, at least 1.
     """
     answers: dict[int, Ranking] = {}
-    waiting = list(range(len(vectors)))
+    waiting = list(range(queries))
     size = limit + SPARE
     while waiting:
-        for position, (doc_ids, scores) in zip(waiting, ask(vectors[waiting], size), strict=True):
+        for position, (doc_ids, scores) in zip(waiting, ask(waiting, size), strict=True):
             reach = _reach(scores, limit)
             if len(scores) < size or reach < len(scores):
                 answers[position] = ranked(doc_ids[:reach], scores[:reach], limit)
         waiting = [position for position in waiting if position not in answers]
         size *= 4
-    return [answers[position] for position in range(len(vectors))]
+    return [answers[position] for position in range(queries)]
 
 
 def _reach(scores: Sequence[float], limit: int) -> int:

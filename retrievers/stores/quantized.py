@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
+from retrievers.filters import FieldValues
 from retrievers.quantization import Buckets, Codes, Quantization, calibrated, from_bits, from_bytes, to_bits, to_bytes
-from retrievers.types import RESOLUTION, Floats, Ranking, Vectors, ranked
+from retrievers.types import RESOLUTION, Floats, Ranking, Vectors, Wanted, ranked
 
+Mask = npt.NDArray[np.bool_]
 DOCUMENTS = 16_384
 QUERIES = 512
 """Documents, and queries, that are compared at once."""
@@ -31,6 +34,8 @@ class QuantizedStore:
         self._buckets: Buckets | None = None
         self._ids: list[str] = []
         self._codes: list[Codes] = []
+        self._fields: list[Mapping[str, str]] = []
+        self._values = FieldValues(())
 
     def finished(self) -> Mapping[str, Sequence[str]] | None:
         """Return None: nothing outlives the process."""
@@ -38,9 +43,9 @@ class QuantizedStore:
 
     def create(self, dimensions: int) -> None:
         """Begin anew, with no document."""
-        self._dimensions, self._buckets, self._ids, self._codes = dimensions, None, [], []
+        self._dimensions, self._buckets, self._ids, self._codes, self._fields = dimensions, None, [], [], []
 
-    def upsert(self, ids: Sequence[str], vectors: Vectors) -> None:
+    def upsert(self, ids: Sequence[str], vectors: Vectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
         """Add the codes of documents that are not there yet; of int8 the first call decides where the levels lie."""
         if not len(ids):
             return
@@ -51,23 +56,32 @@ class QuantizedStore:
         else:
             self._codes.append(to_bits(units))
         self._ids.extend(ids)
+        self._fields.extend(fields)
 
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
         """Put all codes together."""
         self._codes = [np.concatenate(self._codes)] if self._codes else []
+        self._values = FieldValues({name for own in self._fields for name in own})
+        for own in self._fields:
+            self._values.add(own)
 
-    def search(self, vectors: Vectors, limit: int, *, exact: bool = True) -> list[Ranking]:
+    def search(
+        self, vectors: Vectors, limit: int, *, exact: bool = True, wanted: Sequence[Wanted] = ()
+    ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` documents, ties at the limit resolved."""
+        masks = {one: self._values.matching(one) for one in set(wanted)}
         answers: list[Ranking] = []
         for start in range(0, len(vectors), QUERIES):
-            answers += self._ranked(_units(vectors[start : start + QUERIES]), limit)
+            some = [masks[one] for one in wanted[start : start + QUERIES]]
+            answers += self._ranked(_units(vectors[start : start + QUERIES]), limit, some)
         return answers
 
     def close(self) -> None:
         """Let go of the codes."""
-        self._ids, self._codes = [], []
+        self._ids, self._codes, self._fields = [], [], []
 
-    def _ranked(self, queries: Vectors, limit: int) -> list[Ranking]:
+    def _ranked(self, queries: Vectors, limit: int, masks: Sequence[Mask]) -> list[Ranking]:
+        """Rank the documents for each query, or those of them that its mask leaves."""
         asked = from_bits(to_bits(queries), self._dimensions) if self._quantization == "binary" else queries
         places: list[list[int]] = [[] for _ in queries]
         scores: list[list[float]] = [[] for _ in queries]
@@ -75,7 +89,8 @@ class QuantizedStore:
             for start in range(0, len(codes), DOCUMENTS):
                 block = self._scores(asked, codes[start : start + DOCUMENTS])
                 for query, row in enumerate(block):
-                    best = _best(row, limit)
+                    matching = np.flatnonzero(masks[query][start : start + DOCUMENTS]) if masks else np.arange(len(row))
+                    best = matching[_best(row[matching], limit)]
                     places[query] += (best + start).tolist()
                     scores[query] += row[best].tolist()
         return [

@@ -13,8 +13,18 @@ from retrievers.parallel import answers
 from retrievers.remote.redaction import shown
 from retrievers.stores.connection import Connection
 from retrievers.stores.options import StoreOptions
-from retrievers.stores.points import Found, answers_of, count_matches, past_ties, point_id
-from retrievers.types import Ranking, Vectors
+from retrievers.stores.points import (
+    FIELDS,
+    Found,
+    Payload,
+    answers_of,
+    count_matches,
+    filter_of,
+    past_ties,
+    payloads,
+    point_id,
+)
+from retrievers.types import Ranking, Vectors, Wanted
 
 if TYPE_CHECKING:
     from qdrant_client import models
@@ -74,10 +84,16 @@ class ServerStore:
             if self._info() is None:  # otherwise it was made, and only the answer was lost
                 raise
 
-    def upsert(self, ids: Sequence[str], vectors: Vectors) -> None:
+    def upsert(self, ids: Sequence[str], vectors: Vectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
         """Add points, or replace those with the same document id, several requests at a time."""
+        from qdrant_client.models import PayloadSchemaType
+
+        if fields and not self._added:  # a graph is built for filters only where the index of the payload is there
+            keyword = PayloadSchemaType.KEYWORD
+            self._connection.call(lambda client: client.create_payload_index(self._collection, FIELDS, keyword))
+        kept = payloads(ids, fields)
         batches = [slice(start, start + UPSERT) for start in range(0, len(ids), UPSERT)]
-        for _ in answers(lambda batch, _: self._upsert(ids[batch], vectors[batch]), batches, width=PARALLEL):
+        for _ in answers(lambda some, _: self._upsert(ids[some], vectors[some], kept[some]), batches, width=PARALLEL):
             pass
         self._added += len(ids)
 
@@ -97,7 +113,9 @@ class ServerStore:
         kept = {kind: list(ids) for kind, ids in notes.items()}
         self._connection.call(lambda client: client.update_collection(self._collection, metadata={"finished": kept}))
 
-    def search(self, vectors: Vectors, limit: int, *, exact: bool = False) -> list[Ranking]:
+    def search(
+        self, vectors: Vectors, limit: int, *, exact: bool = False, wanted: Sequence[Wanted] = ()
+    ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         from qdrant_client import QdrantClient, models
 
@@ -109,11 +127,14 @@ class ServerStore:
                 hnsw_ef=self._options.ef, quantization=rescored if self._options.quantization else None
             )
 
-        def ask(some: Vectors, size: int) -> Iterator[Found]:
-            for start in range(0, len(some), SEARCH):
+        filters: list[models.Filter | None] = [*map(filter_of, wanted)] or [None] * len(vectors)
+
+        def ask(positions: list[int], size: int) -> Iterator[Found]:
+            for start in range(0, len(positions), SEARCH):
+                some = positions[start : start + SEARCH]
                 requests = [
-                    models.QueryRequest(query=vector, limit=size, params=params, with_payload=True)
-                    for vector in some[start : start + SEARCH].tolist()
+                    models.QueryRequest(query=vector, limit=size, params=params, with_payload=True, filter=filters[at])
+                    for at, vector in zip(some, vectors[some].tolist(), strict=True)
                 ]
 
                 def send(client: QdrantClient, requests: list[models.QueryRequest] = requests) -> list[Found]:
@@ -121,13 +142,13 @@ class ServerStore:
 
                 yield from self._connection.call(send)
 
-        return past_ties(ask, vectors, limit)
+        return past_ties(ask, len(vectors), limit)
 
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
 
-    def _upsert(self, ids: Sequence[str], vectors: Vectors) -> None:
+    def _upsert(self, ids: Sequence[str], vectors: Vectors, kept: Sequence[Payload]) -> None:
         from qdrant_client.models import Batch
 
         points: list[models.ExtendedPointId] = list(map(point_id, ids))
@@ -135,7 +156,7 @@ class ServerStore:
             there = self._connection.call(lambda client: client.retrieve(self._collection, points, with_payload=False))
             if len(there) == len(points):
                 return
-        batch = Batch(ids=points, vectors=vectors.tolist(), payloads=[{"id": doc_id} for doc_id in ids])
+        batch = Batch(ids=points, vectors=vectors.tolist(), payloads=list(kept))
         self._connection.call(lambda client: client.upsert(self._collection, batch, wait=True))
 
     def _info(self) -> models.CollectionInfo | None:
