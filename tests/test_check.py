@@ -1,12 +1,13 @@
 """What `harness check` tells: everything that is wrong at once, and a page on what is right."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from harness.cli import main
-from harness.dataset import Labels, load, reference_of
+from harness.dataset import DatasetReference, Labels, load, reference_of
 from harness.running.check import check
 from harness.running.paraphrases import paraphrases
 from harness.running.portrait import SAMPLE, carries, near_duplicates, portrait, sample
@@ -135,12 +136,36 @@ def test_many_paraphrases_without_a_declared_cluster_are_warned_of(tmp_path):
 
 def test_queries_that_share_documents_or_few_words_are_no_paraphrases(tmp_path):
     queries = [Query(id_, text) for id_, text, _ in small.QUERIES]
-    assert paraphrases(queries, {query.id: Labels(grades={"train": 1}) for query in queries}).queries == ()
+    # With the same labels a word in common is enough: "fruit that grows on trees", "green trees".
+    same = {query.id: Labels(grades={"train": 1}) for query in queries}
+    assert paraphrases(queries, same).queries == ("q-fruit", "q-green")
+    assert not paraphrases(queries, same).warning()
+    assert paraphrases(queries, {}).queries == ()
     assert not check(small.experiment(tmp_path)).warnings
     few = [*queries, Query("again", "things with the wheels")]
     found = paraphrases(few, {})
     assert set(found.queries) == {"q-wheels", "again"}
     assert found.example == ("q-wheels", "again")
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_real_paraphrases_are_warned_of_and_separate_queries_are_not(language):
+    folder = Path(__file__).parents[1]
+    data = load(
+        DatasetReference(
+            folder / f"datasets/survey-templates-{language}", queries=("queries.json", "queries-extended.json")
+        )
+    )
+    assert paraphrases(data.queries, data.labels).queries == ()
+    again = json.loads((folder / "benchmarks/paraphrased.json").read_text("utf-8"))[language]
+    asked = {
+        f"{need.id}-{number}": (text, data.labels[need.id])
+        for need in data.queries[: len(again)]
+        for number, text in enumerate([need.text, *again[need.id]])
+    }
+    queries = [Query(id_, text) for id_, (text, _) in asked.items()]
+    assert len(queries) == 65
+    assert paraphrases(queries, {id_: labels for id_, (_, labels) in asked.items()}).warning()
 
 
 def test_paraphrases_in_a_language_without_spaces():
