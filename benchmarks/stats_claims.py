@@ -17,7 +17,7 @@ import numpy as np
 
 from harness import pipeline
 from harness.running.options import Options
-from harness.stats import Asked, Contrast, Range, differences, levels, optimism, plan, sign_flip, singles, units_of
+from harness.stats import Contrast, Criterion, Range, differences, levels, optimism, plan, sign_flip, singles, units_of
 from harness.stats.differences import Differences, Floats, Integers
 from harness.stats.equivalence import Within, not_worse
 from harness.stats.intervals import student
@@ -254,7 +254,7 @@ def forecasts(experiments: int) -> Iterator[str]:
     yield "| true difference | truly needed | not shown | finite guess | its median (before) | plan for 0.05, median |"
     yield "| ---: | ---: | ---: | ---: | ---: | ---: |"
     few, n = forecast_count(experiments), 50
-    asked = Asked("wilcoxon", ALPHA)
+    asked = Criterion("wilcoxon", ALPHA)
     for truth, needed in ((0.0, "none"), (0.05, f"{sakai_queries(0.05 / 0.25)} (Sakai)")):
         rng = np.random.default_rng(7)
         table = rng.normal(truth, 0.25, (few, n))
@@ -278,7 +278,7 @@ def detectable(data: dict[str, Floats]) -> Iterator[str]:
     shapes = {**data, **{name: draw(rng, (1, 138))[0] for name, draw in equal_means({}).items()}}
     for name, values in shapes.items():
         d = observed(values)
-        asked = Asked("wilcoxon", ALPHA)
+        asked = Criterion("wilcoxon", ALPHA)
         found = minimum_detectable(d, asked=asked).models
         first = found["sign tilt"]
         powers = []

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness import records
 from harness.answers.judges import build_judge
-from harness.answers.rankings import Folders, Judgment, judge_run
+from harness.answers.rankings import ClaimsJudging, VerdictFolders, judge_run
 from harness.dataset import Dataset, reading_line, trec
 from harness.experiment import Experiment, Loaded, load
 from harness.records import FOLDER, Commit, DatasetFacts, Ledger, Manifest, Results, RetrieverFacts, Run, StageLatency
@@ -71,7 +71,9 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
             runs = [finished[block.name] for block in loaded.experiment.retrievers]
             if all(one.error for one in runs):
                 raise BackendError("\n".join(f"{one.retriever}: {one.error}" for one in runs))
-            judgment = _judged(Folders(aside / FOLDER, place / FOLDER), loaded, dataset, runs, (cache, shared.budget))
+            judgment = _judged(
+                VerdictFolders(aside / FOLDER, place / FOLDER), loaded, dataset, runs, (cache, shared.budget)
+            )
         graded = graded._replace(claims=judgment.claims)
         for one in known.values():
             records.write_run(aside, one)
@@ -117,12 +119,12 @@ def write_scores(
 
 
 def _judged(
-    folders: Folders, loaded: Loaded, dataset: Dataset, runs: Sequence[Run], means: tuple[Cache, Budget]
-) -> Judgment:
+    folders: VerdictFolders, loaded: Loaded, dataset: Dataset, runs: Sequence[Run], means: tuple[Cache, Budget]
+) -> ClaimsJudging:
     """Have the claims of reference answers judged, where the experiment measures by them."""
     measures = [measure for measure in loaded.question.measures if measure.claimed]
     if not measures or loaded.experiment.judge is None:
-        return Judgment({}, {})
+        return ClaimsJudging({}, {})
     cache, budget = means
     meter = Meter(budget=budget)
     rankings = {one.retriever: one.rankings for one in runs if not one.error}

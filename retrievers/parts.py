@@ -21,7 +21,7 @@ CACHE_KEY_BYTES = 16
 _REMEDY = "remove the part, and embed its texts again"
 
 
-class Rows(NamedTuple):
+class VectorRows(NamedTuple):
     """The rows of one part, or of several, in the order of the request."""
 
     positions: npt.NDArray[np.intp]
@@ -60,7 +60,7 @@ class Parts:
         """Return which of the keys some part holds."""
         return self._places(wanted) >= 0
 
-    def get(self, wanted: Keys) -> Rows:
+    def get(self, wanted: Keys) -> VectorRows:
         """Read the vectors of those of the distinct keys that some part holds.
 
         Raises:
@@ -78,8 +78,8 @@ class Parts:
             raise InputError(Problem(self._root.url, "its parts hold vectors of several dimensions", _REMEDY))
         if not pieces:
             none = np.empty(0, dtype=np.int64)
-            return Rows(np.empty(0, dtype=np.intp), Embedded(np.empty((0, 0), dtype=np.float32), none, none))
-        return Rows(np.concatenate(positions), Embedded(*map(np.concatenate, zip(*pieces, strict=True))))
+            return VectorRows(np.empty(0, dtype=np.intp), Embedded(np.empty((0, 0), dtype=np.float32), none, none))
+        return VectorRows(np.concatenate(positions), Embedded(*map(np.concatenate, zip(*pieces, strict=True))))
 
     def all(self) -> Iterator[tuple[Keys, Embedded]]:
         """Yield the keys and vectors of each part; errors as `get`."""
@@ -157,7 +157,7 @@ class PartSource:
         present = self._opened(fingerprint, role).held(part_keys(fingerprint, role, texts)).tolist()
         return {text for text, is_held in zip(texts, present, strict=True) if is_held}
 
-    def get(self, fingerprint: str, role: Role, texts: Sequence[str]) -> Rows:
+    def get(self, fingerprint: str, role: Role, texts: Sequence[str]) -> VectorRows:
         """Return which of the distinct texts lie in a part, as positions, and their vectors; errors as `Parts`."""
         return self._opened(fingerprint, role).get(part_keys(fingerprint, role, texts))
 

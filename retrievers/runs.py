@@ -33,7 +33,7 @@ LONGEST_SHOWN = 60
 """Bytes of a field that a message shows."""
 SHOWN = 20
 """How many problems of one file are listed; the rest is counted."""
-Run = dict[str, dict[str, float]]
+RunScores = dict[str, dict[str, float]]
 
 
 def encode(id: str) -> str:
@@ -54,14 +54,14 @@ def decode(id: str) -> str:
     return re.sub(r"(?:%[0-9A-F]{2})+", _decoded, id)
 
 
-def read_run(path: str | Path) -> Run:
+def read_run(path: str | Path) -> RunScores:
     """Read a run, plain or gzip: query id -> document id -> score. The rank column is ignored, as by trec_eval.
 
     Raises:
         InputError: malformed lines, scores that are no number, or a document ranked twice for a query, each
             with its line; or the file cannot be read or holds nothing.
     """
-    run: Run = {}
+    run: RunScores = {}
     problems = LineProblems(path)
     for number, query, document, score in _hits(path, problems):
         hits = run.setdefault(query, {})

@@ -22,7 +22,7 @@ Request = tuple[str, ...]
 """Texts that are sent together."""
 
 
-class Written(NamedTuple):
+class Writing(NamedTuple):
     """What became of some requests."""
 
     texts: int
@@ -54,7 +54,7 @@ def planned_requests(
                 yield tuple(texts[i] for i in new)
 
 
-def write_requests(requests: Iterable[Request], role: Role, embedder: Embedder, root: Root, meter: Meter) -> Written:
+def write_requests(requests: Iterable[Request], role: Role, embedder: Embedder, root: Root, meter: Meter) -> Writing:
     """Embed what lies in no part yet, and write it.
 
     Each answered request of a provider becomes a part at once; what runs here is written by some thousand texts.
@@ -72,7 +72,7 @@ def write_requests(requests: Iterable[Request], role: Role, embedder: Embedder, 
     encoder = embedder.encoder
     paid = encoder.limits is not None
     present = Parts(root, encoder.fingerprint, role)
-    written = Written(0, 0, 0)
+    written = Writing(0, 0, 0)
     for group in _groups(requests):
         missing = [_without(present, encoder.fingerprint, role, request) for request in group]
         wanted = [request for request in missing if request]
@@ -93,7 +93,7 @@ def write_requests(requests: Iterable[Request], role: Role, embedder: Embedder, 
             write_part(root, encoder.fingerprint, role, part_keys(encoder.fingerprint, role, every), whole)
             parts += 1
         asked, absent = sum(map(len, group)), sum(map(len, missing))
-        written = Written(written.texts + asked, written.present + asked - absent, written.parts + parts)
+        written = Writing(written.texts + asked, written.present + asked - absent, written.parts + parts)
     return written
 
 

@@ -6,7 +6,7 @@ import json
 
 from harness.dataset.judgments import Judgment, text_digest
 from harness.labels.policy import DEFAULT
-from harness.labels.pool import Drawn, PooledDocument, PooledQuery, pool_of
+from harness.labels.pool import DrawnPool, PooledDocument, PooledQuery, pool_of
 from retrievers.types import Document
 
 
@@ -22,7 +22,7 @@ def pool(queries=4, documents=3, *, texts=None, design="sample", policy=DEFAULT)
             shown.append(PooledDocument(id=document.id, title=document.title, text=text,
                                         digest=text_digest(query, document)))  # fmt: skip
         made.append(PooledQuery(query_id=f"q{q}", query=query, inclusion=0.5, documents=tuple(shown)))
-    drawn = Drawn(depth=10, seed=1, population=2 * queries, sampled=queries, design=design)
+    drawn = DrawnPool(depth=10, seed=1, population=2 * queries, sampled=queries, design=design)
     return pool_of(policy, drawn, tuple(made))
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from harness import records
 from harness.answers import judging
-from harness.answers.judging import Asked
+from harness.answers.judging import Inquiry
 from harness.answers.lexical import LexicalJudge
 from harness.measures import Claimed, parse, score, score_run
-from harness.records import By, Pair, Readings, readings
+from harness.records import By, ClaimPassage, Readings, readings
 from retrievers.errors import InputError
 
 FEE = Claimed(
@@ -65,29 +65,29 @@ def test_the_lexical_judge_counts_distinct_tokens() -> None:
     judge = LexicalJudge()
     passage = "Guests rate the cleanliness of the room, the breakfast and the staff."
     pairs = [
-        Pair("guests rate the cleanliness of their room", passage),  # 6 of 7
-        Pair("guests rate the pool and the room", passage),  # 5 of 6, 'pool' missing
-        Pair("guests rate the lobby and the pool", passage),  # 4 of 6
-        Pair("…", passage),
+        ClaimPassage("guests rate the cleanliness of their room", passage),  # 6 of 7
+        ClaimPassage("guests rate the pool and the room", passage),  # 5 of 6, 'pool' missing
+        ClaimPassage("guests rate the lobby and the pool", passage),  # 4 of 6
+        ClaimPassage("…", passage),
     ]
     assert dict(judge.verdicts(pairs)) == {0: "entailed", 1: "entailed", 2: "neutral", 3: None}
     assert dict(LexicalJudge(threshold=0.6).verdicts(pairs))[2] == "entailed"
     assert dict(judge.supports(pairs[2:3])) == {0: "partial_support"}
-    assert dict(judge.helps([Asked("rate the staff", passage), Asked("price of parking", passage)])) == {
+    assert dict(judge.helps([Inquiry("rate the staff", passage), Inquiry("price of parking", passage)])) == {
         0: True,
         1: False,
     }
     assert list(judge.relevance([])) == list(judge.questions([])) == []
-    assert dict(judge.verdicts([Pair("宿泊客が部屋の清潔さを評価する", "部屋の清潔さを宿泊客が評価する。")])) == {
-        0: "entailed"
-    }
+    assert dict(
+        judge.verdicts([ClaimPassage("宿泊客が部屋の清潔さを評価する", "部屋の清潔さを宿泊客が評価する。")])
+    ) == {0: "entailed"}
     with pytest.raises(InputError, match="threshold"):
         LexicalJudge(threshold=0)
 
 
 def test_verdicts_are_kept_by_judge_and_read_back(tmp_path) -> None:
     judge, other = By("lexical 0.8"), By("nli x", "abc")
-    one, two = Pair("a claim", "a passage\u2028with a separator"), Pair("未読", "文")
+    one, two = ClaimPassage("a claim", "a passage\u2028with a separator"), ClaimPassage("未読", "文")
     records.append_verdicts(tmp_path, judge, {one: "entailed", two: None})
     records.append_verdicts(tmp_path, other, {one: "contradicted"}, round_=2)
     records.append_claims(tmp_path, judge, {"A text.": ["one", "two"], "unreadable": None})
@@ -103,10 +103,10 @@ def test_verdicts_are_kept_by_judge_and_read_back(tmp_path) -> None:
 
 def test_a_line_that_broke_off_is_mended_and_a_wrong_one_is_named(tmp_path) -> None:
     judge = By("lexical 0.8")
-    records.append_verdicts(tmp_path, judge, {Pair("c", "t"): "neutral"})
+    records.append_verdicts(tmp_path, judge, {ClaimPassage("c", "t"): "neutral"})
     file = tmp_path / readings.VERDICTS
     file.write_text(file.read_text() + '{"claim": "half a li', encoding="utf-8")
-    records.append_verdicts(tmp_path, judge, {Pair("d", "t"): "entailed"})
+    records.append_verdicts(tmp_path, judge, {ClaimPassage("d", "t"): "entailed"})
     assert len(file.read_text().splitlines()) == 2
     assert records.read_readings(tmp_path, judge).word("d", "t") == "entailed"
     row = json.loads(file.read_text().splitlines()[0])

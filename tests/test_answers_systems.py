@@ -14,7 +14,7 @@ from harness.answers.people import with_people
 from harness.answers.scoring import corpus_scores, questions_of, score_answers
 from harness.answers.systems import Answer, Context, System, marked, read_systems
 from harness.answers.table import MEASURES
-from harness.records import By, Pair
+from harness.records import By, ClaimPassage
 from retrievers.errors import InputError
 from retrievers.types import Claim, Query, Reference
 
@@ -224,14 +224,14 @@ def test_a_contradicted_claim_is_noise(tmp_path) -> None:
 
 
 def test_people_stand_among_the_judges(tmp_path) -> None:
-    records.append_verdicts(tmp_path, By("person:ann"), {Pair("c", "t"): "entailed"})
+    records.append_verdicts(tmp_path, By("person:ann"), {ClaimPassage("c", "t"): "entailed"})
     assert records.judges_in(tmp_path) == [By("person:ann")]
 
 
 def test_a_persons_verdicts_stand_beside_the_judges(tmp_path) -> None:
     """Both gave four verdicts: [[1, 1], [0, 2]] of entailed and neutral, kappa (0.75 - 0.5) / (1 - 0.5) = 0.5."""
     judge, ann = By("lexical"), By("person:ann")
-    pairs = [Pair(f"c{i}", "t") for i in range(5)]
+    pairs = [ClaimPassage(f"c{i}", "t") for i in range(5)]
     said = ["entailed", "neutral", "neutral", "neutral", None]
     records.append_verdicts(tmp_path, judge, dict(zip(pairs, said, strict=True)))
     records.append_verdicts(tmp_path, ann, dict(zip(pairs, ["entailed", "entailed", *["neutral"] * 3], strict=True)))

@@ -9,7 +9,7 @@ import pytest
 from harness.cli import main
 from harness.pipeline import run
 from harness.running.options import Options
-from harness.running.plan import REQUEST, Plan, plan
+from harness.running.plan import REQUEST, RunPlan, plan
 from retrievers.errors import InputError
 from tests import small, tiny
 from tests.servers import OpenAIProvider, serving
@@ -40,7 +40,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
-def figures(found: Plan) -> dict[tuple[str, str], tuple[int, int, int, int]]:
+def figures(found: RunPlan) -> dict[tuple[str, str], tuple[int, int, int, int]]:
     return {(row.retriever, row.stage): (row.texts, row.cached, row.calls, row.tokens) for row in found.rows}
 
 

@@ -10,7 +10,7 @@ import harness
 from harness.records import RetrieverLedger
 from harness.report import alerts as first_screen
 from harness.report.alerts import alerts
-from harness.report.sections.slices import Pair, Slice, carried, compared, labels_of, pair_of, section, turns
+from harness.report.sections.slices import Slice, SlicePair, carried, compared, labels_of, pair_of, section, turns
 from harness.report.view import view_of
 from tests import small
 
@@ -83,12 +83,12 @@ def one(slice_, queries, difference, p=None):
 
 def test_a_slice_carries_the_difference_only_where_the_rest_shows_none():
     rows = (one("", 100, 0.05), one("vague", 25, 0.2), one("keywords", 75, 0.0))
-    assert carried(None, Pair("a", "b", rows, ())).slice == "vague"
+    assert carried(None, SlicePair("a", "b", rows, ())).slice == "vague"
     rows = (one("", 100, 0.05), one("vague", 25, 0.19), one("keywords", 75, 0.25 / 75))
-    assert carried(None, Pair("a", "b", rows, ())) is None
+    assert carried(None, SlicePair("a", "b", rows, ())) is None
     # Most of the queries carry most of the difference: that is no news.
     rows = (one("", 100, 0.05), one("most", 60, 5 / 60), one("rest", 40, 0.0))
-    assert carried(None, Pair("a", "b", rows, ())) is None
+    assert carried(None, SlicePair("a", "b", rows, ())) is None
 
 
 def test_a_slice_turns_only_where_a_test_shows_it():
@@ -96,7 +96,7 @@ def test_a_slice_turns_only_where_a_test_shows_it():
         settings=SimpleNamespace(alpha=0.05), names={"nDCG@10": SimpleNamespace(short="nDCG@10")}, primary="nDCG@10"
     )
     rows = (one("", 100, 0.05), one("keywords", 40, -0.04, p=0.01), one("typos", 40, -0.04, p=0.2))
-    (sentence,) = turns(view, Pair("minilm", "bm25", rows, ()))
+    (sentence,) = turns(view, SlicePair("minilm", "bm25", rows, ()))
     assert sentence.startswith("On the 40 queries of tags: keywords, bm25 is ahead by 0.040 in nDCG@10")
 
 

@@ -9,7 +9,7 @@ from scipy import integrate
 from scipy import stats as scipy_stats
 
 from harness.stats import (
-    Asked,
+    Criterion,
     Looks,
     Settings,
     at_look,
@@ -74,13 +74,13 @@ def test_the_closed_form_is_near_the_simulation():
     truth = MODELS["shift"](skewed(1), 0.05, 1.0)
     for test in ("wilcoxon", "randomization", "t", "sign"):
         for n in (60, 150):
-            asked = Asked(test, 0.05)
+            asked = Criterion(test, 0.05)
             assert approximate_power(truth, [n], asked)[0] == pytest.approx(simulated_power(truth, n, asked), abs=0.08)
 
 
 @pytest.mark.parametrize("test", ["wilcoxon", "randomization", "t", "sign"])
 def test_the_minimum_detectable_difference_has_the_power_that_it_claims(test):
-    d, asked = skewed(2, 50), Asked(test, 0.05)
+    d, asked = skewed(2, 50), Criterion(test, 0.05)
     found = minimum_detectable(d, asked=asked)
     assert set(found.models) == {"sign tilt", "exponential tilt", "shift"}
     for model, size in found.models.items():
@@ -92,7 +92,7 @@ def test_the_minimum_detectable_difference_has_the_power_that_it_claims(test):
 
 
 def test_beyond_2000_queries_the_closed_form_takes_the_place_of_the_simulation(monkeypatch):
-    d, asked = skewed(2, 400), Asked("wilcoxon", 0.05)
+    d, asked = skewed(2, 400), Criterion("wilcoxon", 0.05)
     simulated = minimum_detectable(d, asked=asked).models
     monkeypatch.setattr(sys.modules["harness.stats.plan"], "MANY", 399)  # the function has the module's name
     monkeypatch.setattr(sys.modules["harness.stats.plan"], "simulated_power", None)
@@ -101,14 +101,14 @@ def test_beyond_2000_queries_the_closed_form_takes_the_place_of_the_simulation(m
 
 
 def test_a_simulation_in_blocks_is_the_same_simulation(monkeypatch):
-    truth, asked = MODELS["shift"](skewed(1), 0.05, 1.0), Asked("wilcoxon", 0.05)
+    truth, asked = MODELS["shift"](skewed(1), 0.05, 1.0), Criterion("wilcoxon", 0.05)
     whole = simulated_power(truth, 60, asked)
     monkeypatch.setattr("harness.stats.power.BLOCK", 7 * 60 + 1)
     assert simulated_power(truth, 60, asked) == whole
 
 
 def test_what_no_size_and_no_number_of_queries_reaches():
-    asked = Asked("wilcoxon", 0.05)
+    asked = Criterion("wilcoxon", 0.05)
     few = differences(np.array([0.1, 0.2, 0.3, 0.4, 0.5]), np.zeros(5))
     assert minimum_detectable(few, asked=asked).low is None
     assert queries_needed(few, asked=asked) is None
@@ -134,30 +134,30 @@ def test_sakai_s_closed_form():
 def test_a_plan_depends_on_the_shape_and_never_on_the_observed_mean():
     noise = np.random.default_rng(3).normal(0, 0.25, 80)
     noise = (noise - noise.mean()) / noise.std(ddof=1) * 0.25
-    centred, moved = (plan(differences(noise + m, np.zeros(80)), 0.05, asked=Asked("t", 0.05)) for m in (0.0, 0.04))
+    centred, moved = (plan(differences(noise + m, np.zeros(80)), 0.05, asked=Criterion("t", 0.05)) for m in (0.0, 0.04))
     assert centred.models["shift"] == moved.models["shift"]
     # 0.2 standard deviations: Sakai's 199; the normal approximation of the other models is near.
     assert centred.sakai == 199
     assert centred.low is not None
     assert centred.high is not None
     assert 170 <= centred.low <= centred.high <= 230
-    stricter = plan(differences(noise, np.zeros(80)), 0.05, asked=Asked("t", 0.05 / 3))
+    stricter = plan(differences(noise, np.zeros(80)), 0.05, asked=Criterion("t", 0.05 / 3))
     assert stricter.low > centred.low
 
 
 def test_a_plan_of_few_queries_is_simulated():
     """A sure gain of 0.3: six non-zero differences are the fewest that the signed-rank test can call significant."""
     d = differences(np.random.default_rng(4).normal(0, 0.01, 30), np.zeros(30))
-    assert plan(d, 0.3, asked=Asked("wilcoxon", 0.05)).models["shift"] == 6
+    assert plan(d, 0.3, asked=Criterion("wilcoxon", 0.05)).models["shift"] == 6
 
 
 def test_queries_for_the_observed_difference_come_with_their_interval():
     d = differences(np.random.default_rng(12).normal(0.03, 0.1, 50), np.zeros(50))
-    asked = Asked("wilcoxon", 0.05)
+    asked = Criterion("wilcoxon", 0.05)
     low, high, guess = queries_needed(d, asked=asked)
     assert low <= guess
     assert high is None or guess <= high
-    assert queries_needed(d, asked=Asked("wilcoxon", 0.01)).best_guess > guess
+    assert queries_needed(d, asked=Criterion("wilcoxon", 0.01)).best_guess > guess
     turned = differences(-d.values, np.zeros(50))
     assert queries_needed(turned, asked=asked).best_guess == guess
 

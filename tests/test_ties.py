@@ -13,7 +13,7 @@ from harness.measures import Claimed, Measure, parse, score, table, tie_ranges
 from harness.measures.batch import Batch, Floats
 from harness.measures.binary import precision
 from harness.measures.names import CHOICES
-from harness.measures.table import MEASURES, Row
+from harness.measures.table import MEASURES, MeasureRow
 from retrievers.errors import InputError
 
 DOCUMENTS = tuple("abcdefghi")
@@ -79,7 +79,7 @@ def test_a_new_measure_has_its_right_expected_value_without_declaring_anything(m
 
     (1 + 4/4) / 6 = 1/3. As if it added one term a place, it would be 3/8.
     """
-    new = Row(squared_precision, "square of the precision", ("rel",), cutoff="must")
+    new = MeasureRow(squared_precision, "square of the precision", ("rel",), cutoff="must")
     monkeypatch.setattr(table, "MEASURES", {**MEASURES, "Squared": new})
     hits = dict.fromkeys("abcd", 1.0)
     (found,) = tie_ranges(parse("Squared@2"), {"q": {"a": 1, "b": 1}}, {"q": hits})
@@ -87,7 +87,7 @@ def test_a_new_measure_has_its_right_expected_value_without_declaring_anything(m
 
 
 def test_many_tied_documents_of_a_new_measure_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    new = Row(squared_precision, "square of the precision", ("rel",), cutoff="must")
+    new = MeasureRow(squared_precision, "square of the precision", ("rel",), cutoff="must")
     monkeypatch.setattr(table, "MEASURES", {**MEASURES, "Squared": new})
     hits = {f"d{i:02}": 1.0 for i in range(20)}
     (found,) = tie_ranges(parse("Squared@2"), {"q": {"d00": 1, "d01": 1}}, {"q": hits})

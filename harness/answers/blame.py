@@ -45,7 +45,7 @@ class TracedAnswer(NamedTuple):
     """The claims of the response, each with what it rests on: reference, contexts, both, nothing, or unknown."""
 
 
-class Share(NamedTuple):
+class FateShare(NamedTuple):
     """How often claims met one fate: the mean over queries of the share of their claims."""
 
     fate: Fate
@@ -66,7 +66,7 @@ def trace(case: Case) -> TracedAnswer:
     )
 
 
-def shares(traced: Sequence[TracedAnswer], level: float = 0.95) -> list[Share]:
+def shares(traced: Sequence[TracedAnswer], level: float = 0.95) -> list[FateShare]:
     """The share of each fate, over the queries that have claims, with its interval (Student's t over queries)."""
     counted = [Counter(one.fate for one in answer.claims) for answer in traced if answer.claims]
     if not counted:
@@ -74,7 +74,9 @@ def shares(traced: Sequence[TracedAnswer], level: float = 0.95) -> list[Share]:
     shares = []
     for fate in FATES:
         values = np.array([of[fate] / of.total() for of in counted])
-        shares.append(Share(fate, sum(of[fate] for of in counted), float(values.mean()), mean_interval(values, level)))
+        shares.append(
+            FateShare(fate, sum(of[fate] for of in counted), float(values.mean()), mean_interval(values, level))
+        )
     return shares
 
 

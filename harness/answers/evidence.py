@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from harness import records
 from harness.answers.judges import signed
-from harness.answers.judging import Asked, Judge, Questions, Replies, asked_once
+from harness.answers.judging import Inquiry, Judge, Questions, Replies, asked_once
 from harness.answers.ragchecker import Entailments
 from harness.answers.systems import Answer, Citing, Context, System
 from harness.answers.text import sentences
 from harness.measures.truth import Truth, any_of
-from harness.records import PEOPLE, By, Pair, Readings, Word
+from harness.records import PEOPLE, By, ClaimPassage, Readings, Word
 from retrievers.types import Query
 
 Given = TypeVar("Given", bound=tuple[str, ...])
@@ -115,16 +115,16 @@ def judge_answers(
     return known
 
 
-def pairs_of(case: Case) -> Iterator[Pair]:
+def pairs_of(case: Case) -> Iterator[ClaimPassage]:
     """Every claim and text on which the measures want a verdict; nothing is asked about an empty text."""
     contexts = [context.text for context in case.answer.contexts]
     made = case.made or ()
     asked = [*((case.wanted, text) for text in contexts), *((made, text) for text in contexts)]
     asked += [(case.wanted, case.answer.response), (made, case.reference)]
     for claims, text in asked:
-        yield from (Pair(claim, text) for claim in claims if text.strip())
+        yield from (ClaimPassage(claim, text) for claim in claims if text.strip())
     for one in case.answer.citing:
-        yield from (Pair(one.sentence, text) for text in cited_texts(one) if text.strip())
+        yield from (ClaimPassage(one.sentence, text) for text in cited_texts(one) if text.strip())
 
 
 def cited_texts(one: Citing) -> list[str]:
@@ -134,11 +134,11 @@ def cited_texts(one: Citing) -> list[str]:
     return list(dict.fromkeys(["\n".join(texts), *texts, *without]))
 
 
-def _ask_verdicts(folder: Path, judge: Judge, pairs: Iterable[Pair], known: Readings, round_: int) -> None:
-    def ask(missing: Sequence[Pair]) -> Replies[Word]:
+def _ask_verdicts(folder: Path, judge: Judge, pairs: Iterable[ClaimPassage], known: Readings, round_: int) -> None:
+    def ask(missing: Sequence[ClaimPassage]) -> Replies[Word]:
         return judge.verdicts(missing, round_)
 
-    words: dict[Pair, Word | None] = {}  # its type, which mypy would not find by itself
+    words: dict[ClaimPassage, Word | None] = {}  # its type, which mypy would not find by itself
     words |= asked_once(pairs, lambda pair: known.word(*pair, round_) is not None, ask)
     known.verdicts.setdefault(round_, {}).update(
         {(claim, records.digest_of(text)): word for (claim, text), word in words.items()}
@@ -150,9 +150,9 @@ def _ask_opinions(folder: Path, judge: Judge, cases: Sequence[Case], known: Read
     """The other tasks, each answer kept as JSON under the texts that it is about."""
     answered = [case for case in cases if case.answer.response.strip()]
     passages = [(case, context) for case in cases for context in case.answer.contexts if context.text.strip()]
-    nuggets = [Pair(claim, case.answer.response) for case in answered for claim in case.wanted]
-    helps = [Asked(case.query.text, one) for case, context in passages for one in sentences(context.text)]
-    relevance = [Asked(case.query.text, context.text) for case, context in passages]
+    nuggets = [ClaimPassage(claim, case.answer.response) for case in answered for claim in case.wanted]
+    helps = [Inquiry(case.query.text, one) for case, context in passages for one in sentences(context.text)]
+    relevance = [Inquiry(case.query.text, context.text) for case, context in passages]
 
     def ask(task: str, wanted: Iterable[Given], read: Callable[[Sequence[Given]], Replies[Any]]) -> None:
         replies = asked_once(wanted, lambda texts: known.opinion(task, *texts) is not None, read)

@@ -105,7 +105,7 @@ class Noise(NamedTuple):
     """Of them, those with two verdicts."""
 
 
-class Judged(NamedTuple):
+class VerdictCounts(NamedTuple):
     """What a judge said of a folder, in numbers."""
 
     judge: str
@@ -132,14 +132,14 @@ class Judged(NamedTuple):
             yield "weak: words are compared, no meaning; a paraphrase is missed and nothing is ever contradicted"
 
 
-def judged(inputs: Inputs, judge: Judge, readings: Readings) -> Judged:
+def judged(inputs: Inputs, judge: Judge, readings: Readings) -> VerdictCounts:
     """Count what a judge said of the pairs that the measures need."""
     cases = cases_of(inputs.queries, inputs.systems, readings)
     pairs = list(dict.fromkeys(pair for case in cases for pair in pairs_of(case)))
     words = [readings.word(*pair) for pair in pairs]
     again = [(first, readings.word(*pair, 2)) for pair, first in zip(pairs, words, strict=True)]
     both = [(first, second) for first, second in again if first is not None and second is not None]
-    return Judged(
+    return VerdictCounts(
         judge.name,
         sum(word is not None for word in words),
         sum(word is None for word in words),

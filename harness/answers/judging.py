@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
-from harness.records import Pair, Support, Word
+from harness.records import ClaimPassage, Support, Word
 
 Answer = TypeVar("Answer")
 Given = TypeVar("Given")
@@ -14,7 +14,7 @@ Replies = Iterator[tuple[int, Answer | None]]
 come was not answered."""
 
 
-class Asked(NamedTuple):
+class Inquiry(NamedTuple):
     """A question, and a text that may help to answer it."""
 
     question: str
@@ -40,19 +40,19 @@ class Judge(Protocol):
     def prompt(self) -> str:
         """A digest of the prompts; "" where no model is prompted."""
 
-    def verdicts(self, pairs: Sequence[Pair], round_: int = 1) -> Replies[Word]:
+    def verdicts(self, pairs: Sequence[ClaimPassage], round_: int = 1) -> Replies[Word]:
         """Whether each text entails its claim; `round_` 2 asks the same once more, for the judge's noise."""
 
     def claims(self, texts: Sequence[str]) -> Replies[tuple[str, ...]]:
         """The claims that each text makes."""
 
-    def supports(self, pairs: Sequence[Pair]) -> Replies[Support]:
+    def supports(self, pairs: Sequence[ClaimPassage]) -> Replies[Support]:
         """How far each text holds its claim, as a nugget."""
 
-    def helps(self, asked: Sequence[Asked]) -> Replies[bool]:
+    def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
         """Whether each sentence helps to answer its question."""
 
-    def relevance(self, asked: Sequence[Asked]) -> Replies[tuple[int | None, ...]]:
+    def relevance(self, asked: Sequence[Inquiry]) -> Replies[tuple[int | None, ...]]:
         """Ratings 0, 1 or 2 of each passage for its question; nothing from a judge that is no language model."""
 
     def questions(self, texts: Sequence[str]) -> Replies[Questions]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from harness.answers.judging import Asked, Questions, Replies
+from harness.answers.judging import Inquiry, Questions, Replies
 from harness.answers.text import sentences
-from harness.records import Pair, Support, Word
+from harness.records import ClaimPassage, Support, Word
 from retrievers.errors import InputError, Problem
 from retrievers.words import RULE, tokenize
 
@@ -36,7 +36,7 @@ class LexicalJudge:
         self.threshold = threshold
         self.name = f"lexical {RULE} {threshold:g}"
 
-    def verdicts(self, pairs: Sequence[Pair], round_: int = 1) -> Replies[Word]:
+    def verdicts(self, pairs: Sequence[ClaimPassage], round_: int = 1) -> Replies[Word]:
         """Entailed or neutral for each pair; a claim without a token has no verdict."""
         for place, pair in enumerate(pairs):
             share = held(pair.claim, pair.text)
@@ -47,19 +47,19 @@ class LexicalJudge:
         for place, text in enumerate(texts):
             yield place, tuple(sentences(text))
 
-    def supports(self, pairs: Sequence[Pair]) -> Replies[Support]:
+    def supports(self, pairs: Sequence[ClaimPassage]) -> Replies[Support]:
         """Support from the threshold on, partial support from half of it."""
         for place, pair in enumerate(pairs):
             share = held(pair.claim, pair.text)
             yield place, None if share is None else self._support(share)
 
-    def helps(self, asked: Sequence[Asked]) -> Replies[bool]:
+    def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
         """Whether each sentence holds half of its question's tokens."""
         for place, one in enumerate(asked):
             share = held(one.question, one.text)
             yield place, None if share is None else share >= HELPS
 
-    def relevance(self, asked: Sequence[Asked]) -> Replies[tuple[int | None, ...]]:
+    def relevance(self, asked: Sequence[Inquiry]) -> Replies[tuple[int | None, ...]]:
         """Nothing: words alone give no rating."""
         return iter(())
 

@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from harness.answers import prompts
-from harness.answers.judging import Asked, Questions, Replies
-from harness.records import Pair, Support, Word
+from harness.answers.judging import Inquiry, Questions, Replies
+from harness.records import ClaimPassage, Support, Word
 from retrievers.meter import Meter
 from retrievers.remote.chat import Chat, ChatForecast, Prompt, Reply
 from retrievers.remote.redaction import shown
@@ -37,11 +37,11 @@ class ModelJudge:
         options = chat.model.options
         self.name = f"openai {options.model}" + (f" at {shown(options.base_url)}" if options.base_url else "")
 
-    def forecast_verdicts(self, pairs: Sequence[Pair]) -> ChatForecast:
+    def forecast_verdicts(self, pairs: Sequence[ClaimPassage]) -> ChatForecast:
         """What `verdicts` would take: an upper estimate, with no network."""
         return self._chat.forecast([portion.prompt for portion in self._about_pairs(pairs, 1)])
 
-    def verdicts(self, pairs: Sequence[Pair], round_: int = 1) -> Replies[Word]:
+    def verdicts(self, pairs: Sequence[ClaimPassage], round_: int = 1) -> Replies[Word]:
         """The verdict on each pair: claims on one passage together, five a request."""
         return self._several(self._about_pairs(pairs, round_), prompts.read_words)
 
@@ -51,7 +51,7 @@ class ModelJudge:
                  for place, text in enumerate(texts)]  # fmt: skip
         return self._single(asked, prompts.read_claims)
 
-    def supports(self, pairs: Sequence[Pair]) -> Replies[Support]:
+    def supports(self, pairs: Sequence[ClaimPassage]) -> Replies[Support]:
         """How far each answer holds its nugget."""
         portions = _by_text(
             [pair.text for pair in pairs],
@@ -61,7 +61,7 @@ class ModelJudge:
         )
         return self._several(portions, prompts.read_supports)
 
-    def helps(self, asked: Sequence[Asked]) -> Replies[bool]:
+    def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
         """Whether each sentence helps with its question."""
         portions = _by_text(
             [one.question for one in asked],
@@ -71,7 +71,7 @@ class ModelJudge:
         )
         return self._several(portions, prompts.read_truths)
 
-    def relevance(self, asked: Sequence[Asked]) -> Replies[tuple[int | None, ...]]:
+    def relevance(self, asked: Sequence[Inquiry]) -> Replies[tuple[int | None, ...]]:
         """Two ratings of each passage, by two wordings."""
         ratings: dict[int, dict[int, int | None]] = {}
         wordings = len(prompts.RELEVANCE)
@@ -97,7 +97,7 @@ class ModelJudge:
                  for place, text in enumerate(texts)]  # fmt: skip
         return self._single(asked, prompts.read_questions)
 
-    def _about_pairs(self, pairs: Sequence[Pair], round_: int) -> list[_Portion]:
+    def _about_pairs(self, pairs: Sequence[ClaimPassage], round_: int) -> list[_Portion]:
         return _by_text(
             [pair.text for pair in pairs],
             lambda text, places: prompts.about(

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.answers.judging import Asked, Questions, Replies
+from harness.answers.judging import Inquiry, Questions, Replies
 from harness.answers.text import sentences
-from harness.records import Pair, Support, Word
+from harness.records import ClaimPassage, Support, Word
 from retrievers.errors import InputError, Problem
 from retrievers.local.forward import outputs
 from retrievers.local.models import Dtype, Replicas, Setup
@@ -70,7 +70,7 @@ class NliJudge:
         """The model, its weights and the threshold."""
         return f"nli {self._weights.name} {self._weights.revision[:12]} {self.threshold:g}"
 
-    def verdicts(self, pairs: Sequence[Pair], round_: int = 1) -> Replies[Word]:
+    def verdicts(self, pairs: Sequence[ClaimPassage], round_: int = 1) -> Replies[Word]:
         """The verdict on each pair, pairs of like length together."""
         order = sorted(range(len(pairs)), key=lambda i: (len(pairs[i].text) + len(pairs[i].claim), pairs[i]))
         for start in range(0, len(order), self._size):
@@ -82,17 +82,17 @@ class NliJudge:
         for place, text in enumerate(texts):
             yield place, tuple(sentences(text))
 
-    def supports(self, pairs: Sequence[Pair]) -> Replies[Support]:
+    def supports(self, pairs: Sequence[ClaimPassage]) -> Replies[Support]:
         """Support where the claim is entailed; such a model knows no partial support."""
         for place, word in self.verdicts(pairs):
             yield place, "support" if word == "entailed" else "not_support"
 
-    def helps(self, asked: Sequence[Asked]) -> Replies[bool]:
+    def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
         """Whether the model takes each question to follow from its sentence."""
-        for place, word in self.verdicts([Pair(one.question, one.text) for one in asked]):
+        for place, word in self.verdicts([ClaimPassage(one.question, one.text) for one in asked]):
             yield place, word == "entailed"
 
-    def relevance(self, asked: Sequence[Asked]) -> Replies[tuple[int | None, ...]]:
+    def relevance(self, asked: Sequence[Inquiry]) -> Replies[tuple[int | None, ...]]:
         """Nothing: the model gives no rating."""
         return iter(())
 

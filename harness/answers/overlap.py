@@ -17,7 +17,7 @@ ARTICLES = frozenset({"a", "an", "the"})
 PUNCTUATION = re.compile(r"[^\w\s]|_")
 
 
-class Overlap(NamedTuple):
+class TextOverlap(NamedTuple):
     """What two texts share, seen from both sides."""
 
     precision: float
@@ -103,7 +103,7 @@ def chrf(response: str, references: Sequence[str]) -> float | None:
     return min(float(CHRF().sentence_score(response, list(references)).score) / 100, 1.0)
 
 
-def rouge_n(response: str, reference: str, n: int, tokenizer: Tokenizer) -> Overlap:
+def rouge_n(response: str, reference: str, n: int, tokenizer: Tokenizer) -> TextOverlap:
     """ROUGE-N against one reference: clipped n-grams in common / those of the answer, and of the reference.
 
     Lin 2004. Tokens are sacrebleu's, lower-cased, punctuation left out: the usual package keeps only a-z and 0-9, and
@@ -117,7 +117,7 @@ def rouge_n(response: str, reference: str, n: int, tokenizer: Tokenizer) -> Over
     return _of((ours & theirs).total(), ours.total(), theirs.total())
 
 
-def rouge_l(response: str, reference: str, tokenizer: Tokenizer) -> Overlap:
+def rouge_l(response: str, reference: str, tokenizer: Tokenizer) -> TextOverlap:
     """ROUGE-L against one reference: the longest common subsequence / tokens of the answer, and of the reference.
 
     Lin 2004, on the whole text as one sequence. Tokens as for `rouge_n`.
@@ -130,7 +130,7 @@ def rouge_l(response: str, reference: str, tokenizer: Tokenizer) -> Overlap:
     return _of(_longest_common(ours, theirs), len(ours), len(theirs))
 
 
-def best(overlaps: Sequence[Overlap]) -> Overlap | None:
+def best(overlaps: Sequence[TextOverlap]) -> TextOverlap | None:
     """The overlap with the highest F1, the first among equals; undefined (None) without a reference."""
     return max(overlaps, key=lambda one: one.f1, default=None)
 
@@ -176,8 +176,8 @@ def _folded(text: str) -> str:
     return " ".join(word for word in plain.split() if word not in ARTICLES)
 
 
-def _of(common: int, ours: int, theirs: int) -> Overlap:
-    return Overlap(common / ours if ours else 0.0, common / theirs if theirs else 0.0)
+def _of(common: int, ours: int, theirs: int) -> TextOverlap:
+    return TextOverlap(common / ours if ours else 0.0, common / theirs if theirs else 0.0)
 
 
 def _ngrams(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from harness.measures.truth import Truth, any_of, both, negated, share
 
-Row = Sequence[Truth]
+ClaimRow = Sequence[Truth]
 """One claim: whether each passage entails it, passages in their order."""
 
 
@@ -20,13 +20,13 @@ Row = Sequence[Truth]
 class Entailments:
     """All verdicts on one answer: which text entails which claim."""
 
-    right: Row
+    right: ClaimRow
     """For each claim of the response: whether the reference entails it."""
-    covered: Row
+    covered: ClaimRow
     """For each claim of the reference: whether the response entails it."""
-    response_in: Sequence[Row]
+    response_in: Sequence[ClaimRow]
     """For each claim of the response, for each passage: whether the passage entails it."""
-    reference_in: Sequence[Row]
+    reference_in: Sequence[ClaimRow]
     """For each claim of the reference, for each passage: whether the passage entails it."""
     passages: int
     """How many passages were retrieved: the length of every row of the two tables."""

@@ -11,7 +11,7 @@ from harness.answers.judges import signed
 from harness.answers.judging import Judge, Replies, asked_once
 from harness.dataset import Dataset
 from harness.measures import Claimed, Measure
-from harness.records import PEOPLE, By, Pair, Readings, Word
+from harness.records import PEOPLE, By, ClaimPassage, Readings, Word
 from retrievers.errors import BackendError
 from retrievers.types import Query, Ranking
 
@@ -40,9 +40,9 @@ def judge_rankings(
     by, read = signed(judge), Readings()
     read.claims = _claims(folder, by, judge, queries, known)
     pairs = list(_pairs(queries, retrieved, read))
-    given: dict[Pair, Word | None] = {pair: word for pair in pairs if (word := known.word(*pair)) is not None}
-    ask: Callable[[Sequence[Pair]], Replies[Word]] = judge.verdicts
-    words: dict[Pair, Word | None] = {**given, **asked_once(pairs, given.__contains__, ask)}
+    given: dict[ClaimPassage, Word | None] = {pair: word for pair in pairs if (word := known.word(*pair)) is not None}
+    ask: Callable[[Sequence[ClaimPassage]], Replies[Word]] = judge.verdicts
+    words: dict[ClaimPassage, Word | None] = {**given, **asked_once(pairs, given.__contains__, ask)}
     records.append_verdicts(folder, by, {pair: words[pair] for pair in dict.fromkeys(pairs)})
     read.verdicts[1] = {(claim, records.digest_of(text)): word for (claim, text), word in words.items()}
     texts = {document: text for by_document in retrieved.values() for document, text in by_document.items()}
@@ -51,7 +51,7 @@ def judge_rankings(
     return records.claimed(queries, read, digests)
 
 
-class Judgment(NamedTuple):
+class ClaimsJudging(NamedTuple):
     """What became of the claims of one run."""
 
     claims: Mapping[str, Claimed]
@@ -62,8 +62,8 @@ class Judgment(NamedTuple):
 
 
 def judge_run(
-    folders: Folders, judge: Judge, dataset: Dataset, rankings: Rankings, measures: Sequence[Measure]
-) -> Judgment:
+    folders: VerdictFolders, judge: Judge, dataset: Dataset, rankings: Rankings, measures: Sequence[Measure]
+) -> ClaimsJudging:
     """Judge what a run retrieved, as deep as its measures look; what an earlier run's judge said is taken over.
 
     A judge that fails leaves its measures undefined, with a warning: the rankings are there all the same.
@@ -77,15 +77,15 @@ def judge_run(
     try:
         claims = judge_rankings(folders.new, judge, dataset.queries, retrieved, known)
     except BackendError as error:
-        return Judgment({}, facts, f"claims were not judged, so that measures by claims are undefined: {error}")
+        return ClaimsJudging({}, facts, f"claims were not judged, so that measures by claims are undefined: {error}")
     verdicts = records.read_readings(folders.new, by).verdicts.get(1, {})
     unreadable = sum(word is None for word in verdicts.values())
     counts = {"queries": len(claims), "claims": sum(len(one.claims) for one in claims.values()),
               "verdicts": len(verdicts), "unreadable": unreadable}  # fmt: skip
-    return Judgment(claims, facts | {key: str(number) for key, number in counts.items()})
+    return ClaimsJudging(claims, facts | {key: str(number) for key, number in counts.items()})
 
 
-class Folders(NamedTuple):
+class VerdictFolders(NamedTuple):
     """Where claims and verdicts are written, and where those of an earlier run lie."""
 
     new: Path
@@ -131,8 +131,8 @@ def _claims(
 
 def _pairs(
     queries: Sequence[Query], retrieved: Mapping[str, Mapping[str, str]], read: Readings
-) -> Iterator[Pair]:  # fmt: skip
+) -> Iterator[ClaimPassage]:  # fmt: skip
     for query in queries:
         claims = records.claims_of(query, read)
         for _, text in sorted(retrieved.get(query.id, {}).items()):
-            yield from (Pair(claim, text) for claim in claims)
+            yield from (ClaimPassage(claim, text) for claim in claims)

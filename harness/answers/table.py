@@ -25,7 +25,7 @@ class Reading(NamedTuple):
     """Text -> its vector, for answer relevancy; empty without an encoder."""
 
 
-class Row(NamedTuple):
+class AnswerMeasure(NamedTuple):
     """All that is known of one measure of answers."""
 
     compute: Callable[[Reading], float | None]
@@ -140,11 +140,11 @@ def _answer_relevancy(reading: Reading) -> float | None:
     return ragas.answer_relevancy(reading.vectors[case.query.text], np.array(made), opinion["noncommittal"])
 
 
-def _text(compute: Callable[[Reading], float | None], meaning: str) -> Row:
-    return Row(compute, meaning, judged=False)
+def _text(compute: Callable[[Reading], float | None], meaning: str) -> AnswerMeasure:
+    return AnswerMeasure(compute, meaning, judged=False)
 
 
-MEASURES: Mapping[str, Row] = MappingProxyType(
+MEASURES: Mapping[str, AnswerMeasure] = MappingProxyType(
     {
         "BLEU": _text(_words(overlap.bleu), "n-grams of the answer that the reference has, short answers punished"),
         "chrF": _text(_words(lambda r, refs, _: overlap.chrf(r, refs)), "runs of letters in common with the reference"),
@@ -156,15 +156,27 @@ MEASURES: Mapping[str, Row] = MappingProxyType(
         "ROUGE-L-recall": _text(_rouge(None, "recall"), "longest common subsequence / words of the reference"),
         "ExactMatch": _text(_words(lambda r, refs, _: overlap.exact_match(r, refs)), "1 where it is a reference"),
         "TokenF1": _text(_words(overlap.token_f1), "words in common with the best reference, articles left out, F1"),
-        "ragas.faithfulness": Row(_faithfulness, "share of the answer's claims that a context supports"),
-        "ragas.context_precision": Row(_context_precision, "whether the contexts useful to the reference stand first"),
-        "ragas.context_utilization": Row(_context_utilization, "whether the contexts useful to the answer stand first"),
-        "ragas.context_recall": Row(_context_recall, "share of the reference's claims that a context supports"),
-        "ragas.context_relevancy": Row(_context_relevancy, "share of the contexts' sentences that help (2023)"),
-        "ragas.context_relevance": Row(_context_relevance, "rating of the contexts for the question (today's form)"),
-        "ragas.answer_relevancy": Row(_answer_relevancy, "likeness of the question and of those made from the answer"),
+        "ragas.faithfulness": AnswerMeasure(_faithfulness, "share of the answer's claims that a context supports"),
+        "ragas.context_precision": AnswerMeasure(
+            _context_precision, "whether the contexts useful to the reference stand first"
+        ),
+        "ragas.context_utilization": AnswerMeasure(
+            _context_utilization, "whether the contexts useful to the answer stand first"
+        ),
+        "ragas.context_recall": AnswerMeasure(
+            _context_recall, "share of the reference's claims that a context supports"
+        ),
+        "ragas.context_relevancy": AnswerMeasure(
+            _context_relevancy, "share of the contexts' sentences that help (2023)"
+        ),
+        "ragas.context_relevance": AnswerMeasure(
+            _context_relevance, "rating of the contexts for the question (today's form)"
+        ),
+        "ragas.answer_relevancy": AnswerMeasure(
+            _answer_relevancy, "likeness of the question and of those made from the answer"
+        ),
         **{
-            f"ragchecker.{compute.__name__}": Row(_checked(compute), meaning, low_is_good=low)
+            f"ragchecker.{compute.__name__}": AnswerMeasure(_checked(compute), meaning, low_is_good=low)
             for compute, meaning, low in (
                 (ragchecker.precision, "share of the answer's claims that are right", False),
                 (ragchecker.recall, "share of the reference's claims that the answer makes", False),
@@ -179,12 +191,18 @@ MEASURES: Mapping[str, Row] = MappingProxyType(
                 (ragchecker.faithfulness, "share of the answer's claims that stand in a context", False),
             )
         },
-        "alce.citation_recall": Row(_cited(alce.citation_recall), "share of sentences that their citations support"),
-        "alce.citation_precision": Row(_cited(alce.citation_precision), "share of citations that are needed"),
-        "nuggets.all": Row(_nuggets(nuggets.all_nuggets), "share of the facts that the answer holds, half for a part"),
-        "nuggets.vital": Row(_nuggets(nuggets.vital_nuggets), "the same over the vital facts"),
-        "nuggets.strict": Row(_nuggets(nuggets.strict_nuggets), "share of the facts that the answer holds in full"),
-        "nuggets.strict_vital": Row(_nuggets(nuggets.strict_vital_nuggets), "the same over the vital facts"),
+        "alce.citation_recall": AnswerMeasure(
+            _cited(alce.citation_recall), "share of sentences that their citations support"
+        ),
+        "alce.citation_precision": AnswerMeasure(_cited(alce.citation_precision), "share of citations that are needed"),
+        "nuggets.all": AnswerMeasure(
+            _nuggets(nuggets.all_nuggets), "share of the facts that the answer holds, half for a part"
+        ),
+        "nuggets.vital": AnswerMeasure(_nuggets(nuggets.vital_nuggets), "the same over the vital facts"),
+        "nuggets.strict": AnswerMeasure(
+            _nuggets(nuggets.strict_nuggets), "share of the facts that the answer holds in full"
+        ),
+        "nuggets.strict_vital": AnswerMeasure(_nuggets(nuggets.strict_vital_nuggets), "the same over the vital facts"),
     }
-)  # fmt: skip
+)
 """A new measure is one function, one row here, and its test."""

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 from harness.answers.blame import TracedAnswer, trace
 from harness.answers.evidence import judge_answers, pairs_of
-from harness.answers.inputs import Inputs, Judged, cases_of, judged, read_inputs, readings_for
+from harness.answers.inputs import Inputs, VerdictCounts, cases_of, judged, read_inputs, readings_for
 from harness.answers.judges import build_judge, signed
 from harness.answers.people import with_people
 from harness.answers.scoring import corpus_scores, questions_of, score_answers, vectors_of
 from harness.answers.table import MEASURES
 from harness.answers.text import TOKENIZERS, Tokenizer, tokenizer_of
 from harness.experiment import expanded
-from harness.records import Pair, read_readings
+from harness.records import ClaimPassage, read_readings
 from harness.scoring.compared import ComparedScores, compare_scores
 from harness.scoring.evaluate import settings_of
 from harness.scoring.per_query import PerQuery, selected
@@ -31,7 +31,7 @@ PRIMARY = ("ragchecker.recall", "ROUGE-L")
 """What decides where no measure is named: the first of these that is defined."""
 
 
-class Forecast(NamedTuple):
+class JudgingForecast(NamedTuple):
     """What judging would take; claims of answers that are not known yet are taken to be five each."""
 
     judge: str
@@ -53,7 +53,7 @@ class Forecast(NamedTuple):
         return f"{work}; {self.calls:,} requests and {self.tokens:,} tokens for these verdicts, {cost}"
 
 
-class Wanted(NamedTuple):
+class AnswerOptions(NamedTuple):
     """What is decided on the command line."""
 
     measures: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class Scored:
     """System -> its answers, claim by claim."""
 
 
-def look_ahead(experiment: Path, folder: Path, *, rounds: int = 1) -> Forecast:
+def look_ahead(experiment: Path, folder: Path, *, rounds: int = 1) -> JudgingForecast:
     """Count what judging would take; nothing is sent, no model is loaded."""
     inputs = read_inputs(experiment, folder)
     with Cache(default_path()) as cache:
@@ -82,17 +82,17 @@ def look_ahead(experiment: Path, folder: Path, *, rounds: int = 1) -> Forecast:
         readings = read_readings(folder, signed(judge))
         cases = cases_of(inputs.queries, inputs.systems, readings)
         pairs = dict.fromkeys(pair for case in cases for pair in pairs_of(case))
-        missing = [Pair(*pair) for pair in pairs if readings.word(*pair) is None]
+        missing = [ClaimPassage(*pair) for pair in pairs if readings.word(*pair) is None]
         texts = {case.answer.response for case in cases if case.made is None}
         forecast = getattr(judge, "forecast_verdicts", None)
         requests = forecast(missing, rounds) if forecast is not None else None
     number = len(missing) * rounds
     if requests is None:
-        return Forecast(judge.name, number, len(texts), None, None, None)
-    return Forecast(judge.name, number, len(texts), requests.calls, requests.tokens, requests.usd)
+        return JudgingForecast(judge.name, number, len(texts), None, None, None)
+    return JudgingForecast(judge.name, number, len(texts), requests.calls, requests.tokens, requests.usd)
 
 
-def judge(experiment: Path, folder: Path, *, rounds: int = 1, max_cost: float | None = None) -> Judged:
+def judge(experiment: Path, folder: Path, *, rounds: int = 1, max_cost: float | None = None) -> VerdictCounts:
     """Ask the judge for all that is missing, and keep it in the folder.
 
     Raises:
@@ -107,7 +107,7 @@ def judge(experiment: Path, folder: Path, *, rounds: int = 1, max_cost: float | 
         return judged(inputs, asked, readings)
 
 
-def score(experiment: Path, folder: Path, wanted: Wanted) -> Scored:
+def score(experiment: Path, folder: Path, wanted: AnswerOptions) -> Scored:
     """Compute every measure from what the judge said, compare the systems, and write the tables into the folder.
 
     Raises:
@@ -165,7 +165,7 @@ def _tokenizer(inputs: Inputs, named: str | None) -> Tokenizer:
     return tokenizer  # type: ignore[return-value]  # one of the names that the type lists
 
 
-def _notes(inputs: Inputs, scores: PerQuery, tokenizer: Tokenizer, judged_: Judged) -> list[str]:
+def _notes(inputs: Inputs, scores: PerQuery, tokenizer: Tokenizer, judged_: VerdictCounts) -> list[str]:
     """What a reader of the numbers must know."""
     bleu = corpus_scores(inputs.queries, inputs.systems, tokenizer) if "BLEU" in scores.values else []
     notes = [f"{one.system}: BLEU over all answers {one.value:.2f}" for one in bleu if one.value is not None]

@@ -17,19 +17,19 @@ app = typer.Typer(
 )
 
 ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file: data set and [judge].")]
-Folder = Annotated[Path, typer.Argument(metavar="ANSWERS", help="A folder with <system>.jsonl, one answer a line.")]
+Answers = Annotated[Path, typer.Argument(metavar="ANSWERS", help="A folder with <system>.jsonl, one answer a line.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Dollars that may be spent.")]
 Repeat = Annotated[int, typer.Option(min=1, max=2, help="2: ask for every verdict twice, to see the judge's noise.")]
-Plan = Annotated[bool, typer.Option("--plan", help="Only tell what a chat model would be asked; nothing is sent.")]
-Tokens = Annotated[str | None, typer.Option("--tokenizer", help="Of BLEU and ROUGE: 13a, char, ja-mecab, …")]
-Measures = Annotated[list[str] | None, typer.Option("--measure", "-m", help="A measure; the first decides.")]
+PlanOnly = Annotated[bool, typer.Option("--plan", help="Only tell what a chat model would be asked; nothing is sent.")]
+TokenizerOption = Annotated[str | None, typer.Option("--tokenizer", help="Of BLEU and ROUGE: 13a, char, ja-mecab, …")]
+AnswerMeasures = Annotated[list[str] | None, typer.Option("--measure", "-m", help="A measure; the first decides.")]
 Baseline = Annotated[str | None, typer.Option(help="Compare each other system with this one; else all pairs.")]
 Page = Annotated[Path | None, typer.Option("--report", help="Write a page: retriever or generator?")]
 
 
 @app.command("check")
-def check_answers(experiment: ExperimentFile, folder: Folder, as_json: Json = False) -> None:
+def check_answers(experiment: ExperimentFile, folder: Answers, as_json: Json = False) -> None:
     """Tell all that is wrong with files of answers, and what will be counted."""
     from harness.answers.inputs import counted, lines_of, read_inputs
 
@@ -44,10 +44,10 @@ def check_answers(experiment: ExperimentFile, folder: Folder, as_json: Json = Fa
 @app.command("judge")
 def judge_folder(
     experiment: ExperimentFile,
-    folder: Folder,
+    folder: Answers,
     repeat: Repeat = 1,
     max_cost: MaxCost = None,
-    plan: Plan = False,
+    plan: PlanOnly = False,
     as_json: Json = False,
 ) -> None:
     """Ask the judge for every verdict that the measures need; what was judged once is never judged again."""
@@ -67,17 +67,17 @@ def judge_folder(
 @app.command("score")
 def score_folder(
     experiment: ExperimentFile,
-    folder: Folder,
-    measure: Measures = None,
+    folder: Answers,
+    measure: AnswerMeasures = None,
     baseline: Baseline = None,
-    tokenizer: Tokens = None,
+    tokenizer: TokenizerOption = None,
     report: Page = None,
     as_json: Json = False,
 ) -> None:
     """Compute every measure from the verdicts, and compare the systems: scores.csv, summary.csv, comparisons.csv."""
-    from harness.answers.work import Wanted, score
+    from harness.answers.work import AnswerOptions, score
 
-    scored = score(experiment, folder, Wanted(tuple(measure or ()), baseline, tokenizer))
+    scored = score(experiment, folder, AnswerOptions(tuple(measure or ()), baseline, tokenizer))
     print_scores(scored.scores, scored.compared, scored.notes, as_json=as_json)
     if report is not None:
         from harness.report.scores import write_scores

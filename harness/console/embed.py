@@ -10,7 +10,7 @@ import typer
 from harness.console.printing import console_of, print_json, say
 
 if TYPE_CHECKING:
-    from harness.running.embed import Share
+    from harness.running.embed import EncoderShare
 
 ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (TOML).")]
 To = Annotated[str, typer.Option("--to", metavar="URL", help="A folder, or s3://…, gs://…, what fsspec opens.")]
@@ -62,7 +62,7 @@ def import_parts(
         say(*(f"{rows:>10,} rows  {role:<8}  {name}" for name, role, rows in imported))
 
 
-def _row(share: Share) -> dict[str, object]:
+def _row(share: EncoderShare) -> dict[str, object]:
     return {
         "encoder": share.encoder,
         "role": share.role,
@@ -73,7 +73,7 @@ def _row(share: Share) -> dict[str, object]:
     }
 
 
-def _sentence(share: Share) -> str:
+def _sentence(share: EncoderShare) -> str:
     texts, present, parts = share.written
     return (
         f"{share.encoder}, {share.role}: {texts:,} texts, {present:,} there already, {share.cached:,} from the cache; "

@@ -21,23 +21,23 @@ app = typer.Typer(
     cls=WholeSentences, help="Judgments of people and models: agreement, merging, export.", rich_markup_mode=None
 )
 
-Folders = Annotated[list[Path], typer.Argument(metavar="RESULTS", help="Results folders over the same documents.")]
+ManyResults = Annotated[list[Path], typer.Argument(metavar="RESULTS", help="Results folders over the same documents.")]
 PoolFile = Annotated[Path, typer.Argument(metavar="POOL", help="What `harness pool` wrote.")]
 JudgmentFiles = Annotated[list[Path], typer.Argument(metavar="JUDGMENTS", help="Files of judgments.")]
-Compared = Annotated[list[Path], typer.Argument(metavar="DATASET|JUDGMENTS", help="A data set, or files of judgments.")]
+Sources = Annotated[list[Path], typer.Argument(metavar="DATASET|JUDGMENTS", help="A data set, or files of judgments.")]
 Policy = Annotated[Path | None, typer.Option(help="A text file: when a document deserves which grade.")]
-Judged = Annotated[list[Path] | None, typer.Option(help="Judgments made already: their pairs are left out.")]
+JudgedAlready = Annotated[list[Path] | None, typer.Option(help="Judgments made already: their pairs are left out.")]
 MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Dollars that may be spent.")]
-Price = Annotated[str, typer.Option(metavar="IN,OUT", help="Dollars for a million tokens of prompts and of replies.")]
+Prices = Annotated[str, typer.Option(metavar="IN,OUT", help="Dollars for a million tokens of prompts and of replies.")]
 Llm = Annotated[str | None, typer.Option(metavar="MODEL", help="Ask this model behind an OpenAI-compatible endpoint.")]
 BaseUrl = Annotated[str, typer.Option(help="The endpoint; left out, OpenAI's own.")]
 KeyName = Annotated[str, typer.Option("--key", metavar="NAME", help="The environment variable that holds the key.")]
-Plan = Annotated[bool, typer.Option("--plan", help="Tell calls, tokens and dollars, and ask nothing.")]
+PlanOnly = Annotated[bool, typer.Option("--plan", help="Tell calls, tokens and dollars, and ask nothing.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def pool(
-    results: Folders,
+    results: ManyResults,
     depth: Annotated[int, typer.Option(min=1, help="Documents of each ranking that are taken.")] = 10,
     sample: Annotated[int | None, typer.Option(min=1, help="Questions drawn by chance; else all of them.")] = None,
     seed: Annotated[int, typer.Option(help="Another seed draws another sample, in another order.")] = 0,
@@ -46,7 +46,7 @@ def pool(
         typer.Option("--for", help="Who will judge: whose earlier judgments are not asked for again."),
     ] = "human",
     policy: Policy = None,
-    judged: Judged = None,
+    judged: JudgedAlready = None,
     next_count: Annotated[
         int | None,
         typer.Option(
@@ -116,8 +116,8 @@ def judge(
     key_name: KeyName = "",
     repeat: Annotated[int, typer.Option(min=1, help="Rounds of --llm: 2 measures the model's own noise.")] = 1,
     max_cost: MaxCost = None,
-    price: Price = "",
-    plan: Plan = False,
+    price: Prices = "",
+    plan: PlanOnly = False,
     output: Annotated[Path | None, typer.Option(help="The file to write: judge.html, or judgments.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -177,7 +177,7 @@ def _judge_by_model(
 
 
 @app.command()
-def agree(paths: Compared, as_json: Json = False) -> None:
+def agree(paths: Sources, as_json: Json = False) -> None:
     """Tell how far judges agree: kappa, alpha, positive agreement, each judge with himself, and what to talk about."""
     from harness.console.agreement import lines
     from harness.labels.agree import agree as measure

@@ -21,11 +21,11 @@ SILENCE = 30.0
 FED_BY = {"index": "embed-documents"}
 """Stages that take turns with another, window by window: neither is finished before both are."""
 
-Key = tuple[str, str]
+StageKey = tuple[str, str]
 """Retriever and stage."""
 
 
-class Reading(NamedTuple):
+class StageProgress(NamedTuple):
     """How far a stage is."""
 
     texts: int
@@ -83,9 +83,9 @@ class Progress:
             disable=quiet or not console.is_terminal,
         )
         self._lock = threading.Lock()
-        self._started: dict[Key, float] = {}
-        self._untold: dict[Key, Meter] = {}
-        self._tasks: dict[Key, Any] = {}
+        self._started: dict[StageKey, float] = {}
+        self._untold: dict[StageKey, Meter] = {}
+        self._tasks: dict[StageKey, Any] = {}
         self._drawn = self._spoken = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -116,7 +116,7 @@ class Progress:
                 reading = _reading(meter, stage, now - self._started[key])
                 self._say(key, ", ".join([reading.share(), *reading.details(ahead=True)]))
 
-    def _draw(self, key: Key, meter: Meter, now: float) -> None:
+    def _draw(self, key: StageKey, meter: Meter, now: float) -> None:
         reading = _reading(meter, key[1], now - self._started[key])
         if key not in self._tasks:
             self._tasks[key] = self._bars.add_task(_called(key), total=None, details="")
@@ -143,7 +143,7 @@ class Progress:
             ]
             self._say(key, ", ".join(details + reading.details(ahead=False)))
 
-    def _say(self, key: Key, text: str) -> None:
+    def _say(self, key: StageKey, text: str) -> None:
         self._spoken = time.monotonic()
         if not self._quiet:
             self._console.print(
@@ -151,13 +151,13 @@ class Progress:
             )
 
 
-def _reading(meter: Meter, stage: str, seconds: float) -> Reading:
+def _reading(meter: Meter, stage: str, seconds: float) -> StageProgress:
     counts = meter.counts(stage)
     texts, cached = int(counts.get("texts", 0)) or meter.steps(stage), int(counts.get("cached", 0))
-    return Reading(texts, meter.expected(stage), cached, seconds, meter.budget.spent)
+    return StageProgress(texts, meter.expected(stage), cached, seconds, meter.budget.spent)
 
 
-def _called(key: Key) -> str:
+def _called(key: StageKey) -> str:
     """A stage by its retriever; of what is done for all of them together, the stage alone.
 
     >>> _called(("bm25", "search")), _called(("", "scoring"))

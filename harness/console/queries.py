@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.console.groups import WholeSentences
-from harness.console.labels import BaseUrl, KeyName, MaxCost, Plan, Price
+from harness.console.labels import BaseUrl, KeyName, MaxCost, PlanOnly, Prices
 from harness.console.printing import say
 
 app = typer.Typer(
@@ -26,8 +26,8 @@ def draft(
     base_url: BaseUrl = "",
     key_name: KeyName = "",
     max_cost: MaxCost = None,
-    price: Price = "",
-    plan: Plan = False,
+    price: Prices = "",
+    plan: PlanOnly = False,
     output: Annotated[Path, typer.Option(help="The file to write, with a page beside it.")] = Path("drafts.jsonl"),
 ) -> None:
     """Let a model write questions from sampled documents, and write the page on which a person keeps or drops them."""

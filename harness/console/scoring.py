@@ -16,7 +16,7 @@ from harness.console.options import (
     INTERSECTION,
     Folder,
     Form,
-    Grades,
+    GradeRule,
     Json,
     Measures,
     NoRelevant,
@@ -39,7 +39,7 @@ def score(
     runs: Runs = None,
     measure: Measures = None,
     by_query: Annotated[bool, typer.Option("--by-query", "-q", help="Print every query's score.")] = False,
-    grades: Grades = None,
+    grades: GradeRule = None,
     queries: Queries = None,
     skip_no_relevant: NoRelevant = False,
     intersection: Annotated[bool, INTERSECTION] = False,
@@ -88,7 +88,7 @@ def compare(
     correction: Annotated[
         str, typer.Option(help="holm, hommel, bonferroni, bh, tukey.", autocompletion=completion.corrections)
     ] = "holm",
-    grades: Grades = None,
+    grades: GradeRule = None,
     queries: Queries = None,
     skip_no_relevant: NoRelevant = False,
     range_: Annotated[

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from harness.records import Results
-    from harness.running.plan import Plan
+    from harness.running.plan import RunPlan
     from harness.stats import Settings, Whole
 
 Row = Mapping[str, Any]
@@ -248,7 +248,7 @@ def by_query(scores: Sequence[Row], run: str, *, width: int) -> Iterator[Rendera
     ], width)  # fmt: skip
 
 
-def plan(forecast: Plan, shards: int | None = None, *, width: int) -> Iterator[RenderableType]:
+def plan(forecast: RunPlan, shards: int | None = None, *, width: int) -> Iterator[RenderableType]:
     """What a run would take, a line a stage, then the sums and where prices and minutes are from.
 
     Args:

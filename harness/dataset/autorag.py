@@ -13,7 +13,7 @@ from harness.dataset.files import is_zip, listing, pick
 from harness.dataset.model import Labels
 from harness.dataset.reference import DatasetReference
 from harness.dataset.source import Findings, Place
-from harness.dataset.tables import Rows, TableSource, rows_of
+from harness.dataset.tables import RowSource, TableSource, rows_of
 from retrievers.errors import Problem
 from retrievers.types import Document, Query
 
@@ -40,7 +40,7 @@ class AutoRagSource:
     """The pair of files."""
 
     tables: TableSource
-    asked: Rows
+    asked: RowSource
 
     def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
         """The rows of the corpus."""

@@ -26,7 +26,7 @@ ANCHOR = 5
 """Words of a context by whose place a document that may hold it is found."""
 
 
-class Asked(NamedTuple):
+class Question(NamedTuple):
     """One question with what its answer should rest on."""
 
     query: Query
@@ -34,7 +34,7 @@ class Asked(NamedTuple):
     contexts: tuple[str, ...] = ()
 
 
-Read = Callable[[Row, Place, str, Findings], "Asked | None"]
+RowReader = Callable[[Row, Place, str, Findings], "Question | None"]
 """Reads one row: with its place, and the name of a query that has none."""
 
 
@@ -44,7 +44,7 @@ class ContextSource:
 
     texts: Source
     rows: Callable[[Findings], Iterable[tuple[Place, Row]]]
-    read: Read
+    read: RowReader
 
     def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
         """The documents."""
@@ -69,14 +69,14 @@ class ContextSource:
                     problems.note("unmatched-context", f"{one.query.id}: {' '.join(context.split())[:80]}")
             yield place, one.query.id, Labels(grades=grades)
 
-    def _asked(self, problems: Findings) -> Iterator[tuple[Place, Asked]]:
+    def _asked(self, problems: Findings) -> Iterator[tuple[Place, Question]]:
         for number, (place, row) in enumerate(self.rows(problems)):
             asked = self.read(row, place, f"q{number}", problems)
             if asked is not None:
                 yield place, asked
 
 
-def source_of(reference: DatasetReference, rows: Callable[[Findings], Iterable[tuple[Place, Row]]], read: Read
+def source_of(reference: DatasetReference, rows: Callable[[Findings], Iterable[tuple[Place, Row]]], read: RowReader
               ) -> ContextSource:  # fmt: skip
     """Put questions together with the documents that the reference names.
 

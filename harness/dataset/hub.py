@@ -15,7 +15,7 @@ from harness.dataset.files import missing
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import Row
 from harness.dataset.source import Findings, Place
-from harness.dataset.tables import Rows, TableSource
+from harness.dataset.tables import RowSource, TableSource
 from retrievers.errors import InputError, Problem, did_you_mean
 
 PREFIX = "hf:"
@@ -61,7 +61,7 @@ def _split(reference: DatasetReference, part: str, table: Mapping[str, Iterable[
     raise InputError(Problem(f"{reference.name}: {part}", f"has no split {wanted!r}", did_you_mean(wanted, table)))
 
 
-def _rows(reference: DatasetReference, part: str, table: Iterable[Row]) -> Rows:
+def _rows(reference: DatasetReference, part: str, table: Iterable[Row]) -> RowSource:
     def read_all(problems: Findings) -> Iterator[tuple[Place, Row]]:
         for number, row in enumerate(table, 1):
             yield Place(Path(f"{reference.name}/{part}"), number), row

@@ -25,9 +25,9 @@ GRADES = (0, 1, 2, 3)
 SHOWN = 10
 """So many problems of one file are listed; the rest is counted."""
 
-Kind = Literal["human", "llm"]
+JudgeKind = Literal["human", "llm"]
 Design = Literal["sample", "next", "adjudication"]
-Key = tuple[str, str]
+PairKey = tuple[str, str]
 """Query id, document id."""
 
 
@@ -42,7 +42,7 @@ class Judgment(BaseModel):
     """0 nothing to do with it, 1 related, 2 some answer, 3 dedicated to it; None where the judge gave none."""
     judge: str = Field(min_length=1, max_length=200)
     """The person's name, or the model's."""
-    kind: Kind
+    kind: JudgeKind
     pool: str
     """Digest of the pool that was judged."""
     text: str
@@ -66,7 +66,7 @@ class Judgment(BaseModel):
     """When, in ISO 8601."""
 
     @property
-    def key(self) -> Key:
+    def key(self) -> PairKey:
         """Which pair of query and document."""
         return self.query_id, self.document_id
 

@@ -19,7 +19,7 @@ from retrievers.types import Document, Query
 
 BEGINNING = 1 << 16
 """Bytes that are looked at to tell what a file is."""
-Read = Callable[[Any, Place, Findings], "Labels | None"]
+LabelReader = Callable[[Any, Place, Findings], "Labels | None"]
 
 
 def looks_like(reference: DatasetReference, *keys: str) -> bool:
@@ -31,7 +31,7 @@ def looks_like(reference: DatasetReference, *keys: str) -> bool:
     return text.lstrip("\ufeff \r\n\t").startswith("{") and all(f'"{key}"' in text for key in keys)
 
 
-def source_of(reference: DatasetReference, labels: str, read: Read) -> KeyedSource:
+def source_of(reference: DatasetReference, labels: str, read: LabelReader) -> KeyedSource:
     """Open the file; `labels` is the key of the labels and `read` reads those of one query."""
     if reference.scheme or not reference.folder.is_file():
         raise InputError(Problem(reference.name, "is not a file", "name the JSON file itself"))
@@ -44,7 +44,7 @@ class KeyedSource:
 
     file: File
     key: str
-    read: Read
+    read: LabelReader
 
     @cached_property
     def _whole(self) -> Mapping[str, Any]:

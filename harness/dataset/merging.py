@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median_low
 from typing import NamedTuple
 
-from harness.dataset.judgments import Judgment, Key
+from harness.dataset.judgments import Judgment, PairKey
 from harness.dataset.model import Labels, Source
 
 SPREAD = 2
@@ -98,8 +98,8 @@ def _each(people: list[Judgment]) -> dict[str, dict[str, int]]:
     return dict(sorted(given.items())) if len(given) > 1 else {}
 
 
-def _by_pair(judgments: Iterable[Judgment]) -> dict[Key, list[Judgment]]:
-    pairs: dict[Key, list[Judgment]] = {}
+def _by_pair(judgments: Iterable[Judgment]) -> dict[PairKey, list[Judgment]]:
+    pairs: dict[PairKey, list[Judgment]] = {}
     for judgment in judgments:
         if judgment.round == 1:
             pairs.setdefault(judgment.key, []).append(judgment)

@@ -20,7 +20,7 @@ from harness.dataset.source import Findings, Place, Source
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
 
-Rows = Callable[[Findings], Iterable[tuple[Place, Row]]]
+RowSource = Callable[[Findings], Iterable[tuple[Place, Row]]]
 DOCUMENTS = ("documents", "corpus", "docs", "passages")
 QUERIES = ("queries", "questions", "topics")
 LABELS = ("labels", "qrels", "judgments", "judgements", "relevance")
@@ -80,7 +80,7 @@ def named(files: Mapping[str, File], stems: Iterable[str], also: tuple[str, ...]
     return None
 
 
-def rows_of(*files: File) -> Rows:
+def rows_of(*files: File) -> RowSource:
     """The rows of some files, one after the other."""
 
     def read_all(problems: Findings) -> Iterator[tuple[Place, Row]]:
@@ -94,9 +94,9 @@ def rows_of(*files: File) -> Rows:
 class TableSource:
     """Rows of documents, of queries, and of labels where these do not stand with the queries."""
 
-    document_rows: Rows
-    query_rows: Rows
-    label_rows: Rows | None
+    document_rows: RowSource
+    query_rows: RowSource
+    label_rows: RowSource | None
     columns: Columns = field(default_factory=Columns)
 
     def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from retrievers.runs import (
     SHOWN,
     LineProblems,
-    Run,
+    RunScores,
     blocks_of,
     columns_of,
     decode,
@@ -29,7 +29,7 @@ from retrievers.runs import (
 __all__ = [
     "SHOWN",
     "Judgments",
-    "Run",
+    "RunScores",
     "decode",
     "encode",
     "falling",

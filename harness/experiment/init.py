@@ -24,7 +24,7 @@ FEW = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class NewExperiment:
     """An experiment file that was just written."""
 
     path: Path
@@ -58,7 +58,7 @@ class _Found(NamedTuple):
     repeated: tuple[str, ...] = ()
 
 
-def write_experiment(folder: Path, output: Path | None = None) -> Written:
+def write_experiment(folder: Path, output: Path | None = None) -> NewExperiment:
     """Look at a folder and write an experiment for it.
 
     Args:
@@ -83,7 +83,7 @@ def write_experiment(folder: Path, output: Path | None = None) -> Written:
         path.write_text(experiment_text(path.stem if output else name, reference, dataset), encoding="utf-8")
     except OSError as error:
         raise InputError(Problem(path.as_posix(), f"cannot be written: {error.strerror}")) from None
-    return Written(path, dataset, repeated)
+    return NewExperiment(path, dataset, repeated)
 
 
 def experiment_text(name: str, reference: DatasetReference, dataset: Dataset) -> str:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from retrievers.errors import InputError, Problem, did_you_mean
 
-Model = TypeVar("Model", bound=BaseModel)
+OptionsType = TypeVar("OptionsType", bound=BaseModel)
 
 
 class Strict(BaseModel):
@@ -60,7 +60,7 @@ def options_of(cls: type) -> type[BaseModel]:
     return create_model(cls.__name__, __base__=Strict, **fields)
 
 
-def checked(model: type[Model], table: Mapping[str, Any], where: str) -> Model:
+def checked(model: type[OptionsType], table: Mapping[str, Any], where: str) -> OptionsType:
     """Validate a table, lists taken as tuples; every complaint becomes a Problem with its key."""
     try:
         return model.model_validate(_frozen(table))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.dataset import DatasetReference, load, reference_of
-from harness.dataset.judgments import GRADES, NAME, Judgment, Key, read_judgments
+from harness.dataset.judgments import GRADES, NAME, Judgment, PairKey, read_judgments
 from harness.dataset.merging import Dispute, disputes
 from harness.stats.agreement import (
     Agreement,
@@ -27,7 +27,7 @@ from harness.stats.agreement import (
 from retrievers.errors import InputError, Problem
 from retrievers.types import Floats
 
-Ratings = Mapping[str, Mapping[Key, int]]
+Ratings = Mapping[str, Mapping[PairKey, int]]
 """Judge -> pair -> grade."""
 TALKED_ABOUT = 10
 """Pairs worth talking about that are listed."""
@@ -114,8 +114,8 @@ def agreement_of(judgments: Sequence[Judgment], *, seed: int = 0) -> Agreements:
     return Agreements(pairs, together, themselves, tuple(disputes(judgments)[:TALKED_ABOUT]))
 
 
-def _ratings(judgments: Iterable[Judgment]) -> dict[str, dict[Key, int]]:
-    ratings: dict[str, dict[Key, int]] = {}
+def _ratings(judgments: Iterable[Judgment]) -> dict[str, dict[PairKey, int]]:
+    ratings: dict[str, dict[PairKey, int]] = {}
     for one in judgments:
         if one.grade is not None:
             ratings.setdefault(one.judge, {})[one.key] = one.grade
@@ -139,7 +139,7 @@ def _pair(ratings: Ratings, a: str, b: str, seed: int) -> PairOfJudges | None:
     )  # fmt: skip
 
 
-def _tables(rated: Sequence[tuple[Key, int, int]]) -> Floats:
+def _tables(rated: Sequence[tuple[PairKey, int, int]]) -> Floats:
     """One confusion table for each query: (queries, 4, 4)."""
     by: dict[str, list[tuple[int, int]]] = {}
     for (query, _), first, second in rated:

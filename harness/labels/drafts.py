@@ -15,7 +15,7 @@ from harness.dataset import Dataset
 from harness.dataset.judgments import read_judgments, text_digest
 from harness.dataset.rows import read_jsonl
 from harness.labels.policy import digest_of
-from harness.labels.pool import Drawn, Pool, PooledDocument, PooledQuery, pool_of, shuffled_place
+from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of, shuffled_place
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.remote.chat import Chat, Prompt
@@ -138,7 +138,7 @@ def keeping_pool(drafts: Sequence[Draft], texts: Mapping[str, Document]) -> Pool
         shown = PooledDocument(id=document.id, title=document.title, text=document.text,
                                digest=text_digest(one.query, document))  # fmt: skip
         lines.append(PooledQuery(query_id=one.id, query=one.query, inclusion=1.0, documents=(shown,)))
-    drawn = Drawn(depth=1, seed=0, population=len(lines), sampled=len(lines))
+    drawn = DrawnPool(depth=1, seed=0, population=len(lines), sampled=len(lines))
     return pool_of(KEEP, drawn, tuple(lines))
 
 

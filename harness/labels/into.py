@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from harness.dataset import Dataset, DatasetReference, Labels, load, trec
 from harness.dataset.judgments import NAME, Judgment, read_judgments, text_digest
 from harness.dataset.merging import Dispute, disputes, merge
-from harness.labels.pool import Drawn, Pool, PooledDocument, PooledQuery, pool_of
+from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of
 from retrievers.errors import InputError, Problem, did_you_mean
 
 SHOWN = 20
@@ -68,7 +68,7 @@ def adjudication_pool(disputed: Sequence[Dispute], reference: DatasetReference, 
         shown = PooledDocument(id=document.id, title=document.title, text=document.text,
                                digest=text_digest(query.text, document))  # fmt: skip
         lines.append(PooledQuery(query_id=query.id, query=query.text, inclusion=1.0, documents=(shown,)))
-    drawn = Drawn(depth=0, seed=0, population=len(queries), sampled=len(lines), design="adjudication")
+    drawn = DrawnPool(depth=0, seed=0, population=len(queries), sampled=len(lines), design="adjudication")
     return pool_of(policy, drawn, tuple(lines))
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.labels.files import appending, judged_before
-from harness.labels.order import Asked, Signature, ids, judgment_of, round_of
+from harness.labels.order import OrderedPair, Signature, ids, judgment_of, round_of
 from harness.labels.pool import Pool
 from harness.labels.prompt import prompt_digest, prompt_for, read_grade
 from retrievers.meter import Meter
 from retrievers.remote.chat import Chat, ChatForecast, Prompt
 
 
-class Judged(NamedTuple):
+class ModelJudging(NamedTuple):
     """What a model's judging came to."""
 
     asked: int
@@ -40,7 +40,7 @@ def plan_judging(pool: Pool, path: Path, chat: Chat, *, repeat: int = 1) -> Chat
     return chat.forecast(_prompts(pool, _left(pool, path, chat, repeat)))
 
 
-def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, *, repeat: int = 1) -> Judged:
+def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, *, repeat: int = 1) -> ModelJudging:
     """Ask a model for a grade of each pair of a pool, and append its judgments to a file as they come.
 
     What stands in the file already is not asked again, nor paid for: a run that was stopped goes on where it was.
@@ -66,14 +66,14 @@ def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, *, repeat: 
             now = datetime.now(UTC).isoformat(timespec="seconds")
             file.write(judgment_of(pool, waiting[place], grade, by, note=why, at=now).line())
     counts = meter.counts("judge")
-    return Judged(len(waiting), outcomes["graded"], outcomes["unreadable"], outcomes["declined"],
+    return ModelJudging(len(waiting), outcomes["graded"], outcomes["unreadable"], outcomes["declined"],
                   cached=int(counts.get("cached", 0)), usd=counts.get("usd", 0.0))  # fmt: skip
 
 
-def _left(pool: Pool, path: Path, chat: Chat, repeat: int) -> list[Asked]:
+def _left(pool: Pool, path: Path, chat: Chat, repeat: int) -> list[OrderedPair]:
     done = judged_before(path, pool, chat.model.options.model)
     return [one for number in range(1, repeat + 1) for one in round_of(pool, number) if ids(pool, one) not in done]
 
 
-def _prompts(pool: Pool, waiting: Sequence[Asked]) -> list[Prompt]:
+def _prompts(pool: Pool, waiting: Sequence[OrderedPair]) -> list[Prompt]:
     return [prompt_for(pool.policy, *one.shown(pool), one.round) for one in waiting]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from harness.labels.pool import Drawn, Pool, PooledQuery, pool_of, shuffled_place
+from harness.labels.pool import DrawnPool, Pool, PooledQuery, pool_of, shuffled_place
 from harness.labels.pooling import Material, pooled
 from harness.records import Results
 from harness.scoring.open_ends import Open, open_pairs
@@ -61,7 +61,9 @@ def next_to_judge(results: Results, material: Material, names: Sequence[str], co
         raise InputError(Problem(measure, "has no bounds: it is no sum over the ranks", remedy))
     ordered = sorted(difference.changes, key=lambda one: (-one.most, shuffled_place(0, one.query_id, one.document_id)))
     lines = tuple(line for one in ordered[:count] for line in _line(material, one))
-    drawn = Drawn(depth=difference.cutoff, seed=0, population=len(results.queries), sampled=len(lines), design="next")
+    drawn = DrawnPool(
+        depth=difference.cutoff, seed=0, population=len(results.queries), sampled=len(lines), design="next"
+    )
     pool = pool_of(policy, drawn, lines) if lines else None
     return Next(a, b, difference.measure, difference.bounds, len(difference.changes), pool)
 

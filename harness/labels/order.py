@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from harness.dataset.judgments import Judgment, Kind
+from harness.dataset.judgments import JudgeKind, Judgment
 from harness.labels.pool import Pool, PooledDocument, PooledQuery, shuffled_place
 
 REPEATED = 0.1
@@ -14,7 +14,7 @@ APART = 3
 """A pair comes again after so many further questions, or at the end."""
 
 
-class Asked(NamedTuple):
+class OrderedPair(NamedTuple):
     """One place in the order of judging."""
 
     query: int
@@ -34,12 +34,12 @@ class Signature(NamedTuple):
     """Who judges, and by which words."""
 
     judge: str
-    kind: Kind
+    kind: JudgeKind
     prompt: str
     """Digest of the policy, or of the prompt."""
 
 
-def in_order(pool: Pool, *, repeated: float = REPEATED) -> list[Asked]:
+def in_order(pool: Pool, *, repeated: float = REPEATED) -> list[OrderedPair]:
     """Return the pairs of a pool in the order of judging, some of them twice.
 
     Question after question, so that a judge who stops early leaves few of them half done. Which pairs come again is
@@ -47,7 +47,7 @@ def in_order(pool: Pool, *, repeated: float = REPEATED) -> list[Asked]:
     """
     pairs = round_of(pool, 1)
     by_chance = sorted(pairs, key=lambda one: shuffled_place(pool.drawn.seed, "again", *ids(pool, one)[:2]))
-    again: dict[int, list[Asked]] = {}
+    again: dict[int, list[OrderedPair]] = {}
     for one in by_chance[: math.ceil(len(pairs) * repeated)]:
         again.setdefault(min(one.query + APART, len(pool.queries) - 1), []).append(one._replace(round=2))
     return [
@@ -57,18 +57,18 @@ def in_order(pool: Pool, *, repeated: float = REPEATED) -> list[Asked]:
     ]
 
 
-def round_of(pool: Pool, number: int) -> list[Asked]:
+def round_of(pool: Pool, number: int) -> list[OrderedPair]:
     """Return every pair of a pool once, as one round of judging."""
-    return [Asked(q, d, number) for q, query in enumerate(pool.queries) for d in range(len(query.documents))]
+    return [OrderedPair(q, d, number) for q, query in enumerate(pool.queries) for d in range(len(query.documents))]
 
 
-def ids(pool: Pool, one: Asked) -> tuple[str, str, int]:
+def ids(pool: Pool, one: OrderedPair) -> tuple[str, str, int]:
     """Query id, document id, round: what a judge answers once."""
     query, document = one.shown(pool)
     return query.query_id, document.id, one.round
 
 
-def judgment_of(pool: Pool, one: Asked, grade: int | None, by: Signature, **more: object) -> Judgment:
+def judgment_of(pool: Pool, one: OrderedPair, grade: int | None, by: Signature, **more: object) -> Judgment:
     """Make the judgment of one pair; `more` are further fields, such as the note and the time."""
     query, document = one.shown(pool)
     return Judgment.model_validate(

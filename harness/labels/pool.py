@@ -47,7 +47,7 @@ class PooledQuery(_Line):
     documents: tuple[PooledDocument, ...] = Field(strict=False)
 
 
-class Drawn(_Line):
+class DrawnPool(_Line):
     """How a pool was drawn."""
 
     depth: int
@@ -67,7 +67,7 @@ class Pool(NamedTuple):
 
     digest: str
     policy: str
-    drawn: Drawn
+    drawn: DrawnPool
     queries: tuple[PooledQuery, ...]
 
     @property
@@ -76,7 +76,7 @@ class Pool(NamedTuple):
         return sum(len(query.documents) for query in self.queries)
 
 
-def pool_of(policy: str, drawn: Drawn, queries: tuple[PooledQuery, ...]) -> Pool:
+def pool_of(policy: str, drawn: DrawnPool, queries: tuple[PooledQuery, ...]) -> Pool:
     """Make a pool, its digest computed."""
     return Pool(_digest(policy, drawn, queries), policy, drawn, queries)
 
@@ -118,7 +118,7 @@ def read_pool(path: Path) -> Pool:
         what = "is no pool" if not rows or "pool" not in rows[0][1] else f"is not a pool of version {VERSION}"
         raise InputError(Problem(str(path), what, "harness pool RESULTS makes one"))
     head = rows[0][1]
-    drawn = _checked(Drawn, head.get("drawn"), rows[0][0])
+    drawn = _checked(DrawnPool, head.get("drawn"), rows[0][0])
     queries = tuple(_checked(PooledQuery, row, place) for place, row in rows[1:])
     pool = pool_of(str(head.get("policy", "")), drawn, queries)
     if pool.digest != head.get("digest"):
@@ -131,17 +131,17 @@ def shuffled_place(seed: int, *ids: str) -> bytes:
     return hashlib.sha256("\0".join((str(seed), *ids)).encode("utf-8", "surrogatepass")).digest()
 
 
-def _digest(policy: str, drawn: Drawn, queries: tuple[PooledQuery, ...]) -> str:
+def _digest(policy: str, drawn: DrawnPool, queries: tuple[PooledQuery, ...]) -> str:
     whole = hashlib.sha256()
     for row in (policy, drawn.model_dump(), *(query.model_dump() for query in queries)):
         whole.update(json.dumps(row, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass") + b"\n")
     return whole.hexdigest()[:16]
 
 
-Model = TypeVar("Model", bound=_Line)
+LineType = TypeVar("LineType", bound=_Line)
 
 
-def _checked(model: type[Model], row: Mapping[str, Any] | None, place: Place) -> Model:
+def _checked(model: type[LineType], row: Mapping[str, Any] | None, place: Place) -> LineType:
     try:
         return model.model_validate(row)
     except ValidationError as error:

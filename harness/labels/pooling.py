@@ -9,10 +9,10 @@ from typing import Literal
 
 from harness import records
 from harness.dataset import Dataset, load
-from harness.dataset.judgments import NAME, Judgment, Key, read_judgments, text_digest
+from harness.dataset.judgments import NAME, Judgment, PairKey, read_judgments, text_digest
 from harness.experiment import DatasetTable, locate
 from harness.labels.policy import DEFAULT
-from harness.labels.pool import Drawn, Pool, PooledDocument, PooledQuery, pool_of, shuffled_place
+from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of, shuffled_place
 from harness.records import Results
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
@@ -65,12 +65,12 @@ def draw(material: Material, drawing: Drawing, known: Iterable[Judgment] = ()) -
     if not queries:
         what = "nothing is left to be judged" if done else "no retriever found a document"
         raise InputError(Problem("", what, "a larger --sample or --depth asks for more" if done else ""))
-    drawn = Drawn(depth=drawing.depth, seed=drawing.seed, population=population, sampled=wanted,
+    drawn = DrawnPool(depth=drawing.depth, seed=drawing.seed, population=population, sampled=wanted,
                   audience=drawing.audience)  # fmt: skip
     return pool_of(drawing.policy, drawn, queries)
 
 
-def _shuffled(query: str, documents: frozenset[str], done: set[Key], seed: int) -> list[str]:
+def _shuffled(query: str, documents: frozenset[str], done: set[PairKey], seed: int) -> list[str]:
     left = (document for document in documents if (query, document) not in done)
     return sorted(left, key=lambda document: shuffled_place(seed, query, document))
 

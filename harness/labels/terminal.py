@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from harness.dataset.judgments import GRADES
 from harness.labels.files import appending, judged_before
-from harness.labels.order import Asked, Signature, ids, in_order, judgment_of
+from harness.labels.order import OrderedPair, Signature, ids, in_order, judgment_of
 from harness.labels.policy import GRADE_WORDS, digest_of
 from harness.labels.pool import Pool
 
@@ -43,7 +43,7 @@ def judge_in_terminal(pool: Pool, path: Path, judge: str, terminal: Terminal) ->
     """
     order = in_order(pool)
     answered = set(judged_before(path, pool, judge))
-    trail: list[Asked] = []
+    trail: list[OrderedPair] = []
     by = Signature(judge, "human", digest_of(pool.policy))
     policy = "\n".join([pool.policy, *(f"{grade}: {words}" for grade, words in GRADE_WORDS.items())])
     terminal.show(f"{policy}\n{HELP}")
@@ -75,7 +75,7 @@ class _Reply(NamedTuple):
     undo: bool = False
 
 
-def _show(pool: Pool, one: Asked, done: int, total: int, terminal: Terminal) -> None:
+def _show(pool: Pool, one: OrderedPair, done: int, total: int, terminal: Terminal) -> None:
     query, document = one.shown(pool)
     title = f"{document.title}\n\n" if document.title else ""
     terminal.show(f"\n── {done + 1} of {total} ──\nQuestion: {query.query}\n\n{title}{document.text}\n")

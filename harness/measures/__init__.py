@@ -4,13 +4,13 @@ from harness.measures.claims import Claimed
 from harness.measures.measure import Measure
 from harness.measures.names import parse, parse_all
 from harness.measures.scores import Scores, score, score_run, span, value
-from harness.measures.ties import TieRange, tie_ranges
+from harness.measures.ties import QueryTieRange, tie_ranges
 
 __all__ = [
     "Claimed",
     "Measure",
+    "QueryTieRange",
     "Scores",
-    "TieRange",
     "parse",
     "parse_all",
     "score",

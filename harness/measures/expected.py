@@ -18,12 +18,12 @@ from harness.measures.claims import NONE, Claimed, claim_value
 from harness.measures.groups import Groups, group_value
 from harness.measures.measure import Measure
 
-Block = tuple[int, int]
+TieGroup = tuple[int, int]
 """The places [start, end) of documents with one score."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Case:
+class TieCase:
     """One query under one measure."""
 
     measure: Measure
@@ -74,27 +74,27 @@ class Case:
 class Ties(NamedTuple):
     """What a row declares of its measure over the orders of tied documents; each holds for every such order."""
 
-    ends: Callable[[Case, Sequence[Block]], Ints]
+    ends: Callable[[TieCase, Sequence[TieGroup]], Ints]
     """The orders among which are the worst and the best; takes the blocks that matter."""
-    mean: Callable[[Case, Sequence[Block]], float] | None = None
+    mean: Callable[[TieCase, Sequence[TieGroup]], float] | None = None
     """The expected value in closed form; takes all blocks in order, those of one document included.
 
     None: by trying every order, or drawing many."""
-    holds: Callable[[Case, Sequence[Block]], bool] = lambda case, blocks: True
+    holds: Callable[[TieCase, Sequence[TieGroup]], bool] = lambda case, blocks: True
     """Whether both hold in this case; takes the blocks that matter."""
 
 
-def order_cannot_matter_to_the_ideal(case: Case, blocks: Sequence[Block]) -> bool:
+def order_cannot_matter_to_the_ideal(case: TieCase, blocks: Sequence[TieGroup]) -> bool:
     """Whether the ideal is the same in every order: it is not where a cutoff splits a tie and the ideal is cut too."""
     return case.measure.get("ideal") != "retrieved" or not any(start < case.cutoff < end for start, end in blocks)
 
 
-def sorted_ends(case: Case, blocks: Sequence[Block]) -> Ints:
+def sorted_ends(case: TieCase, blocks: Sequence[TieGroup]) -> Ints:
     """In each block the grades fall, or rise: the ends of a measure that no better document higher up can lower."""
     return np.array([_sorted(case, blocks, sign) for sign in (-1, 1)])
 
 
-def ends_of_context_precision(case: Case, blocks: Sequence[Block]) -> Ints:
+def ends_of_context_precision(case: TieCase, blocks: Sequence[TieGroup]) -> Ints:
     """As `sorted_ends`, and every number of hits above a cutoff that splits a block: one more hit can lower this."""
     orders = []
     for sign in (-1, 1):
@@ -111,14 +111,14 @@ def ends_of_context_precision(case: Case, blocks: Sequence[Block]) -> Ints:
     return np.array(orders)
 
 
-def _sorted(case: Case, blocks: Sequence[Block], sign: int) -> Ints:
+def _sorted(case: TieCase, blocks: Sequence[TieGroup], sign: int) -> Ints:
     order = case.as_it_is()
     for start, end in blocks:
         order[start:end] = start + np.argsort(sign * case.grades[start:end], kind="stable")
     return order
 
 
-def additive(case: Case, blocks: Sequence[Block]) -> float:
+def additive(case: TieCase, blocks: Sequence[TieGroup]) -> float:
     """The mean of a measure that adds one term a place: turn each block round, so that each document has each place."""
     rows, shares = [case.as_it_is()], [0.0]
     for start, end in blocks:
@@ -131,7 +131,7 @@ def additive(case: Case, blocks: Sequence[Block]) -> float:
     return float(values[0] + np.dot(shares, values - values[0]))
 
 
-def success(case: Case, blocks: Sequence[Block]) -> float:
+def success(case: TieCase, blocks: Sequence[TieGroup]) -> float:
     """One minus the chance that none of the places within the cutoff falls to a hit."""
     for start, end in blocks:
         size, hits, taken = end - start, sum(case.hits[start:end]), min(end, case.cutoff) - start
@@ -140,7 +140,7 @@ def success(case: Case, blocks: Sequence[Block]) -> float:
     return 0.0
 
 
-def reciprocal_rank(case: Case, blocks: Sequence[Block]) -> float:
+def reciprocal_rank(case: TieCase, blocks: Sequence[TieGroup]) -> float:
     """The first block with a hit decides: where its first hit stands follows the negative hypergeometric law."""
     for start, end in blocks:
         size, hits = end - start, sum(case.hits[start:end])
@@ -150,7 +150,7 @@ def reciprocal_rank(case: Case, blocks: Sequence[Block]) -> float:
     return 0.0
 
 
-def average_precision(case: Case, blocks: Sequence[Block]) -> float:
+def average_precision(case: TieCase, blocks: Sequence[TieGroup]) -> float:
     """Each place of a block expects the same share of its hits."""
     summed, above = 0.0, 0
     for start, end in blocks:
@@ -166,7 +166,7 @@ def _precisions(start: int, size: int, hits: int, above: int, taken: int) -> flo
     return sum(hits / size * (above + 1 + (j - 1) * others) / (start + j) for j in range(1, taken + 1))
 
 
-def context_precision(case: Case, blocks: Sequence[Block]) -> float:
+def context_precision(case: TieCase, blocks: Sequence[TieGroup]) -> float:
     """As average precision, but the divisor is drawn with the hits where the cutoff splits a block."""
     summed, above = 0.0, 0
     for start, end in blocks:
@@ -182,7 +182,7 @@ def context_precision(case: Case, blocks: Sequence[Block]) -> float:
     return summed / above if above else 0.0
 
 
-def set_average_precision(case: Case, blocks: Sequence[Block]) -> float:
+def set_average_precision(case: TieCase, blocks: Sequence[TieGroup]) -> float:
     """Hits squared / (returned x R), and the hits are hypergeometric."""
     above = 0
     for start, end in blocks:

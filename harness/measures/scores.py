@@ -21,7 +21,7 @@ from retrievers.errors import InputError, Problem
 
 Judgments = Mapping[str, Mapping[str, int]]
 Precision = Literal["single", "double"]
-Answer = TypeVar("Answer", bound=Collection[str])
+Retrieved = TypeVar("Retrieved", bound=Collection[str])
 
 CELLS = 2**18
 """Ranks treated at once: enough for NumPy to be fast, few enough (2 MiB an array) to keep memory bounded."""
@@ -164,8 +164,8 @@ def value(name: str, judged: Mapping[str, int], ranking: Sequence[str]) -> float
 def _scored(
     measures: tuple[Measure, ...],
     judgments: Judgments,
-    answers: Iterable[tuple[str, Answer]],
-    make: Callable[[list[Mapping[str, int]], list[Answer], int], Batch],
+    answers: Iterable[tuple[str, Retrieved]],
+    make: Callable[[list[Mapping[str, int]], list[Retrieved], int], Batch],
 ) -> Scores:
     """Compute the columns of all answers, portion by portion."""
     largest = largest_grade(measures, judgments)
@@ -195,10 +195,12 @@ def _sealed(measures: tuple[Measure, ...], judgments: Judgments, values: Floats,
     return Scores(measures, tuple(judgments), values, largest)
 
 
-def _portions(judgments: Judgments, answers: Iterable[tuple[str, Answer]]) -> Iterator[tuple[list[str], list[Answer]]]:
+def _portions(
+    judgments: Judgments, answers: Iterable[tuple[str, Retrieved]]
+) -> Iterator[tuple[list[str], list[Retrieved]]]:
     """Cut the answers into portions whose padded arrays keep to CELLS."""
     ids: list[str] = []
-    portion: list[Answer] = []
+    portion: list[Retrieved] = []
     width = 1
     for query_id, answer in answers:
         needed = max(len(answer), len(judgments[query_id]))

@@ -24,7 +24,7 @@ from harness.measures.measure import Measure
 from retrievers.errors import InputError, Problem
 
 
-class Row(NamedTuple):
+class MeasureRow(NamedTuple):
     """All that the house knows of one measure."""
 
     compute: Callable[[Batch, Measure], Floats]
@@ -66,84 +66,84 @@ ENDS = Ties(sorted_ends)
 RETURNED = "share of the returned documents that are relevant"
 FOUND = "share of the relevant documents that were returned"
 
-MEASURES: Mapping[str, Row] = MappingProxyType(
+MEASURES: Mapping[str, MeasureRow] = MappingProxyType(
     {
-        "P": Row(
+        "P": MeasureRow(
             binary.precision,
             "share of the first k hits that are relevant, also where fewer than k came back",
             EITHER, SUM, bare="SetP", binary="at 1",
         ),
-        "R": Row(
+        "R": MeasureRow(
             binary.recall, "share of the relevant documents that are among the first k hits",
             EITHER, SUM, bare="SetR",
         ),
-        "Rcap": Row(
+        "Rcap": MeasureRow(
             binary.capped_recall, "hits among the first k, divided by the most that could be there",
             REL, SUM, cutoff="must", binary="at 1",
         ),
-        "F1": Row(binary.f1, "harmonic mean of the query's precision and recall", EITHER, SUM, bare="SetF"),
-        "Success": Row(
+        "F1": MeasureRow(binary.f1, "harmonic mean of the query's precision and recall", EITHER, SUM, bare="SetF"),
+        "Success": MeasureRow(
             binary.success, "1 where a relevant document is among the first k hits",
             REL, Ties(sorted_ends, success), binary="always",
         ),
-        "RR": Row(
+        "RR": MeasureRow(
             binary.reciprocal_rank,
             "1 divided by the rank of the first relevant hit; an ordinal number, its mean is to be read with care",
             EITHER, Ties(sorted_ends, reciprocal_rank), binary="at 1",
         ),
-        "AP": Row(
+        "AP": MeasureRow(
             binary.average_precision,
             "mean of the precision at each relevant document, those not found counting 0",
             EITHER, Ties(sorted_ends, average_precision),
         ),
-        "Rprec": Row(
+        "Rprec": MeasureRow(
             binary.precision_at_r, "precision at the rank that equals the number of relevant documents",
             REL, SUM, cutoff="never",
         ),
-        "SetP": Row(binary.set_precision, RETURNED, EITHER, SUM, binary="at 1"),
-        "SetR": Row(binary.recall, FOUND, EITHER, SUM),
-        "SetF": Row(binary.set_f1, "harmonic mean of the set's precision and recall", EITHER, SUM),
-        "SetAP": Row(
+        "SetP": MeasureRow(binary.set_precision, RETURNED, EITHER, SUM, binary="at 1"),
+        "SetR": MeasureRow(binary.recall, FOUND, EITHER, SUM),
+        "SetF": MeasureRow(binary.set_f1, "harmonic mean of the set's precision and recall", EITHER, SUM),
+        "SetAP": MeasureRow(
             binary.set_average_precision, "precision of the returned set times its recall",
             REL, Ties(sorted_ends, set_average_precision),
         ),
-        "CG": Row(graded.cumulative_gain, "sum of the hits' gains", ("dcg",), SUM, bounded=False),
-        "DCG": Row(
+        "CG": MeasureRow(graded.cumulative_gain, "sum of the hits' gains", ("dcg",), SUM, bounded=False),
+        "DCG": MeasureRow(
             graded.discounted_gain, "sum of the hits' gains, discounted by the logarithm of their rank",
             ("dcg",), SUM, bounded=False,
         ),
-        "nDCG": Row(
+        "nDCG": MeasureRow(
             graded.normalised_gain, "discounted gain of the hits, divided by that of the best possible order",
             ("dcg", "groups", "ideal"), SUM._replace(holds=order_cannot_matter_to_the_ideal),
         ),
-        "ERR": Row(
+        "ERR": MeasureRow(
             graded.expected_reciprocal_rank, "expected reciprocal rank of the hit at which a reader stops",
             (), ENDS, by_largest_grade=True,
         ),
-        "RBP": Row(
+        "RBP": MeasureRow(
             incomplete.rank_biased_precision,
             "rank-biased precision: what a reader sees who goes on to the next hit with probability p",
             ("p", "rel", "residual"), SUM, beside="residual",
         ),
-        "Bpref": Row(
+        "Bpref": MeasureRow(
             incomplete.binary_preference, "how rarely a judged irrelevant document stands above a relevant one",
             REL, ENDS, cutoff="never",
         ),
-        "Judged": Row(
+        "Judged": MeasureRow(
             incomplete.judged_share, "share of the returned documents that were judged at all",
             (), SUM, binary="at 1",
         ),
-        "ContextPrecision": Row(
+        "ContextPrecision": MeasureRow(
             binary.context_precision,
             "mean of the precision at each hit, divided by the hits: finding more can lower it",
             ("by", "rel"), Ties(ends_of_context_precision, context_precision), binary="at 1",
         ),
-        "IDContextPrecision": Row(binary.set_precision, RETURNED, REL, SUM, binary="at 1"),
-        "IDContextRecall": Row(binary.recall, FOUND, REL, SUM),
-        "ClaimRecall": Row(
+        "IDContextPrecision": MeasureRow(binary.set_precision, RETURNED, REL, SUM, binary="at 1"),
+        "IDContextRecall": MeasureRow(binary.recall, FOUND, REL, SUM),
+        "ClaimRecall": MeasureRow(
             needs_claims, "share of the reference answer's claims that stand in any of the first k documents", (),
         ),
-        "ClaimPrecision": Row(
+        "ClaimPrecision": MeasureRow(
             needs_claims, "share of the first k documents in which any claim of the reference answer stands", (),
             binary="at 1",
         ),
@@ -152,7 +152,7 @@ MEASURES: Mapping[str, Row] = MappingProxyType(
 """A new measure is one function, one row here, and its test."""
 
 
-def row_of(measure: Measure) -> Row:
+def row_of(measure: Measure) -> MeasureRow:
     """The row of a measure."""
     row = MEASURES[measure.name]
     return row._replace(compute=needs_claims, ties=None) if measure.claimed else row

@@ -15,7 +15,7 @@ import numpy as np
 
 from harness.measures.batch import UNJUDGED, Floats, Ints
 from harness.measures.claims import NONE, Claimed
-from harness.measures.expected import Block, Case, Ties
+from harness.measures.expected import TieCase, TieGroup, Ties
 from harness.measures.groups import Groups
 from harness.measures.measure import Measure
 from harness.measures.scores import Judgments, Precision, groups_for, largest_grade
@@ -29,7 +29,7 @@ ORDERS = 10_000
 Method = Literal["none", "exact", "enumerated", "sampled"]
 
 
-class TieRange(NamedTuple):
+class QueryTieRange(NamedTuple):
     """What one query's value could be."""
 
     query_id: str
@@ -52,7 +52,7 @@ def tie_ranges(
     claims: Mapping[str, Claimed] | None = None,
     precision: Precision = "single",
     seed: int = 0,
-) -> list[TieRange]:
+) -> list[QueryTieRange]:
     """Return the worst, best and expected value of each judged query over the orders of tied documents.
 
     In closed form where the measure's row in the table declares one; else every order of up to 7 tied documents is
@@ -78,7 +78,7 @@ def tie_ranges(
     ranges = []
     for query_id, judged in judgments.items():
         ids, scores = _by_score(run.get(query_id, {}), np.float32 if precision == "single" else np.float64)
-        case = Case(
+        case = TieCase(
             measure,
             row.compute,
             ids,
@@ -89,11 +89,13 @@ def tie_ranges(
             (claims or {}).get(query_id, NONE),
         )
         declared = None if measure.get("groups") else row.ties
-        ranges.append(TieRange(query_id, *_range(case, declared, _blocks(scores), f"{seed} ties {query_id}")))
+        ranges.append(QueryTieRange(query_id, *_range(case, declared, _blocks(scores), f"{seed} ties {query_id}")))
     return ranges
 
 
-def _range(case: Case, declared: Ties | None, blocks: Sequence[Block], seed: str) -> tuple[float, float, float, Method]:
+def _range(
+    case: TieCase, declared: Ties | None, blocks: Sequence[TieGroup], seed: str
+) -> tuple[float, float, float, Method]:
     loose = [block for block in blocks if block[0] < case.cutoff and _matters(case, block)]
     if not loose:
         value = float(case.values(case.as_it_is()[None, :])[0])
@@ -110,14 +112,14 @@ def _range(case: Case, declared: Ties | None, blocks: Sequence[Block], seed: str
     return worst, best, declared.mean(case, blocks), "exact"
 
 
-def _matters(case: Case, block: Block) -> bool:
+def _matters(case: TieCase, block: TieGroup) -> bool:
     """Whether a measure can tell two orders of a block apart."""
     if case.measure.get("groups") or case.measure.claimed:
         return block[1] - block[0] > 1
     return len(set(case.grades[slice(*block)].tolist())) > 1
 
 
-def _orders(case: Case, loose: Sequence[Block], seed: str) -> tuple[Ints, Method]:
+def _orders(case: TieCase, loose: Sequence[TieGroup], seed: str) -> tuple[Ints, Method]:
     """Every order of the tied documents where they are few, else 10,000 that are drawn."""
     if sum(end - start for start, end in loose) <= ENUMERABLE:
         choices = list(product(*(permutations(range(*block)) for block in loose)))
@@ -142,7 +144,7 @@ def _by_score(hits: Mapping[str, float], kind: type[np.floating]) -> tuple[tuple
     return tuple(by_id[i] for i in order), scores[order]
 
 
-def _blocks(scores: Floats) -> list[Block]:
+def _blocks(scores: Floats) -> list[TieGroup]:
     """The blocks of equal scores, in order."""
     cuts = [0, *(np.flatnonzero(scores[1:] != scores[:-1]) + 1).tolist(), len(scores)]
     return [block for block in pairwise(cuts) if block[0] < block[1]]

@@ -16,11 +16,11 @@ from harness.records.tables import read_table
 from retrievers.errors import InputError
 from retrievers.types import Query
 
-Asked = frozenset[tuple[str, str]]
+ScoredQueries = frozenset[tuple[str, str]]
 """Queries that were scored: (id, text), since another query may have the same id."""
 
 
-def earlier_queries(place: Path, manifest: Manifest, queries: Asked) -> Iterator[Asked]:
+def earlier_queries(place: Path, manifest: Manifest, queries: ScoredQueries) -> Iterator[ScoredQueries]:
     """Yield the queries of each whole results folder that asked the same of the same documents, with fewer queries.
 
     A folder that is damaged says nothing of what it tested, and is passed over: it is no part of this run.
@@ -53,7 +53,7 @@ def _question(resolved: ResolvedExperiment) -> dict[str, Any]:
     return question
 
 
-def _scored(folder: Path, manifest: Manifest) -> Asked:
+def _scored(folder: Path, manifest: Manifest) -> ScoredQueries:
     scored = set(read_table(regular(folder / "scores.csv"))["query_id"])
     labelled = read_jsonl(folder / "labels.jsonl", rows.labelled, digest=manifest.tables.get("labels.jsonl", ""))
     return frozenset(asked_by(row.query) for row in labelled if row.query.id in scored)

@@ -43,7 +43,7 @@ class By(NamedTuple):
     prompt: str = ""
 
 
-class Pair(NamedTuple):
+class ClaimPassage(NamedTuple):
     """A claim, and a text that may entail it."""
 
     claim: str
@@ -118,7 +118,7 @@ def judges_in(folder: Path) -> list[By]:
     return list(dict.fromkeys(By(str(row.get("judge", "")), str(row.get("prompt", ""))) for row in rows))
 
 
-def append_verdicts(folder: Path, by: By, words: Mapping[Pair, Word | None], round_: int = 1) -> None:
+def append_verdicts(folder: Path, by: By, words: Mapping[ClaimPassage, Word | None], round_: int = 1) -> None:
     """Add verdicts to a folder's file."""
     _append(folder / VERDICTS, (
         {"claim": pair.claim, "passage": digest_of(pair.text), "verdict": word, **by._asdict(), "round": round_}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from harness.report.view import View
-from harness.scoring.overlap import Overlap, overlaps
+from harness.scoring.overlap import RankingsOverlap, overlaps
 from harness.stats import Details, details, differences
 from harness.stats.signed_rank import signed_rank_of
 from harness.stats.words import pair_sentence
@@ -14,7 +14,7 @@ MOST = 50_000
 """Pairs times queries that are looked at: more would take minutes."""
 
 
-class Evidence(NamedTuple):
+class PairEvidence(NamedTuple):
     """What there is to say about a pair beside its verdict, on the primary measure."""
 
     a: str
@@ -22,11 +22,11 @@ class Evidence(NamedTuple):
     details: Details
     effect_size: float | None
     """The rank-biserial correlation; None if no query differs."""
-    overlap: Overlap
+    overlap: RankingsOverlap
     """Of the rankings as deep as they were kept, over all queries that were asked."""
 
 
-def evidence(view: View) -> list[Evidence]:
+def evidence(view: View) -> list[PairEvidence]:
     """Return the evidence on every pair, compared or not; none where that would take minutes."""
     names = view.retrievers
     if len(names) * (len(names) - 1) // 2 * view.n > MOST:
@@ -38,7 +38,7 @@ def evidence(view: View) -> list[Evidence]:
         pairs, by_unit = differences(a, b), differences(units.means(a), units.means(b))
         ranks = signed_rank_of(by_unit, zeros=view.settings.zeros)
         rows.append(
-            Evidence(common.a, common.b, details(pairs, by_unit, units, view.settings), ranks.effect_size, common)
+            PairEvidence(common.a, common.b, details(pairs, by_unit, units, view.settings), ranks.effect_size, common)
         )
     return rows
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from harness.report.theme import config
 
-Rows = Sequence[Mapping[str, Any]]
+ChartRows = Sequence[Mapping[str, Any]]
 BACKGROUND = re.compile(r'<rect width="[\d.]+" height="[\d.]+" fill="white"\s*/?>(</rect>)?')
 ROLES = re.compile(r' (?:role|aria-[a-z]+|pointer-events)="[^"]*"')
 
@@ -27,7 +27,7 @@ class Figure(NamedTuple):
     """Vega-Lite, data included."""
 
 
-def figure(name: str, title: str, description: str, chart: Any, **data: Rows) -> Figure:
+def figure(name: str, title: str, description: str, chart: Any, **data: ChartRows) -> Figure:
     """Put a chart into the common look, and its data into the chart.
 
     Args:

@@ -32,11 +32,11 @@ FILTERS = {
     "count": text.count,
     "shortened": text.shortened,
 }
-Drawn = Mapping[str, str]
+Images = Mapping[str, str]
 """Figure -> its SVG."""
 
 
-def page(view: View, sections: Sequence[Section], drawn: Drawn) -> str:
+def page(view: View, sections: Sequence[Section], drawn: Images) -> str:
     """Return the report as one HTML file."""
     env = environment()
     style = styled(env, theme.declared_shades(view.marks))

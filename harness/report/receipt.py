@@ -11,7 +11,7 @@ from typing import NamedTuple
 from harness.report import text
 from harness.report.costs import costs_of
 from harness.report.sections.atlas import hits_within
-from harness.report.sections.slices import Pair, Slice, called, labels_of, pair_of
+from harness.report.sections.slices import Slice, SlicePair, called, labels_of, pair_of
 from harness.report.view import View
 from harness.stats.words import join
 
@@ -76,7 +76,7 @@ def _gain(view: View) -> Iterator[Clause]:
         )
 
 
-def _of_slice(pair: Pair, row: Slice) -> str:
+def _of_slice(pair: SlicePair, row: Slice) -> str:
     return f"{text.signed(row.difference)} on {called(row)}"
 
 

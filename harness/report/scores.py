@@ -13,7 +13,7 @@ from harness.scoring.compared import ComparedScores
 from harness.stats import whole_sentences
 from retrievers.errors import InputError, Problem
 
-Traced = Mapping[str, Sequence[TracedAnswer]]
+TracedSystems = Mapping[str, Sequence[TracedAnswer]]
 """System -> its answers, claim by claim."""
 
 LISTED = 200
@@ -28,7 +28,7 @@ MEANINGS = {
 
 
 def write_scores(
-    path: Path, title: str, compared: ComparedScores, notes: Sequence[str] = (), traced: Traced | None = None
+    path: Path, title: str, compared: ComparedScores, notes: Sequence[str] = (), traced: TracedSystems | None = None
 ) -> None:
     """Write the page as one HTML file without scripts.
 
@@ -43,7 +43,7 @@ def write_scores(
         raise InputError(Problem(str(path), f"cannot be written: {error.strerror}", "name another file")) from None
 
 
-def scores_page(title: str, compared: ComparedScores, notes: Sequence[str], traced: Traced) -> str:
+def scores_page(title: str, compared: ComparedScores, notes: Sequence[str], traced: TracedSystems) -> str:
     """The page: the verdict, every mean, every comparison, and for answers every claim."""
     env = environment()
     style = styled(env)

@@ -21,14 +21,14 @@ from harness.report.answers import Answers, read_answers
 from harness.report.language import language
 from harness.report.theme import Mark, marks
 from harness.scoring.outcome import Outcome, outcome_of
-from harness.stats import Comparison, Facts, Look, Scores, Settings, Whole
+from harness.stats import Comparison, Facts, Look, ScoreTable, Settings, Whole
 from retrievers.types import Floats
 
 SHOWN_QUERIES = 2_000
 """A page lists so many queries; of more, those where the retrievers differ most."""
 
 
-class Name(NamedTuple):
+class MeasureName(NamedTuple):
     """A measure as people read it."""
 
     full: str
@@ -44,7 +44,7 @@ class View:
 
     results: Results
     outcome: Outcome
-    names: Mapping[str, Name]
+    names: Mapping[str, MeasureName]
     """Measure -> what people call it."""
     order: tuple[int, ...]
     """Places in `ids`, in the order of the data set's file."""
@@ -83,7 +83,7 @@ class View:
         return self.outcome.ids
 
     @property
-    def scores(self) -> Mapping[str, Scores]:
+    def scores(self) -> Mapping[str, ScoreTable]:
         """Measure -> retriever -> (n,)."""
         return self.outcome.scores
 
@@ -247,7 +247,7 @@ def other_gain(measure: Measure) -> Measure | None:
     return replace(measure, params=rest if measure.get("dcg") else (("dcg", "exp-log2"), *rest))
 
 
-def _shown(scores: Scores, order: tuple[int, ...]) -> tuple[int, ...]:
+def _shown(scores: ScoreTable, order: tuple[int, ...]) -> tuple[int, ...]:
     if len(order) <= SHOWN_QUERIES:
         return order
     spread = np.ptp(np.column_stack(list(scores.values())), axis=1)
@@ -255,7 +255,7 @@ def _shown(scores: Scores, order: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(i for i in order if i in kept)
 
 
-def _names(measures: Sequence[str], depth: int, largest: int) -> dict[str, Name]:
+def _names(measures: Sequence[str], depth: int, largest: int) -> dict[str, MeasureName]:
     """Short names, and what they leave open; where two are the same, that becomes part of the name."""
     names = {}
     for full in measures:
@@ -273,10 +273,10 @@ def _names(measures: Sequence[str], depth: int, largest: int) -> dict[str, Name]
         glosses += [f"{key} {value}" for key, value in params.items()]
         if measure.cutoff is None:
             glosses.append(f"over the {depth} hits kept")
-        names[full] = Name(full, measure.name + at, ", ".join(glosses))
+        names[full] = MeasureName(full, measure.name + at, ", ".join(glosses))
     shorts = Counter(name.short for name in names.values())
     return {full: name if shorts[name.short] == 1 else _told_apart(name) for full, name in names.items()}
 
 
-def _told_apart(name: Name) -> Name:
-    return Name(name.full, f"{name.short} ({name.gloss})", "") if name.gloss else name
+def _told_apart(name: MeasureName) -> MeasureName:
+    return MeasureName(name.full, f"{name.short} ({name.gloss})", "") if name.gloss else name

@@ -19,7 +19,7 @@ from retrievers.embedding import Embedder
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Budget, Meter
 from retrievers.parts import import_into
-from retrievers.sharding import Request, Written, planned_requests, write_requests
+from retrievers.sharding import Request, Writing, planned_requests, write_requests
 from retrievers.types import Encoder, Role
 from retrievers.vectors import open_root
 
@@ -48,13 +48,13 @@ class Task(NamedTuple):
             yield from planned_requests(self.encoder, windows(), self.role, planned)
 
 
-class Share(NamedTuple):
+class EncoderShare(NamedTuple):
     """What was done for one encoder and role."""
 
     encoder: str
     """Its fingerprint."""
     role: Role
-    written: Written
+    written: Writing
     cached: int
     tokens: int
     usd: float
@@ -82,7 +82,7 @@ def embed(
     shard: Shard = Shard(),  # noqa: B008 - immutable
     max_cost: float | None = None,
     watch: Callable[[str, Meter], None] = lambda name, meter: None,
-) -> list[Share]:
+) -> list[EncoderShare]:
     """Embed a share of the texts of every encoder in an experiment, and write their vectors as parts.
 
     Args:
@@ -110,7 +110,7 @@ def embed(
                 written = write_requests(mine, task.role, Embedder(task.encoder, cache), root, meter)
             counts = meter.counts(stage)
             cached, tokens = (int(counts.get(name, 0)) for name in ("cached", "tokens"))
-            shares.append(Share(fingerprint, task.role, written, cached, tokens, counts.get("usd", 0.0)))
+            shares.append(EncoderShare(fingerprint, task.role, written, cached, tokens, counts.get("usd", 0.0)))
     return shares
 
 

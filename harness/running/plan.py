@@ -34,7 +34,7 @@ SAMPLE = 1000
 """Documents whose tokens are counted, to know those of a reranker's pairs."""
 
 
-class Row(NamedTuple):
+class PlanRow(NamedTuple):
     """One stage of one retriever."""
 
     retriever: str
@@ -54,10 +54,10 @@ class Row(NamedTuple):
     """None: how fast the model is on this machine is unknown."""
 
 
-class Plan(NamedTuple):
+class RunPlan(NamedTuple):
     """What a run would take."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[PlanRow, ...]
     notes: tuple[str, ...]
     """Prices with their dates, and what the minutes are made of."""
 
@@ -174,7 +174,7 @@ class _Context:
         return [query.text for some in sampled(self.dataset.queries, latency.sample) for query in some]
 
 
-def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True) -> Plan:
+def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True) -> RunPlan:
     """Count what a run of an experiment would take; equal first stages count once.
 
     Tokens are exact where the model's tokenizer is on this machine, else estimated from above; those of a reranker's
@@ -191,7 +191,7 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
     """
     loaded = load(path, code=code)
     dataset, _, components = prepare(loaded)
-    rows: list[Row] = []
+    rows: list[PlanRow] = []
     notes: list[str] = []
     with Cache(default_path()) as cache:
         context = _Context(loaded, dataset, cache, tuple(_earlier(results)), source_of(loaded.experiment))
@@ -214,10 +214,10 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
         notes.append("?: how fast a local model is on this machine is not known before its first run")
     if not all(row.exact for row in rows):
         notes.append("≈: estimated from above, since the tokenizer is not on this machine, or pairs are not known yet")
-    return Plan(tuple(rows), tuple(notes))
+    return RunPlan(tuple(rows), tuple(notes))
 
 
-def _embedding(block: Dense, model: tuple[Encoder, _Pace], context: _Context, planned: set[str]) -> Iterator[Row]:
+def _embedding(block: Dense, model: tuple[Encoder, _Pace], context: _Context, planned: set[str]) -> Iterator[PlanRow]:
     """The rows of an encoder; texts that an earlier retriever embeds alike are left out, and added to `planned`."""
     encoder, pace = model
     written = repr(block.encoder.written())
@@ -228,15 +228,17 @@ def _embedding(block: Dense, model: tuple[Encoder, _Pace], context: _Context, pl
         planned.add(key)
         texts, cached, calls, tokens, exact = expected["document" if role == "document" else "query"]
         stage = "embed-documents" if role == "document" else "embed-queries"
-        yield Row(block.name, stage, texts, cached, calls, tokens, exact, pace.usd(tokens), pace.minutes(calls, tokens))
+        yield PlanRow(
+            block.name, stage, texts, cached, calls, tokens, exact, pace.usd(tokens), pace.minutes(calls, tokens)
+        )
     if timed := context.timed(block):
         counts, exact = encoder.count(timed, "query")
         tokens, calls = int(counts.sum()), len(timed)
-        yield Row(block.name, "latency", calls, 0, calls, tokens, exact, pace.usd(tokens),
+        yield PlanRow(block.name, "latency", calls, 0, calls, tokens, exact, pace.usd(tokens),
                   pace.minutes(calls, tokens, together=False))  # fmt: skip
 
 
-def _proof(block: Dense, model: tuple[Encoder, _Pace], context: _Context, planned: set[str]) -> Iterator[Row]:
+def _proof(block: Dense, model: tuple[Encoder, _Pace], context: _Context, planned: set[str]) -> Iterator[PlanRow]:
     """The row of the texts that are embedded at the size to which vectors are cut, to compare the two."""
     asked, pace = model
     key = f"{block.encoder.written()} {block.chunk} {block.dimensions}"
@@ -246,10 +248,12 @@ def _proof(block: Dense, model: tuple[Encoder, _Pace], context: _Context, planne
     some = proof_texts(piece.content for piece in pieces(context.dataset.documents(), chunks_of(block)))
     texts, cached, calls, tokens, exact = Embedder(asked, context.cache, context.source).forecast(some, "document")
     usd, minutes = pace.usd(tokens), pace.minutes(calls, tokens)
-    yield Row(block.name, "embed-documents", texts, cached, calls, tokens, exact, usd, minutes)
+    yield PlanRow(block.name, "embed-documents", texts, cached, calls, tokens, exact, usd, minutes)
 
 
-def _reranking(block: Block, model: tuple[Reranker, _Pace], context: _Context, rows: Sequence[Row]) -> Iterator[Row]:
+def _reranking(
+    block: Block, model: tuple[Reranker, _Pace], context: _Context, rows: Sequence[PlanRow]
+) -> Iterator[PlanRow]:
     """The rows of a reranker: at most `depth` pairs a query, the first documents standing for the candidates."""
     reranker, pace = model
     width = min(reranker.depth, context.experiment.depth, context.dataset.count)
@@ -260,7 +264,7 @@ def _reranking(block: Block, model: tuple[Reranker, _Pace], context: _Context, r
         pairs = [(text, documents[number % len(documents)]) for text in texts for number in range(width)]
         return sum(1 for _ in reranker.batches(pairs))
 
-    def row(stage: str, texts: Sequence[str], calls: int, *, cached: bool = False) -> Row:
+    def row(stage: str, texts: Sequence[str], calls: int, *, cached: bool = False) -> PlanRow:
         pairs = width * len(texts)
         lists = len(texts)
         if reranker.by_list and stage == "rerank" and not cached:  # some lists are sent again, in two halves
@@ -270,7 +274,7 @@ def _reranking(block: Block, model: tuple[Reranker, _Pace], context: _Context, r
         tokens = 0 if cached else int(width * reranker.count(texts).counts.sum() + width * len(texts) * average)
         minutes = pace.minutes(calls, tokens, together=stage == "rerank")
         usd = pace.usd(tokens, lists * searches([math.ceil(average)] * width))
-        return Row(block.name, stage, pairs, pairs if cached else 0, calls, tokens, not tokens, usd, minutes)
+        return PlanRow(block.name, stage, pairs, pairs if cached else 0, calls, tokens, not tokens, usd, minutes)
 
     asked = [query.text for query in context.dataset.queries]
     # Whether pairs are cached cannot be looked up before they are known: they are, where this very run was finished

@@ -12,11 +12,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.running.embed import Share, Task, tasks_of
+from harness.running.embed import EncoderShare, Task, tasks_of
 from retrievers.embedding import Embedder
 from retrievers.errors import InputError, OverBudget, Problem
 from retrievers.meter import Budget, Meter
-from retrievers.sharding import Written, write_requests
+from retrievers.sharding import Writing, write_requests
 from retrievers.vectors import open_root
 
 COUNTS = ("calls", "tokens", "usd", "retries")
@@ -26,7 +26,7 @@ READERS = 4
 """Tasks that plan requests, for each actor that embeds them: enough that no actor waits for the slowest."""
 
 
-class Ledger:
+class SharedBudget:
     """The dollars of all actors, kept by one actor of its own: what a killed actor had promised stays promised."""
 
     def __init__(self, limit: float | None) -> None:
@@ -98,7 +98,7 @@ def embed_on_cluster(
     address: str | None = None,
     max_cost: float | None = None,
     watch: Callable[[str, Meter], None] = lambda name, meter: None,
-) -> list[Share]:
+) -> list[EncoderShare]:
     """Embed all texts of an experiment on a Ray cluster; arguments and errors as for `embed`.
 
     Args:
@@ -114,14 +114,14 @@ def embed_on_cluster(
     if started_here:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
     try:
-        cluster = Cluster(ray.remote(num_cpus=0)(Ledger).remote(max_cost), watch)
+        cluster = Cluster(ray.remote(num_cpus=0)(SharedBudget).remote(max_cost), watch)
         return [_embed_task(task, number, experiment, url, cluster) for number, task in enumerate(tasks)]
     finally:
         if started_here:
             ray.shutdown()
 
 
-def _embed_task(task: Task, number: int, experiment: Path, url: str, cluster: Cluster) -> Share:
+def _embed_task(task: Task, number: int, experiment: Path, url: str, cluster: Cluster) -> EncoderShare:
     """Embed the texts of one encoder and role: tasks plan shares of the requests, actors embed them."""
     data: Any = importlib.import_module("ray.data")
     data.DataContext.get_current().enable_progress_bars = False
@@ -151,15 +151,15 @@ def _embed_task(task: Task, number: int, experiment: Path, url: str, cluster: Cl
     )
     meter = Meter(watch=lambda meter: cluster.watch(task.encoder.fingerprint, meter))
     stage = "embed-documents" if task.role == "document" else "embed-queries"
-    total = Written(0, 0, 0)
+    total = Writing(0, 0, 0)
     with meter.stage(stage):
         for row in rows.iter_rows():
-            done = Written(*(int(row[name]) for name in Written._fields))
-            total = Written(*(a + b for a, b in zip(total, done, strict=True)))
+            done = Writing(*(int(row[name]) for name in Writing._fields))
+            total = Writing(*(a + b for a, b in zip(total, done, strict=True)))
             counts = {name: float(row[name]) for name in COUNTS}
             meter.count(texts=done.texts - done.present, **{name: value for name, value in counts.items() if value})
     sums = meter.counts(stage)
-    return Share(task.encoder.fingerprint, task.role, total, 0, int(sums.get("tokens", 0)), sums.get("usd", 0.0))
+    return EncoderShare(task.encoder.fingerprint, task.role, total, 0, int(sums.get("tokens", 0)), sums.get("usd", 0.0))
 
 
 def _ray() -> Any:

@@ -23,7 +23,7 @@ from harness.scoring.saved import relevance_of, scored_grades
 from harness.stats.bounds import Bounds, difference_bounds, log_discounts, rank_weights
 from retrievers.types import Floats
 
-Grades = Mapping[str, Mapping[str, int]]
+GradedQueries = Mapping[str, Mapping[str, int]]
 
 
 class Linear(NamedTuple):
@@ -187,7 +187,7 @@ def _mean(rows: Sequence[tuple[Sequence[str], Sequence[str], Mapping[str, int], 
     return Bounds(math.fsum(one.low for one in bounds) / n, math.fsum(one.high for one in bounds) / n)
 
 
-def _known(results: Results) -> tuple[Grades, Grades]:
+def _known(results: Results) -> tuple[GradedQueries, GradedQueries]:
     """The grades that scores rest on, and the same with those of documents chosen for their effect."""
     relevance = relevance_of(results)
     grades = scored_grades(results)
@@ -195,7 +195,7 @@ def _known(results: Results) -> tuple[Grades, Grades]:
     return grades, {query: {**chosen[query], **grades[query]} for query in grades}
 
 
-def _largest(results: Results, known: Grades) -> int:
+def _largest(results: Results, known: GradedQueries) -> int:
     labels: dict[str, Labels] = {query: question.labels for query, question in results.queries.items()}
     largest = max((grade for judged in known.values() for grade in judged.values()), default=1)
     by_scale = any(given.source for given in labels.values()) and people_judged(labels)

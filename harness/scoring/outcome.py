@@ -20,7 +20,7 @@ from harness.stats import (
     Facts,
     Look,
     Range,
-    Scores,
+    ScoreTable,
     Settings,
     Whole,
     at_look,
@@ -44,7 +44,7 @@ class Outcome:
     primary: str
     ids: tuple[str, ...]
     """The queries that were scored, sorted as text: the order that every statistic was computed in."""
-    scores: Mapping[str, Scores]
+    scores: Mapping[str, ScoreTable]
     """Measure -> retriever -> (n,), NaN where undefined; the primary measure first, which is defined everywhere."""
     comparisons: Mapping[str, tuple[Comparison, ...]]
     """Measure -> its family."""
@@ -122,7 +122,7 @@ def settings_of(manifest: Manifest) -> Settings:
     return Settings.of(manifest.resolved.statistics, manifest.resolved.seed)
 
 
-def facts_of_results(results: Results, ids: Sequence[str], scores: Mapping[str, Scores]) -> Facts:
+def facts_of_results(results: Results, ids: Sequence[str], scores: Mapping[str, ScoreTable]) -> Facts:
     """Return what the statistics have to know beside the scores of a results folder.
 
     Args:

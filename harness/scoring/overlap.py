@@ -12,7 +12,7 @@ from harness.stats import mean_overlap
 CUTOFF = 10
 
 
-class Overlap(NamedTuple):
+class RankingsOverlap(NamedTuple):
     """Two retrievers, over all queries that both answered."""
 
     a: str
@@ -29,13 +29,13 @@ class Overlap(NamedTuple):
     """The mean share of the first ten in common; of shorter lists, of as many as the longer one has."""
 
 
-def overlaps(results: Results) -> Iterator[Overlap]:
+def overlaps(results: Results) -> Iterator[RankingsOverlap]:
     """Compare each two retrievers of a results folder, in the experiment's order."""
     lists = {name: {query: ranking.doc_ids for query, ranking in results.answers(name)} for name in results.retrievers}
     for a, b in combinations(lists, 2):
         pairs = [(lists[a][query], lists[b][query]) for query in lists[a] if query in lists[b]]
         n = len(pairs) or 1
-        yield Overlap(
+        yield RankingsOverlap(
             a,
             b,
             common=sum(len(set(x[:CUTOFF]) & set(y[:CUTOFF])) for x, y in pairs) / n,

@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from harness.stats import Comparison, Facts, Scores, Settings, adjust, compare_all, family
+from harness.stats import Comparison, Facts, ScoreTable, Settings, adjust, compare_all, family
 from harness.stats.verdicts import DISAGREE, NOT_SHOWN, TOO_FEW, UNDECIDED
 from retrievers.types import Floats
 
-Kept = npt.NDArray[np.bool_]
+KeptQueries = npt.NDArray[np.bool_]
 """(n,): which queries stay."""
 
 
 def compare_defined(
-    scores: Mapping[str, Scores], *, primary: str | None, baseline: str | None, settings: Settings, facts: Facts
+    scores: Mapping[str, ScoreTable], *, primary: str | None, baseline: str | None, settings: Settings, facts: Facts
 ) -> list[Comparison]:
     """Compare retrievers on several measures, each one family, as `compare_all` does.
 
@@ -32,7 +32,7 @@ def compare_defined(
         settings: the tests.
         facts: ranges of the measures, clusters of the queries, rankings that are the same.
     """
-    whole: dict[str, Scores] = {}
+    whole: dict[str, ScoreTable] = {}
     apart: dict[str, list[Comparison]] = {}
     for measure, of in scores.items():
         masks = [~np.isnan(values) for values in of.values()]
@@ -52,22 +52,22 @@ def compare_defined(
     return [row for rows in by_measure.values() for row in rows]
 
 
-def defined_everywhere(of: Mapping[str, Floats]) -> Kept:
+def defined_everywhere(of: Mapping[str, Floats]) -> KeptQueries:
     """(n,): the queries for which every retriever has a value.
 
     >>> defined_everywhere({"a": np.array([0.5, np.nan]), "b": np.array([1.0, 0.0])}).tolist()
     [True, False]
     """
-    kept: Kept = ~np.isnan(np.sum(list(of.values()), axis=0))  # a sum with NaN is NaN
+    kept: KeptQueries = ~np.isnan(np.sum(list(of.values()), axis=0))  # a sum with NaN is NaN
     return kept
 
 
-def kept_scores(of: Scores, kept: Kept) -> dict[str, Floats]:
+def kept_scores(of: ScoreTable, kept: KeptQueries) -> dict[str, Floats]:
     """The scores of some of the queries."""
     return {name: values[kept] for name, values in of.items()}
 
 
-def kept_facts(facts: Facts, kept: Kept) -> Facts:
+def kept_facts(facts: Facts, kept: KeptQueries) -> Facts:
     """The facts about some of the queries: their clusters; ranges and rankings are those of all."""
     if facts.clusters is None:
         return facts
@@ -75,7 +75,12 @@ def kept_facts(facts: Facts, kept: Kept) -> Facts:
 
 
 def _by_pair(
-    scores: Mapping[str, Scores], pairs: Sequence[tuple[str, str]], settings: Settings, facts: Facts, *, declared: bool
+    scores: Mapping[str, ScoreTable],
+    pairs: Sequence[tuple[str, str]],
+    settings: Settings,
+    facts: Facts,
+    *,
+    declared: bool,
 ) -> list[Comparison]:
     ((measure, of),) = scores.items()
     correction = "holm" if settings.correction == "tukey" else settings.correction

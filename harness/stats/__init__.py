@@ -13,11 +13,11 @@ verdicts, whole, letters, words, sentences    what it all came to
 
 from harness.stats.adjust import adjust
 from harness.stats.comparing import compare, compare_all
-from harness.stats.comparison import Comparison, Role, family, swapped
+from harness.stats.comparison import Comparison, TestRole, family, swapped
 from harness.stats.details import Details, Probabilities, bayesian_bootstrap, details, effect_interval
 from harness.stats.differences import Differences, differences
 from harness.stats.equivalence import Gate, gate
-from harness.stats.facts import Facts, Range, Scores
+from harness.stats.facts import Facts, Range, ScoreTable
 from harness.stats.families import TestRow, friedman_row, pair_family, pairwise_families
 from harness.stats.friedman import Friedman, friedman
 from harness.stats.hodges_lehmann import HodgesLehmann, hodges_lehmann
@@ -28,7 +28,7 @@ from harness.stats.looks import Look, at_look, earlier_looks, levels, look_at, s
 from harness.stats.overlap import Overlap, mean_overlap, overlap
 from harness.stats.paired import PairedTest, paired_t, sign_test
 from harness.stats.plan import Detectable, Needed, Plan, minimum_detectable, plan, queries_needed, sakai_queries
-from harness.stats.power import Asked
+from harness.stats.power import Criterion
 from harness.stats.sentences import (
     detectable_words,
     look_sentence,
@@ -56,9 +56,9 @@ from harness.stats.words import (
 )
 
 __all__ = [
-    "Asked",
     "Comparison",
     "Contrast",
+    "Criterion",
     "Details",
     "Detectable",
     "Differences",
@@ -79,13 +79,13 @@ __all__ = [
     "Probabilities",
     "Range",
     "RankDiagram",
-    "Role",
-    "Scores",
+    "ScoreTable",
     "Settings",
     "SignedRank",
     "Standing",
     "Statistics",
     "Summary",
+    "TestRole",
     "TestRow",
     "Units",
     "Whole",

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.stats.adjust import adjust
-from harness.stats.comparison import Comparison, Role, family
+from harness.stats.comparison import Comparison, TestRole, family
 from harness.stats.deciding import Decided, Observed, decide
 from harness.stats.differences import Differences, differences
 from harness.stats.equivalence import FEWEST, equivalent_pairs
-from harness.stats.facts import Facts, Range, Scores, check_finite
+from harness.stats.facts import Facts, Range, ScoreTable, check_finite
 from harness.stats.intervals import mean, mean_difference_interval
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
@@ -47,12 +47,12 @@ class _Pair(NamedTuple):
 
 
 def compare(
-    scores: Scores,
+    scores: ScoreTable,
     *,
     measure: str,
     baseline: str | None = None,
     settings: Settings = Settings(),  # noqa: B008 - frozen
-    role: Role = "confirmatory",
+    role: TestRole = "confirmatory",
     facts: Facts = Facts(),  # noqa: B008 - frozen
 ) -> list[Comparison]:
     """Compare retrievers on one measure.
@@ -76,7 +76,7 @@ def compare(
 
 
 def compare_all(
-    scores: Mapping[str, Scores],
+    scores: Mapping[str, ScoreTable],
     *,
     primary: str | None,
     baseline: str | None = None,
@@ -126,7 +126,7 @@ def compare_all(
 
 
 def flip_tests(
-    scores: Mapping[str, Scores], pairs: Mapping[str, Sequence[tuple[str, str]]], units: Units, seed: int
+    scores: Mapping[str, ScoreTable], pairs: Mapping[str, Sequence[tuple[str, str]]], units: Units, seed: int
 ) -> dict[tuple[str, str, str], FlipTest]:
     """Return the sign-flip test of every pair of every measure, (measure, a, b) -> test, on shared draws."""
     columns = {(measure, name): i for i, (measure, name) in enumerate((m, r) for m in scores for r in scores[m])}
@@ -138,7 +138,7 @@ def flip_tests(
     return dict(zip(keys, tests, strict=True))
 
 
-def _test(a: str, b: str, group: Scores, flips: FlipTest, units: Units, settings: Settings) -> _Pair:
+def _test(a: str, b: str, group: ScoreTable, flips: FlipTest, units: Units, settings: Settings) -> _Pair:
     d = differences(group[a], group[b])
     by_unit = differences(units.means(group[a]), units.means(group[b])) if units.clustered else d
     ranks = signed_rank_of(by_unit, zeros=settings.zeros)
@@ -153,7 +153,7 @@ class _Corrected(NamedTuple):
     floor: float | None
 
 
-def _corrected(group: Scores, members: Sequence[_Pair], units: Units, settings: Settings) -> list[_Corrected]:
+def _corrected(group: ScoreTable, members: Sequence[_Pair], units: Units, settings: Settings) -> list[_Corrected]:
     if settings.correction == "tukey":
         p_values = tukey_hsd(group, settings.seed, units)
         both = [p_values[pair.a, pair.b] for pair in members]
@@ -171,8 +171,8 @@ class _Family(NamedTuple):
     """What the pairs of a family share."""
 
     measure: str
-    role: Role
-    scores: Scores
+    role: TestRole
+    scores: ScoreTable
     bounds: Range | None
     units: Units
     identical: frozenset[frozenset[str]]

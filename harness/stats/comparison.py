@@ -9,7 +9,7 @@ from typing import Literal
 
 from harness.stats.verdicts import BETTER, WORSE
 
-Role = Literal["confirmatory", "exploratory"]
+TestRole = Literal["confirmatory", "exploratory"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Comparison:
     effect_size: float | None
     """Matched-pairs rank-biserial correlation; None where no query differs."""
     verdict: str
-    role: Role
+    role: TestRole
     p_minimum_adjusted: float | None
     """The family's correction with this pair's p replaced by its floor, the others as observed; None under Tukey."""
     p_randomization: float

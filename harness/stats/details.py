@@ -9,7 +9,7 @@ import numpy as np
 from harness.stats.differences import Differences, Floats
 from harness.stats.draws import generator
 from harness.stats.hodges_lehmann import HodgesLehmann, hodges_lehmann
-from harness.stats.intervals import BLOCK, Counts, Interval, resample_counts
+from harness.stats.intervals import BLOCK, Interval, ResampleCounts, resample_counts
 from harness.stats.power import doubled_ranks_by_row
 from harness.stats.settings import Settings
 from harness.stats.signed_rank import Zeros
@@ -101,7 +101,7 @@ def effect_interval(by_unit: Differences, level: float, *, zeros: Zeros = "wilco
     return Interval(low, high, "percentile")
 
 
-def _effects(by_unit: Differences, counts: Counts, zeros: Zeros) -> Floats:
+def _effects(by_unit: Differences, counts: ResampleCounts, zeros: Zeros) -> Floats:
     """Return the effect size of each resample; 0 where no difference was drawn."""
     n = len(by_unit.groups)
     places = np.repeat(np.tile(np.arange(n), len(counts)), counts.ravel()).reshape(len(counts), n)

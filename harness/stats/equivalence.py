@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.stats.adjust import adjust
 from harness.stats.differences import Differences, Floats, differences
-from harness.stats.facts import Facts, Scores, check_finite
+from harness.stats.facts import Facts, ScoreTable, check_finite
 from harness.stats.intervals import mean
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
@@ -58,7 +58,7 @@ def not_worse(pairs: Sequence[Differences], within: Within, seed: int = 0) -> li
 
 
 def equivalence_tests(
-    scores: Scores, pairs: Sequence[tuple[str, str]], measure: str, settings: Settings, facts: Facts
+    scores: ScoreTable, pairs: Sequence[tuple[str, str]], measure: str, settings: Settings, facts: Facts
 ) -> tuple[FlipTest, ...]:
     """Return each pair's test of "the means differ by no less than the margin", one-sided and uncorrected.
 
@@ -75,7 +75,7 @@ def equivalence_tests(
 
 
 def equivalent_pairs(
-    scores: Scores, pairs: Sequence[tuple[str, str]], measure: str, settings: Settings, facts: Facts
+    scores: ScoreTable, pairs: Sequence[tuple[str, str]], measure: str, settings: Settings, facts: Facts
 ) -> frozenset[tuple[str, str]]:
     """Return the pairs shown to differ by less than the margin: Holm-corrected p at most alpha."""
     adjusted = adjust([t.greater for t in equivalence_tests(scores, pairs, measure, settings, facts)], "holm")

@@ -12,7 +12,7 @@ from harness.stats.differences import SLACK, Floats
 from harness.stats.units import Units, singles, units_of
 from retrievers.errors import InputError, Problem
 
-Scores = Mapping[str, Floats]
+ScoreTable = Mapping[str, Floats]
 """Retriever -> (n,) scores of one measure, queries in the order of their ids."""
 
 
@@ -46,7 +46,7 @@ class Facts:
         """Return what counts as one observation among n queries."""
         return singles(n) if self.clusters is None else units_of(self.clusters)
 
-    def range_of(self, measure: str, scores: Scores) -> Range | None:
+    def range_of(self, measure: str, scores: ScoreTable) -> Range | None:
         """Return a measure's range, None where it is not known.
 
         Raises:
@@ -65,7 +65,7 @@ class Facts:
         return declared
 
 
-def check_finite(scores: Mapping[str, Scores]) -> None:
+def check_finite(scores: Mapping[str, ScoreTable]) -> None:
     """Refuse scores that are not finite numbers.
 
     Raises:

@@ -11,7 +11,7 @@ from harness.stats.adjust import adjust
 from harness.stats.deciding import Decided, Observed, decide
 from harness.stats.differences import differences
 from harness.stats.equivalence import equivalence_tests
-from harness.stats.facts import Facts, Scores
+from harness.stats.facts import Facts, ScoreTable
 from harness.stats.friedman import friedman
 from harness.stats.intervals import mean
 from harness.stats.settings import Settings, Test
@@ -48,7 +48,7 @@ class TestRow:
 
 
 def pairwise_families(
-    scores: Scores,
+    scores: ScoreTable,
     pairs: Pairs,
     *,
     measure: str,
@@ -91,7 +91,7 @@ def pairwise_families(
     return family_rows
 
 
-def friedman_row(scores: Scores, *, measure: str, facts: Facts = Facts()) -> TestRow:  # noqa: B008 - frozen
+def friedman_row(scores: ScoreTable, *, measure: str, facts: Facts = Facts()) -> TestRow:  # noqa: B008 - frozen
     """Return Friedman's test of all retrievers as a family of one; of the clusters' means, where these are declared."""
     n = len(next(iter(scores.values())))
     units = facts.units(n)
@@ -100,7 +100,7 @@ def friedman_row(scores: Scores, *, measure: str, facts: Facts = Facts()) -> Tes
 
 
 def pair_family(
-    scores: Scores,
+    scores: ScoreTable,
     pairs: Pairs,
     *,
     names: tuple[str, str],
@@ -121,7 +121,7 @@ def pair_family(
 
 
 def deciding_rows(
-    parts: Sequence[tuple[str, Scores, Units]], pairs: Pairs, names: tuple[str, str], settings: Settings
+    parts: Sequence[tuple[str, ScoreTable, Units]], pairs: Pairs, names: tuple[str, str], settings: Settings
 ) -> list[TestRow]:
     """Return one row for each part of the queries (its note, its scores) and pair, corrected together."""
     keys = [(note, part, a, b) for note, part, _ in parts for a, b in pairs]
@@ -135,7 +135,7 @@ def deciding_rows(
     ]
 
 
-def _observed(scores: Scores, pairs: Pairs, units: Units, settings: Settings) -> list[Observed]:
+def _observed(scores: ScoreTable, pairs: Pairs, units: Units, settings: Settings) -> list[Observed]:
     """Return the pairs of one set of queries as the tests want to see them."""
     if not pairs:
         return []

@@ -20,7 +20,7 @@ RESAMPLES = 10_000
 BLOCK = 1 << 22
 """Counts turned into floats at once; it bounds the memory and moves no result."""
 
-Counts = npt.NDArray[np.uint8]
+ResampleCounts = npt.NDArray[np.uint8]
 
 
 class Interval(NamedTuple):
@@ -146,7 +146,7 @@ def mean_difference_interval(
 
 
 @lru_cache(maxsize=1)
-def resample_counts(n: int, seed: int, resamples: int = RESAMPLES) -> Counts:
+def resample_counts(n: int, seed: int, resamples: int = RESAMPLES) -> ResampleCounts:
     """Return how often each of n queries stands in each bootstrap resample: (resamples, n), rows sum to n."""
     rng = generator(seed, "bootstrap", n)
     # One byte a count: twenty of one query among n are as good as impossible, 256 are.
@@ -157,7 +157,7 @@ def resample_counts(n: int, seed: int, resamples: int = RESAMPLES) -> Counts:
     return counts
 
 
-def resampled_means(values: Floats, counts: Counts, units: Units | None = None) -> Floats:
+def resampled_means(values: Floats, counts: ResampleCounts, units: Units | None = None) -> Floats:
     """Return the means of (n,) or (n, k) values over each resample of the units: (resamples,) or (resamples, k)."""
     grouped = singles(len(values)) if units is None else units
     sums = grouped.sums(values)
@@ -168,7 +168,7 @@ def resampled_means(values: Floats, counts: Counts, units: Units | None = None) 
     return means
 
 
-def bca(values: Floats, counts: Counts, level: float = 0.95, units: Units | None = None) -> Interval:
+def bca(values: Floats, counts: ResampleCounts, level: float = 0.95, units: Units | None = None) -> Interval:
     """Return the bias-corrected and accelerated bootstrap interval of a mean (Efron 1987).
 
     Percentiles are taken with linear interpolation; "not estimable" where all values are equal.

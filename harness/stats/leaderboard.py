@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.stats.differences import SLACK, Floats
-from harness.stats.facts import Facts, Scores
+from harness.stats.facts import Facts, ScoreTable
 from harness.stats.intervals import mean, resample_counts, resampled_means, standard_error
 from harness.stats.units import Units
 
@@ -39,7 +39,7 @@ class Optimism(NamedTuple):
 
 
 def standings(
-    scores: Scores,
+    scores: ScoreTable,
     *,
     level: float = 0.95,
     seed: int = 0,
@@ -77,7 +77,7 @@ def standings(
     return sorted(rows, key=lambda row: row.rank)
 
 
-def optimism(scores: Scores, *, seed: int = 0, facts: Facts = Facts()) -> Optimism:  # noqa: B008 - frozen
+def optimism(scores: ScoreTable, *, seed: int = 0, facts: Facts = Facts()) -> Optimism:  # noqa: B008 - frozen
     """Return the winner's curse of the highest mean, by the bootstrap of the maximum.
 
     Each resample of the queries picks its own winner; the true mean of that winner is its mean on all queries. In
@@ -95,7 +95,7 @@ def optimism(scores: Scores, *, seed: int = 0, facts: Facts = Facts()) -> Optimi
     return Optimism(list(scores)[best], float(means[best]), gain, float(means[best]) - gain)
 
 
-def _means(scores: Scores, seed: int, facts: Facts) -> tuple[Floats, Floats, float, Units]:
+def _means(scores: ScoreTable, seed: int, facts: Facts) -> tuple[Floats, Floats, float, Units]:
     """Return the resampled means (resamples, k), the means (k,), what counts as equal, and the units."""
     table = np.column_stack(list(scores.values()))
     units = facts.units(len(table))

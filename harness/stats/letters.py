@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from harness.stats.comparison import Comparison
-from harness.stats.facts import Scores
+from harness.stats.facts import ScoreTable
 from harness.stats.friedman import friedman
 from harness.stats.intervals import mean
 from harness.stats.verdicts import BETTER, WORSE
@@ -41,7 +41,7 @@ def cliques(names: Sequence[str], comparisons: Sequence[Comparison]) -> tuple[tu
     return tuple(sorted((tuple(sorted(g, key=place.__getitem__)) for g in groups), key=lambda g: [place[x] for x in g]))
 
 
-def letters(scores: Scores, comparisons: Sequence[Comparison]) -> dict[str, str]:
+def letters(scores: ScoreTable, comparisons: Sequence[Comparison]) -> dict[str, str]:
     """Return the compact letter display, highest mean first: two retrievers that share a letter are not separated.
 
     Args:
@@ -60,7 +60,7 @@ def _letter(i: int) -> str:
     return chr(ord("a") + i) if i < 26 else f"({i + 1})"
 
 
-def rank_diagram(scores: Scores, comparisons: Sequence[Comparison]) -> RankDiagram:
+def rank_diagram(scores: ScoreTable, comparisons: Sequence[Comparison]) -> RankDiagram:
     """Return the average ranks and the bars of cliques of two or more (Benavoli et al. 2016: no Nemenyi bar)."""
     ranks = dict(sorted(friedman(scores).average_ranks.items(), key=lambda item: item[1]))
     return RankDiagram(ranks, tuple(group for group in cliques(list(ranks), comparisons) if len(group) > 1))

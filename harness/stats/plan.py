@@ -14,7 +14,7 @@ from harness.stats.differences import Differences, Floats, Integers
 from harness.stats.draws import generator
 from harness.stats.intervals import deviation
 from harness.stats.populations import MODELS, Population, reach
-from harness.stats.power import Asked, approximate_power, simulated_power
+from harness.stats.power import Criterion, approximate_power, simulated_power
 
 POWER = 0.80
 RESAMPLES = 200
@@ -83,7 +83,7 @@ class Needed(NamedTuple):
     best_guess: int | None
 
 
-def minimum_detectable(pairs: Differences, *, asked: Asked, span: float = 1.0) -> Detectable:
+def minimum_detectable(pairs: Differences, *, asked: Criterion, span: float = 1.0) -> Detectable:
     """Return the minimum detectable mean difference at this many queries, under three models.
 
     "sign tilt": zeros and magnitudes as observed, each non-zero difference positive with probability theta.
@@ -99,7 +99,7 @@ def minimum_detectable(pairs: Differences, *, asked: Asked, span: float = 1.0) -
     return Detectable({model: _detectable(pairs, model, asked, span) for model in MODELS})
 
 
-def _detectable(pairs: Differences, model: str, asked: Asked, span: float) -> float | None:
+def _detectable(pairs: Differences, model: str, asked: Criterion, span: float) -> float | None:
     limit, n = reach(pairs, model, span), len(pairs.values)
     if limit <= pairs.slack:
         return None
@@ -130,7 +130,7 @@ def _detectable(pairs: Differences, model: str, asked: Asked, span: float) -> fl
     return high
 
 
-def plan(pairs: Differences, difference: float, *, asked: Asked, span: float = 1.0) -> Plan:
+def plan(pairs: Differences, difference: float, *, asked: Criterion, span: float = 1.0) -> Plan:
     """Return the queries needed to find a declared difference four times in five, under three models and by Sakai.
 
     Args:
@@ -146,7 +146,7 @@ def plan(pairs: Differences, difference: float, *, asked: Asked, span: float = 1
     return Plan(difference, models, sakai_queries(difference / scatter, alpha=asked.level) if known else None)
 
 
-def _enough(truth: Population, asked: Asked) -> int | None:
+def _enough(truth: Population, asked: Criterion) -> int | None:
     """Return the smallest number of queries with the power, None where it is above 10,000."""
 
     def enough_power(n: int) -> bool:
@@ -162,7 +162,7 @@ def _enough(truth: Population, asked: Asked) -> int | None:
     return high
 
 
-def queries_needed(pairs: Differences, *, asked: Asked) -> Needed | None:
+def queries_needed(pairs: Differences, *, asked: Criterion) -> Needed | None:
     """Return how many queries like these would show the *observed* difference; None below 10 non-zero ones.
 
     For the details only: where nothing was shown this is biased (a best guess of 647 for a true 170; a finite
@@ -190,7 +190,7 @@ def grid() -> Integers:
     return np.unique(np.ceil(np.round(1.25**steps, 9))).astype(np.int64)
 
 
-def _smallest(values: Floats, asked: Asked) -> float:
+def _smallest(values: Floats, asked: Criterion) -> float:
     """Return the smallest N of the grid with enough power, infinity where none has."""
     sizes, ahead = grid(), values if values.mean() >= 0 else -values
     truth = Population(np.sort(ahead), np.full(len(values), 1 / len(values)))

@@ -22,7 +22,7 @@ COUNTED = 10
 """Non-zero values up to which a simulated test tries all sign patterns; beyond, the tail is Edgeworth's."""
 
 
-class Asked(NamedTuple):
+class Criterion(NamedTuple):
     """A test, and the level that it has to reach."""
 
     test: Test
@@ -32,7 +32,7 @@ class Asked(NamedTuple):
     seed: int = 0
 
 
-def simulated_power(truth: Population, n: int, asked: Asked) -> float:
+def simulated_power(truth: Population, n: int, asked: Criterion) -> float:
     """Return the share of 2,000 seeded samples of n that would be called "better", the truth's mean being above 0.
 
     As for a verdict the deciding test and that of the mean both have to reject, and ranks and mean to be above 0:
@@ -46,7 +46,7 @@ def simulated_power(truth: Population, n: int, asked: Asked) -> float:
     return shown / SIMULATIONS
 
 
-def _rejections(truth: Population, drawn: Floats, asked: Asked) -> int:
+def _rejections(truth: Population, drawn: Floats, asked: Criterion) -> int:
     """How many of the samples, a row each, are called "better"; drawn uniformly from 0 to 1."""
     places = np.minimum(np.searchsorted(np.cumsum(truth.weights), drawn), len(truth.weights) - 1)
     groups = differences(truth.values, np.zeros(len(truth.values))).groups
@@ -129,7 +129,7 @@ def doubled_ranks_by_row(sizes: Integers, zeros: Zeros) -> Integers:
     return nonzero_ranks
 
 
-def approximate_power(truth: Population, sizes: npt.ArrayLike, asked: Asked) -> Floats:
+def approximate_power(truth: Population, sizes: npt.ArrayLike, asked: Criterion) -> Floats:
     """Return the power at each number of queries, from normal moments; for a hundred queries and more.
 
     Of the two tests that both have to reject, the weaker one's.
@@ -145,7 +145,7 @@ def approximate_power(truth: Population, sizes: npt.ArrayLike, asked: Asked) -> 
     return power if asked.test in ("t", "randomization") else np.minimum(power, _rank_power(truth, counts, asked))
 
 
-def _rank_power(truth: Population, sizes: Floats, asked: Asked) -> Floats:
+def _rank_power(truth: Population, sizes: Floats, asked: Criterion) -> Floats:
     """Return the power of the signed-rank or the sign test.
 
     V = W+ - W- is a sum over pairs of draws; its mean is exact, its variance that of its projection on single

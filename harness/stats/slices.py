@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.stats.adjust import adjust
 from harness.stats.differences import SLACK, Floats, differences
-from harness.stats.facts import Facts, Scores
+from harness.stats.facts import Facts, ScoreTable
 from harness.stats.families import Pairs, TestRow, correction_of, deciding_rows
 from harness.stats.intervals import mean
 from harness.stats.settings import Settings
@@ -21,7 +21,7 @@ FEWEST = 10
 
 
 def slice_family(
-    scores: Scores,
+    scores: ScoreTable,
     pairs: Pairs,
     labels: Sequence[str],
     *,
@@ -51,7 +51,7 @@ def slice_family(
 
 
 def interaction_family(
-    scores: Scores,
+    scores: ScoreTable,
     pairs: Pairs,
     labels: Sequence[str],
     *,

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from harness.stats.comparing import compare
 from harness.stats.comparison import Comparison, swapped
 from harness.stats.differences import differences
-from harness.stats.facts import Facts, Scores
+from harness.stats.facts import Facts, ScoreTable
 from harness.stats.intervals import mean
 from harness.stats.plan import FEWEST, Detectable, Needed, Plan, minimum_detectable, plan, queries_needed
-from harness.stats.power import Asked
+from harness.stats.power import Criterion
 from harness.stats.settings import Settings
 from harness.stats.verdicts import BETTER, BUT_NEGLIGIBLE, EQUIVALENT
 
@@ -64,7 +64,7 @@ class Whole:
 
 
 def whole(
-    scores: Scores,
+    scores: ScoreTable,
     declared: Sequence[Comparison],
     *,
     measure: str,
@@ -118,13 +118,13 @@ def whole(
     )
 
 
-def asked_of(settings: Settings, rows: int) -> Asked:
+def asked_of(settings: Settings, rows: int) -> Criterion:
     """Return the deciding test at alpha over the rows of the family; under Tukey that of the mean."""
     test = "randomization" if settings.correction == "tukey" else settings.test
-    return Asked(test, settings.alpha / rows, settings.zeros, settings.seed)
+    return Criterion(test, settings.alpha / rows, settings.zeros, settings.seed)
 
 
-def power_of(scores: Scores, pair: tuple[str, str], asked: Asked, about: tuple[Facts, float, float]) -> Power:
+def power_of(scores: ScoreTable, pair: tuple[str, str], asked: Criterion, about: tuple[Facts, float, float]) -> Power:
     """Return what so many queries, or clusters, could find between two retrievers.
 
     Args:

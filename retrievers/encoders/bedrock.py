@@ -17,8 +17,8 @@ from retrievers.meter import Call, Stop
 from retrievers.prices import Price, price_of
 from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
 from retrievers.remote.redaction import as_written, redacted
-from retrievers.remote.service import Answer, JsonService, Refusal, Server, check_address
-from retrievers.remote.service import Tokens as Billed
+from retrievers.remote.service import AnswerPart, JsonService, Refusal, Server, check_address
+from retrievers.remote.service import TokenCount as Billed
 from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular
 from retrievers.tokens import Tokens, estimate
 from retrievers.types import Embedded, Encoder, Limits, Role
@@ -69,19 +69,19 @@ _FAMILIES = {
 
 
 _Vector = Annotated[list[float], Field(min_length=1)]
-_Schema = TypeVar("_Schema", bound=Answer)
+_Schema = TypeVar("_Schema", bound=AnswerPart)
 
 
-class _TitanAnswer(Answer):
+class _TitanAnswer(AnswerPart):
     embedding: _Vector
     input_tokens: Annotated[Billed | None, Field(alias="inputTextTokenCount")] = None
 
 
-class _CohereByType(Answer):
+class _CohereByType(AnswerPart):
     vectors: Annotated[list[_Vector], Field(alias="float")]
 
 
-class _CohereAnswer(Answer):
+class _CohereAnswer(AnswerPart):
     embeddings: list[_Vector] | _CohereByType
 
 

@@ -15,7 +15,7 @@ from retrievers.meter import Call, Stop
 from retrievers.prices import Price, price_of
 from retrievers.remote.redaction import as_written, secrets_in, shown
 from retrievers.remote.secrets import key_of
-from retrievers.remote.service import Answer, JsonService, Server, check_address
+from retrievers.remote.service import AnswerPart, JsonService, Server, check_address
 from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular, unpacked
 from retrievers.tokens import Tokens, estimate
 from retrievers.types import Embedded, Encoder, Limits, Role, Vectors
@@ -27,7 +27,7 @@ _Row = Annotated[list[float], Field(min_length=1)]
 _Byte = Annotated[list[Annotated[int, Field(ge=-128, le=255)]], Field(min_length=1)]
 
 
-class _ByType(Answer):
+class _ByType(AnswerPart):
     float_: Annotated[list[_Row] | None, Field(alias="float")] = None
     int8: list[_Byte] | None = None
     uint8: list[_Byte] | None = None
@@ -36,15 +36,15 @@ class _ByType(Answer):
     base64: list[str] | None = None
 
 
-class _Units(Answer):
+class _Units(AnswerPart):
     input_tokens: Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)] | None = None
 
 
-class _Meta(Answer):
+class _Meta(AnswerPart):
     billed_units: _Units | None = None
 
 
-class _Embeddings(Answer):
+class _Embeddings(AnswerPart):
     embeddings: _ByType
     meta: _Meta | None = None
 

@@ -16,8 +16,8 @@ from retrievers.meter import Call, Stop
 from retrievers.prices import Price, price_of
 from retrievers.remote.redaction import as_written, secrets_in, shown
 from retrievers.remote.secrets import key_of
-from retrievers.remote.service import Answer, JsonService, Server, check_address
-from retrievers.remote.service import Tokens as Billed
+from retrievers.remote.service import AnswerPart, JsonService, Server, check_address
+from retrievers.remote.service import TokenCount as Billed
 from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular
 from retrievers.tokens import Tokens, estimate
 from retrievers.types import Embedded, Encoder, Limits, Role, Vectors
@@ -26,15 +26,15 @@ _URL = "https://generativelanguage.googleapis.com/v1beta"
 _TEXTS = 100
 
 
-class _Row(Answer):
+class _Row(AnswerPart):
     values: Annotated[list[float], Field(min_length=1)]
 
 
-class _Usage(Answer):
+class _Usage(AnswerPart):
     prompt_tokens: Annotated[Billed | None, Field(alias="promptTokenCount")] = None
 
 
-class _Embeddings(Answer):
+class _Embeddings(AnswerPart):
     embeddings: list[_Row]
     usage: Annotated[_Usage | None, Field(alias="usageMetadata")] = None
 

@@ -17,7 +17,7 @@ from retrievers.meter import Call, Stop
 from retrievers.prices import Price, price_of
 from retrievers.remote.redaction import as_written, as_written_json, secrets_in, shown
 from retrievers.remote.service import (
-    Answer,
+    AnswerPart,
     JsonService,
     Refusal,
     Server,
@@ -25,7 +25,7 @@ from retrievers.remote.service import (
     understood,
 )
 from retrievers.remote.service import (
-    Tokens as Billed,
+    TokenCount as Billed,
 )
 from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular, unpacked
 from retrievers.tokens import Tokens, openai_tokens
@@ -36,19 +36,19 @@ _INPUTS = 2048
 _REQUEST_TOKENS = 300_000
 
 
-class _Row(Answer):
+class _Row(AnswerPart):
     index: Annotated[int, Field(ge=0)]
     embedding: Annotated[list[float], Field(min_length=1)] | Annotated[str, Field(min_length=1)]
     """Numbers, or the base64 form of 32-bit floats; a server may send the first where it was asked for the second."""
 
 
-class _Usage(Answer):
+class _Usage(AnswerPart):
     prompt_tokens: Billed | None = None
     total_tokens: Billed | None = None
     """What Voyage gives alone."""
 
 
-class _Embeddings(Answer):
+class _Embeddings(AnswerPart):
     data: list[_Row]
     usage: _Usage | None = None
 

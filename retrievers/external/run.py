@@ -12,7 +12,7 @@ from typing import Any
 from retrievers.errors import InputError, Problem
 from retrievers.external import note_strangers
 from retrievers.meter import Meter
-from retrievers.runs import Run, read_run
+from retrievers.runs import RunScores, read_run
 from retrievers.types import Document, Query, Ranking, Retriever, ranked
 
 QUERY = ("query_id", "query-id", "qid", "query")
@@ -33,7 +33,7 @@ class RunRetriever(Retriever):
             path: a TREC run, or *.jsonl or *.parquet with query_id, doc_id and score; seen from the working directory.
         """
         self._path = Path(path).expanduser()
-        self._run: Run | None = None
+        self._run: RunScores | None = None
         self._known: set[str] = set()
 
     @property
@@ -65,15 +65,15 @@ class RunRetriever(Retriever):
     def _ranking(self, hits: Mapping[str, float], depth: int) -> Ranking:
         return ranked(list(hits), list(hits.values()), depth)
 
-    def _read(self) -> Run:
+    def _read(self) -> RunScores:
         if self._run is None:
             rows = {".jsonl": _json_rows, ".ndjson": _json_rows, ".parquet": _parquet_rows}.get(self._path.suffix)
             self._run = read_run(self._path) if rows is None else _gathered(self._path, rows(self._path))
         return self._run
 
 
-def _gathered(path: Path, rows: Iterable[tuple[int, Any]]) -> Run:
-    run: Run = {}
+def _gathered(path: Path, rows: Iterable[tuple[int, Any]]) -> RunScores:
+    run: RunScores = {}
     problems: list[Problem] = []
     for number, row in rows:
         where = f"{path}:{number}"

@@ -18,7 +18,7 @@ from retrievers.types import Counts
 
 Dtype = Literal["float32", "float16", "bfloat16"]
 Backend = Literal["torch", "onnx"]
-Model = TypeVar("Model")
+LoadedModel = TypeVar("LoadedModel")
 
 WORKERS = 8
 """Requests under way on a processor, at most: more would wait for one another in Python."""
@@ -59,7 +59,7 @@ class Setup(NamedTuple):
         ).eval()
 
 
-class Read(NamedTuple):
+class ModelInput(NamedTuple):
     """Texts, or pairs of texts, as a model is given them."""
 
     features: Mapping[str, Any]
@@ -68,14 +68,14 @@ class Read(NamedTuple):
     """Tokens beyond the model's limit."""
 
 
-class Replicas(Generic[Model]):
+class Replicas(Generic[LoadedModel]):
     """A model that is loaded at its first use: once for each device, and used by several threads of a processor.
 
     On a processor, requests run side by side, each on its share of the cores: the cores then wait for each other
     once a request, and not at each step of it.
     """
 
-    def __init__(self, setup: Setup, devices: str, load: Callable[[str], Model]) -> None:
+    def __init__(self, setup: Setup, devices: str, load: Callable[[str], LoadedModel]) -> None:
         """Describe the model.
 
         Args:
@@ -90,7 +90,7 @@ class Replicas(Generic[Model]):
         self._reading = Lock()
         self._count = 0
         self._cores = 1
-        self._free: SimpleQueue[Model] = SimpleQueue()
+        self._free: SimpleQueue[LoadedModel] = SimpleQueue()
 
     def __len__(self) -> int:
         import torch
@@ -108,7 +108,7 @@ class Replicas(Generic[Model]):
         return self._count
 
     @contextmanager
-    def one(self, texts: int) -> Iterator[Model]:
+    def one(self, texts: int) -> Iterator[LoadedModel]:
         """Lend the next copy that is free to a request of so many texts; a text alone gets all cores."""
         import torch
 
@@ -126,7 +126,7 @@ class Replicas(Generic[Model]):
             torch.set_num_threads(self._cores)  # threads to come begin with what was set last
             self._free.put(model)
 
-    def read(self, model: Any, texts: Sequence[str] | Sequence[tuple[str, str]], prompt: str = "") -> Read:
+    def read(self, model: Any, texts: Sequence[str] | Sequence[tuple[str, str]], prompt: str = "") -> ModelInput:
         """Turn texts, or pairs, into what the model is given; only what reaches its limit is tokenised once more."""
         with self._reading:  # a tokenizer serves one thread at a time
             features = model.preprocess(list(texts), **({"prompt": prompt} if prompt else {}))
@@ -140,7 +140,7 @@ class Replicas(Generic[Model]):
                 whole = model.tokenizer(*sides, truncation=False, padding=False, verbose=False)
                 lost[full] = [len(ids) for ids in whole["input_ids"]]
                 lost[full] -= tokens[full]
-        return Read(features, tokens, lost)
+        return ModelInput(features, tokens, lost)
 
 
 def _tokens(features: Mapping[str, Any], count: int) -> Counts:

@@ -36,8 +36,8 @@ from retrievers.prices import on_this_machine
 from retrievers.remote.faults import TooLong
 from retrievers.remote.limits import RateLimiter
 from retrievers.remote.patience import patiently
-from retrievers.remote.service import Answer, JsonService, Refusal, Server, check_address, understood
-from retrievers.remote.service import Tokens as Billed
+from retrievers.remote.service import AnswerPart, JsonService, Refusal, Server, check_address, understood
+from retrievers.remote.service import TokenCount as Billed
 from retrievers.tokens import estimate
 from retrievers.turns import Work, answers_in_turn, lease_after
 
@@ -46,21 +46,21 @@ _FRAME = 8
 """Tokens that the roles and marks of one message take at most, beside its text."""
 
 
-class _Message(Answer):
+class _Message(AnswerPart):
     content: str | None = None
 
 
-class _Choice(Answer):
+class _Choice(AnswerPart):
     message: _Message
     finish_reason: str | None = None
 
 
-class _Usage(Answer):
+class _Usage(AnswerPart):
     prompt_tokens: Billed
     completion_tokens: Billed
 
 
-class _Completion(Answer):
+class _Completion(AnswerPart):
     choices: list[_Choice]
     usage: _Usage | None = None
 

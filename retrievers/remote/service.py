@@ -33,13 +33,13 @@ _LLAMA = "is too large to process"
 _BEGINNING = 80
 
 
-class Answer(BaseModel):
+class AnswerPart(BaseModel):
     """A part of a service's answer; what else stands in it is ignored."""
 
     model_config = ConfigDict(frozen=True)
 
 
-Tokens = Annotated[int, Field(ge=0, le=10**12)]
+TokenCount = Annotated[int, Field(ge=0, le=10**12)]
 """What a service says that it read or bills."""
 
 

@@ -17,8 +17,8 @@ from retrievers.remote.faults import TooLong
 from retrievers.remote.redaction import as_written, as_written_json, secrets_in, shown
 from retrievers.remote.requests import Bill, RequestSender
 from retrievers.remote.secrets import key_of
-from retrievers.remote.service import Answer, JsonService, Server, check_address
-from retrievers.remote.service import Tokens as Billed
+from retrievers.remote.service import AnswerPart, JsonService, Server, check_address
+from retrievers.remote.service import TokenCount as Billed
 from retrievers.remote.splitting import shared_out
 from retrievers.tokens import Tokens, estimate
 from retrievers.types import Counts, Floats, Limits, Pair, PairScores, Reranker, runs
@@ -54,24 +54,24 @@ _DIALECTS: Mapping[Dialect, _Speech] = {
 }
 
 
-class _Result(Answer):
+class _Result(AnswerPart):
     index: Annotated[int, Field(ge=0)]
     score: Annotated[float, Field(validation_alias=AliasChoices("relevance_score", "score"), allow_inf_nan=False)]
 
 
-class _Usage(Answer):
+class _Usage(AnswerPart):
     total_tokens: Billed | None = None
 
 
-class _Units(Answer):
+class _Units(AnswerPart):
     search_units: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] | None = None
 
 
-class _Meta(Answer):
+class _Meta(AnswerPart):
     billed_units: _Units | None = None
 
 
-class _Ranked(Answer):
+class _Ranked(AnswerPart):
     results: Annotated[list[_Result], Field(validation_alias=AliasChoices("results", "data"))]
     usage: _Usage | None = None
     meta: _Meta | None = None

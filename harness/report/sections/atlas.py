@@ -30,7 +30,7 @@ UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 
 
 Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-Kind = tuple[str, str, str, Mask]
+GroupKind = tuple[str, str, str, Mask]
 """Key, title, meaning, and which queries belong to it."""
 
 
@@ -44,7 +44,7 @@ class Group(NamedTuple):
     """Places of its queries in the order of the arrays."""
 
 
-class Run(NamedTuple):
+class Stretch(NamedTuple):
     """Neighbours of one shade in a retriever's row of the picture."""
 
     start: int
@@ -90,7 +90,7 @@ def groups(view: View) -> list[Group]:
     ]
 
 
-def _by_hits(view: View, near: Mask, far: Mask) -> Iterator[Kind]:
+def _by_hits(view: View, near: Mask, far: Mask) -> Iterator[GroupKind]:
     """Whom the queries are found by: nobody, nobody early enough, one alone."""
     k, hits = view.cutoff, np.asarray(near.sum(axis=1))
     yield "nobody", "Found by nobody", f"no retriever has a relevant document among its first {k} hits", hits == 0
@@ -104,7 +104,7 @@ def _by_hits(view: View, near: Mask, far: Mask) -> Iterator[Kind]:
         yield f"only-{name}", f"Found by {name} alone", meaning, (hits == 1) & near[:, at]
 
 
-def _by_text(view: View, near: Mask) -> Iterator[Kind]:
+def _by_text(view: View, near: Mask) -> Iterator[GroupKind]:
     """Queries that share no word with what answers them, where somebody missed it."""
     missed = np.asarray(near.sum(axis=1)) < len(view.ranked)
     mask = np.array([bool(missed[i]) and _no_word_in_common(view, i) for i in range(view.n)])
@@ -112,7 +112,7 @@ def _by_text(view: View, near: Mask) -> Iterator[Kind]:
     yield "words", "No word in common", meaning, mask
 
 
-def _cut(view: View, near: Mask) -> Iterator[Kind]:
+def _cut(view: View, near: Mask) -> Iterator[GroupKind]:
     """For each retriever that cut documents: what it missed although every relevant document was cut."""
     relevant = [frozenset(_relevant(view, i)) for i in range(view.n)]
     for at, name in enumerate(view.ranked):
@@ -123,7 +123,7 @@ def _cut(view: View, near: Mask) -> Iterator[Kind]:
             yield f"cut-{name}", f"Missed by {name}, truncated", meaning, mask
 
 
-def _unjudged(view: View) -> Iterator[Kind]:
+def _unjudged(view: View) -> Iterator[GroupKind]:
     """Queries whose first hit of the leader nobody judged, where labels say what is irrelevant at all."""
     leader = view.whole.leader
     if any(grade <= 0 for judged in view.grades.values() for grade in judged.values()):
@@ -150,12 +150,12 @@ def columns(view: View) -> list[int]:
     return [order[at] for at in np.linspace(0, len(order) - 1, COLUMNS).round().astype(int).tolist()]
 
 
-def _runs(scores: Floats, order: list[int]) -> Iterator[Run]:
+def _runs(scores: Floats, order: list[int]) -> Iterator[Stretch]:
     top = max(1.0, float(scores.max()))
     start = 0
     for level, members in groupby(math.ceil(LEVELS * float(scores[i]) / top - 1e-9) for i in order):
         length = len(list(members))
-        yield Run(start, length, level)
+        yield Stretch(start, length, level)
         start += length
 
 

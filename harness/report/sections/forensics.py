@@ -27,7 +27,7 @@ VALUES = 60
 """Values of fields that the filter offers, the most frequent."""
 
 
-class Kept(NamedTuple):
+class EvidenceKept(NamedTuple):
     """How much of the evidence the page holds."""
 
     hits: int
@@ -48,7 +48,7 @@ def section(view: View) -> Section:
         {
             "evidence": {**evidence, "pair": [view.ranked.index(first), view.ranked.index(str(second))]},
             "kept": kept,
-            "whole": kept == Kept(SHOWN, SNIPPET, len(view.order)),
+            "whole": kept == EvidenceKept(SHOWN, SNIPPET, len(view.order)),
             "fields": _values(view),
             "printed": [_printed(view, i) for i in most if spread[i] > 0],
         },
@@ -61,18 +61,18 @@ def _spread(view: View) -> list[float]:
     return spread
 
 
-def _fitting(view: View, spread: Sequence[float]) -> tuple[dict[str, Any], Kept]:
+def _fitting(view: View, spread: Sequence[float]) -> tuple[dict[str, Any], EvidenceKept]:
     """The evidence that fits the budget: shorter texts first, then fewer queries, those that differ most kept."""
     places, failing = list(view.shown), groups(view)
     for hits, letters in STEPS:
         evidence = _evidence(view, places, failing, (hits, letters))
         if _bytes(evidence) <= BUDGET:
-            return evidence, Kept(hits, letters, len(places))
+            return evidence, EvidenceKept(hits, letters, len(places))
     while _bytes(evidence) > BUDGET:
         kept = set(sorted(places, key=lambda i: -spread[i])[: len(places) // 2])
         places = [i for i in places if i in kept]
         evidence = _evidence(view, places, failing, (hits, letters))
-    return evidence, Kept(hits, letters, len(places))
+    return evidence, EvidenceKept(hits, letters, len(places))
 
 
 def _bytes(evidence: Mapping[str, Any]) -> int:

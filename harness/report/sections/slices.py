@@ -52,7 +52,7 @@ class Interaction(NamedTuple):
     p_adjusted: float
 
 
-class Pair(NamedTuple):
+class SlicePair(NamedTuple):
     """The leader against another, slice by slice."""
 
     a: str
@@ -95,7 +95,7 @@ def compared(view: View) -> list[str]:
     return [*others[:1], *second, *(name for name in others[1:] if name not in second)]
 
 
-def pair_of(view: View, a: str, b: str, kinds: Mapping[str, Sequence[str]]) -> Pair:
+def pair_of(view: View, a: str, b: str, kinds: Mapping[str, Sequence[str]]) -> SlicePair:
     """One pair over all queries and within every slice."""
     tested, interactions = _tests(view, a, b)
     rows = [_slice(view, (a, b), list(range(view.n)), ("", ALL), None)]
@@ -103,10 +103,10 @@ def pair_of(view: View, a: str, b: str, kinds: Mapping[str, Sequence[str]]) -> P
         for kind in _large(labels):
             places = [place for place, label in enumerate(labels) if label == kind]
             rows.append(_slice(view, (a, b), places, (family, kind), tested.get((family, kind))))
-    return Pair(a, b, tuple(rows), tuple(interactions))
+    return SlicePair(a, b, tuple(rows), tuple(interactions))
 
 
-def turns(view: View, pair: Pair) -> Iterator[str]:
+def turns(view: View, pair: SlicePair) -> Iterator[str]:
     """The slices that are shown to go the other way than the whole, in a sentence for each family."""
     whole, name = pair.rows[0], view.names[view.primary].short
     for row in pair.rows[1:]:
@@ -119,7 +119,7 @@ def turns(view: View, pair: Pair) -> Iterator[str]:
             )
 
 
-def carried(view: View, pair: Pair) -> Slice | None:
+def carried(view: View, pair: SlicePair) -> Slice | None:
     """The slice without which the leader would not be ahead: at most half of the queries; the smallest such."""
     whole = pair.rows[0]
     total = whole.difference * whole.queries
@@ -186,7 +186,7 @@ def _tests(view: View, a: str, b: str) -> tuple[dict[tuple[str, str], float], li
     return slices, interactions
 
 
-def _forest(view: View, pair: Pair) -> Figure:
+def _forest(view: View, pair: SlicePair) -> Figure:
     name = view.names[view.primary].short
     rows = [
         {

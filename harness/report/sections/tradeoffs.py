@@ -14,11 +14,11 @@ from harness.report.view import View
 
 PLACE = 60
 
-Price = Callable[[Cost], float | None]
+PriceOf = Callable[[Cost], float | None]
 
 FLOOR = 0.001
 """Milliseconds below which nothing is told apart: a logarithmic axis has no 0."""
-PRICES: Mapping[str, tuple[str, str, Price]] = {
+PRICES: Mapping[str, tuple[str, str, PriceOf]] = {
     "latency": ("latency", "median latency of a query (ms)", lambda cost: cost.p50),
     "dollars": ("dollars", "dollars for a million queries", lambda cost: cost.usd_per_million),
     "bytes": ("vector bytes", "bytes of vectors", lambda cost: cost.vector_bytes),
@@ -53,14 +53,14 @@ def section(view: View) -> Section:
     )
 
 
-def _priced(view: View, costs: Mapping[str, Cost], price: Price) -> dict[str, float]:
+def _priced(view: View, costs: Mapping[str, Cost], price: PriceOf) -> dict[str, float]:
     """What each retriever costs; nothing where one was not measured: it might be what the frontier rests on."""
     prices = {name: price(costs[name]) for name in view.ranked}
     priced = {name: value for name, value in prices.items() if value is not None}
     return priced if len(priced) == len(prices) else {}
 
 
-def _on_frontier(view: View, costs: Mapping[str, Cost], price: Price) -> list[str]:
+def _on_frontier(view: View, costs: Mapping[str, Cost], price: PriceOf) -> list[str]:
     """The retrievers that none other beats on both; nothing where all cost the same."""
     priced = _priced(view, costs, price)
     if len(set(priced.values())) < 2:
