@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from retrievers.meter import Meter
-from retrievers.types import Document, Query, Ranking, Retriever, FilterValues, ranked
+from retrievers.types import Document, Query, Ranking, Retriever, Wanted, ranked
 
 
 class Condition(NamedTuple):
@@ -111,7 +111,7 @@ class FieldValues:
             known = self._known[name]
             numbers.append(-1 if value is None else known.setdefault(value, len(known)))
 
-    def matching(self, wanted: FilterValues) -> npt.NDArray[np.bool_]:
+    def matching(self, wanted: Wanted) -> npt.NDArray[np.bool_]:
         """Return for each document, in the order in which they were taken in, whether it holds what is wanted."""
         matches = np.ones(self._count, dtype=np.bool_)
         for name, values in wanted:
@@ -122,7 +122,7 @@ class FieldValues:
         return matches
 
 
-def wanted(query: Query, conditions: Iterable[Condition]) -> FilterValues:
+def wanted(query: Query, conditions: Iterable[Condition]) -> Wanted:
     """Return what a query wants of documents; a field that the query lacks can be held by no document.
 
     >>> wanted(Query("q", "text", {"lang": "ja"}), [Condition("language", query_field="lang")])
