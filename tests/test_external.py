@@ -1,10 +1,7 @@
 """Systems beside ours in one experiment: saved runs, a function, search endpoints (fakes of the real protocols)."""
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import re
 from pathlib import Path
 
 import pytest
@@ -23,6 +20,8 @@ from retrievers.meter import Meter
 from retrievers.runs import write_run
 from retrievers.types import Query, ranked
 from tests import layouts, small, tiny
+from tests.search_fakes import KEY, SERVICES, service
+from tests.search_fakes import found as hits_of
 
 BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 QUERIES = [Query(id_, text) for id_, text, _ in small.QUERIES]
@@ -179,120 +178,91 @@ def test_no_code_refuses_what_would_run_code_and_imports_nothing(tmp_path, block
             refuse()
 
 
-class Fake(BaseHTTPRequestHandler):
-    """Answers as Elasticsearch, OpenSearch or Vespa would, by shared words."""
-
-    asked: list[tuple[str, str, object]]
-    failures: list[int]
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self._answer(body)
-
-    def do_GET(self) -> None:
-        self._answer(None)
-
-    def _answer(self, body) -> None:
-        type(self).asked.append((self.path, self.headers.get("Authorization", ""), body))
-        if type(self).failures:
-            code = type(self).failures.pop()
-            self._send(code, {"error": f"failure {code} with secret-token-123456"})
-        elif self.path.endswith("/_search"):
-            text, size = next(iter(body["query"]["match"].values())), body["size"]
-            hits = [{"_index": "docs", "_id": d, "_score": s} for d, s in found(text, size)]
-            self._send(200, {"took": 1, "hits": {"total": {"value": len(hits)}, "hits": hits}})
-        elif self.path == "/search/":
-            text, size = body["query"], body["hits"]
-            children = [
-                {"id": f"id:ns:doc::{d}", "relevance": s, "fields": {"doc_id": d}} for d, s in found(text, size)
-            ]
-            self._send(200, {"root": {"id": "toplevel", "children": children}})
-        else:
-            self._send(404, {"error": "no such path"})
-
-    def _send(self, code: int, said: object) -> None:
-        raw = json.dumps(said).encode()
-        self.send_response(code)
-        self.send_header("Content-Length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-
-def found(text: str, size: int) -> list[tuple[str, float]]:
-    words = set(text.split())
-    scored = {d: float(len(words & set(t.split()))) for d, t in small.TEXTS.items()}
-    return sorted(((d, s) for d, s in scored.items() if s), key=lambda pair: (-pair[1], pair[0]))[:size]
-
-
-@contextmanager
-def endpoint(*failures: int) -> Iterator[tuple[str, type[Fake]]]:
-    handler = type("Handler", (Fake,), {"asked": [], "failures": list(failures)})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", handler
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
 def page_blocks(name: str) -> list[str]:
     """The TOML blocks of a page of the documentation."""
-    import re
-
     text = (Path(__file__).parents[1] / "docs" / "how-to" / name).read_text(encoding="utf-8")
     return re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("place", [0, 1, 2], ids=["elasticsearch", "opensearch", "vespa"])
-def test_the_blocks_of_the_documentation(tmp_path, monkeypatch, place):
-    monkeypatch.setenv("SEARCH_API_KEY", "secret-token-123456")
-    block = page_blocks("search-endpoint.md")[place]
-    with endpoint() as (url, handler):
-        written = block.replace("http://localhost:9200", url).replace("http://localhost:8080", url)
+@pytest.mark.parametrize("name", SERVICES)
+def test_the_blocks_of_the_documentation(tmp_path, monkeypatch, name):
+    monkeypatch.setenv("SEARCH_API_KEY", KEY)
+    [block] = [one for one in page_blocks("search-endpoint.md") if f'name = "{name}"' in one]
+    queries = [*QUERIES, Query("q-odd", 'rails & "roads" #1 a+b/ü?'), Query("q-none", "xyzzy")]
+    with service(name) as (url, handler):
+        written = re.sub(r'url = "https?://[^/"]+', f'url = "{url}', block)
         assert url in written
-        result = run(small.experiment(tmp_path, retrievers=BM25 + written), Options(tmp_path / "out"))
-        name = next(name for name in result.retrievers if name != "bm25")
+        rows = [{"id": one.id, "query": one.text, "relevant_documents": ["car"]} for one in queries]
+        (small.dataset(tmp_path / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+        place = small.experiment(tmp_path, retrievers=BM25 + written)
+        result = run(place, Options(tmp_path / "out"))
+        assert not result.manifest.failed
         rankings = result.rankings(name)
-        for query in QUERIES:
-            expected = [d for d, _ in found(query.text, 5)]
+        for query in queries:
+            expected = [d for d, _ in hits_of(query.text, 5)]
             assert sorted(rankings[query.id].doc_ids) == sorted(expected)
+        assert not rankings["q-none"].doc_ids
         sent = len(handler.asked)
-        assert sent == len(QUERIES)
+        assert sent == len(queries)
         run(small.experiment(tmp_path, retrievers=BM25 + written, name="again"), Options(tmp_path / "out"))
         assert len(handler.asked) == sent  # answers are kept
-        run(small.experiment(tmp_path, retrievers=BM25 + written), Options(tmp_path / "out", fresh=True))
+        run(place, Options(tmp_path / "out", fresh=True))
         assert len(handler.asked) == 2 * sent
     facts = result.manifest.retrievers[name].provenance
     assert facts["url"].startswith(url)
     assert facts["answered_at"] >= "2"
     everything = "".join(file.read_text() for file in (tmp_path / "out").rglob("*.json"))
-    assert "secret-token-123456" not in everything
+    assert KEY not in everything
+
+
+@pytest.mark.parametrize("name", [name for name in SERVICES if name != "vespa"])
+def test_a_service_without_the_right_key_fails_its_retriever_alone_in_its_own_words(tmp_path, monkeypatch, name):
+    monkeypatch.setenv("SEARCH_API_KEY", "another")
+    [block] = [one for one in page_blocks("search-endpoint.md") if f'name = "{name}"' in one]
+    with service(name) as (url, _):
+        written = re.sub(r'url = "https?://[^/"]+', f'url = "{url}', block)
+        result = run(small.experiment(tmp_path, retrievers=BM25 + written), Options(tmp_path / "out"))
+    assert re.search(r": 40[13] ", result.manifest.failed[name])
+    assert result.retrievers == ("bm25",)
+
+
+@pytest.mark.parametrize(
+    ("name", "depth", "reason"),
+    [("vespa", 401, "configured limit: 400"), ("typesense", 251, "Only upto 250 hits"),
+     ("azure", 1001, "between 0 and 1000"), ("elasticsearch", 10_001, "Result window is too large")],
+)  # fmt: skip
+def test_a_depth_beyond_what_a_service_gives_is_told_in_its_own_words(tmp_path, monkeypatch, name, depth, reason):
+    monkeypatch.setenv("SEARCH_API_KEY", KEY)
+    [block] = [one for one in page_blocks("search-endpoint.md") if f'name = "{name}"' in one]
+    with service(name) as (url, _):
+        written = re.sub(r'url = "https?://[^/"]+', f'url = "{url}', block)
+        place = small.experiment(tmp_path, retrievers=BM25 + written)
+        place.write_text(re.sub(r"depth = \d+", f"depth = {depth}", place.read_text()))
+        assert f"depth = {depth}" in place.read_text()
+        assert reason in run(place, Options(tmp_path / "out")).manifest.failed[name]
 
 
 def http(base: str, **more) -> HttpRetriever:
     body = {"size": "{depth}", "query": {"match": {"text": "{query}"}}}
-    return HttpRetriever(**{"url": f"{base}/docs/_search", "body": body, "ids": "hits.hits[*]._id", **more})
+    place = {"url": f"{base}/docs/_search", "headers": {"Authorization": f"ApiKey {KEY}"}}
+    return HttpRetriever(**{**place, "body": body, "ids": "hits.hits[*]._id", **more})
 
 
 def test_passing_failures_are_tried_again_and_lasting_ones_told_without_the_secret(monkeypatch):
-    monkeypatch.setenv("SEARCH_API_KEY", "secret-token-123456")
-    with endpoint(503, 429) as (url, _):
+    monkeypatch.setenv("SEARCH_API_KEY", KEY)
+    with service("elasticsearch", 503, 429) as (url, _):
         meter = Meter()
         answers = http(url, scores="hits.hits[*]._score", concurrency=1).search(QUERIES[:1], 3, meter)
         assert answers[0].doc_ids
         assert meter.counts("search")["retries"] == 2
-    with endpoint(400) as (url, _):
+    with service("elasticsearch", 400) as (url, _):
         with pytest.raises(BackendError, match=r"docs/_search: 400 .*failure 400") as told:
             http(url).search(QUERIES[:1], 3, Meter())
         assert "secret-token" not in str(told.value)
 
 
 def test_a_query_is_put_in_as_data_never_as_json():
-    with endpoint() as (url, handler):
+    with service("elasticsearch") as (url, handler):
         http(url).search([Query("q", 'a"}, "x": {"{depth}')], 3, Meter())
         assert handler.asked[0][2]["query"] == {"match": {"text": 'a"}, "x": {"{depth}'}}
         assert handler.asked[0][2]["size"] == 3
@@ -304,7 +274,7 @@ def test_a_query_is_put_in_as_data_never_as_json():
      ({"url": "{}/none"}, "404")],
 )  # fmt: skip
 def test_answers_that_are_not_as_described(options, told):
-    with endpoint() as (url, _):
+    with service("elasticsearch") as (url, _):
         changed = {key: value.replace("{}", url) for key, value in options.items()}
         with pytest.raises(BackendError, match=told):
             http(url, **changed).search(QUERIES[:1], 3, Meter())
@@ -328,7 +298,7 @@ def test_a_secret_in_a_header_is_refused(tmp_path):
 
 
 def test_latency_asks_past_the_cache(tmp_path):
-    with endpoint() as (url, handler), Cache(tmp_path / "c.sqlite") as cache:
+    with service("elasticsearch") as (url, handler), Cache(tmp_path / "c.sqlite") as cache:
         retriever = http(url)
         retriever.use(cache)
         retriever.search(QUERIES, 3, Meter())
