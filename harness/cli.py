@@ -82,7 +82,7 @@ def run(
             options = Options(results, tuple(only or ()), fresh, max_cost, not no_code, notify, progress.watch)
             record = pipeline.run(experiment, options)
     except KeyboardInterrupt:
-        raise Interrupted(_kept(experiment, results)) from None
+        raise Interrupted(_kept(experiment, results, code=not no_code)) from None
     print_results(record, quiet=quiet, as_json=as_json)
     if failed := record.manifest.failed:
         raise BackendError("\n".join(f"{name}: {error}" for name, error in failed.items()))
@@ -266,14 +266,14 @@ def _unwritten(error: OSError) -> int:
     return InputError.exit_code
 
 
-def _kept(experiment: Path, results: Path) -> str:
+def _kept(experiment: Path, results: Path, *, code: bool) -> str:
     """What a stopped run leaves behind, and how to go on."""
     from harness.experiment import load
     from harness.records import unfinished
 
     sentence = "stopped: what was embedded is cached, the same command goes on from there"
     try:
-        aside = unfinished(results / load(experiment).experiment.name)
+        aside = unfinished(results / load(experiment, code=code).experiment.name)
     except InputError:
         return sentence
     if not any(aside.glob("runs/*.trec")):

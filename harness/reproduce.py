@@ -75,7 +75,7 @@ def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:
         if digest != earlier.manifest.dataset.digest:
             what = "is not the data of these results: a document, query or label has changed"
             raise InputError(Problem(earlier.manifest.dataset.path, what, "restore it, or run the experiment anew"))
-        _check_consistency(earlier, load(path).question)
+        _check_consistency(earlier, load(path, code=options.code).question)
         again = run(path, options._replace(results=Path(place), only=()))
         return _compared(earlier, again)
 

@@ -3,12 +3,14 @@
 import csv
 import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 import harness
-from harness.cli import main
+from harness.cli import app, main
 from harness.console import printing
 from harness.experiment import uses
 from harness.records import as_cell
@@ -119,3 +121,45 @@ def test_ids_come_back_as_they_were(hostile, capsys):
     assert code == 0
     assert as_cell(FORMULA) in out
     assert f",{FORMULA}" not in out
+
+
+EVIL = {
+    "function": '[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "evil:run"\n',
+    "kind": '[[retrievers]]\nname = "theirs"\nencoder = { kind = "evil" }\n',
+    "judge": '[[retrievers]]\nname = "b"\nkind = "bm25"\n[judge]\nkind = "lexical"\nencoder = { kind = "evil" }\n',
+}
+
+
+def _reading_experiments(group, name=""):
+    """The commands whose argument is an experiment, and the one that runs a results folder's again."""
+    for part, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _reading_experiments(command, f"{name}{part} ")
+        elif any(one.name in ("experiment", "target") for one in command.params) or part == "reproduce":
+            yield f"{name}{part}", command
+
+
+COMMANDS = dict(_reading_experiments(typer.main.get_command(app)))
+
+
+def test_every_command_that_reads_an_experiment_can_refuse_code():
+    assert set(COMMANDS) >= {"run", "check", "plan", "reproduce", "embed", "cache verify", "answers check",
+                             "answers judge", "answers score"}  # fmt: skip
+    lacking = [name for name, one in COMMANDS.items() if "--no-code" not in {o for p in one.params for o in p.opts}]
+    assert lacking == []
+
+
+@pytest.mark.parametrize("evil", EVIL)
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "reproduce"])
+def test_no_code_refuses_with_one_message_and_imports_nothing(tmp_path, capsys, monkeypatch, name, evil):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "evil.py").write_text("raise SystemExit('it ran')")
+    path = small.experiment(tmp_path, retrievers=EVIL[evil])
+    more = {"embed": ["--to", str(tmp_path / "parts")]}.get(name, [])
+    more = [str(tmp_path / "answers")] if name.startswith("answers") else more
+    code, _, message = call(capsys, *name.split(), path, *more, "--no-code")
+    assert code == 2
+    assert "runs code: " in message and "--no-code refuses it" in message
+    assert "Traceback" not in message and "it ran" not in message
+    assert "evil" not in sys.modules

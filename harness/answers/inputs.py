@@ -49,13 +49,13 @@ class Counted(NamedTuple):
     """Answers with citations."""
 
 
-def read_inputs(experiment: Path, folder: Path) -> Inputs:
-    """Read an experiment's data set and a folder of answers.
+def read_inputs(experiment: Path, folder: Path, *, code: bool = True) -> Inputs:
+    """Read an experiment's data set and a folder of answers; `code` as for `harness.experiment.load`.
 
     Raises:
         InputError: with every problem that was found; no query has a reference answer or claims.
     """
-    loaded = load(experiment)
+    loaded = load(experiment, code=code)
     dataset = load_dataset(loaded.dataset, drop_dangling=loaded.experiment.relevance.dangling == "drop")
     known = {query.id: query for query in (*dataset.judged, *dataset.queries)}
     systems = read_systems(folder, known.keys())

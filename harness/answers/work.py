@@ -74,9 +74,9 @@ class Scored:
     """System -> its answers, claim by claim."""
 
 
-def look_ahead(experiment: Path, folder: Path, *, rounds: int = 1) -> JudgingForecast:
+def look_ahead(experiment: Path, folder: Path, *, rounds: int = 1, code: bool = True) -> JudgingForecast:
     """Count what judging would take; nothing is sent, no model is loaded."""
-    inputs = read_inputs(experiment, folder)
+    inputs = read_inputs(experiment, folder, code=code)
     with Cache(default_path()) as cache:
         judge = build_judge(inputs.judge, cache, Meter())
         readings = read_readings(folder, signed(judge))
@@ -92,14 +92,16 @@ def look_ahead(experiment: Path, folder: Path, *, rounds: int = 1) -> JudgingFor
     return JudgingForecast(judge.name, number, len(texts), requests.calls, requests.tokens, requests.usd)
 
 
-def judge(experiment: Path, folder: Path, *, rounds: int = 1, max_cost: float | None = None) -> VerdictCounts:
+def judge(
+    experiment: Path, folder: Path, *, rounds: int = 1, max_cost: float | None = None, code: bool = True
+) -> VerdictCounts:
     """Ask the judge for all that is missing, and keep it in the folder.
 
     Raises:
         InputError: something is wrong with the experiment, the data or the answers.
         BackendError: the judge failed for good; OverBudget before more is spent than allowed.
     """
-    inputs = read_inputs(experiment, folder)
+    inputs = read_inputs(experiment, folder, code=code)
     meter = Meter(budget=Budget(max_cost))
     with Cache(default_path()) as cache, meter.stage("judge"):
         asked = build_judge(inputs.judge, cache, meter)
@@ -107,13 +109,13 @@ def judge(experiment: Path, folder: Path, *, rounds: int = 1, max_cost: float | 
         return judged(inputs, asked, readings)
 
 
-def score(experiment: Path, folder: Path, wanted: AnswerOptions) -> Scored:
+def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool = True) -> Scored:
     """Compute every measure from what the judge said, compare the systems, and write the tables into the folder.
 
     Raises:
         InputError: the judge said nothing there yet; there is no such measure, system or tokenizer.
     """
-    inputs = read_inputs(experiment, folder)
+    inputs = read_inputs(experiment, folder, code=code)
     meter = Meter()
     with Cache(default_path()) as cache:
         asked = build_judge(inputs.judge, cache, meter)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.console.groups import WholeSentences
+from harness.console.options import NoCode
 from harness.console.printing import print_json, print_scores, say
 
 app = typer.Typer(
@@ -29,11 +30,11 @@ Page = Annotated[Path | None, typer.Option("--report", help="Write a page: retri
 
 
 @app.command("check")
-def check_answers(experiment: ExperimentFile, folder: Answers, as_json: Json = False) -> None:
+def check_answers(experiment: ExperimentFile, folder: Answers, no_code: NoCode = False, as_json: Json = False) -> None:
     """Tell all that is wrong with files of answers, and what will be counted."""
     from harness.answers.inputs import counted, lines_of, read_inputs
 
-    inputs = read_inputs(experiment, folder)
+    inputs = read_inputs(experiment, folder, code=not no_code)
     if as_json:
         systems = [one._asdict() for one in counted(inputs)]
         print_json(queries=len(inputs.queries), without_reference=inputs.bare, systems=systems)
@@ -48,16 +49,17 @@ def judge_folder(
     repeat: Repeat = 1,
     max_cost: MaxCost = None,
     plan: PlanOnly = False,
+    no_code: NoCode = False,
     as_json: Json = False,
 ) -> None:
     """Ask the judge for every verdict that the measures need; what was judged once is never judged again."""
     from harness.answers.work import judge, look_ahead
 
     if plan:
-        forecast = look_ahead(experiment, folder, rounds=repeat)
+        forecast = look_ahead(experiment, folder, rounds=repeat, code=not no_code)
         print_json(plan=forecast._asdict()) if as_json else say(forecast.sentence())
         return
-    judged = judge(experiment, folder, rounds=repeat, max_cost=max_cost)
+    judged = judge(experiment, folder, rounds=repeat, max_cost=max_cost, code=not no_code)
     if as_json:
         print_json(**judged.as_json())
     else:
@@ -72,12 +74,14 @@ def score_folder(
     baseline: Baseline = None,
     tokenizer: TokenizerOption = None,
     report: Page = None,
+    no_code: NoCode = False,
     as_json: Json = False,
 ) -> None:
     """Compute every measure from the verdicts, and compare the systems: scores.csv, summary.csv, comparisons.csv."""
     from harness.answers.work import AnswerOptions, score
 
-    scored = score(experiment, folder, AnswerOptions(tuple(measure or ()), baseline, tokenizer))
+    options = AnswerOptions(tuple(measure or ()), baseline, tokenizer)
+    scored = score(experiment, folder, options, code=not no_code)
     print_scores(scored.scores, scored.compared, scored.notes, as_json=as_json)
     if report is not None:
         from harness.report.scores import write_scores

@@ -9,7 +9,7 @@ import typer
 
 from harness.console import completion
 from harness.console.groups import WholeSentences
-from harness.console.options import Json
+from harness.console.options import Json, NoCode
 from harness.console.printing import print_json, say
 from retrievers.errors import InputError, NotShown, Problem, did_you_mean
 
@@ -35,6 +35,7 @@ def info(as_json: Json = False) -> None:
 @app.command()
 def verify(
     experiment: Annotated[Path | None, typer.Argument(help="Whose models embed a sample again.")] = None,
+    no_code: NoCode = False,
     as_json: Json = False,
 ) -> None:
     """Check every row's checksum, and how far models have drifted: exit with 1 where something is wrong."""
@@ -45,7 +46,7 @@ def verify(
     with Cache(default_path()) as cache:
         held = cache.info(check=True)
     rows, damaged = sum(one.rows for one in held), sum(one.damaged for one in held)
-    drifted = list(drifts(experiment)) if experiment else []
+    drifted = list(drifts(experiment, code=not no_code)) if experiment else []
     if as_json:
         print_json(path=str(cache.path), rows=rows, damaged=damaged, drift=[one._asdict() for one in drifted])
     else:

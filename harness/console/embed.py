@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from harness.console.options import NoCode
 from harness.console.printing import console_of, print_json, say
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def embed(
     engine: Engine = "none",
     address: Address = None,
     max_cost: MaxCost = None,
+    no_code: NoCode = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -38,10 +40,12 @@ def embed(
 
     with Progress(console_of(stderr=True), quiet=quiet) as progress:
         if engine == "ray":
-            shares = embed_on_cluster(experiment, to, address=address, max_cost=max_cost, watch=progress.watch)
+            shares = embed_on_cluster(
+                experiment, to, address=address, max_cost=max_cost, code=not no_code, watch=progress.watch
+            )
         else:
             part = parse_shard(shard)
-            shares = embed_share(experiment, to, shard=part, max_cost=max_cost, watch=progress.watch)
+            shares = embed_share(experiment, to, shard=part, max_cost=max_cost, code=not no_code, watch=progress.watch)
     if as_json:
         print_json(embedded=[_row(share) for share in shares])
     elif not quiet:

@@ -180,6 +180,8 @@ def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
         tables["dataset"] = {"path": tables["dataset"]}
     if isinstance(judge := tables.get("judge"), Mapping) and "encoder" in judge:
         try:
+            if not code and (runs := code_of({"encoder": judge["encoder"]})):
+                raise _refused("judge", runs)
             tables["judge"] = {**judge, "encoder": kind_of(judge["encoder"], encoder_class, "judge.encoder")}
         except InputError as error:
             problems.extend(error.problems)
@@ -189,8 +191,7 @@ def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
     for number, entry in numbered(entries if isinstance(entries, list) else ["no table"]):
         try:
             if not code and (runs := code_of(entry)):
-                remedy = "--no-code refuses it; look at that code, then run without the option"
-                raise InputError(Problem(f"retrievers[{number}]", f"runs code: {runs}", remedy))
+                raise _refused(f"retrievers[{number}]", runs)
             blocks.append(_block(entry, f"retrievers[{number}]"))
         except InputError as error:
             problems.extend(error.problems)
@@ -213,6 +214,11 @@ def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
     return experiment
 
 
+def _refused(where: str, runs: str) -> InputError:
+    remedy = "--no-code refuses it; look at that code, then run without the option"
+    return InputError(Problem(where, f"runs code: {runs}", remedy))
+
+
 def code_of(entry: object) -> str:
     """Say what code, not this program's own, a retriever's table makes run; "" where none. Nothing is imported.
 
@@ -229,7 +235,7 @@ def code_of(entry: object) -> str:
     for key, own in (("encoder", ENCODERS), ("rerank", RERANKERS)):
         table = entry.get(key)
         if isinstance(table, Mapping):
-            if table.get("kind") not in own:
+            if table.get("kind") not in (*own, None):
                 return f"{key}.kind = {table.get('kind')}, of another package"
             if table.get("trust_remote_code"):
                 return f"{key}.trust_remote_code"

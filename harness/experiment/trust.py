@@ -34,6 +34,9 @@ def uses(tables: Mapping[str, Any]) -> list[str]:
     for number, entry in enumerate(blocks if isinstance(blocks, list | tuple) else ()):
         if code := code_of(entry):
             lines.append(f"runs code: {code} (retrievers[{number}])")
+    judge = tables.get("judge")
+    if isinstance(judge, Mapping) and (code := code_of({"encoder": judge.get("encoder")})):
+        lines.append(f"runs code: {code} (judge)")
     return list(dict.fromkeys(lines))
 
 

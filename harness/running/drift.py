@@ -39,7 +39,7 @@ class Drifted(NamedTuple):
         return f"{self.retriever}: {vectors} embedded again, largest 1 - cosine {self.largest:.2g}"
 
 
-def drifts(experiment: str | Path, *, sample: int = SAMPLE) -> Iterator[Drifted]:
+def drifts(experiment: str | Path, *, sample: int = SAMPLE, code: bool = True) -> Iterator[Drifted]:
     """Embed a sample of what is cached again, as a run would embed it, and compare; the cache stays as it is.
 
     Equal encoders that cut documents alike are asked once.
@@ -47,12 +47,13 @@ def drifts(experiment: str | Path, *, sample: int = SAMPLE) -> Iterator[Drifted]
     Args:
         experiment: its file.
         sample: documents, or passages of them, for each model.
+        code: whether the experiment may name code that is run.
 
     Raises:
         InputError: the experiment, its data or its environment is at fault.
         BackendError: a model failed for good.
     """
-    loaded = load(experiment)
+    loaded = load(experiment, code=code)
     dataset, _, components = prepare(loaded)
     asked = set()
     with Cache(default_path()) as cache:

@@ -81,6 +81,7 @@ def embed(
     *,
     shard: Shard = Shard(),  # noqa: B008 - immutable
     max_cost: float | None = None,
+    code: bool = True,
     watch: Callable[[str, Meter], None] = lambda name, meter: None,
 ) -> list[EncoderShare]:
     """Embed a share of the texts of every encoder in an experiment, and write their vectors as parts.
@@ -90,6 +91,7 @@ def embed(
         url: where parts go: a folder, or what `open_root` opens.
         shard: which share of the requests.
         max_cost: dollars that all shares together may spend; each may spend an equal part of it.
+        code: whether the experiment may name code that is run.
         watch: is called with the encoder's name and its meter whenever something was counted.
 
     Raises:
@@ -101,7 +103,7 @@ def embed(
     budget = Budget(limit)
     shares = []
     with Cache(default_path()) as cache:
-        for task in tasks_of(experiment, limited=max_cost is not None):
+        for task in tasks_of(experiment, limited=max_cost is not None, code=code):
             fingerprint = task.encoder.fingerprint
             meter = Meter(budget=budget, watch=lambda meter, name=fingerprint: watch(name, meter))  # type: ignore[misc]
             stage = "embed-documents" if task.role == "document" else "embed-queries"
@@ -120,17 +122,18 @@ def import_vectors(url: str) -> list[tuple[str, Role, int]]:
         return import_into(cache, open_root(url))
 
 
-def tasks_of(experiment: Path, *, limited: bool = False) -> list[Task]:
+def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> list[Task]:
     """Return what an experiment embeds: for each distinct encoder its documents and its queries.
 
     Args:
         experiment: its file.
         limited: whether every price must be known.
+        code: whether the experiment may name code that is run.
 
     Raises:
         InputError: the experiment, its data or its environment is at fault; or it has no encoder.
     """
-    loaded = load(experiment)
+    loaded = load(experiment, code=code)
     dataset, _, built = prepare(loaded)
     blocks = [block for block in loaded.experiment.retrievers if isinstance(block, Dense)]
     if not blocks:

@@ -97,6 +97,7 @@ def embed_on_cluster(
     *,
     address: str | None = None,
     max_cost: float | None = None,
+    code: bool = True,
     watch: Callable[[str, Meter], None] = lambda name, meter: None,
 ) -> list[EncoderShare]:
     """Embed all texts of an experiment on a Ray cluster; arguments and errors as for `embed`.
@@ -106,9 +107,10 @@ def embed_on_cluster(
         url: where parts go, written by every node.
         address: of the cluster; None for one on this machine.
         max_cost: dollars that all actors together may spend.
+        code: whether the experiment may name code that is run.
         watch: is called with the encoder's name and its meter as batches come back.
     """
-    tasks = tasks_of(experiment, limited=max_cost is not None)
+    tasks = tasks_of(experiment, limited=max_cost is not None, code=code)
     ray = _ray()
     started_here = not ray.is_initialized()
     if started_here:
