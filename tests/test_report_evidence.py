@@ -1,15 +1,19 @@
 """The report shows what stands beside a verdict, for every pair, and that it does not decide."""
 
+import json
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 from harness import records
+from harness.cli import main
 from harness.pipeline import run
-from harness.report import evidence as room
-from harness.report.evidence import evidence, in_words
+from harness.report.evidence import beside, in_words, left_out
+from harness.report.sections.tests import section
 from harness.report.view import View, view_of
 from harness.running.options import Options
+from harness.scoring import evidence as room
 from tests import small
 
 
@@ -26,10 +30,11 @@ def view(folder: Path) -> View:
 
 
 def test_every_pair_has_its_evidence_also_those_that_no_test_compares(view: View) -> None:
-    rows = {(row.a, row.b): row for row in evidence(view)}
-    assert set(rows) == {("bm25", "hashing"), ("bm25", "hybrid"), ("hashing", "hybrid")}
+    rows = {(row.a, row.b): row for row in beside(view)}
+    assert sorted(map(sorted, rows)) == [["bm25", "hashing"], ["bm25", "hybrid"], ["hashing", "hybrid"]]
     for (a, b), row in rows.items():
         chances = row.details.probabilities
+        assert row.overlap is not None
         assert 0 <= chances.a_better + chances.b_better <= 1
         assert chances.within is not None
         ahead = view.mean(view.primary, a) - view.mean(view.primary, b)
@@ -43,9 +48,9 @@ def test_every_pair_has_its_evidence_also_those_that_no_test_compares(view: View
 
 
 def test_the_effect_is_that_of_the_comparison(view: View) -> None:
-    rows = {frozenset((row.a, row.b)): row for row in evidence(view)}
+    rows = {frozenset((row.a, row.b)): row for row in beside(view)}
     for row in view.comparisons[view.primary]:
-        assert abs(rows[frozenset((row.a, row.b))].effect_size or 0) == pytest.approx(abs(row.effect_size or 0))
+        assert abs(rows[frozenset((row.a, row.b))].details.effect_size or 0) == pytest.approx(abs(row.effect_size or 0))
 
 
 def test_page_and_markdown_name_the_method_and_that_nothing_is_decided(folder: Path, view: View) -> None:
@@ -58,6 +63,39 @@ def test_page_and_markdown_name_the_method_and_that_nothing_is_decided(folder: P
     assert all("mean difference in nDCG" in sentence for sentence in in_words(view))
 
 
-def test_what_would_take_minutes_is_left_out(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "MOST", 3 * view.n - 1)
-    assert evidence(view) == []
+def test_the_leaders_pairs_stand_where_all_would_take_minutes_and_the_page_says_so(
+    folder: Path, view: View, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert left_out(view, len(beside(view))) == ""
+    monkeypatch.setattr(room, "MOST", 2 * view.n)
+    kept = beside(view)
+    assert len(kept) == 2
+    assert all(view.ranked[0] in (row.a, row.b) for row in kept)
+    sentence = f"1 pair is left out: with {view.n} queries each they would take minutes."
+    assert left_out(view, len(kept)).startswith(sentence)
+    written = section(view)
+    assert written is not None
+    assert written.context["evidence_left_out"].startswith(sentence)
+    monkeypatch.setattr(room, "MOST", 1)
+    (row,) = beside(view)
+    assert (row.a, row.b) == tuple(view.ranked[:2])
+
+
+def test_compare_gives_the_same_evidence_of_every_pair_as_data(
+    folder: Path, view: View, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["compare", str(folder), "--measure", view.primary, "--margin", "0.1", "--baseline", "bm25", "--json"]
+    with pytest.raises(SystemExit, match="0"):
+        main(asked)
+    rows = json.loads(capsys.readouterr().out)["evidence"]
+    assert rows == [row.as_json() for row in beside(view)]
+    assert {frozenset((row["a"], row["b"])) for row in rows} == {
+        frozenset(pair) for pair in combinations(view.retrievers, 2)
+    }
+    assert all(0 < row["rbo"] <= 1 and 0 <= row["top_10_in_common"] <= 1 for row in rows)
+    runs = sorted((folder / "runs").glob("*.trec"))
+    with pytest.raises(SystemExit, match="0"):
+        main(["compare", str(folder / "qrels.trec"), *map(str, runs), "--json"])
+    of_files = json.loads(capsys.readouterr().out)["evidence"]
+    shares = {frozenset((row["a"], row["b"])): row["rbo"] for row in rows}
+    assert {frozenset((row["a"], row["b"])): pytest.approx(row["rbo"]) for row in of_files} == shares

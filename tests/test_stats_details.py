@@ -8,6 +8,7 @@ from scipy import stats as scipy_stats
 
 from harness.stats import Settings, bayesian_bootstrap, compare, details, differences, effect_interval
 from harness.stats.details import MOST_UNITS
+from harness.stats.signed_rank import effect_size
 from harness.stats.units import singles, units_of
 
 
@@ -18,28 +19,29 @@ def apart(values):
 def test_two_queries_have_probabilities_that_can_be_worked_out():
     # The weight u of the first query is uniform on [0, 1], and the mean difference is 1.5 u - 0.5:
     # above 0 for u > 1/3; within 0.25 for 1/6 < u < 1/2.
-    found = bayesian_bootstrap(np.array([1.0, -0.5]), singles(2), margin=0.25, seed=1)
-    assert found.a_better == pytest.approx(2 / 3, abs=0.02)
-    assert found.b_better == pytest.approx(1 / 3, abs=0.02)
-    assert found.within == pytest.approx(1 / 3, abs=0.02)
+    (seen,) = bayesian_bootstrap(np.array([[1.0], [-0.5]]), singles(2), margin=0.25, seed=1)
+    assert seen.a_better == pytest.approx(2 / 3, abs=0.02)
+    assert seen.b_better == pytest.approx(1 / 3, abs=0.02)
+    assert seen.within == pytest.approx(1 / 3, abs=0.02)
 
 
 @pytest.mark.parametrize(("gained", "n"), [(7, 10), (12, 40), (3, 4)])
 def test_wins_and_losses_of_one_size_have_a_beta_distribution(gained, n):
-    found = bayesian_bootstrap(np.where(np.arange(n) < gained, 1.0, -1.0), singles(n))
-    assert found.a_better == pytest.approx(scipy_stats.beta.sf(0.5, gained, n - gained), abs=0.02)
-    assert found.within is None
+    (seen,) = bayesian_bootstrap(np.where(np.arange(n) < gained, 1.0, -1.0)[:, None], singles(n))
+    assert seen.a_better == pytest.approx(scipy_stats.beta.sf(0.5, gained, n - gained), abs=0.02)
+    assert seen.within is None
 
 
 def test_a_cluster_has_one_weight():
     values = np.array([1.0, -0.5])
-    by_cluster = bayesian_bootstrap(np.repeat(values, 30), units_of(["x"] * 30 + ["y"] * 30))
+    table = np.repeat(values, 30)[:, None]
+    (by_cluster,) = bayesian_bootstrap(table, units_of(["x"] * 30 + ["y"] * 30))
     assert by_cluster.a_better == pytest.approx(2 / 3, abs=0.02)
-    assert bayesian_bootstrap(np.repeat(values, 30), singles(60)).a_better > 0.97
+    assert bayesian_bootstrap(table, singles(60))[0].a_better > 0.97
 
 
 def test_no_difference_is_neither_better_nor_worse():
-    assert bayesian_bootstrap(np.zeros(5), singles(5), margin=0.01) == (0.0, 0.0, 1.0)
+    assert bayesian_bootstrap(np.zeros((5, 1)), singles(5), margin=0.01) == [(0.0, 0.0, 1.0)]
 
 
 @pytest.mark.parametrize("values", [[0.1, 0.2, -0.3, 0.5], [0.1, 0.1, -0.2, 0.0], [0.4, 0.0, 0.0, -0.1]])
@@ -50,10 +52,10 @@ def test_the_interval_of_the_effect_is_that_of_all_resamples(values):
         return float((np.sign(kept) * ranks).sum() / ranks.sum()) if len(kept) else 0.0
 
     every = sorted(effect(drawn) for drawn in itertools.product(values, repeat=4))
-    found = effect_interval(apart(values), 0.8, seed=3)
+    seen = effect_interval(apart(values), 0.8, seed=3)
     # Among 2,000 draws of 256 equally likely ones a quantile lies within 0.03 of its place.
-    assert every[int(0.07 * 256)] <= found.low <= every[int(0.13 * 256)]
-    assert every[int(0.87 * 256)] <= found.high <= every[int(0.93 * 256)]
+    assert every[int(0.07 * 256)] <= seen.low <= every[int(0.13 * 256)]
+    assert every[int(0.87 * 256)] <= seen.high <= every[int(0.93 * 256)]
 
 
 def test_an_effect_that_nothing_scatters_has_no_interval():
@@ -67,9 +69,10 @@ def test_the_interval_holds_the_effect_that_the_comparison_has(zeros):
     rng = np.random.default_rng(5)
     scores = {"a": np.round(rng.random(60), 1), "b": np.round(rng.random(60), 1)}
     (row,) = compare(scores, measure="m", settings=Settings(zeros=zeros))
-    found = effect_interval(differences(scores["a"], scores["b"]), 0.95, zeros=zeros)
-    assert found.low < row.effect_size < found.high
-    assert found.high - found.low < 0.8
+    seen = effect_interval(differences(scores["a"], scores["b"]), 0.95, zeros=zeros)
+    assert seen.low < row.effect_size < seen.high
+    assert effect_size(differences(scores["a"], scores["b"]), zeros) == row.effect_size
+    assert seen.high - seen.low < 0.8
 
 
 def test_the_details_of_a_pair_are_the_same_again():
@@ -77,9 +80,10 @@ def test_the_details_of_a_pair_are_the_same_again():
     a, b = rng.random(40), rng.random(40)
     pairs = differences(a, b)
     chosen = Settings(margin=0.05, seed=4)
-    found = details(pairs, pairs, singles(40), chosen)
-    assert found == details(pairs, pairs, singles(40), chosen)
-    assert found.typical is not None
-    assert found.typical.low < found.typical.estimate < found.typical.high
+    (seen,) = details([pairs], [pairs], singles(40), chosen)
+    other = differences(b, a)
+    assert details([other, pairs], [other, pairs], singles(40), chosen)[1] == seen  # whoever else is compared
+    assert seen.typical is not None
+    assert seen.typical.low < seen.typical.estimate < seen.typical.high
     many = differences(rng.random(MOST_UNITS + 1), rng.random(MOST_UNITS + 1))
-    assert details(many, many, singles(MOST_UNITS + 1), chosen).typical is None
+    assert details([many], [many], singles(MOST_UNITS + 1), chosen)[0].typical is None

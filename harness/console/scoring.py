@@ -130,7 +130,10 @@ def compare(
     rows = [asdict(row) for row in compared.rows]
     summary = list(saved.summary_rows(scored))
     if as_json:
-        print_json(summary=summary, comparisons=rows, notes=notes)
+        from harness.scoring.evidence import evidence_of_runs
+
+        beside = evidence_of_runs(scored, list(compared.whole.means), baseline=baseline, settings=settings)
+        print_json(summary=summary, comparisons=rows, evidence=[one.as_json() for one in beside], notes=notes)
     elif form == "csv":
         print_csv(rows)
     else:

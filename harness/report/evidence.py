@@ -1,46 +1,30 @@
-"""Beside the verdicts and never instead of them: probabilities, effect sizes, and what two rankings have in common."""
+"""What stands beside the verdicts on the page, and the comparisons in words."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from harness.report.view import View
-from harness.scoring.overlap import RankingsOverlap, overlaps
-from harness.stats import Details, details, differences
-from harness.stats.signed_rank import signed_rank_of
-from harness.stats.words import pair_sentence
-
-MOST = 50_000
-"""Pairs times queries that are looked at: more would take minutes."""
+from harness.scoring.evidence import PairEvidence, evidence, pairs_by_weight
+from harness.scoring.overlap import answers_of
+from harness.stats.words import counted, pair_sentence
 
 
-class PairEvidence(NamedTuple):
-    """What there is to say about a pair beside its verdict, on the primary measure."""
-
-    a: str
-    b: str
-    details: Details
-    effect_size: float | None
-    """The rank-biserial correlation; None if no query differs."""
-    overlap: RankingsOverlap
-    """Of the rankings as deep as they were kept, over all queries that were asked."""
+def beside(view: View) -> list[PairEvidence]:
+    """Return the evidence on the pairs, the leader's first; on all of them unless that would take minutes."""
+    pairs = pairs_by_weight(view.ranked, view.baseline, view.n)
+    lists = {name: answers_of(view.results, name) for name in view.retrievers}
+    return evidence(view.scores[view.primary], pairs, lists=lists, settings=view.settings, facts=view.facts)
 
 
-def evidence(view: View) -> list[PairEvidence]:
-    """Return the evidence on every pair, compared or not; none where that would take minutes."""
-    names = view.retrievers
-    if len(names) * (len(names) - 1) // 2 * view.n > MOST:
-        return []
-    scores, units = view.scores[view.primary], view.facts.units(view.n)
-    rows = []
-    for common in overlaps(view.results):
-        a, b = scores[common.a], scores[common.b]
-        pairs, by_unit = differences(a, b), differences(units.means(a), units.means(b))
-        ranks = signed_rank_of(by_unit, zeros=view.settings.zeros)
-        rows.append(
-            PairEvidence(common.a, common.b, details(pairs, by_unit, units, view.settings), ranks.effect_size, common)
-        )
-    return rows
+def left_out(view: View, shown: int) -> str:
+    """Return how many pairs are not looked at, and why; "" where none are left out."""
+    others = len(view.retrievers) * (len(view.retrievers) - 1) // 2 - shown
+    if not others:
+        return ""
+    stand = "is" if others == 1 else "are"
+    return (
+        f"{counted(others, 'pair')} {stand} left out: with {view.n:,} queries each they would take minutes. The "
+        "leader's pairs come first, then the baseline's."
+    )
 
 
 def in_words(view: View) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -31,19 +31,35 @@ class RankingsOverlap(NamedTuple):
 
 def overlaps(results: Results) -> Iterator[RankingsOverlap]:
     """Compare each two retrievers of a results folder, in the experiment's order."""
-    lists = {name: {query: ranking.doc_ids for query, ranking in results.answers(name)} for name in results.retrievers}
+    lists = {name: answers_of(results, name) for name in results.retrievers}
     for a, b in combinations(lists, 2):
-        pairs = [(lists[a][query], lists[b][query]) for query in lists[a] if query in lists[b]]
-        n = len(pairs) or 1
-        yield RankingsOverlap(
-            a,
-            b,
-            common=sum(len(set(x[:CUTOFF]) & set(y[:CUTOFF])) for x, y in pairs) / n,
-            rbo=means.extrapolated if (means := mean_overlap(pairs)) else 0.0,
-            residual=means.residual if means else 1.0,
-            same_first=sum(x[:1] == y[:1] for x, y in pairs) / n,
-            top=means.top if means else 0.0,
-        )
+        yield overlap_of(a, b, lists)
+
+
+def answers_of(results: Results, retriever: str) -> dict[str, Sequence[str]]:
+    """Return what a retriever answered: query id -> document ids, best first."""
+    return {query: ranking.doc_ids for query, ranking in results.answers(retriever)}
+
+
+def overlap_of(a: str, b: str, lists: Mapping[str, Mapping[str, Sequence[str]]]) -> RankingsOverlap:
+    """Compare two retrievers.
+
+    Args:
+        a: one of them.
+        b: the other.
+        lists: retriever -> query id -> document ids, best first.
+    """
+    pairs = [(lists[a][query], lists[b][query]) for query in lists[a] if query in lists[b]]
+    n = len(pairs) or 1
+    return RankingsOverlap(
+        a,
+        b,
+        common=sum(len(set(x[:CUTOFF]) & set(y[:CUTOFF])) for x, y in pairs) / n,
+        rbo=means.extrapolated if (means := mean_overlap(pairs)) else 0.0,
+        residual=means.residual if means else 1.0,
+        same_first=sum(x[:1] == y[:1] for x, y in pairs) / n,
+        top=means.top if means else 0.0,
+    )
 
 
 def next_step(results: Results) -> str:

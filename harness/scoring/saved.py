@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from harness.records import Results
 from harness.scoring.evaluate import described
 from harness.scoring.facts import head_of, identical_pairs
 from harness.scoring.grading import grade_labels, scores_of
+from harness.scoring.overlap import answers_of
 from harness.scoring.trec_runs import Conventions, ScoredRun, score_runs
 from harness.scoring.undefined import compare_defined, defined_everywhere, kept_facts, kept_scores
 from harness.stats import Comparison, Facts, Range, Settings, Whole, whole
@@ -147,7 +149,7 @@ def score_saved(
             raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in deeper])
         scores = scores_of(measures, judged._replace(grades=kept, claims=claims), answers)
         head = head_of(answers, sorted(kept), measures[0].cutoff)
-        runs.append(ScoredRun(name, scores, (), spans, head, clusters))
+        runs.append(ScoredRun(name, scores, (), spans, head, clusters, partial(answers_of, results, name)))
     return runs
 
 
@@ -205,7 +207,7 @@ def summary_rows(runs: Sequence[ScoredRun], level: float = 0.95) -> Iterator[dic
     for run in runs:
         facts = facts_of_runs([run])
         for measure in run.scores.measures:
-            values = run.scores.of(measure)[_by_id(run)]
+            values = run.scores.of(measure)[places_by_id(run)]
             if not np.isnan(values).all():
                 summary = asdict(described(measure, values, level, facts))
                 yield {"retriever": run.name, "measure": str(measure), **summary}
@@ -236,7 +238,7 @@ def compare_runs(runs: Sequence[ScoredRun], *, baseline: str | None, settings: S
         raise InputError(Problem("--baseline", f"{baseline!r} is none of the runs", did_you_mean(baseline, names)))
     measures, facts = runs[0].scores.measures, facts_of_runs(runs)
     scores: dict[str, dict[str, Floats]] = {
-        str(measure): {run.name: run.scores.of(measure)[_by_id(run)] for run in runs} for measure in measures
+        str(measure): {run.name: run.scores.of(measure)[places_by_id(run)] for run in runs} for measure in measures
     }
     primary = str(measures[0])
     rows = compare_defined(scores, primary=primary, baseline=baseline, settings=settings, facts=facts)
@@ -258,7 +260,7 @@ def facts_of_runs(runs: Sequence[ScoredRun]) -> Facts:
     )
 
 
-def _by_id(run: ScoredRun) -> npt.NDArray[np.intp]:
+def places_by_id(run: ScoredRun) -> npt.NDArray[np.intp]:
     """The places of the queries in the order of their ids."""
     ids = run.scores.query_ids
     return np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.intp)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,8 @@ class ScoredRun:
     """Digest of what it ranks down to the first measure's cutoff; "" for a TREC run whose scores no other run has."""
     clusters: Mapping[str, str] | None = None
     """Query id -> its cluster; None where none are declared."""
+    lists: Callable[[], Mapping[str, Sequence[str]]] | None = None
+    """Reads what it ranks: query id -> document ids, best first; None where that cannot be read again."""
 
     def rows(self) -> Iterator[ScoreRow]:
         """Every value, measure by measure, in the order of the qrels."""
@@ -102,6 +105,11 @@ def score_runs(
             problems.extend(error.problems)
     if problems:
         raise InputError(list(dict.fromkeys(problems)))
+    done = [
+        replace(one, lists=partial(_lists, path, one.scores.query_ids, conventions.precision))
+        if Path(path).is_file() else one
+        for one, path in zip(done, runs, strict=True)
+    ]  # fmt: skip
     return [
         replace(one, head=_head(path, one.scores.query_ids, measures[0].cutoff, conventions.precision))
         if Path(path).is_file() and any(other is not one and _same_scores(one.scores, other.scores) for other in done)
@@ -117,11 +125,14 @@ def _same_scores(a: Scores, b: Scores) -> bool:
 
 def _head(path: str | Path, queries: Sequence[str], cutoff: int | None, precision: Precision) -> str:
     """The digest of what a run ranks down to a cutoff; the file is read once more."""
+    answers = _lists(path, queries, precision)
+    return head_of({query: documents[:cutoff] for query, documents in answers.items()}, sorted(queries), cutoff)
+
+
+def _lists(path: str | Path, queries: Sequence[str], precision: Precision) -> dict[str, list[str]]:
+    """What a run ranks, best first; the file is read once more."""
     wanted = set(queries)
-    answers = {
-        query: _in_order(hits, precision)[:cutoff] for query, hits in trec.read_run(path).items() if query in wanted
-    }
-    return head_of(answers, sorted(wanted), cutoff)
+    return {query: _in_order(hits, precision) for query, hits in trec.read_run(path).items() if query in wanted}
 
 
 def _in_order(hits: Mapping[str, float], precision: Precision) -> list[str]:

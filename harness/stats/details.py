@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from harness.stats.differences import Differences, Floats
+from harness.stats.differences import SLACK, Differences, Floats
 from harness.stats.draws import generator
 from harness.stats.hodges_lehmann import HodgesLehmann, hodges_lehmann
 from harness.stats.intervals import BLOCK, Interval, ResampleCounts, resample_counts
 from harness.stats.power import doubled_ranks_by_row
 from harness.stats.settings import Settings
-from harness.stats.signed_rank import Zeros
+from harness.stats.signed_rank import Zeros, effect_size
 from harness.stats.units import Units
 
 DRAWS = 10_000
@@ -39,48 +40,70 @@ class Details(NamedTuple):
 
     typical: HodgesLehmann | None
     """The median of the Walsh averages of the differences (of the clusters' means); None above 4,000 of them."""
+    effect_size: float | None
+    """The rank-biserial correlation; None where no query differs."""
     effect: Interval
-    """Percentile interval of the rank-biserial correlation over 2,000 resamples of the queries."""
+    """Percentile interval of it over 2,000 resamples of the queries."""
     probabilities: Probabilities
 
 
-def details(pairs: Differences, by_unit: Differences, units: Units, settings: Settings) -> Details:
-    """Return what stands beside the verdict on a pair.
+def details(
+    pairs: Sequence[Differences], by_unit: Sequence[Differences], units: Units, settings: Settings
+) -> list[Details]:
+    """Return what stands beside the verdict on each pair.
 
     Args:
-        pairs: the differences, (n,).
-        by_unit: of the units: the clusters' means; the same as `pairs` where no clusters are declared.
+        pairs: the differences of each pair, (n,) each.
+        by_unit: the same of the units: the clusters' means; the same as `pairs` where no clusters are declared.
         units: what is drawn again.
         settings: confidence, margin, zeros, seed.
     """
-    return Details(
-        typical=hodges_lehmann(by_unit, settings.level) if len(units) <= MOST_UNITS else None,
-        effect=effect_interval(by_unit, settings.level, zeros=settings.zeros, seed=settings.seed),
-        probabilities=bayesian_bootstrap(pairs.values, units, margin=settings.margin, seed=settings.seed),
-    )
+    if not pairs:
+        return []
+    table = np.column_stack([one.values for one in pairs])
+    chances = bayesian_bootstrap(table, units, margin=settings.margin, seed=settings.seed)
+    return [
+        Details(
+            typical=hodges_lehmann(one, settings.level) if len(units) <= MOST_UNITS else None,
+            effect_size=effect_size(one, settings.zeros),
+            effect=effect_interval(one, settings.level, zeros=settings.zeros, seed=settings.seed),
+            probabilities=chance,
+        )
+        for one, chance in zip(by_unit, chances, strict=True)
+    ]
 
 
-def bayesian_bootstrap(values: Floats, units: Units, *, margin: float | None = None, seed: int = 0) -> Probabilities:
-    """Return the posterior probabilities of the mean difference's sign and size, from 10,000 seeded draws.
+def bayesian_bootstrap(
+    table: Floats, units: Units, *, margin: float | None = None, seed: int = 0
+) -> list[Probabilities]:
+    """Return the posterior probabilities of each mean difference's sign and size, from 10,000 seeded draws.
+
+    All pairs share the draws: another pair moves no number.
 
     Args:
-        values: (n,) differences.
+        table: (n, pairs) differences.
         units: clusters have one weight each.
         margin: of negligible differences, in points of the measure.
         seed: of the draws.
     """
-    n, sums = len(units), units.sums(values)
+    n, sums = len(units), units.sums(table)
     rng = generator(seed, "bayesian bootstrap", n)
     rows = max(1, BLOCK // n)
-    parts = []
+    slack = SLACK * np.maximum(1.0, np.abs(table).max(axis=0))
+    counts = np.zeros((3, table.shape[1]), dtype=np.int64)
     for start in range(0, DRAWS, rows):
         # The sum of a draw's weights does not matter.
         weights = rng.standard_exponential((min(rows, DRAWS - start), n))
-        parts.append((weights @ sums) / (weights @ units.sizes))
-    means = np.concatenate(parts)
-    slack = 1e-10 * max(1.0, float(np.abs(values).max()))
-    within = None if margin is None else float(np.mean(np.abs(means) < margin))
-    return Probabilities(float(np.mean(means > slack)), float(np.mean(means < -slack)), within)
+        means = (weights @ sums) / (weights @ units.sizes)[:, None]
+        counts += [
+            (means > slack).sum(axis=0),
+            (means < -slack).sum(axis=0),
+            (np.abs(means) < (0.0 if margin is None else margin)).sum(axis=0),
+        ]
+    return [
+        Probabilities(better / DRAWS, worse / DRAWS, None if margin is None else within / DRAWS)
+        for better, worse, within in counts.T.tolist()
+    ]
 
 
 def effect_interval(by_unit: Differences, level: float, *, zeros: Zeros = "wilcox", seed: int = 0) -> Interval:

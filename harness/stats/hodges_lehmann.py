@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +49,7 @@ def hodges_lehmann(pairs: Differences, level: float = 0.95) -> HodgesLehmann:
     return HodgesLehmann(estimate, float(walsh[place - 1]), float(walsh[count - place]), method)
 
 
+@lru_cache(maxsize=8)
 def depth(n: int, level: float) -> int:
     """Return the largest C with 2 P(W+ < C) <= 1 - level for n untied differences; 0 where there is none.
 

@@ -96,9 +96,24 @@ def signed_rank_of(
         ties=ties,
         losses=losses,
         zeros=ties if zeros == "wilcox" else 0,
-        effect_size=(plus - minus) / (plus + minus) if n else None,
+        effect_size=_rank_biserial(plus, minus),
         method="exact" if n <= EXACT_LIMIT else "normal",
     )
+
+
+def effect_size(pairs: Differences, zeros: Zeros = "wilcox") -> float | None:
+    """Return the matched-pairs rank-biserial correlation (Kerby 2014) without a test; None where no query differs.
+
+    >>> effect_size(differences(np.array([0.9, 0.8, 0.5]), np.array([0.8, 0.6, 0.8])))
+    0.0
+    """
+    ranks = doubled_ranks(pairs.groups, zeros)
+    plus = int(ranks[pairs.groups[pairs.groups != 0] > 0].sum())
+    return _rank_biserial(plus, int(ranks.sum()) - plus)
+
+
+def _rank_biserial(plus: int, minus: int) -> float | None:
+    return (plus - minus) / (plus + minus) if plus + minus else None
 
 
 def doubled_ranks(groups: Integers, zeros: Zeros) -> Integers:

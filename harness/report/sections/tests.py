@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.report import charts, text
-from harness.report.evidence import chance, evidence, in_words
+from harness.report.evidence import beside, chance, in_words, left_out
 from harness.report.figures import Figure, figure
 from harness.report.section import Section
 from harness.report.view import View
@@ -31,7 +31,7 @@ def section(view: View) -> Section | None:
     """The matrix of the primary measure, the rows of every family, the rank diagram, the other tests."""
     if len(view.retrievers) < 2:
         return None
-    table, apart, diagram = view.results.tests, _apart(view), _diagram(view)
+    table, apart, diagram, evidence = view.results.tests, _apart(view), _diagram(view), beside(view)
     families = {
         FAMILIES.get(str(family), str(family)): group.drop(columns="family")
         .dropna(axis=1, how="all")
@@ -49,7 +49,8 @@ def section(view: View) -> Section | None:
                 (view.names[measure], rows, view.spoken(significance_sentence(rows, view.settings)))
                 for measure, rows in view.comparisons.items()
             ],
-            "evidence": evidence(view),
+            "evidence": evidence,
+            "evidence_left_out": left_out(view, len(evidence)),
             "in_words": in_words(view),
             "chance": chance,
             "other": families,
