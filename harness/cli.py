@@ -142,7 +142,9 @@ def plan(
     planned = look_ahead(experiment, results=results, code=not no_code)
     share = {} if shards is None else {"shard": planned.share(shards)}
     if as_json:
-        print_json(plan=[row._asdict() for row in planned.rows], total=planned.total(), **share, notes=planned.notes)
+        far = [reach._asdict() for reach in planned.reaches]
+        rows = [row._asdict() for row in planned.rows]
+        print_json(plan=rows, total=planned.total(), **share, reaches=far, notes=planned.notes)
     else:
         show(tables.plan, planned, shards)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from retrievers.chunking import Chunks, passages
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.filters import Condition, FieldValues, shown, wanted
 from retrievers.meter import Meter
@@ -17,13 +18,22 @@ from retrievers.words import RULE, tokenize
 class BM25Retriever(Retriever):
     """Okapi BM25 (Robertson & Zaragoza 2009), scored by bm25s in Lucene's variant."""
 
-    def __init__(self, *, k1: float = 0.9, b: float = 0.4, stemming: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        k1: float = 0.9,
+        b: float = 0.4,
+        stemming: str = "",
+        chunk: Mapping[str, int | str] | None = None,
+    ) -> None:
         """Configure BM25.
 
         Args:
             k1: how fast a repeated term saturates, 0 or more; 0.9 as in Anserini.
             b: how much long documents are discounted, 0 to 1; 0.4 as in Anserini.
             stemming: a Snowball language ("english", "russian", …), or "" for none.
+            chunk: cut long documents into passages, `{ size = 800, overlap = 100 }` in characters; a document is worth
+                its best one, and words are as rare as they are among passages.
         """
         problems = [] if k1 >= 0 else [Problem("k1", f"{k1} is below 0")]
         problems += [] if 0 <= b <= 1 else [Problem("b", f"{b} is not between 0 and 1")]
@@ -31,11 +41,15 @@ class BM25Retriever(Retriever):
             raise InputError(problems)
         self._k1, self._b = k1, b
         self._stem = _stemmer(stemming)
-        self.fingerprint = f"bm25 k1={k1:g} b={b:g} words={RULE} stemming={stemming or 'none'}"
+        self._chunks = None if chunk is None else _chunks(chunk)
+        cut = "" if self._chunks is None else f" passages={self._chunks.size}x{self._chunks.overlap}"
+        self.fingerprint = f"bm25 k1={k1:g} b={b:g} words={RULE} stemming={stemming or 'none'}{cut}"
         """All that changes a ranking, but for the documents."""
         self._ids: list[str] = []
         self._conditions: tuple[Condition, ...] = ()
         self._values = FieldValues(())
+        self._starts: list[int] = []
+        """Where the passages of each document begin."""
         self._vocabulary: dict[str, int] = {}
 
     @property
@@ -55,11 +69,12 @@ class BM25Retriever(Retriever):
         with meter.stage("index"):
             corpus: list[list[int]] = []
             for document in documents:
-                terms = [self._vocabulary.setdefault(t, len(self._vocabulary)) for t in self._terms(document.content)]
-                if terms:
+                parts = [document] if self._chunks is None else passages(document, self._chunks)
+                if rows := [terms for part in parts if (terms := self._numbered(part.content))]:
                     self._ids.append(document.id)
                     self._values.add(document.fields)
-                    corpus.append(terms)
+                    self._starts.append(len(corpus))
+                    corpus += rows
                 else:
                     meter.note("empty", document.id)
             meter.count(texts=len(corpus))
@@ -79,6 +94,8 @@ class BM25Retriever(Retriever):
         if not terms:
             return ranked((), ())
         scores = self._engine.get_scores_from_ids(terms)
+        if self._chunks is not None:
+            scores = np.maximum.reduceat(scores, self._starts)
         if self._conditions:
             scores = np.where(self._values.matching(wanted(query, self._conditions)), scores, 0)
         best = candidates(scores, depth)
@@ -90,6 +107,9 @@ class BM25Retriever(Retriever):
                 meter.note("nothing-matches-query", query.id)
             yield self.answer(query, depth, meter)
             meter.count(texts=1)
+
+    def _numbered(self, text: str) -> list[int]:
+        return [self._vocabulary.setdefault(term, len(self._vocabulary)) for term in self._terms(text)]
 
     def _terms(self, text: str) -> list[str]:
         return [self._stem(term) for term in tokenize(text)]
@@ -104,6 +124,21 @@ def candidates(scores: Vectors, depth: int) -> npt.NDArray[np.intp]:
     slack = 2 * RESOLUTION * float(scores[positive].max())
     kept: npt.NDArray[np.intp] = positive[scores[positive] >= cut - slack]
     return kept
+
+
+def _chunks(table: Mapping[str, int | str]) -> Chunks:
+    """How documents are cut, by the table of the experiment."""
+    known = ("size", "overlap", "unit")
+    unknown = [key for key in table if key not in known]
+    problems = [Problem(f"chunk.{key}", f"unknown key {key!r}", did_you_mean(key, known)) for key in unknown]
+    size, overlap, unit = table.get("size"), table.get("overlap", 0), table.get("unit", "characters")
+    if unit != "characters":
+        problems.append(Problem("chunk.unit", "BM25 has no tokens of an encoder", "leave it out"))
+    if not isinstance(size, int) or not isinstance(overlap, int):
+        problems.append(Problem("chunk", "size and overlap are numbers of characters", "{ size = 800, overlap = 100 }"))
+    elif not problems:
+        return Chunks(size, overlap)
+    raise InputError(problems)
 
 
 def _stemmer(language: str) -> Callable[[str], str]:

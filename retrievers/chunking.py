@@ -4,37 +4,47 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 from retrievers.errors import InputError, Problem
+from retrievers.tokens import Count
 from retrievers.types import Document, Ranking, ranked
 
 SEPARATOR = "\x1f"
 """Between a document's id and its passage's number; a control character, so that no id ends alike."""
+LONGEST_TOKEN = 8
+"""Characters of a token, at most, on an average: no more of a text is counted at once."""
 BREAK = re.compile(r"\s+|(?<=[。．！？、])")
 
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """How documents are cut: `size` characters a passage at most, the next one beginning `overlap` earlier.
+    """How documents are cut: `size` characters or tokens a passage at most, the next one beginning `overlap` earlier.
 
-    Characters, not tokens or words: every model counts its own tokens, and not every script has spaces. A model of
-    256 tokens reads about 1,000 characters of English, or 300 of Japanese.
+    Tokens are counted as the encoder reads a passage: with its title, the prompt and special tokens, so that `size` may
+    be what the encoder reads of a text. A model of 256 tokens reads about 1,000 characters of English, or 300 of
+    Japanese.
     """
 
     size: int
     overlap: int = 0
+    count: Count | None = field(default=None, compare=False)
+    """Counts the encoder's tokens of texts; None cuts by characters."""
+    unit: Literal["characters", "tokens"] = "characters"
 
     def __post_init__(self) -> None:
         if self.size < 1:
             raise InputError(Problem("chunk.size", f"{self.size} is below 1"))
         if not 0 <= self.overlap < self.size:
             raise InputError(Problem("chunk.overlap", f"{self.overlap} is not between 0 and the size, {self.size}"))
+        if (self.unit == "tokens") != (self.count is not None):
+            raise InputError(Problem("chunk.unit", "tokens are those of an encoder", 'write unit = "characters"'))
 
     @property
     def suffix(self) -> str:
         """What tells a collection of passages from one of whole documents."""
-        return f"-chunks{self.size}x{self.overlap}"
+        return f"-chunks{self.size}x{self.overlap}{'' if self.count is None else '-tokens'}"
 
 
 def passages(document: Document, chunks: Chunks) -> list[Document]:
@@ -46,18 +56,61 @@ def passages(document: Document, chunks: Chunks) -> list[Document]:
     ['one two', 'wo three', 'ee four']
     """
     text, parts, start = document.text.strip(), list[str](), 0
-    while len(text) - start > chunks.size:
-        reach = text[start : start + chunks.size + 1]
-        least = max(chunks.size // 2, chunks.overlap)
-        ends = [gap.start() for gap in BREAK.finditer(reach) if least < gap.start() <= chunks.size]
-        length = ends[-1] if ends else chunks.size
+    fitting = _characters(chunks) if chunks.count is None else _tokens(document.title, chunks, chunks.count)
+    while (room := fitting(text, start)).length < len(text) - start:
+        reach = text[start : start + room.length + 1]
+        least = max(room.length // 2, room.overlap)
+        ends = [gap.start() for gap in BREAK.finditer(reach) if least < gap.start() <= room.length]
+        length = ends[-1] if ends else room.length
         parts.append(reach[:length].strip())
-        start += length - chunks.overlap
+        start += length - room.overlap
     parts.append(text[start:].strip())
     return [
         Document(f"{document.id}{SEPARATOR}{number}", document.title, part, document.fields)
         for number, part in enumerate(part for part in parts if part or not text)
     ]
+
+
+class _Room(NamedTuple):
+    """What fits into a passage, in characters."""
+
+    length: int
+    overlap: int
+    """So many of them the next passage begins with, less than the length."""
+
+
+def _characters(chunks: Chunks) -> Callable[[str, int], _Room]:
+    return lambda text, start: _Room(chunks.size, chunks.overlap)
+
+
+def _tokens(title: str, chunks: Chunks, count: Count) -> Callable[[str, int], _Room]:
+    """Return what says how many characters of a text fit, counting with the title.
+
+    Half of the size is the text's however long the title is: such a passage is longer than the size.
+    """
+    alone = int(count([title])[0])
+    limit = max(chunks.size, alone + max(1, chunks.size // 2))
+
+    def tokens(text: str) -> int:
+        return int(count([f"{title} {text}".strip()])[0])
+
+    def room(text: str, start: int) -> _Room:
+        rest = text[start : start + LONGEST_TOKEN * chunks.size]
+        low, least, high, most = 0, alone, len(rest), tokens(rest)
+        if most <= limit:
+            return _Room(high, high * chunks.overlap // chunks.size)
+        while high - low > max(1, high // 32):  # nearer than this, a passage would hardly end elsewhere
+            step = max(1, (high - low) // 8)
+            middle = low + (high - low) * (limit - least) // max(1, most - least)
+            middle = min(max(middle, low + step), high - step)
+            if (number := tokens(rest[:middle])) <= limit:
+                low, least = middle, number
+            else:
+                high, most = middle, number
+        length = max(low, 1)
+        return _Room(length, length * chunks.overlap // chunks.size)
+
+    return room
 
 
 def pieces(documents: Iterable[Document], chunks: Chunks | None) -> Iterator[Document]:

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -76,17 +76,24 @@ def folder_tokens(folder: Path | None, texts: Sequence[str], *, whole: bool = Fa
         texts: with their prompts.
         whole: count what lies beyond the limit too.
     """
-    if folder is None or not (folder / "tokenizer.json").is_file():
+    file = None if folder is None else folder / "tokenizer.json"
+    if folder is None or file is None or not file.is_file():
         return Tokens(estimate(texts), exact=False)
-    from tokenizers import Tokenizer
-
     static = _is_static(folder)
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=not static)
+    encodings = _tokenizer(file, file.stat().st_mtime_ns).encode_batch_fast(list(texts), add_special_tokens=not static)
     counts = np.asarray([len(encoding) for encoding in encodings], dtype=np.int64)
     return Tokens(counts if static or whole else np.minimum(counts, _limit(folder)), exact=True)
+
+
+@lru_cache(maxsize=8)
+def _tokenizer(file: Path, _changed: int) -> Any:
+    """The tokenizer of a file, read once: cutting a corpus by tokens asks it for every passage."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(file))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
 
 
 def folder_reads(folder: Path | None) -> int | None:

@@ -113,12 +113,14 @@ class CacheOptions(Strict):
 
 
 class Chunk(Strict):
-    """Passages of at most `size` characters, each beginning `overlap` characters before the end of the last."""
+    """Passages of at most `size` characters or tokens, each beginning `overlap` of them before the end of the last."""
 
     size: int = Field(ge=1)
-    """Characters of a passage, at most."""
+    """Characters of a passage, at most; or the encoder's tokens, with those of the title and the prompt."""
     overlap: int = Field(default=0, ge=0)
-    """Characters of the last passage with which the next begins."""
+    """Characters of the last passage with which the next begins; tokens, about."""
+    unit: Literal["characters", "tokens"] = "characters"
+    """What is counted; tokens are those of the retriever's own encoder, which BM25 has not."""
 
     @model_validator(mode="after")
     def _moves_on(self) -> Self:

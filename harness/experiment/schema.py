@@ -162,6 +162,8 @@ def _standalone(kind: str, cls: type) -> dict[str, Any]:
     """The table of a whole retriever: what every block has, and the options of its class."""
     block, table = _object(Block), _kind(kind, cls)
     block["properties"]["rerank"] = _described(block, "rerank", _ref("Reranker"))
+    if "chunk" in table["properties"]:
+        table["properties"]["chunk"] = _described(table, "chunk", _ref("Chunk"))
     table["properties"] = {**block["properties"], **table["properties"]}
     table["required"] = [*block["required"], *table["required"]]
     return table

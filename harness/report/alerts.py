@@ -38,15 +38,24 @@ def _cut(view: View) -> Iterator[Alert]:
     """Models that read only the beginning of many documents, each with what is made of it."""
     documents, ledger = view.manifest.dataset.documents, view.manifest.ledger.retrievers
     for name in view.retrievers:
+        if view.resolved.blocks[name].get("derived_from") in view.retrievers:
+            continue  # its vectors are those of another, which is told
         number = len(ledger[name].notes.get("truncated", ()))
         if number and number >= CUT * documents:
-            others = [other for other in view.retrievers if other != name and name in view.resolved.parts(other)]
+            others = [other for other in view.retrievers if other != name and _is_made_of(other, name, view)]
             made = f" {join(others)} {'is' if len(others) == 1 else 'are'} made of it." if others else ""
             yield Alert(
                 f"{name} read only the beginning of {number:,} of {documents:,} documents ({number / documents:.0%}): "
-                f"what stands later in them was not searched.{made}",
+                f"what stands later in them was not searched. Cut them into passages (chunk), or take a model that "
+                f"reads more.{made}",
                 "integrity",
             )
+
+
+def _is_made_of(retriever: str, name: str, view: View) -> bool:
+    """Whether a retriever, or one that it is made of, has the vectors of another."""
+    parts = view.resolved.parts(retriever)
+    return name in parts or any(view.resolved.blocks[part].get("derived_from") == name for part in parts)
 
 
 def _unjudged(view: View) -> Iterator[Alert]:

@@ -16,6 +16,7 @@ from harness.measures import score
 from harness.running.components import Components, build_components, in_block
 from harness.running.paraphrases import paraphrases
 from harness.running.portrait import Portrait, carries, portrait
+from harness.running.reach import reaches
 from harness.scoring.grading import GradedLabels, grade_labels, with_claims_alone
 from harness.stats.words import counted
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -42,8 +43,6 @@ MEANINGS = {
     "unconverted-file": "files that could not be converted",
     "unmatched-context": "reference contexts that are the text of no document",
 }
-UNREAD = 0.05
-"""Share of documents that a model may cut off before it is a warning."""
 NAMED = 5
 """So many ids are named in the text."""
 
@@ -143,25 +142,18 @@ def check(target: Path, *, code: bool = True) -> Checked:
     encoders = {name: one.encoder for name, one in components.items() if one.encoder is not None}
     names, baseline = len(loaded.experiment.retrievers), loaded.experiment.baseline
     comparisons = names - 1 if baseline else names * (names - 1) // 2
-    seen = portrait(dataset, encoders, seed=loaded.experiment.seed)
+    blocks = loaded.experiment.retrievers
+    seen = portrait(dataset, lambda some: reaches(blocks, components, some), seed=loaded.experiment.seed)
+    unread = (reach.warning() for reach in seen.reaches if reach.is_much)
     statistics = loaded.experiment.statistics
     dependent = "" if statistics.cluster else paraphrases(dataset.queries, dataset.labels).warning()
-    warnings = (*((dependent,) if dependent else ()), *_unread(seen), *_absent(encoders))
+    warnings = (*((dependent,) if dependent else ()), *unread, *_absent(encoders))
     return Checked(dataset, seen, max(comparisons, 1), statistics.alpha, tuple(uses(loaded.written)), warnings)
-
-
-def _unread(seen: Portrait) -> Iterator[str]:
-    """Warn of encoders that would read only the beginning of more than 5 % of the documents."""
-    for reach in seen.reaches:
-        if reach.beyond > UNREAD * seen.sampled:
-            share = f"{reach.beyond:,} of {counted(seen.sampled, 'document')}"
-            remedy = "cut them into passages (chunk), or take a model that reads more"
-            yield f"{reach.retriever} would read only the beginning of {share} ({reach.limit:,} tokens): {remedy}"
 
 
 def _absent(encoders: Mapping[str, Encoder]) -> Iterator[str]:
     """Warn of models whose weights only the hub has: whether it has them is seen when a run begins."""
-    for name, encoder in encoders.items():
+    for name, encoder in {id(one): (name, one) for name, one in reversed(list(encoders.items()))}.values():
         if not encoder.at_hand:
             yield f"{name}: its model is not on this machine; a run asks the hub for it, and fails where it has none"
 

@@ -72,7 +72,9 @@ def dense_retriever(block: Dense, components: Components, shared: Shared, stores
     encoder, asked = components.encoder, components.asked
     if encoder is None:
         raise TypeError(f"{block.name} has no encoder")
-    dataset, chunks, conditions = shared.dataset, chunks_of(block), conditions_of(block.filter)
+    if block.chunk is not None and block.chunk.unit == "tokens" and not encoder.at_hand:
+        _ = encoder.concurrency  # loads the model: its tokenizer, not an estimate, says where documents are cut
+    dataset, chunks, conditions = shared.dataset, chunks_of(block, encoder), conditions_of(block.filter)
     options = StoreOptions(**expanded(block.store))
     whole = shared.embedder(encoder)
     derived = block.dimensions is not None or block.quantization is not None

@@ -65,6 +65,6 @@ def drifts(experiment: str | Path, *, sample: int = SAMPLE, code: bool = True) -
             if key in asked:
                 continue
             asked.add(key)
-            texts = (piece.content for piece in pieces(dataset.documents(), chunks_of(block)))
+            texts = (piece.content for piece in pieces(dataset.documents(), chunks_of(block, encoder)))
             drift = Embedder(encoder, cache).drift(texts, "document", sample=sample)
             yield Drifted(block.name, drift.compared, drift.largest, drift.mean, drift.moved)

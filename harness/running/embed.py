@@ -147,7 +147,7 @@ def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> l
         if limited and encoder.price is None:
             raise InputError(Problem("--max-cost", f"the price of {encoder.fingerprint} is not known", "set its price"))
         encoders.setdefault(encoder.fingerprint, encoder)
-        cuts.setdefault(encoder.fingerprint, {})[chunks_of(block)] = None
+        cuts.setdefault(encoder.fingerprint, {})[chunks_of(block, encoder)] = None
     tasks = []
     for name, encoder in encoders.items():
         documents = tuple(_documents(dataset, chunks) for chunks in cuts[name])

@@ -13,7 +13,7 @@ from retrievers.dense import WINDOW
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import InputError, Problem
 from retrievers.parts import PartSource
-from retrievers.types import Encoder, Model, Role
+from retrievers.types import Counts, Encoder, Model, Role
 from retrievers.vectors import open_root
 
 
@@ -22,9 +22,17 @@ def source_of(experiment: Experiment) -> PartSource | None:
     return PartSource(open_root(expanded(experiment.vectors.location))) if experiment.vectors else None
 
 
-def chunks_of(block: Dense) -> Chunks | None:
-    """Return how a retriever cuts its documents."""
-    return Chunks(block.chunk.size, block.chunk.overlap) if block.chunk else None
+def chunks_of(block: Dense, encoder: Encoder) -> Chunks | None:
+    """Return how a retriever cuts its documents: by characters, or by the tokens of its encoder."""
+    if block.chunk is None:
+        return None
+    if block.chunk.unit == "characters":
+        return Chunks(block.chunk.size, block.chunk.overlap)
+
+    def count(texts: Sequence[str]) -> Counts:
+        return encoder.lengths(texts, "document").counts
+
+    return Chunks(block.chunk.size, block.chunk.overlap, count, "tokens")
 
 
 def forecast(embedder: Embedder, dataset: Dataset, chunks: Chunks | None) -> dict[Role, Forecast]:
@@ -78,7 +86,7 @@ def check_needs(blocks: Sequence[Block], components: dict[str, Components], data
                 try:
                     encoder.check()
                 except InputError:
-                    expected = forecast(embedder_of(encoder), dataset, chunks_of(block))
+                    expected = forecast(embedder_of(encoder), dataset, chunks_of(block, encoder))
                     if block.name in timed or any(one.cached < one.texts for one in expected.values()):
                         raise
         except InputError as error:

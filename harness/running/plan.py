@@ -18,6 +18,8 @@ from harness.running import provenance
 from harness.running.check import prepare
 from harness.running.forecast import chunks_of, forecast, source_of
 from harness.running.latency import sampled
+from harness.running.portrait import sample
+from harness.running.reach import Reach, reaches
 from harness.running.runner import in_order
 from retrievers.cache import Cache, default_path
 from retrievers.chunking import pieces
@@ -59,7 +61,9 @@ class RunPlan(NamedTuple):
 
     rows: tuple[PlanRow, ...]
     notes: tuple[str, ...]
-    """Prices with their dates, and what the minutes are made of."""
+    """Prices with their dates, what the minutes are made of, and what would not be read."""
+    reaches: tuple[Reach, ...] = ()
+    """How far each encoder would read, of a sample."""
 
     def share(self, shards: int) -> dict[str, Any]:
         """What one of equal shares of the embedding would take, without process start and the loading of models."""
@@ -214,14 +218,17 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
         notes.append("?: how fast a local model is on this machine is not known before its first run")
     if not all(row.exact for row in rows):
         notes.append("≈: estimated from above, since the tokenizer is not on this machine, or pairs are not known yet")
-    return RunPlan(tuple(rows), tuple(notes))
+    documents = sample(dataset.documents(), seed=loaded.experiment.seed)
+    far = tuple(reaches(loaded.experiment.retrievers, components, documents))
+    unread = [reach.warning() for reach in far if reach.lost]
+    return RunPlan(tuple(rows), (*notes, *unread), far)
 
 
 def _embedding(block: Dense, model: tuple[Encoder, _Pace], context: _Context, planned: set[str]) -> Iterator[PlanRow]:
     """The rows of an encoder; texts that an earlier retriever embeds alike are left out, and added to `planned`."""
     encoder, pace = model
     written = repr(block.encoder.written())
-    expected = forecast(Embedder(encoder, context.cache, context.source), context.dataset, chunks_of(block))
+    expected = forecast(Embedder(encoder, context.cache, context.source), context.dataset, chunks_of(block, encoder))
     for role, key in (("document", f"{written} {block.chunk}"), ("query", written)):
         if key in planned:
             continue
@@ -245,7 +252,7 @@ def _proof(block: Dense, model: tuple[Encoder, _Pace], context: _Context, planne
     if key in planned:
         return
     planned.add(key)
-    some = proof_texts(piece.content for piece in pieces(context.dataset.documents(), chunks_of(block)))
+    some = proof_texts(piece.content for piece in pieces(context.dataset.documents(), chunks_of(block, asked)))
     texts, cached, calls, tokens, exact = Embedder(asked, context.cache, context.source).forecast(some, "document")
     usd, minutes = pace.usd(tokens), pace.minutes(calls, tokens)
     yield PlanRow(block.name, "embed-documents", texts, cached, calls, tokens, exact, usd, minutes)

@@ -7,7 +7,7 @@ import heapq
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +15,11 @@ import numpy as np
 from harness.dataset import Dataset, Labels
 from harness.dataset.contexts import holders_of
 from harness.experiment.language import language_of
+from harness.running.reach import Reach
 from harness.stats import sakai_queries
 from harness.stats.words import counted
 from retrievers.tokens import estimate
-from retrievers.types import Document, Encoder
+from retrievers.types import Document
 
 SAMPLE = 10_000
 """Documents, at most, on which costly checks are made."""
@@ -35,14 +36,7 @@ WRITTEN = {"japanese": re.compile("[\u3041-\u30ff]"), "korean": re.compile("[\ua
 """Languages that their letters tell, in this order."""
 
 
-class Reach(NamedTuple):
-    """How many documents of the sample an encoder would not read to their end."""
-
-    retriever: str
-    limit: int
-    beyond: int
-    exact: bool
-    """Whether tokens were counted by the model's own tokenizer, or estimated from above."""
+ReachOf = Callable[[Sequence[Document]], Iterable[Reach]]
 
 
 class Portrait(NamedTuple):
@@ -76,7 +70,8 @@ class Portrait(NamedTuple):
         for reach in self.reaches:
             how = "" if reach.exact else "about "
             share = f"{how}{reach.beyond:,} of {counted(self.sampled, 'document')} {_are(reach.beyond)} longer than"
-            yield f"  {reach.retriever}: {share} the {reach.limit:,} tokens that it reads"
+            unread = f"; {how}{reach.lost:,} of {counted(reach.tokens, 'token')} unread" if reach.lost else ""
+            yield f"  {reach.retriever}: {share} the {reach.limit:,} tokens that it reads{unread}"
         fewest, middle, most = self.per_query
         yield f"labels: {fewest:,} to {most:,} relevant documents a query (median {middle:,})"
         if self.grades:
@@ -92,8 +87,14 @@ class Portrait(NamedTuple):
                 "reaches": [reach._asdict() for reach in self.reaches]}  # fmt: skip
 
 
-def portrait(dataset: Dataset, encoders: Mapping[str, Encoder] | None = None, *, seed: int = 0) -> Portrait:
-    """Look at a data set: the corpus in one pass, the costly checks on a sample that the seed and the ids decide."""
+def portrait(dataset: Dataset, reach: ReachOf = lambda documents: (), *, seed: int = 0) -> Portrait:
+    """Look at a data set: the corpus in one pass, the costly checks on a sample that the seed and the ids decide.
+
+    Args:
+        dataset: what is looked at.
+        reach: says of the sample how far encoders would read.
+        seed: of the sample.
+    """
     documents = sample(dataset.documents(), seed=seed)
     contents = [document.content for document in documents]
     tokens = estimate(contents) if contents else np.zeros(1, dtype=np.int64)
@@ -111,7 +112,7 @@ def portrait(dataset: Dataset, encoders: Mapping[str, Encoder] | None = None, *,
         len(named),
         _grades(dataset.labels.values()),
         (relevant[0], relevant[len(relevant) // 2], relevant[-1]) if relevant else (0, 0, 0),
-        tuple(_reaches(encoders or {}, contents)),
+        tuple(reach(documents)),
     )
 
 
@@ -190,15 +191,6 @@ def carries(queries: int, comparisons: int, alpha: float = 0.05) -> Iterator[str
         f"{counted(comparisons, 'comparison')} at {alpha:g}, a mean difference of {high:.2f} standard "
         "deviations of the differences is found in 4 of 5 cases"
     )
-
-
-def _reaches(encoders: Mapping[str, Encoder], contents: Sequence[str]) -> Iterator[Reach]:
-    texts = sorted({text for text in contents if text.strip()}, key=lambda text: (len(text), text))
-    for name, encoder in encoders.items():
-        limit = encoder.reads
-        if limit is not None and encoder.at_hand and texts:
-            tokens = encoder.lengths(texts, "document")
-            yield Reach(name, limit, int((tokens.counts > limit).sum()), tokens.exact)
 
 
 def _grades(labels: Iterable[Labels]) -> tuple[tuple[int, int], ...]:

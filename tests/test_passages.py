@@ -1,0 +1,142 @@
+"""Passages by an encoder's tokens, and BM25 over passages, against brute force."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.pipeline import run
+from harness.running.check import check
+from harness.running.options import Options
+from harness.running.plan import plan
+from retrievers.bm25 import BM25Retriever
+from retrievers.chunking import Chunks, passages
+from retrievers.encoders.openai import OpenAIEncoder
+from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
+from retrievers.errors import InputError
+from retrievers.meter import Meter
+from retrievers.tokens import Counts
+from retrievers.types import Document, Query, ranked
+from tests import small, tiny
+
+WORDS = ("retrieval", "a", "of", "tokenization", "x", "unbelievably", "文書を検索する。", "été", "\n\n", "  ")
+
+
+def counted(encoder: Any) -> Any:
+    def count(texts: Any) -> Counts:
+        counts: Counts = encoder.lengths(texts, "document").counts
+        return counts
+
+    return count
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> SentenceTransformerEncoder:
+    folder = tiny.bi_encoder(tmp_path_factory.mktemp("tiny"), prompts={"document": "passage: "})
+    return SentenceTransformerEncoder(folder.as_posix(), device="cpu")
+
+
+@given(
+    st.lists(st.sampled_from([*tiny.WORDS, "shock-wave", " ", "。"]), max_size=120),
+    st.integers(8, 40).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size - 1))),
+    st.sampled_from(["", "the title"]),
+)
+def test_no_passage_has_more_tokens_than_its_size(
+    words: list[str], size_and_overlap: tuple[int, int], title: str
+) -> None:
+    """A word, a mark or a letter is a token here; the title counts, and two special tokens."""
+
+    def count(texts: Any) -> Counts:
+        return np.asarray([len(text.replace("-", " - ").replace("。", " 。 ").split()) + 2 for text in texts])
+
+    size, overlap = size_and_overlap
+    text = " ".join(words)
+    parts = passages(Document("d", title, text), Chunks(size, overlap, count, "tokens"))
+    assert (count([part.content for part in parts]) <= size).all()
+    covered = 0
+    for part in parts:  # in order, and nothing left out
+        begins = text.index(part.text, max(0, covered - len(part.text)) if overlap else covered)
+        assert not text[covered:begins].strip()
+        covered = max(covered, begins + len(part.text))
+    assert not text[covered:].strip()
+
+
+def test_a_passage_is_as_long_as_the_model_reads(model: SentenceTransformerEncoder) -> None:
+    text = " ".join(tiny.WORDS[i % 14] for i in range(300))
+    parts = passages(Document("d", "the title", text), Chunks(tiny.LIMIT, 0, counted(model), "tokens"))
+    lengths = model.lengths([part.content for part in parts], "document").counts
+    assert lengths.max() <= tiny.LIMIT == model.reads
+    assert lengths[:-1].min() >= tiny.LIMIT - 2  # two words of the prompt, two of the title, two special tokens
+
+
+def test_a_title_longer_than_a_passage_leaves_half_of_it_to_the_text() -> None:
+    def count(texts: Any) -> Counts:
+        return np.asarray([len(text.split()) for text in texts])
+
+    parts = passages(Document("d", "w " * 30, "t " * 100), Chunks(10, 0, count, "tokens"))
+    assert {len(part.text.split()) for part in parts} == {5}
+
+
+def test_without_a_tokenizer_tokens_are_estimated_from_above() -> None:
+    encoder = OpenAIEncoder("m", base_url="http://127.0.0.1:9")
+    text = " ".join(WORDS * 60)
+    parts = passages(Document("d", "", text), Chunks(100, 10, counted(encoder), "tokens"))
+    assert encoder.lengths([part.content for part in parts], "document").counts.max() <= 100
+    assert len(parts) > 5
+
+
+def test_tokens_need_an_encoder() -> None:
+    with pytest.raises(InputError, match="tokens are those of an encoder"):
+        Chunks(10, unit="tokens")
+    with pytest.raises(InputError, match="BM25 has no tokens"):
+        BM25Retriever(chunk={"size": 10, "unit": "tokens"})
+    with pytest.raises(InputError, match=r"did you mean 'overlap'"):
+        BM25Retriever(chunk={"size": 10, "overlapp": 1})
+    with pytest.raises(InputError, match="numbers of characters"):
+        BM25Retriever(chunk={"overlap": 1})
+    with pytest.raises(InputError, match="not between 0 and the size"):
+        BM25Retriever(chunk={"size": 10, "overlap": 10})
+
+
+def test_bm25_gives_a_document_the_score_of_its_best_passage() -> None:
+    rng = np.random.default_rng(5)
+    words = [f"w{number}" for number in range(40)]
+    documents = [Document(f"d{number}", "", " ".join(rng.choice(words, rng.integers(1, 60)))) for number in range(80)]
+    documents[7] = Document("d7", "", " … ")
+    chunk = {"size": 40, "overlap": 10}
+    cut, whole, meter = BM25Retriever(chunk=chunk), BM25Retriever(), Meter()
+    cut.index(documents, meter)
+    assert meter.notes() == {"empty": ("d7",)}
+    assert cut.fingerprint != whole.fingerprint
+    parts = [part for document in documents for part in passages(document, Chunks(40, 10))]
+    whole.index(parts, Meter())
+    queries = [Query(f"q{number}", " ".join(rng.choice(words, 4))) for number in range(20)]
+    everything = whole.search(queries, len(parts), Meter())
+    for ranking, of_parts in zip(cut.search(queries, 10, Meter()), everything, strict=True):
+        best: dict[str, float] = {}
+        for part, score in of_parts:
+            best.setdefault(part.partition("\x1f")[0], score)
+        assert ranking == ranked(list(best), list(best.values()), 10)
+
+
+def test_both_kinds_of_passages_in_one_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
+    folder = tiny.bi_encoder(tmp_path / "tiny").as_posix()
+    encoder = f'{{ kind = "sentence-transformers", model = "{folder}", device = "cpu" }}'
+    blocks = f'[[retrievers]]\nname = "m"\nencoder = {encoder}\nchunk = {{ size = 8, unit = "tokens" }}\n'
+    blocks += '[[retrievers]]\nname = "b"\nkind = "bm25"\nchunk = { size = 20 }\n'
+    path = small.experiment(tmp_path, retrievers=blocks)
+    check(path)
+    (texts,) = [row.texts for row in plan(path, results=tmp_path).rows if row.stage == "embed-documents"]
+    results = run(path, Options(tmp_path / "out"))
+    assert int(results.manifest.retrievers["m"].provenance["vectors"]) >= texts > len(small.TEXTS)
+    assert not results.manifest.ledger.retrievers["m"].notes.get("truncated")
+    assert "passages=20x0" in results.manifest.retrievers["b"].provenance["fingerprint"]
+    for name in ("m", "b"):
+        assert all(set(ranking.doc_ids) <= set(small.TEXTS) for ranking in results.rankings(name).values())
