@@ -328,5 +328,10 @@ def _earlier(results: Path) -> Iterator[_EarlierRun]:
             run = _EarlierRun(records.read_manifest(manifest.parent), records.read_costs(manifest.parent))
         except (InputError, OSError, ValueError):
             continue  # no results folder of today's form: nothing is known from it
-        if run.manifest.machine == provenance.machine():
+        if _without_load(run.manifest.machine) == _without_load(provenance.machine()):
             yield run
+
+
+def _without_load(machine: Mapping[str, Any]) -> dict[str, Any]:
+    """What a machine is, without how busy it was."""
+    return {key: value for key, value in machine.items() if key != "load"}
