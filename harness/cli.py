@@ -15,7 +15,7 @@ from typer.exceptions import TyperException
 from harness.console import answers, caches, embed, labels, messages, queries, scoring, tables
 from harness.console.groups import WholeSentences
 from harness.console.options import ONLY, ExperimentFile, Folder, Fresh, Json, MaxCost, NoCode, Quiet
-from harness.console.printing import agree, console_of, print_json, print_results, say, show, warn
+from harness.console.printing import agree, console_of, print_json, print_listing, print_results, say, show, warn
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 
 app = typer.Typer(
@@ -155,10 +155,21 @@ app.command()(scoring.gate)
 
 
 @app.command()
-def report(results: Folder, quiet: Quiet = False, as_json: Json = False) -> None:
-    """Write the report of a results folder anew, and show what it says."""
+def report(
+    results: Annotated[
+        Path, typer.Argument(metavar="RESULTS", help="A results folder, or a folder of results folders.")
+    ],
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Write the report of a results folder anew, and show what it says; or index.html over many results folders."""
     from harness import records
+    from harness.overview import holds_results, write_index
     from harness.report import write_report
+
+    if holds_results(results):
+        print_listing(write_index(results), results, quiet=quiet, as_json=as_json)
+        return
 
     record = records.read(results)
     write_report(record)

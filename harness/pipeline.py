@@ -14,6 +14,7 @@ from harness.answers.judges import build_judge
 from harness.answers.rankings import ClaimsJudging, VerdictFolders, judge_run
 from harness.dataset import Dataset, reading_line, trec
 from harness.experiment import Experiment, Loaded, load
+from harness.overview import write_index
 from harness.records import FOLDER, Commit, DatasetFacts, Ledger, Manifest, Results, RetrieverFacts, Run, StageLatency
 from harness.report import write_report
 from harness.running import provenance
@@ -93,6 +94,10 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
             write_report(records.read(aside))
         if moved := records.put_in_place(aside, place):
             options.tell(moved)
+    try:
+        write_index(place.parent)
+    except InputError as error:  # the results are whole without it
+        options.tell(f"the page of all results is not written: {error}")
     return records.read(place)
 
 

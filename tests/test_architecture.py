@@ -16,6 +16,7 @@ WINGS = [
     {"harness.scoring"},
     {"harness.answers", "harness.labels"},
     {"harness.running", "harness.report"},
+    {"harness.overview"},
     {"harness.pipeline"},
     {"harness.reproduce"},
     {"harness.console"},
@@ -30,7 +31,9 @@ FACES = {
     "harness.experiment": {"harness.experiment", "harness.experiment.init", "harness.experiment.language",
                            "harness.experiment.options"},
     "harness.records": {"harness.records", "harness.records.export", "harness.records.readings"},
-    "harness.report": {"harness.report", "harness.report.scores"},
+    "harness.report": {"harness.report", "harness.report.page", "harness.report.scores", "harness.report.text",
+                       "harness.report.theme", "harness.report.view"},
+    "harness.overview": {"harness.overview"},
 }  # fmt: skip
 """What other wings may import of a wing; a wing that is not named here shows every file."""
 LEAVES = {"retrievers.types", "retrievers.errors", "retrievers.meter", "retrievers.runs"}

@@ -15,8 +15,11 @@ from harness.console.layout import visible
 from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console, RenderableType
 
+    from harness.overview import Listing
     from harness.records import Results
     from harness.scoring.compared import ComparedScores
     from harness.scoring.per_query import PerQuery
@@ -64,6 +67,29 @@ def print_results(results: Results, *, quiet: bool, as_json: bool) -> None:
         show(tables.results, results)
         warn(*(f"warning: {warning}" for warning in results.manifest.warnings))
         say("", f"report: {results.folder / 'report.html'}")
+
+
+def print_listing(read: Listing, place: Path, *, quiet: bool, as_json: bool) -> None:
+    """The runs of a folder of results, newest first, what is not listed, and where the page is."""
+    if as_json:
+        runs = [
+            {
+                "folder": entry.folder,
+                "started": entry.manifest.started,
+                "experiment": entry.manifest.name,
+                "dataset": entry.manifest.dataset.path,
+                "digest": entry.manifest.dataset.digest,
+                "measure": entry.primary,
+                "means": {one.retriever: one.mean for one in entry.standings},
+                "failed": list(entry.manifest.failed),
+            }
+            for entry in read.entries
+        ]
+        print_json(runs=runs, not_listed=[one._asdict() for one in read.unread])
+    elif not quiet:
+        show(tables.runs, read.entries)
+        warn(*(f"not listed: {one.folder}: {one.reason}" for one in read.unread))
+        say("", f"index: {place / 'index.html'}")
 
 
 def print_scores(scores: PerQuery, compared: ComparedScores, notes: Sequence[str], *, as_json: bool) -> None:

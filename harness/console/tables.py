@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import RenderableType
 
+    from harness.overview import Entry
     from harness.records import Results
     from harness.running.plan import RunPlan
     from harness.stats import Settings, Whole
@@ -194,6 +195,25 @@ def _left_out(columns: Sequence[str]) -> str:
     return (
         f"Too wide for this terminal: {join(columns)}. A wider one or --json shows {'them' if columns[1:] else 'it'}."
     )
+
+
+def runs(entries: Sequence[Entry], *, width: int) -> Iterator[RenderableType]:
+    """Results folders, a line each: date, data, what leads on which measure.
+
+    Args:
+        entries: newest first.
+        width: cells of the terminal.
+    """
+    first = [entry.standings[0] if entry.standings else None for entry in entries]
+    yield grid(fitting([
+        Column("folder", [entry.folder for entry in entries], left=True, name=True),
+        Column("date", [entry.manifest.started[:10] for entry in entries], left=True, rank=2),
+        Column("data", [entry.manifest.dataset.path for entry in entries], left=True, name=True, rank=4),
+        Column("queries", [f"{entry.manifest.dataset.scored or 0:,}" for entry in entries], rank=3),
+        Column("measure", [head_of(entry.primary).replace("\n", "") for entry in entries], left=True, rank=1),
+        Column("highest", [one.retriever if one else "nobody judged" for one in first], left=True, name=True),
+        Column("mean", [_shown(one.mean if one else None) for one in first]),
+    ], width))  # fmt: skip
 
 
 def scoreboard(summary: Sequence[Row], *, width: int) -> Iterator[RenderableType]:

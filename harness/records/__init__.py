@@ -40,7 +40,7 @@ from harness.records.readings import (
     truth_of,
     write_passages,
 )
-from harness.records.results import Results, read
+from harness.records.results import Glance, Results, glance, read
 from harness.records.rows import LabelledQuery
 from harness.records.run import (
     SHOWN,
@@ -65,6 +65,7 @@ __all__ = [
     "ClaimPassage",
     "Commit",
     "DatasetFacts",
+    "Glance",
     "LabelledQuery",
     "Ledger",
     "Manifest",
@@ -90,6 +91,7 @@ __all__ = [
     "earlier_queries",
     "experiment_and_data",
     "file_digests",
+    "glance",
     "judges_in",
     "ledger",
     "put_in_place",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harness.dataset import trec
 from harness.records import rows
@@ -129,6 +129,27 @@ def read(folder: str | Path) -> Results:
     if problems:
         raise InputError(problems)
     return Results(folder, manifest, labelled, documents, **tables)
+
+
+class Glance(NamedTuple):
+    """The part of a results folder that a list of many needs."""
+
+    manifest: Manifest
+    summary: pd.DataFrame
+    comparisons: pd.DataFrame
+
+
+def glance(folder: Path) -> Glance:
+    """Read what a folder came to, without its scores and its evidence: these are only looked for.
+
+    Raises:
+        InputError: it is no results folder, or a part of it is missing or cannot be read.
+    """
+    manifest = read_manifest(folder)
+    refuse_links(folder)
+    if missing := [name for name in manifest.tables if not (folder / name).is_file()]:
+        raise InputError([Problem(str(folder / name), "is missing", AGAIN) for name in missing])
+    return Glance(manifest, *(_table(folder, manifest, name) for name in ("summary", "comparisons")))
 
 
 def _evidence(folder: Path, manifest: Manifest, name: str, parse: Callable[[bytes], Row]) -> Iterator[Row]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.dataset import trec
+from harness.experiment import Dense
 from harness.measures import Measure, parse
 from harness.measures.grades import STEEPEST
 from harness.measures.table import row_of
@@ -200,10 +201,20 @@ def _declared_color(block: Mapping[str, Any]) -> str:
     return color if isinstance(color, str) and is_color(color) else ""
 
 
+NO_PART = ("name", "of", "store", "color", "proof", "derive", "derived_from")
+"""Keys of a retriever's table that do not change what it answers, or that name others."""
+
+
 def identity(manifest: Manifest, retriever: str) -> str:
-    """What a retriever is, whatever it is called: its table, its model as it answered, and what it is made of."""
+    """What a retriever is, whatever it is called: its table, its model as it answered, and what it is made of.
+
+    Keys that have their default say nothing: a later version, which has more of them, knows the retriever again.
+    """
+    defaults = {name: field.get_default(call_default_factory=True) for name, field in Dense.model_fields.items()}
     block = manifest.resolved.blocks[retriever]
-    own = {key: value for key, value in block.items() if key not in ("name", "of", "store", "color")}
+    own = {key: value for key, value in block.items() if key not in NO_PART and value != defaults.get(key)}
+    if isinstance(encoder := own.get("encoder"), Mapping):
+        own["encoder"] = {key: value for key, value in encoder.items() if value not in (None, "")}
     facts = manifest.retrievers[retriever].provenance
     if "fingerprint" in facts and "encoder" not in block:
         own = {}  # It says all that its table says, and stays the same where later versions have more options.

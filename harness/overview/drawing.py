@@ -1,0 +1,92 @@
+"""A panel of the small multiples as SVG: a mark and an interval for each retriever and run, lines over several runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from harness.overview.panels import Panel, Point, Series
+from harness.report.theme import Mark
+
+WIDTH, HEIGHT = 340, 150
+LEFT, RIGHT, TOP, BOTTOM = 40, 14, 10, 24
+"""Room for the numbers beside and the dates beneath."""
+APART, WIDEST = 5.0, 24.0
+"""Pixels between two retrievers of one run, so that their intervals do not cover each other; and to either side."""
+
+
+class Scale(NamedTuple):
+    """Where a run and a value lie."""
+
+    runs: int
+    low: float
+    high: float
+
+    def x(self, run: int) -> float:
+        """The middle of a run, in pixels from the left."""
+        share = 0.5 if self.runs == 1 else 0.06 + 0.88 * run / (self.runs - 1)
+        return LEFT + (WIDTH - LEFT - RIGHT) * share
+
+    def y(self, value: float) -> float:
+        """A value, in pixels from the top."""
+        return TOP + (HEIGHT - TOP - BOTTOM) * (self.high - value) / (self.high - self.low)
+
+
+def drawing(panel: Panel, drawn: Mapping[str, Mark], axis: tuple[float, float]) -> Markup:
+    """Return a panel as SVG.
+
+    Args:
+        panel: the runs on one state of a data set.
+        drawn: identity of a retriever -> its look.
+        axis: the lowest and the highest value, which panels of one measure share.
+    """
+    scale = Scale(len(panel.runs), *axis)
+    parts = [_axis(panel, scale)]
+    for place, one in enumerate(reversed(panel.series)):
+        offset = max(-WIDEST, min(WIDEST, APART * (place - (len(panel.series) - 1) / 2)))
+        parts.append(_line(one, drawn[one.identity], scale, offset))
+        parts += (_mark(panel, point, drawn[one.identity], scale, offset) for point in one.points)
+    means = "; ".join(f"{one.last.retriever} {one.last.mean:.3f}" for one in panel.series)
+    return Markup('<svg class="panel" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
+        WIDTH, HEIGHT, f"{panel.measure}: {means}", Markup("").join(parts)
+    )
+
+
+def _axis(panel: Panel, scale: Scale) -> Markup:
+    rule = Markup('<line x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/><text x="{}" y="{:.1f}">{:.2f}</text>')
+    date = Markup('<text class="date" x="{:.1f}" y="{}">{}</text>')
+    rules = [
+        rule.format(LEFT, WIDTH - RIGHT, scale.y(value), scale.y(value), LEFT - 6, scale.y(value) + 4, value)
+        for value in (scale.low, (scale.low + scale.high) / 2, scale.high)
+    ]
+    dates = [
+        date.format(scale.x(run), HEIGHT - 6, panel.runs[run].manifest.started[:10])
+        for run in sorted({0, len(panel.runs) - 1})
+    ]
+    return Markup('<g class="axis">{}</g>').format(Markup("").join(rules + dates))
+
+
+def _line(series: Series, mark: Mark, scale: Scale, offset: float) -> Markup:
+    if len(series.points) < 2:
+        return Markup("")
+    points = " ".join(f"{scale.x(one.run) + offset:.1f},{scale.y(one.standing.mean):.1f}" for one in series.points)
+    dash = " ".join(map(str, mark.dash)) if mark.dash[1] else "none"
+    return Markup('<polyline points="{}" fill="none" stroke="{}" stroke-width="1.5" stroke-dasharray="{}"/>').format(
+        points, mark.color, dash
+    )
+
+
+def _mark(panel: Panel, point: Point, mark: Mark, scale: Scale, offset: float) -> Markup:
+    standing, run = point.standing, panel.runs[point.run]
+    x, whisker = scale.x(point.run) + offset, Markup("")
+    if standing.low is not None and standing.high is not None:
+        whisker = Markup(
+            '<line x1="{0:.1f}" x2="{0:.1f}" y1="{1:.1f}" y2="{2:.1f}" stroke="{3}" stroke-width="1.5"/>'
+        ).format(x, scale.y(standing.low), scale.y(standing.high), mark.color)
+    shape = Markup('<path d="{}" fill="{}" transform="translate({:.1f} {:.1f}) scale(4.5)"/>').format(
+        mark.outline, mark.color, x, scale.y(standing.mean)
+    )
+    title = f"{standing.retriever} {standing.mean:.4f}, {run.folder}, {run.manifest.started[:10]}"
+    return Markup("<g>{}{}<title>{}</title></g>").format(whisker, shape, title)

@@ -1,0 +1,195 @@
+"""A folder of results folders, read: what is whole is listed, and everything else with the reason."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness import records
+from harness.records import Glance, Manifest
+from harness.report.view import identity
+from harness.scoring.outcome import primary_of
+from harness.stats.words import counted
+from retrievers.errors import InputError
+
+EMBEDDED = 600_000
+"""Scores that a page holds for its comparison of two folders, about 4 MB; the newest folders come first."""
+
+
+class Standing(NamedTuple):
+    """What one retriever came to in one folder."""
+
+    retriever: str
+    identity: str
+    """The same wherever the same retriever stands, whatever it is called there."""
+    mean: float
+    """On the primary measure; NaN where it is undefined for every query."""
+    low: float | None
+    high: float | None
+
+
+class Scored(NamedTuple):
+    """The scores of one folder on its primary measure."""
+
+    queries: dict[str, str]
+    """Query id -> a digest of its text and its grades: the same where the query asks the same."""
+    values: dict[str, list[float | None]]
+    """Retriever -> its scores, in the order of the queries; None where undefined."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """One results folder of the list."""
+
+    folder: str
+    """Its name."""
+    manifest: Manifest
+    primary: str
+    standings: tuple[Standing, ...]
+    """Highest mean first; empty where nobody judged."""
+    worse: int | None
+    """How many retrievers are shown worse than the first; None where not all were compared with it."""
+    scored: Scored | None = None
+    """None beyond what a page holds, and where there are none."""
+
+
+class Unread(NamedTuple):
+    """A folder that is none of the list, and why."""
+
+    folder: str
+    reason: str
+
+
+class Listing(NamedTuple):
+    """What a folder of results holds."""
+
+    entries: tuple[Entry, ...]
+    """Newest first."""
+    unread: tuple[Unread, ...]
+
+
+def holds_results(place: Path) -> bool:
+    """Whether a folder is no results folder itself, and holds one at least, whole or damaged."""
+    return place.is_dir() and not (place / "manifest.json").exists() and any(place.glob("*/manifest.json"))
+
+
+def listing(place: Path) -> Listing:
+    """Read every folder of a folder; what cannot be read is no error, and stands there with its reason."""
+    entries, unread, left = [], [], EMBEDDED
+    for folder in sorted(path for path in place.iterdir() if path.is_dir() and not path.name.startswith(".")):
+        try:
+            entries.append(_entry(folder, records.glance(folder)))
+        except InputError as error:
+            unread.append(Unread(folder.name, _reason(folder, error)))
+    entries.sort(key=lambda entry: (entry.manifest.started, entry.folder), reverse=True)
+    whole = []
+    for entry in entries:
+        number = len(entry.standings) * (entry.manifest.dataset.scored or 0)
+        if not 0 < number <= left:
+            whole.append(entry)
+            continue
+        try:
+            whole.append(_with_scores(entry, place))
+            left -= number
+        except InputError as error:
+            unread.append(Unread(entry.folder, _reason(place / entry.folder, error)))
+    return Listing(tuple(whole), tuple(sorted(unread)))
+
+
+def _entry(folder: Path, glance: Glance) -> Entry:
+    manifest, primary = glance.manifest, primary_of(glance.manifest.resolved)
+    rows = glance.summary[glance.summary["measure"] == primary].to_dict("records")
+    standings = [
+        Standing(
+            row["retriever"],
+            identity(manifest, row["retriever"]),
+            row["mean"],
+            _known(row.get("ci_low")),
+            _known(row.get("ci_high")),
+        )
+        for row in rows
+        if row["retriever"] in manifest.finished
+    ]
+    standings.sort(key=lambda standing: -standing.mean)
+    return Entry(folder.name, manifest, primary, tuple(standings), _worse(standings, glance, primary))
+
+
+def _worse(standings: list[Standing], glance: Glance, primary: str) -> int | None:
+    """How many are shown worse than the highest mean, by comparisons.csv."""
+    if not standings:
+        return None
+    first = standings[0].retriever
+    verdicts: dict[str, str] = {}
+    for row in glance.comparisons[glance.comparisons["measure"] == primary].to_dict("records"):
+        word = str(row["verdict"]).split(" ")[0]
+        if row["a"] == first:
+            verdicts[row["b"]] = word
+        elif row["b"] == first:
+            verdicts[row["a"]] = {"better": "worse", "worse": "better"}.get(word, word)
+    if len(verdicts) < len(standings) - 1:
+        return None
+    return sum(word == "better" for word in verdicts.values())
+
+
+def _with_scores(entry: Entry, place: Path) -> Entry:
+    """The entry with its scores, once the whole folder was read."""
+    results = records.read(place / entry.folder)
+    grades = results.grades()
+    table = results.scores[results.scores["measure"] == entry.primary]
+    wide = table.pivot(index="query_id", columns="retriever", values="value").sort_index()
+    queries = {
+        query: _digest(results.queries[query].query.text, grades.get(query, {}), results.queries[query].query.reference)
+        for query in wide.index
+    }
+    values = {name: [_known(value) for value in wide[name].tolist()] for name in results.retrievers}
+    return Entry(entry.folder, entry.manifest, entry.primary, entry.standings, entry.worse, Scored(queries, values))
+
+
+def _digest(*values: Any) -> str:
+    text = json.dumps(values, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def _known(value: Any) -> float | None:
+    return None if value is None or math.isnan(value) else float(value)
+
+
+def _reason(folder: Path, error: InputError) -> str:
+    """Why a folder is not listed, without its own path before every problem."""
+    if not (folder / "manifest.json").exists() and folder.name.endswith(".unfinished"):
+        finished = sum(1 for _ in folder.glob("runs/*.trec"))
+        return f"a run that was stopped, or is under way; {counted(finished, 'finished ranking')}"
+    problems = [problem._replace(where=problem.where.removeprefix(f"{folder}/")) for problem in error.problems]
+    shown = "; ".join(str(problem).removeprefix(f"{folder}: ") for problem in problems[:3]) or str(error)
+    return f"{shown}; and {len(problems) - 3} more" if len(problems) > 3 else shown
+
+
+def settings_of(manifest: Manifest) -> dict[str, str]:
+    """What an experiment decided, key by key, as text: what two folders may differ in.
+
+    Tables of retrievers are left out: they are told by what they are.
+    """
+    resolved = manifest.resolved
+    tables: dict[str, Any] = {
+        "primary": resolved.primary,
+        "baseline": resolved.baseline,
+        "measures": ", ".join(resolved.measures),
+        "depth": resolved.depth,
+        "seed": resolved.seed,
+        "dataset": resolved.dataset,
+        "relevance": resolved.relevance,
+        "statistics": resolved.statistics,
+    }
+    return {key: text for key, text in _flat("", tables) if text not in ("None", "")}
+
+
+def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    for key, value in table.items():
+        rows += _flat(f"{prefix}{key}.", value) if isinstance(value, Mapping) else [(f"{prefix}{key}", str(value))]
+    return rows

@@ -1,0 +1,133 @@
+"""The page of many results: one HTML file beside their folders, which needs no network."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from harness.overview.drawing import drawing
+from harness.overview.listing import Entry, Listing, listing, settings_of
+from harness.overview.panels import Group, axis_of, groups, marks_of
+from harness.pages import embedded, policy
+from harness.records import create
+from harness.report.page import environment, styled
+from harness.report.text import visible
+from harness.report.theme import Mark
+from retrievers.errors import InputError, Problem
+
+NAME = "index.html"
+OURS = '<meta name="generator" content="retriever-harness overview">'
+"""By which a page of ours is known: no other is written over."""
+
+
+def write_index(place: Path) -> Listing:
+    """Write index.html into a folder of results folders.
+
+    Raises:
+        InputError: it cannot be written, or there is an index.html that is none of ours.
+    """
+    path = place / NAME
+    aside = place / f".{NAME}.{os.getpid()}"
+    try:
+        if path.exists() and OURS not in path.read_text(encoding="utf-8", errors="replace")[:2000]:
+            raise InputError(Problem(str(path), "is none of ours, and is not written over", "move it elsewhere"))
+        read = listing(place)
+        with create(aside) as file:
+            file.write(page(read, place.resolve().name))
+        aside.replace(path)  # at once: two runs may end together
+    except OSError as error:
+        remedy = "make room, or copy the results to where you may write"
+        raise InputError(Problem(str(path), f"cannot be written: {error.strerror}", remedy)) from None
+    return read
+
+
+def page(read: Listing, place: str) -> str:
+    """Return the page as one HTML text.
+
+    Args:
+        read: what stands in it.
+        place: the name of the folder that holds the results, as commands would name it.
+    """
+    env = environment()
+    env.loader = jinja2.ChoiceLoader([jinja2.PackageLoader("harness.overview"), jinja2.PackageLoader("harness.report")])
+    drawn = marks_of(read.entries)
+    found = groups(read.entries)
+    style = styled(env) + _source(env, "index.css")
+    script = _source(env, "index.js")
+    return env.get_template("index.html").render(
+        entries=read.entries,
+        place=place,
+        unread=read.unread,
+        groups=found,
+        pictures=_pictures(found, drawn),
+        drawn=drawn,
+        generator=Markup(OURS),  # noqa: S704 - ours
+        style=style,
+        script=script,
+        policy=policy([script], str(style)),
+        data=Markup(embedded(_shown({"place": place, "folders": [_facts(entry, drawn) for entry in read.entries]}))),  # noqa: S704
+    )
+
+
+def _pictures(found: Sequence[Group], drawn: Mapping[str, Mark]) -> dict[tuple[int, int], Markup]:
+    """(Place of the data set, place of the panel) -> its SVG; panels of one measure share an axis."""
+    panels = [panel for group in found for panel in group.panels]
+    axes = {name: axis_of([panel for panel in panels if panel.measure == name]) for name in {p.measure for p in panels}}
+    return {
+        (i, j): drawing(panel, drawn, axes[panel.measure])
+        for i, group in enumerate(found)
+        for j, panel in enumerate(group.panels)
+    }
+
+
+def _facts(entry: Entry, drawn: Mapping[str, Mark]) -> dict[str, Any]:
+    """What the script reads of one folder; scores rounded to a millionth."""
+    manifest, dataset = entry.manifest, entry.manifest.dataset
+    keys = list(drawn)
+    scored = entry.scored
+    return {
+        "folder": entry.folder,
+        "primary": entry.primary,
+        "digest": dataset.digest,
+        "facts": {
+            "experiment": manifest.name,
+            "started": manifest.started,
+            "data, digest": dataset.digest,
+            "data, documents": f"{dataset.documents:,}",
+            "data, queries scored": "" if dataset.scored is None else f"{dataset.scored:,}",
+            **settings_of(manifest),
+            **{f"version of {name}": version for name, version in manifest.versions.items()},
+            "commit": manifest.git.commit + (" (changed)" if manifest.git.dirty else ""),
+            "failed": ", ".join(manifest.failed),
+        },
+        "retrievers": [
+            {"name": one.retriever, "key": keys.index(one.identity), "mean": one.mean} for one in entry.standings
+        ],
+        "queries": {} if scored is None else scored.queries,
+        "values": {}
+        if scored is None
+        else {
+            name: [None if value is None else round(value, 6) for value in values]
+            for name, values in scored.values.items()
+        },
+    }
+
+
+def _shown(value: Any) -> Any:
+    """JSON with every text made visible, keys too."""
+    if isinstance(value, dict):
+        return {visible(key): _shown(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_shown(one) for one in value]
+    return visible(value) if isinstance(value, str) else value
+
+
+def _source(env: jinja2.Environment, name: str) -> Markup:
+    """The text of a file of ours, as it is."""
+    assert env.loader is not None
+    return Markup(env.loader.get_source(env, name)[0])  # noqa: S704 - ours

@@ -1,0 +1,122 @@
+"use strict";
+document.documentElement.classList.add("js");
+(() => {
+  const { folders, place } = JSON.parse(document.getElementById("entries").textContent);
+  const [a, b] = ["a", "b"].map((id) => document.getElementById(id));
+  if (!a) return;
+  const SHOWN = 12;
+  const byName = new Map(folders.map((one) => [one.folder, one]));
+
+  const score = (value) => (value === undefined || Number.isNaN(value) ? "–" : value.toFixed(3));
+  const signed = (value) => {
+    const text = Math.abs(value).toFixed(3);
+    return Number(text) === 0 ? "0.000" : (value < 0 ? "−" : "+") + text;
+  };
+  const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+  const row = (table, cells, numbers) => {
+    const line = document.getElementById(table).tBodies[0].insertRow();
+    cells.forEach((text, place) => {
+      const cell = place ? line.insertCell() : line.appendChild(document.createElement("th"));
+      if (!place) cell.scope = "row";
+      if (text instanceof Node) cell.append(text);
+      else cell.textContent = text;
+      if (place >= numbers) cell.className = "n";
+    });
+  };
+
+  const link = (folder, query) => {
+    const made = document.createElement("a");
+    made.href = `${encodeURIComponent(folder)}/report.html#q=${encodeURIComponent(query)}`;
+    made.textContent = query;
+    return made;
+  };
+
+  // The places of the queries that both ask the same: [place in one, place in the other, id].
+  const common = (one, other) => {
+    const places = new Map(Object.keys(other.queries).map((id, place) => [id, place]));
+    return Object.entries(one.queries)
+      .map(([id, digest], place) => [place, places.get(id), id, digest])
+      .filter(([, there, id, digest]) => there !== undefined && other.queries[id] === digest);
+  };
+
+  const pairs = (one, other) => {
+    const left = [...other.retrievers];
+    const take = (fits) => left.splice(left.findIndex(fits), 1)[0];
+    const same = one.retrievers.map((from) =>
+      left.some((to) => to.key === from.key && to.name === from.name)
+        ? [from, take((to) => to.key === from.key && to.name === from.name), "the same"]
+        : [from, undefined, ""]);
+    const matched = same.map(([from, to, state]) => {
+      if (to) return [from, to, state];
+      if (left.some((x) => x.key === from.key)) return [from, take((x) => x.key === from.key), "the same, renamed"];
+      if (left.some((x) => x.name === from.name)) return [from, take((x) => x.name === from.name), "another under this name"];
+      return [from, undefined, "only in the first"];
+    });
+    return [...matched, ...left.map((to) => [undefined, to, "only in the second"])];
+  };
+
+  const ground = (one, other, shared) => {
+    if (one.primary !== other.primary) return `Decided by different measures, ${one.primary} and ${other.primary}: no means are compared.`;
+    if (!Object.keys(one.queries).length || !Object.keys(other.queries).length)
+      return one.digest === other.digest
+        ? "The data are the same. The scores of one run are not in this page: means over all queries."
+        : "The data are not the same, and the scores of one run are not in this page: the means are not over the same queries.";
+    const all = new Set([...Object.keys(one.queries), ...Object.keys(other.queries)]).size;
+    return `${one.primary} on ${shared.length} common ${shared.length === 1 ? "query" : "queries"} of ${all}.`;
+  };
+
+  const show = () => {
+    const [one, other] = [byName.get(a.value), byName.get(b.value)];
+    for (const id of ["means", "moved", "facts"]) document.getElementById(id).tBodies[0].replaceChildren();
+    const shared = common(one, other);
+    document.getElementById("command").textContent = `harness compare ${place}/${one.folder} ${place}/${other.folder}`;
+    document.getElementById("ground").textContent = ground(one, other, shared);
+    const comparable = one.primary === other.primary;
+    const moved = [];
+    for (const [from, to, state] of pairs(one, other)) {
+      const name = !from || !to || from.name === to.name ? (from || to).name : `${from.name}, ${to.name}`;
+      const [left, right] = [from && one.values[from.name], to && other.values[to.name]];
+      if (comparable && left && right) {
+        const both = shared.map(([i, j, id]) => [left[i], right[j], id]).filter(([x, y]) => x !== null && y !== null);
+        const changes = both.map(([x, y]) => y - x);
+        const counts = [changes.filter((x) => x > 1e-9), changes.filter((x) => Math.abs(x) <= 1e-9), changes.filter((x) => x < -1e-9)];
+        const means = both.length ? [mean(both.map(([x]) => x)), mean(both.map(([, y]) => y))] : [NaN, NaN];
+        row("means", [name, state, score(means[0]), score(means[1]), both.length ? signed(means[1] - means[0]) : "–",
+          counts.map((some) => some.length).join(" / ")], 2);
+        both.forEach(([x, y, id]) => { if (Math.abs(y - x) > 1e-9) moved.push([id, name, x, y]); });
+      } else {
+        const change = comparable && from && to && one.digest === other.digest ? signed(to.mean - from.mean) : "–";
+        row("means", [name, state, score(from && from.mean), score(to && to.mean), change, "–"], 2);
+      }
+    }
+    moved.sort((x, y) => Math.abs(y[3] - y[2]) - Math.abs(x[3] - x[2]));
+    moved.slice(0, SHOWN).forEach(([id, name, x, y]) => row("moved", [link(other.folder, id), name, score(x), score(y), signed(y - x)], 2));
+    document.getElementById("moved").hidden = !moved.length;
+    for (const key of new Set([...Object.keys(one.facts), ...Object.keys(other.facts)])) {
+      const [x, y] = [one.facts[key] || "", other.facts[key] || ""];
+      if (x !== y) row("facts", [key, x || "–", y || "–"], 3);
+    }
+    document.getElementById("facts").hidden = !document.getElementById("facts").tBodies[0].rows.length;
+  };
+
+  const wanted = () => {
+    const asked = new URLSearchParams(location.hash.slice(1));
+    const newest = folders[0];
+    const before = folders.slice(1).find((one) => one.facts.experiment === newest.facts.experiment)
+      || folders.slice(1).find((one) => one.digest === newest.digest) || folders[1];
+    a.value = byName.has(asked.get("a")) ? asked.get("a") : before.folder;
+    b.value = byName.has(asked.get("b")) ? asked.get("b") : newest.folder;
+    show();
+  };
+
+  for (const select of [a, b]) {
+    folders.forEach((one) => select.add(new Option(`${one.folder}, ${one.facts.started.slice(0, 10)}`, one.folder)));
+    select.addEventListener("change", () => {
+      history.replaceState(null, "", `#a=${encodeURIComponent(a.value)}&b=${encodeURIComponent(b.value)}`);
+      show();
+    });
+  }
+  addEventListener("hashchange", wanted);
+  wanted();
+})();
