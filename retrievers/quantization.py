@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from retrievers.types import Vectors
 
-Quantization = Literal["int8", "binary", "binary-dot"]
+NumberFormat = Literal["int8", "binary", "binary-dot"]
 Codes = npt.NDArray[np.uint8]
 LEVELS = 256
 
 
-class Buckets(NamedTuple):
+class ValueRanges(NamedTuple):
     """Where the 256 levels of each dimension lie."""
 
     starts: Vectors
@@ -23,7 +23,7 @@ class Buckets(NamedTuple):
     """(dimensions,): from one level to the next; 1 where all numbers are the same."""
 
 
-def calibrated(vectors: Vectors) -> Buckets:
+def calibrated(vectors: Vectors) -> ValueRanges:
     """Return the levels between the smallest and the largest number of each dimension.
 
     As `quantize_embeddings` of sentence-transformers 6.0 does; its "int8" is these levels less 128.
@@ -33,10 +33,10 @@ def calibrated(vectors: Vectors) -> Buckets:
     """
     starts = vectors.min(axis=0)
     steps = (vectors.max(axis=0) - starts) / np.float32(LEVELS - 1)
-    return Buckets(starts, np.where(steps == 0, np.float32(1), steps))
+    return ValueRanges(starts, np.where(steps == 0, np.float32(1), steps))
 
 
-def to_bytes(vectors: Vectors, buckets: Buckets) -> Codes:
+def to_bytes(vectors: Vectors, buckets: ValueRanges) -> Codes:
     """Return each number's level; what lies outside of what was calibrated gets the nearest one.
 
     >>> buckets = calibrated(np.array([[0.0], [255.0]], dtype=np.float32))
@@ -47,7 +47,7 @@ def to_bytes(vectors: Vectors, buckets: Buckets) -> Codes:
     return np.asarray(np.clip(levels, 0, LEVELS - 1), dtype=np.uint8)
 
 
-def from_bytes(codes: Codes, buckets: Buckets) -> Vectors:
+def from_bytes(codes: Codes, buckets: ValueRanges) -> Vectors:
     """Return the middle of each level: what a level stands for with the smallest error."""
     return np.asarray((codes + np.float32(0.5)) * buckets.steps + buckets.starts, dtype=np.float32)
 
@@ -66,7 +66,7 @@ def from_bits(codes: Codes, dimensions: int) -> Vectors:
     return np.unpackbits(codes, axis=1, count=dimensions).astype(np.float32) * 2 - 1
 
 
-def bytes_a_vector(quantization: Quantization, dimensions: int) -> int:
+def bytes_a_vector(quantization: NumberFormat, dimensions: int) -> int:
     """Return the bytes of one vector.
 
     >>> bytes_a_vector("int8", 100), bytes_a_vector("binary", 100)

@@ -18,8 +18,8 @@ from retrievers.vectors import Root, part_keys, write_part
 PART_TEXTS = 4096
 """Texts of a part where nothing is paid: what a killed process loses. What is paid is written request by request."""
 
-Request = tuple[str, ...]
-"""Texts that are sent together."""
+Packed = tuple[str, ...]
+"""Packed that are sent together."""
 
 
 class Writing(NamedTuple):
@@ -35,7 +35,7 @@ class Writing(NamedTuple):
 
 def planned_requests(
     encoder: Encoder, windows: Iterable[Sequence[str]], role: Role, planned: set[bytes]
-) -> Iterator[Request]:
+) -> Iterator[Packed]:
     """Yield the requests that a run would send with an empty cache, in its order.
 
     Args:
@@ -54,7 +54,7 @@ def planned_requests(
                 yield tuple(texts[i] for i in new)
 
 
-def write_requests(requests: Iterable[Request], role: Role, embedder: Embedder, root: Root, meter: Meter) -> Writing:
+def write_requests(requests: Iterable[Packed], role: Role, embedder: Embedder, root: Root, meter: Meter) -> Writing:
     """Embed what lies in no part yet, and write it.
 
     Each answered request of a provider becomes a part at once; what runs here is written by some thousand texts.
@@ -101,14 +101,14 @@ def _ranges(starts: Sequence[int]) -> list[range]:
     return [range(start, end) for start, end in pairwise(starts)]
 
 
-def _groups(requests: Iterable[Request]) -> Iterator[list[Request]]:
+def _groups(requests: Iterable[Packed]) -> Iterator[list[Packed]]:
     """Cut requests into groups of PART_TEXTS texts."""
     stream = iter(requests)
     while first := next(stream, None):
         yield [first, *islice(stream, PART_TEXTS // len(first) - 1)] if len(first) < PART_TEXTS else [first]
 
 
-def _without(present: Parts, fingerprint: str, role: Role, request: Request) -> Request:
+def _without(present: Parts, fingerprint: str, role: Role, request: Packed) -> Packed:
     """The texts of a request that lie in no part."""
     held = present.held(part_keys(fingerprint, role, request))
     return tuple(text for text, is_held in zip(request, held.tolist(), strict=True) if not is_held)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.console.groups import WholeSentences
-from harness.console.options import NoCode
+from harness.console.options import Json, MaxCost, NoCode
 from harness.console.printing import print_json, print_scores, say
 
 app = typer.Typer(
@@ -18,9 +18,7 @@ app = typer.Typer(
 )
 
 ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file: data set and [judge].")]
-Answers = Annotated[Path, typer.Argument(metavar="ANSWERS", help="A folder with <system>.jsonl, one answer a line.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Dollars that may be spent.")]
+SystemFolder = Annotated[Path, typer.Argument(metavar="ANSWERS", help="A folder of <system>.jsonl, one answer a line.")]
 Repeat = Annotated[int, typer.Option(min=1, max=2, help="2: ask for every verdict twice, to see the judge's noise.")]
 PlanOnly = Annotated[bool, typer.Option("--plan", help="Only tell what a chat model would be asked; nothing is sent.")]
 TokenizerOption = Annotated[str | None, typer.Option("--tokenizer", help="Of BLEU and ROUGE: 13a, char, ja-mecab, …")]
@@ -30,7 +28,9 @@ Page = Annotated[Path | None, typer.Option("--report", help="Write a page: retri
 
 
 @app.command("check")
-def check_answers(experiment: ExperimentFile, folder: Answers, no_code: NoCode = False, as_json: Json = False) -> None:
+def check_answers(
+    experiment: ExperimentFile, folder: SystemFolder, no_code: NoCode = False, as_json: Json = False
+) -> None:
     """Tell all that is wrong with files of answers, and what will be counted."""
     from harness.answers.inputs import counted, lines_of, read_inputs
 
@@ -45,7 +45,7 @@ def check_answers(experiment: ExperimentFile, folder: Answers, no_code: NoCode =
 @app.command("judge")
 def judge_folder(
     experiment: ExperimentFile,
-    folder: Answers,
+    folder: SystemFolder,
     repeat: Repeat = 1,
     max_cost: MaxCost = None,
     plan: PlanOnly = False,
@@ -69,7 +69,7 @@ def judge_folder(
 @app.command("score")
 def score_folder(
     experiment: ExperimentFile,
-    folder: Answers,
+    folder: SystemFolder,
     measure: AnswerMeasures = None,
     baseline: Baseline = None,
     tokenizer: TokenizerOption = None,

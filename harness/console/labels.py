@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from harness.console.groups import WholeSentences
+from harness.console.options import Json, MaxCost
 from harness.console.printing import print_json, say, warn
 from retrievers.errors import InputError, Problem
 
@@ -27,13 +28,11 @@ JudgmentFiles = Annotated[list[Path], typer.Argument(metavar="JUDGMENTS", help="
 Sources = Annotated[list[Path], typer.Argument(metavar="DATASET|JUDGMENTS", help="A data set, or files of judgments.")]
 Policy = Annotated[Path | None, typer.Option(help="A text file: when a document deserves which grade.")]
 JudgedAlready = Annotated[list[Path] | None, typer.Option(help="Judgments made already: their pairs are left out.")]
-MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Dollars that may be spent.")]
 Prices = Annotated[str, typer.Option(metavar="IN,OUT", help="Dollars for a million tokens of prompts and of replies.")]
 Llm = Annotated[str | None, typer.Option(metavar="MODEL", help="Ask this model behind an OpenAI-compatible endpoint.")]
 BaseUrl = Annotated[str, typer.Option(help="The endpoint; left out, OpenAI's own.")]
 KeyName = Annotated[str, typer.Option("--key", metavar="NAME", help="The environment variable that holds the key.")]
 PlanOnly = Annotated[bool, typer.Option("--plan", help="Tell calls, tokens and dollars, and ask nothing.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def pool(

@@ -4,13 +4,14 @@ from harness.dataset import expected
 from harness.dataset.converted import reading_line
 from harness.dataset.formats import FORMATS, format_of, suggestion
 from harness.dataset.load import load
-from harness.dataset.model import Dataset, Labels
+from harness.dataset.model import Dataset, Labels, LabelSource
 from harness.dataset.reference import DatasetReference, reference_of
 
 __all__ = [
     "FORMATS",
     "Dataset",
     "DatasetReference",
+    "LabelSource",
     "Labels",
     "expected",
     "format_of",

@@ -26,7 +26,7 @@ ANCHOR = 5
 """Words of a context by whose place a document that may hold it is found."""
 
 
-class Question(NamedTuple):
+class ReferencedQuestion(NamedTuple):
     """One question with what its answer should rest on."""
 
     query: Query
@@ -34,7 +34,7 @@ class Question(NamedTuple):
     contexts: tuple[str, ...] = ()
 
 
-RowReader = Callable[[Row, Place, str, Findings], "Question | None"]
+RowReader = Callable[[Row, Place, str, Findings], "ReferencedQuestion | None"]
 """Reads one row: with its place, and the name of a query that has none."""
 
 
@@ -69,7 +69,7 @@ class ContextSource:
                     problems.note("unmatched-context", f"{one.query.id}: {' '.join(context.split())[:80]}")
             yield place, one.query.id, Labels(grades=grades)
 
-    def _asked(self, problems: Findings) -> Iterator[tuple[Place, Question]]:
+    def _asked(self, problems: Findings) -> Iterator[tuple[Place, ReferencedQuestion]]:
         for number, (place, row) in enumerate(self.rows(problems)):
             asked = self.read(row, place, f"q{number}", problems)
             if asked is not None:

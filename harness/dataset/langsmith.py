@@ -13,7 +13,15 @@ from functools import partial
 from typing import Any
 
 from harness.dataset.columns import Columns
-from harness.dataset.contexts import ContextSource, Question, export_of, first_row, ids_of, source_of, texts_of
+from harness.dataset.contexts import (
+    ContextSource,
+    ReferencedQuestion,
+    export_of,
+    first_row,
+    ids_of,
+    source_of,
+    texts_of,
+)
 from harness.dataset.expected import read_reference
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import Row
@@ -41,7 +49,7 @@ def read(reference: DatasetReference) -> ContextSource:
 
 def read_example(
     row: Row, place: Place, name: str, problems: Findings, *, parts: tuple[str, str], columns: Columns
-) -> Question | None:
+) -> ReferencedQuestion | None:
     """Read one example.
 
     Args:
@@ -65,7 +73,9 @@ def read_example(
     reference = read_reference(answer, expected.get("claims"), place, problems)
     query = Query(id_ if isinstance(id_, str) and id_ else name, question, fields, reference)
     if "relevant" in columns.declared:
-        return Question(query, ids_of(columns.value("relevant", row), columns.declared["relevant"], place, problems))
+        return ReferencedQuestion(
+            query, ids_of(columns.value("relevant", row), columns.declared["relevant"], place, problems)
+        )
     keys = {**metadata, **expected}
     ids = next((key for key in IDS if key in keys), None)
     contexts = next((key for key in CONTEXTS if key in keys), None)
@@ -73,7 +83,7 @@ def read_example(
         remedy = f'say where: columns = {{ relevant = "{parts[1]}.…" }}'
         problems.append(Problem(str(place), "it has no reference contexts and no ids of documents", remedy))
         return None
-    return Question(
+    return ReferencedQuestion(
         query,
         ids_of(keys[ids], ids, place, problems) if ids else (),
         texts_of(keys[contexts], contexts, place, problems) if contexts else (),

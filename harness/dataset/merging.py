@@ -17,7 +17,7 @@ from statistics import median_low
 from typing import NamedTuple
 
 from harness.dataset.judgments import Judgment, PairKey
-from harness.dataset.model import Labels, Source
+from harness.dataset.model import Labels, LabelSource
 
 SPREAD = 2
 """People's grades that lie so far apart are a matter to talk about."""
@@ -56,7 +56,7 @@ def _merged(given: list[Judgment]) -> Labels:
     sampled = [one for one in given if one.design != "next"]
     people = [one for one in sampled if one.kind == "human"]
     human, model = _grades(people), _grades([one for one in sampled if one.kind == "llm"])
-    source: Source
+    source: LabelSource
     grades: dict[str, int] | None
     if not sampled:
         source, grades = "", None

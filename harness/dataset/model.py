@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from retrievers.types import Document, Query
 
-Source = Literal["", "people", "model", "mixed"]
+LabelSource = Literal["", "people", "model", "mixed"]
 
 
 def _none() -> Mapping[str, int]:
@@ -28,7 +28,7 @@ class Labels:
     """Relevant documents as alternatives (inner) that are all needed (outer)."""
     by: str = ""
     """Who labelled it, where that is known."""
-    source: Source = ""
+    source: LabelSource = ""
     """Whose grades these are, where they were merged from judgments: people's, a model's, or of both ("mixed")."""
     model: Mapping[str, int] = field(default_factory=_none)
     """What a model said about a query that people judged, too; it is no label."""

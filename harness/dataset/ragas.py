@@ -5,7 +5,15 @@ The shape is SingleTurnSample's (ragas 0.4.3, `dataset_schema.py`); conversation
 
 from __future__ import annotations
 
-from harness.dataset.contexts import ContextSource, Question, export_of, first_row, ids_of, source_of, texts_of
+from harness.dataset.contexts import (
+    ContextSource,
+    ReferencedQuestion,
+    export_of,
+    first_row,
+    ids_of,
+    source_of,
+    texts_of,
+)
 from harness.dataset.expected import read_reference
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import Row
@@ -28,7 +36,7 @@ def read(reference: DatasetReference) -> ContextSource:
     return source_of(reference, rows_of(export_of(reference)), read_row)
 
 
-def read_row(row: Row, place: Place, name: str, problems: Findings) -> Question | None:
+def read_row(row: Row, place: Place, name: str, problems: Findings) -> ReferencedQuestion | None:
     """Read one sample."""
     text = row.get("user_input")
     if not isinstance(text, str):
@@ -39,7 +47,7 @@ def read_row(row: Row, place: Place, name: str, problems: Findings) -> Question 
     contexts = texts_of(_listed(row.get("reference_contexts")), "reference_contexts", place, problems)
     fields = {key: str(row[key]) for key in FIELDS if row.get(key)}
     reference = read_reference(row.get("reference"), row.get("claims"), place, problems)
-    return Question(Query(name, text, fields, reference), ids, contexts)
+    return ReferencedQuestion(Query(name, text, fields, reference), ids, contexts)
 
 
 def _listed(cell: object) -> object:

@@ -28,7 +28,7 @@ from retrievers.runs import (
 
 __all__ = [
     "SHOWN",
-    "Judgments",
+    "Qrels",
     "RunScores",
     "decode",
     "encode",
@@ -40,17 +40,17 @@ __all__ = [
     "write_run",
 ]
 
-Judgments = dict[str, dict[str, int]]
+Qrels = dict[str, dict[str, int]]
 
 
-def read_qrels(path: str | Path) -> Judgments:
+def read_qrels(path: str | Path) -> Qrels:
     """Read judgments, plain or gzip: query id -> document id -> grade, in the file's order.
 
     Raises:
         InputError: malformed lines, grades that are no whole number, or a document judged twice for a
             query, each with its line; or the file cannot be read or holds nothing.
     """
-    judgments: Judgments = {}
+    judgments: Qrels = {}
     problems = LineProblems(path)
     for first, block in blocks_of(path):
         columns = columns_of(block, 4)

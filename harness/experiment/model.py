@@ -11,7 +11,7 @@ from harness.measures import Measure
 from harness.pages.colors import VISIBLE, WHITE, contrast, is_color
 from harness.stats.settings import Statistics
 from retrievers.errors import did_you_mean
-from retrievers.quantization import Quantization
+from retrievers.quantization import NumberFormat
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 RESERVED = "dataset"
@@ -134,7 +134,7 @@ class Derive(Strict):
 
     dimensions: tuple[Annotated[int, Field(ge=1)], ...] = ()
     """Leading numbers that are kept of each vector, which is scaled to length 1 again: NAME-256."""
-    quantization: tuple[Quantization, ...] = ()
+    quantization: tuple[NumberFormat, ...] = ()
     """Smaller numbers: NAME-int8, and with dimensions NAME-256-int8."""
     proof: bool = True
     """Whether 20 texts must show, before it is believed, that a service which has dimensions of its own gives what
@@ -205,7 +205,7 @@ class Dense(Block):
     """Cut long documents into passages; a document is worth its best one."""
     dimensions: int | None = Field(default=None, ge=1)
     """Leading numbers that are kept of each of the encoder's vectors, which is scaled to length 1 again."""
-    quantization: Quantization | None = None
+    quantization: NumberFormat | None = None
     """How vectors are made smaller: one byte a dimension (int8), or one bit, compared by the bits of the query
     (binary) or by its full numbers (binary-dot). They are searched exactly, in memory."""
     proof: bool = True

@@ -10,11 +10,11 @@ from types import MappingProxyType
 from typing import Literal
 
 from harness.measures import table
+from harness.measures.grades import Gain
 from harness.measures.measure import Measure, Parameter
 from harness.measures.table import ALIASES, ELSEWHERE, row_of
 from retrievers.errors import InputError, Problem, did_you_mean
 
-Gain = Literal["linear", "exponential"]
 Ideal = Literal["judged", "retrieved", "retrieved-all"]
 
 SHAPE = re.compile(r"\s*([\w.-]+)\s*(?:\((.*)\))?\s*(?:@\s*([0-9]+))?\s*", re.DOTALL)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from harness.dataset import Labels, expected
+from harness.dataset import Labels, LabelSource, expected
 from retrievers.types import Document, Query, Ranking
 
-Source = Literal["", "people", "model", "mixed"]
 Row = TypeVar("Row")
 
 
@@ -40,7 +39,7 @@ class _LabelRow:
     ranked: list[str] | None = None
     groups: list[list[str]] | None = None
     by: str = ""
-    source: Source = ""
+    source: LabelSource = ""
     model: dict[str, int] = field(default_factory=dict)
     chosen: dict[str, int] = field(default_factory=dict)
     given: dict[str, dict[str, int]] = field(default_factory=dict)

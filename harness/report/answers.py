@@ -34,7 +34,7 @@ class Answers:
 
 
 def read_answers(
-    results: Results, grades: trec.Judgments, extra: Sequence[Measure], *, shown: Collection[str], cutoff: int
+    results: Results, grades: trec.Qrels, extra: Sequence[Measure], *, shown: Collection[str], cutoff: int
 ) -> dict[str, Answers]:
     """Read every retriever's rankings.
 

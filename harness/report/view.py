@@ -51,7 +51,7 @@ class View:
     """Places in `ids`, in the order of the data set's file."""
     marks: Mapping[str, Mark]
     """Each retriever keeps its colour and shape wherever it stands."""
-    grades: trec.Judgments
+    grades: trec.Qrels
     shown: tuple[int, ...]
     """Places of the queries that a page lists, in the order of the file."""
     answers: Mapping[str, Answers]
@@ -224,7 +224,7 @@ def identity(manifest: Manifest, retriever: str) -> str:
     return json.dumps([own, model, parts], sort_keys=True, default=str)
 
 
-def extra_measures(declared: Sequence[str], grades: trec.Judgments, depths: tuple[int, int]) -> tuple[Measure, ...]:
+def extra_measures(declared: Sequence[str], grades: trec.Qrels, depths: tuple[int, int]) -> tuple[Measure, ...]:
     """What a report tells beside the declared measures: Judged, Success, and each nDCG with the other gain.
 
     Args:
@@ -242,7 +242,7 @@ def extra_measures(declared: Sequence[str], grades: trec.Judgments, depths: tupl
     return tuple(dict.fromkeys(measure for measure in wanted if str(measure) not in declared))
 
 
-def _largest(grades: trec.Judgments) -> int:
+def _largest(grades: trec.Qrels) -> int:
     return max((grade for judged in grades.values() for grade in judged.values()), default=0)
 
 

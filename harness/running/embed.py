@@ -19,7 +19,7 @@ from retrievers.embedding import Embedder
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Budget, Meter
 from retrievers.parts import import_into
-from retrievers.sharding import Request, Writing, planned_requests, write_requests
+from retrievers.sharding import Packed, Writing, planned_requests, write_requests
 from retrievers.types import Encoder, Role
 from retrievers.vectors import open_root
 
@@ -41,7 +41,7 @@ class Task(NamedTuple):
     windows: tuple[Callable[[], Iterator[list[str]]], ...]
     """For each way of cutting documents, the texts as a run meets them."""
 
-    def requests(self) -> Iterator[Request]:
+    def requests(self) -> Iterator[Packed]:
         """Plan all requests, each distinct text in one of them."""
         planned: set[bytes] = set()
         for windows in self.windows:

@@ -21,7 +21,7 @@ from harness.stats.words import counted, join
 from retrievers.errors import InputError, Problem
 
 
-class Shared(NamedTuple):
+class SharedQueries(NamedTuple):
     """Which queries several folders have in common, and why the others are none of these."""
 
     ids: tuple[str, ...]
@@ -97,7 +97,7 @@ def score_folders(
     return Joined(runs, [shared.sentence(), *repeated, *_notes(results, measures[0], named)])
 
 
-def shared_queries(results: Sequence[Results], rule: str | None = None) -> Shared:
+def shared_queries(results: Sequence[Results], rule: str | None = None) -> SharedQueries:
     """Return which queries were scored in every folder, with the same text and the same grades.
 
     Args:
@@ -113,7 +113,7 @@ def shared_queries(results: Sequence[Results], rule: str | None = None) -> Share
     worded = [query for query in common if len({one.queries[query].query.text for one in results}) == 1]
     sides = list(zip(results, graded, strict=True))
     ids = [query for query in worded if all(_judged(*side, query) == _judged(*sides[0], query) for side in sides)]
-    return Shared(tuple(ids), len(every) - len(common), len(common) - len(worded), len(worded) - len(ids))
+    return SharedQueries(tuple(ids), len(every) - len(common), len(common) - len(worded), len(worded) - len(ids))
 
 
 def told_apart(folders: Sequence[Sequence[ScoredRun]], called: Sequence[str]) -> tuple[list[ScoredRun], list[str]]:

@@ -10,7 +10,7 @@ import numpy as np
 from harness.measures import parse
 from harness.records import Results
 from harness.scoring.facts import head_of
-from harness.scoring.folders import Shared, shared_queries
+from harness.scoring.folders import SharedQueries, shared_queries
 from harness.scoring.outcome import facts_of_results, primary_of
 from harness.stats import Gate, Settings, at_look, gate
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -58,7 +58,7 @@ def gate_retrievers(challenger: Side, baseline: Side, *, margin: float) -> Gate:
     )
 
 
-def same_ground(challenger: Results, baseline: Results) -> Shared:
+def same_ground(challenger: Results, baseline: Results) -> SharedQueries:
     """Return the queries on which retrievers of two folders can be gated.
 
     Raises:

@@ -8,6 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from harness.dataset import trec
+from harness.dataset.trec import Qrels, RunScores
 from harness.measures import Measure, parse_all, score_run, span
 from harness.scoring.saved import USUAL, compare_runs, summary_rows
 from harness.scoring.trec_runs import Conventions, ScoredRun, counted
@@ -17,8 +18,6 @@ from retrievers.errors import InputError, Problem
 if TYPE_CHECKING:
     import pandas as pd
 
-Judgments = dict[str, dict[str, int]]
-Run = dict[str, dict[str, float]]
 QUERY = ("query_id", "query-id", "qid", "q_id", "query")
 DOCUMENT = ("doc_id", "corpus-id", "corpus_id", "docno", "docid", "document_id", "document")
 GRADE = ("relevance", "grade", "label", "score", "rel")
@@ -106,7 +105,7 @@ def compare(
     )
 
 
-def scored_run(name: str, run: Run, judgments: Judgments, measures: Sequence[Measure]) -> ScoredRun:
+def scored_run(name: str, run: RunScores, judgments: Qrels, measures: Sequence[Measure]) -> ScoredRun:
     """Score one run; a judged query that it lacks scores 0 and counts."""
     met = run.keys() & judgments.keys()
     if not met:
@@ -120,20 +119,20 @@ def scored_run(name: str, run: Run, judgments: Judgments, measures: Sequence[Mea
     return ScoredRun(name, score_run(measures, judgments, run.items()), tuple(notes), spans)
 
 
-def run_of(source: Any, where: str) -> Run:
+def run_of(source: Any, where: str) -> RunScores:
     """A run from any of the shapes of `compare`; InputError where it has none of them."""
     if isinstance(source, str | PathLike):
         return trec.read_run(str(source))
     if isinstance(source, Mapping):
         return {str(query): _hits(hits, f"{where}[{query!r}]") for query, hits in source.items()}
     rows = _rows(source, where, SCORE)
-    run: Run = {}
+    run: RunScores = {}
     for query, document, score in rows:
         run.setdefault(str(query), {})[str(document)] = float(score)
     return run
 
 
-def judgments_of(qrels: Any) -> Judgments:
+def judgments_of(qrels: Any) -> Qrels:
     """Judgments from any of the shapes of `compare`; InputError where they have none of them."""
     if isinstance(qrels, str | PathLike):
         return trec.read_qrels(str(qrels))
@@ -141,7 +140,7 @@ def judgments_of(qrels: Any) -> Judgments:
         rows = [(q, d, g) for q, judged in qrels.items() for d, g in _table(judged, f"qrels[{q!r}]").items()]
     else:
         rows = list(_rows(qrels, "qrels", GRADE))
-    judgments: Judgments = {}
+    judgments: Qrels = {}
     for query, document, grade in rows:
         if isinstance(grade, bool) or grade != grade or int(grade) != grade:
             what = f"grade {grade!r} of document {document!r} is no whole number"

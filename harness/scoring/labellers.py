@@ -16,7 +16,7 @@ from harness.scoring.undefined import compare_defined
 from harness.stats import Comparison, Facts, Range, at_look
 from retrievers.types import Floats
 
-Pair = tuple[str, str]
+DocumentPair = tuple[str, str]
 
 
 class LabellerVerdict(NamedTuple):
@@ -25,7 +25,7 @@ class LabellerVerdict(NamedTuple):
     labeller: str
     queries: int
     """Those with a document that this person calls relevant."""
-    rows: Mapping[Pair, Comparison]
+    rows: Mapping[DocumentPair, Comparison]
     """Each pair of the primary measure's family."""
 
 

@@ -8,7 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from retrievers.filters import FieldValues
-from retrievers.quantization import Buckets, Codes, Quantization, calibrated, from_bits, from_bytes, to_bits, to_bytes
+from retrievers.quantization import (
+    ValueRanges,
+    Codes,
+    NumberFormat,
+    calibrated,
+    from_bits,
+    from_bytes,
+    to_bits,
+    to_bytes,
+)
 from retrievers.types import RESOLUTION, Floats, Ranking, Vectors, Wanted, ranked
 
 Mask = npt.NDArray[np.bool_]
@@ -28,10 +37,10 @@ class QuantizedStore:
 
     approximate = False
 
-    def __init__(self, quantization: Quantization) -> None:
+    def __init__(self, quantization: NumberFormat) -> None:
         self._quantization = quantization
         self._dimensions = 0
-        self._buckets: Buckets | None = None
+        self._buckets: ValueRanges | None = None
         self._ids: list[str] = []
         self._codes: list[Codes] = []
         self._fields: list[Mapping[str, str]] = []

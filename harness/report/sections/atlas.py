@@ -29,8 +29,8 @@ UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 """Scripts without spaces between words: there two letters in a row stand for a word."""
 
 
-Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-GroupKind = tuple[str, str, str, Mask]
+Members = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+GroupKind = tuple[str, str, str, Members]
 """Key, title, meaning, and which queries belong to it."""
 
 
@@ -90,7 +90,7 @@ def groups(view: View) -> list[Group]:
     ]
 
 
-def _by_hits(view: View, near: Mask, far: Mask) -> Iterator[GroupKind]:
+def _by_hits(view: View, near: Members, far: Members) -> Iterator[GroupKind]:
     """Whom the queries are found by: nobody, nobody early enough, one alone."""
     k, hits = view.cutoff, np.asarray(near.sum(axis=1))
     yield "nobody", "Found by nobody", f"no retriever has a relevant document among its first {k} hits", hits == 0
@@ -104,7 +104,7 @@ def _by_hits(view: View, near: Mask, far: Mask) -> Iterator[GroupKind]:
         yield f"only-{name}", f"Found by {name} alone", meaning, (hits == 1) & near[:, at]
 
 
-def _by_text(view: View, near: Mask) -> Iterator[GroupKind]:
+def _by_text(view: View, near: Members) -> Iterator[GroupKind]:
     """Queries that share no word with what answers them, where somebody missed it."""
     missed = np.asarray(near.sum(axis=1)) < len(view.ranked)
     mask = np.array([bool(missed[i]) and _no_word_in_common(view, i) for i in range(view.n)])
@@ -112,7 +112,7 @@ def _by_text(view: View, near: Mask) -> Iterator[GroupKind]:
     yield "words", "No word in common", meaning, mask
 
 
-def _cut(view: View, near: Mask) -> Iterator[GroupKind]:
+def _cut(view: View, near: Members) -> Iterator[GroupKind]:
     """For each retriever that cut documents: what it missed although every relevant document was cut."""
     relevant = [frozenset(_relevant(view, i)) for i in range(view.n)]
     for at, name in enumerate(view.ranked):
