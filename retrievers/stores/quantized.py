@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from retrievers.filters import FieldValues
 from retrievers.quantization import (
-    ValueRanges,
     Codes,
     NumberFormat,
+    ValueRanges,
     calibrated,
     from_bits,
     from_bytes,
