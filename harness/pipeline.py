@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from harness import records
+from harness.answers.ahead import check_price
 from harness.answers.judges import build_judge
 from harness.answers.rankings import ClaimsJudging, VerdictFolders, judge_run
 from harness.dataset import Dataset, reading_line, trec
-from harness.experiment import Experiment, Loaded, load
+from harness.experiment import Experiment, Loaded, load, unexpanded
 from harness.overview import write_index
 from harness.records import FOLDER, Commit, DatasetFacts, Ledger, Manifest, Results, RetrieverFacts, Run, StageLatency
 from harness.report import write_report
@@ -56,6 +57,8 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
         finished = dict(known)
         write_qrels(aside, graded)
         with Cache(default_path(), fresh=options.fresh) as cache:
+            if options.max_cost is not None:
+                check_price(loaded.experiment.judge, loaded.question.measures, cache)
             stores = cache.path.parent / "collections"
             latency = loaded.experiment.latency
             shared = Shared(
@@ -72,15 +75,13 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
             runs = [finished[block.name] for block in loaded.experiment.retrievers]
             if all(one.error for one in runs):
                 raise BackendError("\n".join(f"{one.retriever}: {one.error}" for one in runs))
-            judgment = _judged(
-                VerdictFolders(aside / FOLDER, place / FOLDER), loaded, dataset, runs, (cache, shared.budget)
-            )
+            together = Meter(shared.budget, lambda meter: options.watch("", meter))
+            judgment = _judged(VerdictFolders(aside / FOLDER, place / FOLDER), loaded, dataset, runs, (cache, together))
         graded = graded._replace(claims=judgment.claims)
         for one in known.values():
             records.write_run(aside, one)
         records.write_evidence(aside, dataset, runs)
-        records.write_costs(aside, runs)
-        together = Meter(shared.budget, lambda meter: options.watch("", meter))
+        records.write_costs(aside, runs, together.stages())
         write_scores(aside, loaded, dataset, graded, runs, together)
         manifest = _manifest(loaded, dataset, graded, runs)
         warnings = (*manifest.warnings, *filter(None, [judgment.warning]))
@@ -124,17 +125,27 @@ def write_scores(
 
 
 def _judged(
-    folders: VerdictFolders, loaded: Loaded, dataset: Dataset, runs: Sequence[Run], means: tuple[Cache, Budget]
+    folders: VerdictFolders, loaded: Loaded, dataset: Dataset, runs: Sequence[Run], means: tuple[Cache, Meter]
 ) -> ClaimsJudging:
-    """Have the claims of reference answers judged, where the experiment measures by them."""
+    """Have the claims of reference answers judged, where the experiment measures by them.
+
+    Raises:
+        BackendError: the judge failed, and the measure that decides rests on it; rankings and replies are kept.
+    """
     measures = [measure for measure in loaded.question.measures if measure.claimed]
     if not measures or loaded.experiment.judge is None:
         return ClaimsJudging({}, {})
-    cache, budget = means
-    meter = Meter(budget=budget)
+    cache, meter = means
     rankings = {one.retriever: one.rankings for one in runs if not one.error}
     with meter.stage("judge"):
-        return judge_run(folders, build_judge(loaded.experiment.judge, cache, meter), dataset, rankings, measures)
+        judge = build_judge(loaded.experiment.judge, cache, meter)
+        judgment = judge_run(folders, judge, dataset, rankings, measures)
+    counts = meter.counts("judge")
+    asked = {name: str(int(counts[name])) for name in ("truncated", "without_schema") if counts.get(name)}
+    warning = unexpanded(judgment.warning, loaded.written)
+    if warning and loaded.question.primary.claimed:
+        raise BackendError(warning)
+    return judgment._replace(facts={**judgment.facts, **asked}, warning=warning)
 
 
 def _latencies(place: Path, loaded: Loaded, dataset: Dataset) -> dict[str, dict[str, StageLatency]]:

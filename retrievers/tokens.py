@@ -44,6 +44,19 @@ def estimate(texts: Sequence[str]) -> Counts:
     return np.asarray([_estimated(text) for text in texts], dtype=np.int64)
 
 
+def beginning(text: str, limit: int) -> str:
+    """Return the beginning of a text that has at most so many tokens, by an upper estimate.
+
+    >>> beginning("one two three four", 2)
+    'one two'
+    """
+    while (count := int(estimate([text])[0])) > limit:
+        end = min(len(text) * limit // count, len(text) - 1)
+        whole = text[:end] if text[end].isspace() else text[:end].rpartition(" ")[0]
+        text = whole.rstrip() or text[:end]
+    return text
+
+
 def _estimated(text: str) -> int:
     total = 0.0
     if not text.isascii():

@@ -24,11 +24,15 @@ ANSWERS = {
 
 
 class ChatProvider(OpenAIProvider):
-    """POST /v1/chat/completions; `reply` turns the user's message into the text of the answer."""
+    """POST /v1/chat/completions; `reply` turns the user's message into the text of the answer.
 
-    def __init__(self, script=(), *, reply: Callable[[str], str] = lambda user: '{"grade": 1}', **more):
+    `schemas`: what a server says that takes no schema for its replies; "" for one that does.
+    """
+
+    def __init__(self, script=(), *, reply: Callable[[str], str] = lambda user: '{"grade": 1}', schemas="", **more):
         super().__init__(script, **more)
         self.reply = reply
+        self.schemas = schemas
 
     def refusal(self, fault, headers):
         if fault == "filter":
@@ -41,6 +45,8 @@ class ChatProvider(OpenAIProvider):
 
     def answer(self, path, body, headers, fault):
         assert path.endswith("/chat/completions")
+        if self.schemas and "response_format" in body:
+            raise Refusal(400, "invalid_request_error", self.schemas)
         user = body["messages"][-1]["content"]
         text = ANSWERS.get(fault, self.reply(user))
         finish = "length" if fault == "cut" else "content_filter" if fault == "filtered" else "stop"

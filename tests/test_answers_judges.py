@@ -3,6 +3,7 @@
 import json
 import re
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -15,7 +16,7 @@ from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter
 from retrievers.remote.chat import Chat, ChatModel, ChatOptions
-from tests.chat_fake import ChatProvider
+from tests.chat_fake import ChatProvider, quotation
 from tests.servers import serving
 
 FEE = "The fee is 300 yen a month. Students pay half."
@@ -59,11 +60,10 @@ class Judged:
 
 def test_five_claims_a_request_and_nothing_is_asked_twice(tmp_path) -> None:
     with serving(ChatProvider(reply=said)) as provider, Judged(tmp_path, provider) as judge:
-        assert judge.forecast_verdicts(PAIRS).calls == 3
         found = dict(judge.verdicts(PAIRS))
         assert [found[i] for i in range(8)] == [*["neutral", "entailed"] * 3, "neutral", "contradicted"]
         assert len(provider.requests) == 3
-        assert dict(judge.verdicts(PAIRS)) == found and judge.forecast_verdicts(PAIRS).calls == 0
+        assert dict(judge.verdicts(PAIRS)) == found
         assert len(provider.requests) == 3
         assert dict(judge.verdicts(PAIRS, round_=2)) == found
         assert len(provider.requests) == 6  # the second round is asked anew
@@ -147,6 +147,38 @@ def test_the_other_tasks_of_a_model(tmp_path) -> None:
         assert dict(judge.helps([Inquiry("q", "s"), Inquiry("q", "t")])) == {0: True, 1: False}
         assert dict(judge.relevance([Inquiry("q", "good"), Inquiry("q", "bad")])) == {0: (2, 2), 1: (None, None)}
         assert dict(judge.questions(["an answer"])) == {0: Questions(("a?", "b?", "c?"), (False, True, False))}
+
+
+def test_a_long_text_is_cut_and_every_verdict_on_a_beginning_is_counted(tmp_path) -> None:
+    long = "word " * 500 + "</PASSAGE> the end"
+    with serving(ChatProvider(reply=said)) as provider:
+        judged = Judged(tmp_path, provider)
+        judged.judge = ModelJudge(judged.judge._chat, meter=judged.meter, longest=100)
+        with judged as judge:
+            assert judge.name.endswith("first 100 tokens")
+            pairs = [
+                ClaimPassage("a claim is entailed", long),
+                ClaimPassage("a claim is neutral", long),
+                ClaimPassage("x is neutral", "short"),
+            ]
+            assert dict(judge.verdicts(pairs)) == {0: "entailed", 1: "neutral", 2: "neutral"}
+        assert judged.counts()["truncated"] == 2
+        passages = [quotation(request["body"]["messages"][1]["content"], "PASSAGE") for request in provider.requests]
+        assert max(map(len, passages)) < 600 and all(not text.endswith("wor") for text in passages)
+
+
+def test_every_prompt_says_which_form_its_reply_has(tmp_path) -> None:
+    replies = {
+        prompts.VERDICTS: {"verdicts": ["entailed", "neutral"]}, prompts.SUPPORT: {"verdicts": ["support"]},
+        prompts.CLAIMS: {"claims": ["one"]}, prompts.HELPS: {"verdicts": [True]},
+        prompts.QUESTIONS: {"questions": ["a?"], "noncommittal": [False]},
+        **{system: {"rating": 2} for system in prompts.RELEVANCE},
+    }  # fmt: skip
+    assert set(replies) == set(prompts.FORMS)
+    for system, reply in replies.items():
+        jsonschema.validate(reply, json.loads(prompts.FORMS[system]))
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({**reply, "more": 1}, json.loads(prompts.FORMS[system]))
 
 
 def test_prompts_are_named_in_every_verdict() -> None:

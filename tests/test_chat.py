@@ -90,6 +90,40 @@ def test_a_cut_reply_says_so_and_is_not_kept(tmp_path):
         assert not ask(provider, tmp_path)[0].cached
 
 
+SHAPED = [Prompt("You are a judge.", f"number {i}", form='{"type": "object"}') for i in range(4)]
+
+
+def test_a_schema_is_sent_and_the_cache_does_without_it(tmp_path):
+    with serving(ChatProvider()) as provider:
+        meter = Meter()
+        ask(provider, tmp_path, SHAPED, meter)
+        sent = provider.requests[0]["body"]["response_format"]
+        assert sent["type"] == "json_schema" and sent["json_schema"]["schema"] == {"type": "object"}
+        assert sent["json_schema"]["strict"] is True and "without_schema" not in meter.counts("judge")
+        again = ask(provider, tmp_path, [prompt._replace(form="") for prompt in SHAPED])
+        assert all(reply.cached for reply in again.values())
+
+
+@pytest.mark.parametrize("words", ["response_format is not supported", "Bad Request"])
+def test_a_server_that_takes_no_schema_is_asked_without_and_each_reply_is_counted(tmp_path, words):
+    with serving(ChatProvider(schemas=words)) as provider:
+        meter = Meter()
+        assert len(ask(provider, tmp_path, SHAPED, meter)) == 4
+        assert len(provider.requests) == 5  # one was refused
+        assert meter.counts("judge")["without_schema"] == 4 == meter.counts("judge")["calls"]
+
+
+def test_a_request_that_is_wrong_with_and_without_a_schema_is_one_message(tmp_path):
+    with serving(ChatProvider(always="unknown-parameter")) as provider:
+        with pytest.raises(BackendError, match="max_tokens"):
+            ask(provider, tmp_path, SHAPED)
+        assert len(provider.requests) == 2
+    with serving(ChatProvider(["", "unknown-parameter"])) as provider:
+        with pytest.raises(BackendError, match="max_tokens"):
+            ask(provider, tmp_path, [prompt._replace(round=2) for prompt in SHAPED])
+        assert len(provider.requests) == 2  # a server that took a schema before is not asked without
+
+
 def test_patience_ends(tmp_path):
     with serving(ChatProvider(always="503")) as provider, pytest.raises(BackendError, match="gave up after"):
         ask(provider, tmp_path, patience=0.5)

@@ -103,9 +103,7 @@ def judge_answers(
     people = records.read_readings(folder, By(PEOPLE)).claims
     authored = {reference_text(q): [c.text for c in q.reference.claims] for q in queries if q.reference.claims}
     records.append_claims(folder, By(PEOPLE), {text: claims for text, claims in authored.items() if text not in people})
-    texts = [case.answer.response for case in cases if case.answer.response.strip()]
-    texts += [q.reference.answers[0] for q in queries if q.reference.answers and not q.reference.claims]
-    claims = asked_once(texts, lambda text: known.claims.get(text) is not None, judge.claims)
+    claims = asked_once(texts_to_split(queries, systems), lambda text: known.claims.get(text) is not None, judge.claims)
     known.claims.update(claims)
     records.append_claims(folder, by, claims)
     pairs = [pair for case in cases for pair in pairs_of(case)]
@@ -113,6 +111,13 @@ def judge_answers(
         _ask_verdicts(folder, judge, pairs, known, round_)
     _ask_opinions(folder, judge, cases, known)
     return known
+
+
+def texts_to_split(queries: Sequence[Query], systems: Sequence[System]) -> list[str]:
+    """The texts whose claims have to be taken out, each once: responses, and references that came without claims."""
+    responses = (system.answer(query.id).response for query in queries for system in systems)
+    bare = (q.reference.answers[0] for q in queries if q.reference.answers and not q.reference.claims)
+    return list(dict.fromkeys([*(text for text in responses if text.strip()), *bare]))
 
 
 def pairs_of(case: Case) -> Iterator[ClaimPassage]:

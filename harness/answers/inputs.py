@@ -115,6 +115,10 @@ class VerdictCounts(NamedTuple):
     noise: Noise
     claims_missing: int
     """Texts whose claims could not be read."""
+    truncated: int = 0
+    """Items for which a chat model was shown only the beginning of a text, in this call."""
+    without_schema: int = 0
+    """Replies of a server that takes no schema for them, in this call."""
 
     def as_json(self) -> dict[str, Any]:
         """The same as data."""
@@ -125,11 +129,25 @@ class VerdictCounts(NamedTuple):
         yield f"{self.judge}: {self.verdicts:,} verdicts, {self.unreadable:,} unreadable (undefined, never 0)"
         if self.claims_missing:
             yield f"the claims of {self.claims_missing:,} texts could not be read"
+        yield from asking_lines(self.truncated, self.without_schema)
         if self.noise.twice:
             share = self.noise.differing / self.noise.twice
             yield f"asked twice: {self.noise.differing:,} of {self.noise.twice:,} verdicts differ ({share:.1%})"
         if self.judge.startswith("lexical"):
             yield "weak: words are compared, no meaning; a paraphrase is missed and nothing is ever contradicted"
+
+
+def asking_lines(truncated: float, without_schema: float) -> Iterator[str]:
+    """What a reader must know of how a chat model was asked; nothing where all went as it should.
+
+    >>> list(asking_lines(3, 0))
+    ['3 were judged by the beginning of a text that is longer than the model is shown ([judge] longest)']
+    """
+    if truncated:
+        yield f"{truncated:,.0f} were judged by the beginning of a text that is longer than the model is shown " \
+              "([judge] longest)"  # fmt: skip
+    if without_schema:
+        yield f"the server takes no schema for its replies: {without_schema:,.0f} replies came without one"
 
 
 def judged(inputs: Inputs, judge: Judge, readings: Readings) -> VerdictCounts:

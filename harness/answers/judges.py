@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from harness.answers.judging import Judge
 from harness.experiment import JudgeOptions, expanded
 from harness.records import By
 from retrievers.cache import Cache
 from retrievers.meter import Meter
 
+if TYPE_CHECKING:
+    from harness.answers.model_judge import Asks
+    from retrievers.remote.chat import Chat
 
-def build_judge(table: JudgeOptions, cache: Cache, meter: Meter) -> Judge:
+
+def chat_of(table: JudgeOptions, cache: Cache) -> Chat:
+    """The chat model that an experiment names as its judge; nothing is sent."""
+    from retrievers.remote.chat import Chat, ChatModel, ChatOptions
+
+    options = ChatOptions(
+        table.model, base_url=expanded(table.base_url), key_name=table.key_name, max_tokens=1000,
+        concurrency=table.concurrency, rpm=table.rpm, tpm=table.tpm,
+        input_price=table.input_price, output_price=table.output_price,
+    )  # fmt: skip
+    return Chat(ChatModel(options), cache)
+
+
+def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: Asks | None = None) -> Judge:
     """Make a judge; no model is loaded and nothing is sent before its first question.
 
     Args:
         table: what the experiment says.
         cache: keeps the replies of a chat model.
         meter: where counts and dollars go.
+        chat: who is asked in the place of the chat model that the table names.
 
     Raises:
         InputError: an option does not fit.
@@ -28,15 +47,10 @@ def build_judge(table: JudgeOptions, cache: Cache, meter: Meter) -> Judge:
         from harness.answers import nli
 
         return nli.NliJudge(table.model, meter=meter, threshold=table.threshold or nli.THRESHOLD)
-    from harness.answers.model_judge import ModelJudge
-    from retrievers.remote.chat import Chat, ChatModel, ChatOptions
+    from harness.answers import model_judge
 
-    options = ChatOptions(
-        table.model, base_url=expanded(table.base_url), key_name=table.key_name, max_tokens=1000,
-        concurrency=table.concurrency, rpm=table.rpm, tpm=table.tpm,
-        input_price=table.input_price, output_price=table.output_price,
-    )  # fmt: skip
-    return ModelJudge(Chat(ChatModel(options), cache), meter=meter)
+    asked = chat if chat is not None else chat_of(table, cache)
+    return model_judge.ModelJudge(asked, meter=meter, longest=table.longest or model_judge.LONGEST)
 
 
 def signed(judge: Judge) -> By:

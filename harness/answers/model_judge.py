@@ -4,16 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from harness.answers import prompts
 from harness.answers.judging import Inquiry, Questions, Replies
 from harness.records import ClaimPassage, Support, Word
 from retrievers.meter import Meter
-from retrievers.remote.chat import Chat, ChatForecast, Prompt, Reply
+from retrievers.remote.chat import ChatModel, Prompt, Reply
 from retrievers.remote.redaction import shown
+from retrievers.tokens import beginning
 
 Answer = TypeVar("Answer")
+
+
+LONGEST = 8_000
+"""Tokens of a text that the model is shown, by an upper estimate; the rest is cut off, and counted."""
+
+
+class Asks(Protocol):
+    """What gives replies to prompts: a chat model, or the rehearsal of one."""
+
+    @property
+    def model(self) -> ChatModel:
+        """Which model."""
+
+    def replies(self, prompts: Sequence[Prompt], meter: Meter) -> Iterator[tuple[int, Reply]]:
+        """Each prompt's place with its reply."""
 
 
 class _Portion(NamedTuple):
@@ -21,25 +37,27 @@ class _Portion(NamedTuple):
 
     places: Sequence[int]
     prompt: Prompt
+    cut: bool = False
+    """Whether the model is shown only the beginning of a text."""
 
 
 class ModelJudge:
     """Asks a chat model. Replies are cached: a run that was stopped goes on, and nothing is paid for twice.
 
-    A request that the endpoint declines, and a reply that cannot be read, leave their items without a verdict.
+    A request that the endpoint declines, and a reply that cannot be read, leave their items without a verdict. A text
+    beyond `longest` tokens is cut behind a word; the meter counts the items that were judged by a beginning
+    (`truncated`).
     """
 
     prompt = prompts.DIGEST
 
-    def __init__(self, chat: Chat, *, meter: Meter) -> None:
+    def __init__(self, chat: Asks, *, meter: Meter, longest: int = LONGEST) -> None:
         """Judge by a chat model; calls, tokens and dollars go to the meter, which holds the budget."""
-        self._chat, self._meter = chat, meter
+        self._chat, self._meter, self._longest = chat, meter, longest
         options = chat.model.options
         self.name = f"openai {options.model}" + (f" at {shown(options.base_url)}" if options.base_url else "")
-
-    def forecast_verdicts(self, pairs: Sequence[ClaimPassage]) -> ChatForecast:
-        """What `verdicts` would take: an upper estimate, with no network."""
-        return self._chat.forecast([portion.prompt for portion in self._about_pairs(pairs, 1)])
+        if longest != LONGEST:
+            self.name += f", first {longest} tokens"
 
     def verdicts(self, pairs: Sequence[ClaimPassage], round_: int = 1) -> Replies[Word]:
         """The verdict on each pair: claims on one passage together, five a request."""
@@ -47,13 +65,12 @@ class ModelJudge:
 
     def claims(self, texts: Sequence[str]) -> Replies[tuple[str, ...]]:
         """The claims that the model takes out of each text."""
-        asked = [_Portion([place], Prompt(prompts.CLAIMS, prompts.as_data(text, "TEXT")))
-                 for place, text in enumerate(texts)]  # fmt: skip
+        asked = [self._of_one(prompts.CLAIMS, place, "TEXT", text) for place, text in enumerate(texts)]
         return self._single(asked, prompts.read_claims)
 
     def supports(self, pairs: Sequence[ClaimPassage]) -> Replies[Support]:
         """How far each answer holds its nugget."""
-        portions = _by_text(
+        portions = self._by_text(
             [pair.text for pair in pairs],
             lambda text, places: prompts.about(
                 prompts.SUPPORT, ("ANSWER", text), ("FACT", [pairs[i].claim for i in places])
@@ -63,7 +80,7 @@ class ModelJudge:
 
     def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
         """Whether each sentence helps with its question."""
-        portions = _by_text(
+        portions = self._by_text(
             [one.question for one in asked],
             lambda question, places: prompts.about(
                 prompts.HELPS, ("QUESTION", question), ("SENTENCE", [asked[i].text for i in places])
@@ -76,12 +93,7 @@ class ModelJudge:
         ratings: dict[int, dict[int, int | None]] = {}
         wordings = len(prompts.RELEVANCE)
         portions = [
-            _Portion(
-                [place * wordings + number],
-                Prompt(
-                    system, f"{prompts.as_data(one.question, 'QUESTION')}\n\n{prompts.as_data(one.text, 'PASSAGE')}"
-                ),
-            )
+            self._of_one(system, place * wordings + number, "PASSAGE", one.text, ("QUESTION", one.question))
             for place, one in enumerate(asked)
             for number, system in enumerate(prompts.RELEVANCE)
         ]
@@ -93,12 +105,11 @@ class ModelJudge:
 
     def questions(self, texts: Sequence[str]) -> Replies[Questions]:
         """Three questions that each text answers."""
-        asked = [_Portion([place], Prompt(prompts.QUESTIONS, prompts.as_data(text, "ANSWER")))
-                 for place, text in enumerate(texts)]  # fmt: skip
+        asked = [self._of_one(prompts.QUESTIONS, place, "ANSWER", text) for place, text in enumerate(texts)]
         return self._single(asked, prompts.read_questions)
 
     def _about_pairs(self, pairs: Sequence[ClaimPassage], round_: int) -> list[_Portion]:
-        return _by_text(
+        return self._by_text(
             [pair.text for pair in pairs],
             lambda text, places: prompts.about(
                 prompts.VERDICTS, ("PASSAGE", text), ("CLAIM", [pairs[i].claim for i in places]), round_
@@ -122,20 +133,25 @@ class ModelJudge:
 
     def _replies(self, portions: Sequence[_Portion]) -> Iterator[tuple[_Portion, Reply]]:
         for place, reply in self._chat.replies([portion.prompt for portion in portions], self._meter):
+            if portions[place].cut:
+                self._meter.count(truncated=len(portions[place].places))
             yield portions[place], reply
+
+    def _of_one(self, system: str, place: int, mark: str, text: str, *before: tuple[str, str]) -> _Portion:
+        shown_part = beginning(text, self._longest)
+        return _Portion([place], prompts.alone(system, *before, (mark, shown_part)), shown_part != text)
+
+    def _by_text(self, texts: Sequence[str], ask: Callable[[str, Sequence[int]], Prompt]) -> list[_Portion]:
+        """Portions of at most AT_ONCE places that share a text, in the order of the texts."""
+        order = sorted(range(len(texts)), key=lambda place: texts[place])
+        portions = []
+        for text, group in groupby(order, key=lambda place: texts[place]):
+            places, shown_part = list(group), beginning(text, self._longest)
+            for start in range(0, len(places), prompts.AT_ONCE):
+                some = places[start : start + prompts.AT_ONCE]
+                portions.append(_Portion(some, ask(shown_part, some), shown_part != text))
+        return portions
 
 
 def _readable(reply: Reply) -> bool:
     return reply.whole and not reply.declined
-
-
-def _by_text(texts: Sequence[str], ask: Callable[[str, Sequence[int]], Prompt]) -> list[_Portion]:
-    """Portions of at most AT_ONCE places that share a text, in the order of the texts."""
-    order = sorted(range(len(texts)), key=lambda place: texts[place])
-    portions = []
-    for text, group in groupby(order, key=lambda place: texts[place]):
-        places = list(group)
-        for start in range(0, len(places), prompts.AT_ONCE):
-            some = places[start : start + prompts.AT_ONCE]
-            portions.append(_Portion(some, ask(text, some)))
-    return portions

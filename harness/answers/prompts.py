@@ -7,8 +7,10 @@ that is allowed. A reply with another number of verdicts than was asked for is n
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from harness.answers.judging import Questions
@@ -59,6 +61,30 @@ QUESTIONS = (
     "answer, and say for each whether the answer is noncommittal: evasive, vague, or that nothing is known. "
     f'{_DATA} Its form: {{"questions": ["…", "…", "…"], "noncommittal": [false, false, false]}}.'
 )
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+_TRUTHS = {"type": "array", "items": {"type": "boolean"}}
+
+
+def _form(**properties: object) -> str:
+    """The JSON schema of an object with these properties and no others, as text."""
+    schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return json.dumps(schema)
+
+
+def _one_of(words: Sequence[str]) -> dict[str, object]:
+    return {"type": "array", "items": {"type": "string", "enum": list(words)}}
+
+
+FORMS = MappingProxyType({
+    VERDICTS: _form(verdicts=_one_of(WORDS)),
+    SUPPORT: _form(verdicts=_one_of(SUPPORTS)),
+    CLAIMS: _form(claims=_TEXTS),
+    HELPS: _form(verdicts=_TRUTHS),
+    **dict.fromkeys(RELEVANCE, _form(rating={"type": "integer", "enum": [0, 1, 2]})),
+    QUESTIONS: _form(questions=_TEXTS, noncommittal=_TRUTHS),
+})  # fmt: skip
+"""What is told -> the form of the reply. No number of items is in it, which many servers do not know: it is counted
+when the reply is read."""
 DIGEST = hashlib.sha256(
     "\n".join([VERDICTS, SUPPORT, CLAIMS, HELPS, *RELEVANCE, QUESTIONS]).encode()
 ).hexdigest()[:12]  # fmt: skip
@@ -86,7 +112,13 @@ def about(system: str, passage: tuple[str, str], items: tuple[str, Sequence[str]
         round_: 2 to ask the same once more.
     """
     numbered = "\n".join(f"{number}. {as_data(one, items[0])}" for number, one in enumerate(items[1], start=1))
-    return Prompt(system, f"{as_data(passage[1], passage[0])}\n\n{numbered}\n\n{len(items[1])} verdicts.", round_)
+    user = f"{as_data(passage[1], passage[0])}\n\n{numbered}\n\n{len(items[1])} verdicts."
+    return Prompt(system, user, round_, FORMS[system])
+
+
+def alone(system: str, *texts: tuple[str, str]) -> Prompt:
+    """Ask about texts, each with its mark."""
+    return Prompt(system, "\n\n".join(as_data(text, mark) for mark, text in texts), form=FORMS[system])
 
 
 def read_words(reply: str, count: int) -> list[Any] | None:

@@ -73,7 +73,7 @@ def judge_run(
     wanted = heads(dataset.queries, rankings, measures)
     texts = {id_: doc.content for id_, doc in dataset.texts({id_ for ids in wanted.values() for id_ in ids}).items()}
     retrieved = {query: {id_: texts[id_] for id_ in sorted(ids)} for query, ids in wanted.items()}
-    facts = {"judge": by.judge, "prompt": by.prompt, "depth": str(_depth(measures) or "all")}
+    facts = {"judge": by.judge, "prompt": by.prompt, "depth": str(depth_of(measures) or "all")}
     try:
         claims = judge_rankings(folders.new, judge, dataset.queries, retrieved, known)
     except BackendError as error:
@@ -97,7 +97,7 @@ def heads(queries: Sequence[Query], rankings: Rankings, measures: Sequence[Measu
 
     The deepest cutoff among the measures counts; without a cutoff, all that was kept.
     """
-    depth = _depth(measures)
+    depth = depth_of(measures)
     documents_of = {query.id: set[str]() for query in queries if query.reference.claims or query.reference.answers}
     for answers in rankings.values():
         for query, documents in documents_of.items():
@@ -106,7 +106,7 @@ def heads(queries: Sequence[Query], rankings: Rankings, measures: Sequence[Measu
     return documents_of
 
 
-def _depth(measures: Sequence[Measure]) -> int | None:
+def depth_of(measures: Sequence[Measure]) -> int | None:
     """The deepest cutoff of the measures by claims; None where one has none."""
     cutoffs = [measure.cutoff for measure in measures if measure.claimed]
     return None if None in cutoffs else max((cutoff for cutoff in cutoffs if cutoff), default=0)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from harness.answers.blame import TracedAnswer, trace
-from harness.answers.evidence import judge_answers, pairs_of
+from harness.answers.evidence import judge_answers, pairs_of, texts_to_split
 from harness.answers.inputs import Inputs, VerdictCounts, cases_of, judged, read_inputs, readings_for
-from harness.answers.judges import build_judge, signed
+from harness.answers.judges import build_judge, chat_of, signed
+from harness.answers.judging import Judge
 from harness.answers.people import with_people
+from harness.answers.rehearsal import CLAIMS, Rehearsal
 from harness.answers.scoring import corpus_scores, questions_of, score_answers, vectors_of
 from harness.answers.table import MEASURES
 from harness.answers.text import TOKENIZERS, Tokenizer, tokenizer_of
 from harness.experiment import expanded
-from harness.records import ClaimPassage, read_readings
+from harness.records import RESERVED, Readings, read_readings
 from harness.scoring.compared import ComparedScores, compare_scores
 from harness.scoring.evaluate import settings_of
 from harness.scoring.per_query import PerQuery, selected
@@ -32,15 +36,15 @@ PRIMARY = ("ragchecker.recall", "ROUGE-L")
 
 
 class JudgingForecast(NamedTuple):
-    """What judging would take; claims of answers that are not known yet are taken to be five each."""
+    """What judging would take: every task, as if each text whose claims are not known yet made five."""
 
     judge: str
     verdicts: int
-    """Pairs of a claim and a text that are not judged yet, as far as the claims are known."""
+    """Pairs of a claim and a text that are not judged yet."""
     texts: int
     """Texts whose claims have to be taken out first."""
     calls: int | None
-    """Requests for the known pairs; None for a judge on this machine."""
+    """Requests of all tasks; None for a judge on this machine."""
     tokens: int | None
     usd: float | None
 
@@ -49,8 +53,9 @@ class JudgingForecast(NamedTuple):
         work = f"{self.judge}: {self.verdicts:,} verdicts to give; claims to be taken out of {self.texts:,} texts first"
         if self.calls is None:
             return work + "; on this machine"
-        cost = "at an unknown price" if self.usd is None else f"about ${self.usd:.4f}"
-        return f"{work}; {self.calls:,} requests and {self.tokens:,} tokens for these verdicts, {cost}"
+        cost = "at an unknown price" if self.usd is None else f"at most ${self.usd:.4f}"
+        guess = f", each taken to make {CLAIMS}" if self.texts else ""
+        return f"{work}{guess}; {self.calls:,} requests and at most {self.tokens:,} tokens for all tasks, {cost}"
 
 
 class AnswerOptions(NamedTuple):
@@ -75,21 +80,32 @@ class Scored:
 
 
 def look_ahead(experiment: Path, folder: Path, *, rounds: int = 1, code: bool = True) -> JudgingForecast:
-    """Count what judging would take; nothing is sent, no model is loaded."""
+    """Count what judging would take, by a rehearsal; nothing is sent, no model is loaded, the folder stays as it is."""
     inputs = read_inputs(experiment, folder, code=code)
+    by_model = inputs.judge.kind == "openai"
     with Cache(default_path()) as cache:
-        judge = build_judge(inputs.judge, cache, Meter())
-        readings = read_readings(folder, signed(judge))
-        cases = cases_of(inputs.queries, inputs.systems, readings)
-        pairs = dict.fromkeys(pair for case in cases for pair in pairs_of(case))
-        missing = [ClaimPassage(*pair) for pair in pairs if readings.word(*pair) is None]
-        texts = {case.answer.response for case in cases if case.made is None}
-        forecast = getattr(judge, "forecast_verdicts", None)
-        requests = forecast(missing, rounds) if forecast is not None else None
-    number = len(missing) * rounds
+        chat = Rehearsal(chat_of(inputs.judge, cache)) if by_model else None
+        asked = build_judge(inputs.judge, cache, Meter(), chat=chat)
+        known = read_readings(folder, signed(asked))
+        rehearsed = known if chat is None else _rehearsed(folder, asked, inputs, rounds)
+        requests = None if chat is None else chat.forecast()
+    pairs = dict.fromkeys(
+        pair for case in cases_of(inputs.queries, inputs.systems, rehearsed) for pair in pairs_of(case)
+    )
+    number = sum(known.word(*pair, round_) is None for pair in pairs for round_ in range(1, rounds + 1))
+    texts = sum(known.claims.get(text) is None for text in texts_to_split(inputs.queries, inputs.systems))
     if requests is None:
-        return JudgingForecast(judge.name, number, len(texts), None, None, None)
-    return JudgingForecast(judge.name, number, len(texts), requests.calls, requests.tokens, requests.usd)
+        return JudgingForecast(asked.name, number, texts, None, None, None)
+    return JudgingForecast(asked.name, number, texts, requests.calls, requests.tokens, requests.usd)
+
+
+def _rehearsed(folder: Path, asked: Judge, inputs: Inputs, rounds: int) -> Readings:
+    """Judge in a copy of the folder, by a judge that asks nobody."""
+    with TemporaryDirectory() as copy:
+        for name in RESERVED:
+            if (file := folder / f"{name}.jsonl").is_file():
+                shutil.copy(file, copy)
+        return judge_answers(Path(copy), asked, inputs.queries, inputs.systems, rounds)
 
 
 def judge(
@@ -106,7 +122,10 @@ def judge(
     with Cache(default_path()) as cache, meter.stage("judge"):
         asked = build_judge(inputs.judge, cache, meter)
         readings = judge_answers(folder, asked, inputs.queries, inputs.systems, rounds)
-        return judged(inputs, asked, readings)
+    counts = meter.counts("judge")
+    return judged(inputs, asked, readings)._replace(
+        truncated=int(counts.get("truncated", 0)), without_schema=int(counts.get("without_schema", 0))
+    )
 
 
 def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool = True) -> Scored:

@@ -70,6 +70,9 @@ class JudgeOptions(Strict):
     threshold: float | None = Field(default=None, gt=0, le=1)
     """lexical: the share of a claim's distinct words that a text must hold, 0.8 if left out; nli: the least
     probability, 0.5 if left out."""
+    longest: int | None = Field(default=None, ge=100)
+    """openai: tokens of a text that the model is shown, by an upper estimate, 8,000 if left out; the rest is cut off,
+    and counted."""
     concurrency: int = Field(default=4, ge=1)
     """Requests at once."""
     rpm: float = Field(default=0, ge=0)
@@ -88,8 +91,8 @@ class JudgeOptions(Strict):
         if self.kind != "lexical" and not self.model:
             raise ValueError(f"a judge of kind {self.kind!r} needs a model")
         without_effect = {
-            "lexical": ("model", "base_url", "key_name", "input_price", "output_price"),
-            "nli": ("base_url", "key_name", "input_price", "output_price"),
+            "lexical": ("model", "base_url", "key_name", "longest", "input_price", "output_price"),
+            "nli": ("base_url", "key_name", "longest", "input_price", "output_price"),
             "openai": ("threshold",),
         }[self.kind]
         if given := [key for key in without_effect if getattr(self, key) not in ("", None)]:

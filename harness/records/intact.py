@@ -29,7 +29,7 @@ def table_problems(
         "comparisons": _comparison_faults(manifest, measures, tables["scores"], tables["comparisons"]),
         "costs": (
             f"{name} is no retriever that was run"
-            for name in set(tables["costs"]["retriever"]) - set(manifest.retrievers)
+            for name in set(tables["costs"]["retriever"]) - {*manifest.retrievers, ""}  # "": for all together
         ),
     }
     return [Problem(str(folder / f"{name}.csv"), fault, AGAIN) for name, listed in faults.items() for fault in listed]
@@ -109,11 +109,6 @@ def _comparison_faults(
     for column in ("n", "mean_difference", "p_value", "p_adjusted", "verdict", "role", "method"):
         if column in comparisons and comparisons[column].isna().any():
             yield f"lacks a value in the column {column}"
-
-
-def _cost_faults(manifest: Manifest, costs: pd.DataFrame) -> Iterator[str]:
-    for name in sorted(set(costs["retriever"]) - manifest.retrievers.keys()):
-        yield f"{name} is no retriever that was run"
 
 
 def _pairs(manifest: Manifest, measures: Mapping[str, Measure]) -> list[tuple[str, str]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from retrievers.meter import StageTotals
 if TYPE_CHECKING:
     import pandas as pd
 
+_NOTHING: Mapping[str, StageTotals] = MappingProxyType({})
 LEADING = {
     "scores": ("retriever", "query_id", "measure", "value"),
     "summary": ("retriever", "measure", "count", "mean"),
@@ -51,8 +53,14 @@ def write_table(folder: Path, name: str, table: pd.DataFrame) -> None:
         table.to_csv(file, index=False, lineterminator="\n")
 
 
-def write_costs(folder: Path, runs: Iterable[Run]) -> None:
-    """Write costs.csv: one row per retriever and stage, in calls, tokens, dollars and seconds."""
+def write_costs(folder: Path, runs: Iterable[Run], shared: Mapping[str, StageTotals] = _NOTHING) -> None:
+    """Write costs.csv: one row per retriever and stage, in calls, tokens, dollars and seconds.
+
+    Args:
+        folder: of the results.
+        runs: the retrievers.
+        shared: the stages that serve all retrievers at once, such as "judge"; their rows name no retriever.
+    """
     import pandas as pd
 
     rows = []
@@ -62,6 +70,9 @@ def write_costs(folder: Path, runs: Iterable[Run]) -> None:
             latency = run.latency.get(stage, (None,) * 4)
             counts = [int(totals.counts.get(name, 0)) for name in ("calls", "texts", "cached", "tokens")]
             rows.append((run.retriever, stage, *counts, totals.counts.get("usd", 0.0), totals.seconds, *latency))
+    for stage, totals in shared.items():
+        counts = [int(totals.counts.get(name, 0)) for name in ("calls", "texts", "cached", "tokens")]
+        rows.append(("", stage, *counts, totals.counts.get("usd", 0.0), totals.seconds, *(None,) * 4))
     write_table(folder, "costs", pd.DataFrame(rows, columns=list(COSTS)))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from harness.measures import parse
 from harness.report import text
 from harness.report.costs import costs_of
 from harness.report.sections.atlas import hits_within
@@ -31,7 +32,7 @@ def receipt(view: View) -> list[Clause]:
     """What to use, what it finds, where the gain comes from, what it costs; nothing of a run that is not whole."""
     if view.outcome.failed:
         return []
-    return [*_use(view), *_finds(view), *_gain(view), *_cost(view)]
+    return [*_use(view), *_finds(view), *_gain(view), *_cost(view), *_judging(view)]
 
 
 def recommended(view: View) -> str | None:
@@ -49,7 +50,9 @@ def _use(view: View) -> Iterator[Clause]:
 
 
 def _finds(view: View) -> Iterator[Clause]:
-    """Stands always: counts of queries, no comparison."""
+    """Stands where the measure that decides rests on labels: counts of queries, no comparison."""
+    if parse(view.primary).claimed:
+        return
     k = view.cutoff
     counts = {name: int((hits > 0).sum()) for name, hits in hits_within(view, k).items()}
     first, *others = view.ranked[:COUNTED]
@@ -78,6 +81,15 @@ def _gain(view: View) -> Iterator[Clause]:
 
 def _of_slice(pair: SlicePair, row: Slice) -> str:
     return f"{text.signed(row.difference)} on {called(row)}"
+
+
+def _judging(view: View) -> Iterator[Clause]:
+    """Stands where a chat model judged claims in this run: what that took, for all retrievers together."""
+    costs = view.results.costs
+    for row in costs[(costs["retriever"] == "") & (costs["stage"] == "judge")].to_dict("records"):
+        if row["calls"]:
+            spent = f" and {text.dollars(row['usd'])}" if row["usd"] else ""
+            yield Clause(f"Judging the claims took {row['calls']:,} requests{spent} in this run.", "tradeoffs")
 
 
 def _cost(view: View) -> Iterator[Clause]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness import records
+from harness.answers.ahead import judging_ahead
 from harness.dataset import Dataset
 from harness.experiment import Block, Dense, Experiment, Loaded, load
 from harness.experiment.options import Kind
@@ -214,6 +215,9 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
                 rows += _reranking(block, (reranker, pace), context, rows)
                 if reranker.limits is not None:
                     notes.append(f"{block.name}: reranker: {note}")
+        judging, judged_by = _judging(context)
+        rows += judging
+        notes += judged_by
     if any(row.minutes is None for row in rows):
         notes.append("?: how fast a local model is on this machine is not known before its first run")
     if not all(row.exact for row in rows):
@@ -293,6 +297,27 @@ def _reranking(
     yield row("rerank", asked, 0 if cached else requests(asked), cached=cached)
     if timed := context.timed(block):
         yield row("latency-rerank", timed, sum(requests([text]) for text in timed))
+
+
+def _judging(context: _Context) -> tuple[list[PlanRow], list[str]]:
+    """The row of a chat model that judges claims for all retrievers together; none for a judge on this machine."""
+    experiment, measures = context.experiment, context.loaded.question.measures
+    table = experiment.judge
+    if table is None or table.kind != "openai" or not any(measure.claimed for measure in measures):
+        return [], []
+    needed = judging_ahead(table, context.dataset, measures, len(experiment.retrievers), context.cache)
+    same = context.same()
+    done = same is not None and same.manifest.judge.get("judge") == needed.judge and "verdicts" in same.manifest.judge
+    calls, tokens, usd = (0, 0, 0.0) if done else needed.requests[2:]
+    pace = _Pace(limits=Limits(table.concurrency, table.rpm, table.tpm, 0.0, 0))
+    price = (
+        "price unknown: write input_price and output_price" if needed.requests.usd is None
+        else f"${table.input_price or 0:g} a million tokens in, ${table.output_price or 0:g} out"
+    )  # fmt: skip
+    row = PlanRow("", "judge", needed.pairs, needed.pairs if done else 0, calls, tokens, done, usd,
+              pace.minutes(calls, tokens))  # fmt: skip
+    note = f"judge: {price}; at most, as if no two retrievers found the same document and nothing were cached"
+    return [row], [note]
 
 
 def _pace(part: str, kind: Kind, model: Model, context: _Context) -> tuple[_Pace, str]:

@@ -15,13 +15,17 @@ strangers' texts in a prompt, and with JSON in a reply. `meter` counts calls, ca
 open stage, and holds the budget. A prompt that the endpoint declines for its content or its length is a reply with
 `declined` set, and is counted; every other lasting failure raises BackendError, OverBudget before anything is sent,
 and what came back until then is in the cache.
+
+A prompt may say which `form` its reply must have, as a JSON schema; it is sent as `response_format`. A server that
+refuses that is asked without it from then on, and every reply that came so is counted as `without_schema`.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import NamedTuple
@@ -42,12 +46,15 @@ from retrievers.tokens import estimate
 from retrievers.turns import Work, answers_in_turn, lease_after
 
 _URL = "https://api.openai.com/v1"
+_FOR_THE_REQUEST = {400, 415, 422, 501}
+_SCHEMA_WORDS = re.compile(r"response[ _]?format|json[ _]?schema|structured output|grammar", re.IGNORECASE)
 _FRAME = 8
 """Tokens that the roles and marks of one message take at most, beside its text."""
 
 
 class _Message(AnswerPart):
     content: str | None = None
+    refusal: str | None = None
 
 
 class _Choice(AnswerPart):
@@ -117,6 +124,8 @@ class Prompt(NamedTuple):
     user: str
     round: int = 1
     """1, or 2 and more where the same is asked again, to see how far the model agrees with itself."""
+    form: str = ""
+    """The JSON schema of the reply, as text; it follows from `system`, so that the cache does without it."""
 
 
 class Reply(NamedTuple):
@@ -151,6 +160,8 @@ class ChatModel:
         self.options = options
         self._lock = Lock()
         self._service: JsonService | None = None
+        self._with_schema: bool | None = None
+        """Whether the server takes a schema; None until it has answered a request with one."""
         self._limiter = RateLimiter(options.concurrency, rpm=options.rpm, tpm=options.tpm)
 
     @property
@@ -164,6 +175,13 @@ class ChatModel:
         """Estimate the tokens of a prompt, and of its reply at most."""
         counts = estimate([prompt.system, prompt.user])
         return int(counts.sum()) + 2 * _FRAME, self.options.max_tokens
+
+    def forecast(self, prompts: Sequence[Prompt]) -> ChatForecast:
+        """Count what asking these prompts would take, were none of them in the cache."""
+        expected = [self.expected(prompt) for prompt in prompts]
+        sent, received = (sum(column) for column in zip(*expected, strict=True)) if expected else (0, 0)
+        usd = self.price_of(sent, received) if self.options.priced else None
+        return ChatForecast(len(prompts), 0, len(prompts), sent + received, usd)
 
     def price_of(self, sent: int, received: int) -> float:
         """Return the dollars of so many tokens; 0 where no price is known."""
@@ -203,6 +221,8 @@ class ChatModel:
         finally:
             meter.budget.give_back(promised - spent)
         meter.count(calls=1, tokens=sum(bill), usd=spent)
+        if prompt.form and self._with_schema is False:
+            meter.count(without_schema=1)
         return reply
 
     @property
@@ -236,7 +256,7 @@ class ChatModel:
             longest: chosen.max_tokens,
         }
         try:
-            answer = service.ask("chat/completions", body, _Completion, stopped)
+            answer = self._asked(service, body, prompt.form, stopped)
         except TooLong as refusal:
             raise _Declined(str(refusal)) from None
         if not answer.choices:
@@ -245,12 +265,32 @@ class ChatModel:
         text = choice.message.content or ""
         if choice.finish_reason == "content_filter":
             raise _Declined("the endpoint's content filter stopped the reply")
+        if choice.message.refusal and not text:
+            raise _Declined(choice.message.refusal)
         usage = answer.usage
         if usage is None or not usage.prompt_tokens:  # no prompt has no tokens
             bill = (self.expected(prompt)[0], int(estimate([text])[0]))
         else:
             bill = (usage.prompt_tokens, usage.completion_tokens)
         return Reply(text, sum(bill), whole=choice.finish_reason != "length"), bill
+
+    def _asked(self, service: JsonService, body: Mapping[str, object], form: str, stopped: Stop) -> _Completion:
+        """Send a request, with the schema of its reply as long as the server takes one."""
+        if not form or self._with_schema is False:
+            return service.ask("chat/completions", body, _Completion, stopped)
+        schema = {"name": "reply", "strict": True, "schema": json.loads(form)}
+        shaped = {**body, "response_format": {"type": "json_schema", "json_schema": schema}}
+        try:
+            answer = service.ask("chat/completions", shaped, _Completion, stopped)
+        except _Malformed as refusal:
+            if self._with_schema and not refusal.names_the_schema:
+                raise
+            # Some servers refuse a schema in words of their own: it is to blame where the same goes without it.
+            answer = service.ask("chat/completions", body, _Completion, stopped)
+            self._with_schema = False
+            return answer
+        self._with_schema = True
+        return answer
 
 
 class Chat:
@@ -265,10 +305,14 @@ class Chat:
         names = self._names(prompts)
         held = self._cache.held(list(dict.fromkeys(names)))
         missing = {name: prompt for name, prompt in zip(names, prompts, strict=True) if name not in held}
-        expected = [self.model.expected(prompt) for prompt in missing.values()]
-        sent, received = (sum(column) for column in zip(*expected, strict=True)) if expected else (0, 0)
-        usd = self.model.price_of(sent, received) if self.model.options.priced else None
-        return ChatForecast(len(prompts), len(prompts) - len(missing), len(missing), sent + received, usd)
+        needed = self.model.forecast(list(missing.values()))
+        return needed._replace(prompts=len(prompts), cached=len(prompts) - len(missing))
+
+    def known(self, prompts: Sequence[Prompt]) -> Iterator[tuple[int, Reply]]:
+        """Yield the place of each prompt that the cache can answer, with its reply."""
+        held, texts = self._cache.get_texts(self._names(prompts))
+        for place, text, tokens in zip(held.tolist(), *texts, strict=True):
+            yield place, Reply(text, int(tokens), cached=True)
 
     def replies(self, prompts: Sequence[Prompt], meter: Meter) -> Iterator[tuple[int, Reply]]:
         """Yield each prompt's place with its reply: those from the cache first, the others as they arrive.
@@ -318,7 +362,7 @@ class Chat:
                     yield place, reply
 
     def _names(self, prompts: Sequence[Prompt]) -> list[bytes]:
-        written = [json.dumps(prompt, ensure_ascii=False) for prompt in prompts]
+        written = [json.dumps([prompt.system, prompt.user, prompt.round], ensure_ascii=False) for prompt in prompts]
         return keys(self.model.fingerprint, "chat", written)
 
 
@@ -326,6 +370,19 @@ class _Declined(Exception):
     """The endpoint will not answer this prompt; asking again would not help, asking others does."""
 
 
+class _Malformed(BackendError):
+    """The endpoint calls the request wrong: perhaps for the schema in it."""
+
+    names_the_schema = False
+
+
 def _understood(refusal: Refusal) -> Exception:
     """What a refusal means; one for the content of the prompt leaves the other prompts as they are."""
-    return _Declined(refusal.message) if refusal.code == "content_filter" else understood(refusal)
+    if refusal.code == "content_filter":
+        return _Declined(refusal.message)
+    meaning = understood(refusal)
+    if refusal.status not in _FOR_THE_REQUEST or isinstance(meaning, TooLong):
+        return meaning
+    malformed = _Malformed(str(meaning))
+    malformed.names_the_schema = bool(_SCHEMA_WORDS.search(refusal.words))
+    return malformed

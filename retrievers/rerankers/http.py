@@ -20,7 +20,7 @@ from retrievers.remote.secrets import key_of
 from retrievers.remote.service import AnswerPart, JsonService, Server, check_address
 from retrievers.remote.service import TokenCount as Billed
 from retrievers.remote.splitting import shared_out
-from retrievers.tokens import Tokens, estimate
+from retrievers.tokens import Tokens, beginning, estimate
 from retrievers.types import Counts, Floats, Limits, Pair, PairScores, Reranker, runs
 
 Dialect = Literal["cohere", "voyage", "jina", "tei", "vllm"]
@@ -218,7 +218,7 @@ class HttpReranker(Reranker):
         service = self._connected()
         query = pairs[0][0]
         whole = [document for _, document in pairs]
-        sent = [_cut(document, self._limits.tokens) for document in whole]
+        sent = [beginning(document, self._limits.tokens) for document in whole]
         lost = estimate(whole) - estimate(sent)
         parts = [self._part(service, query, sent[start : start + self._documents], call)
                  for start in range(0, len(sent), self._documents)]  # fmt: skip
@@ -282,16 +282,3 @@ def _bill(answer: _Ranked, documents: int) -> Bill:
     tokens = (answer.usage.total_tokens if answer.usage else None) or 0
     units = answer.meta.billed_units if answer.meta else None
     return Bill(tokens if tokens >= documents else 0, (units.search_units if units else None) or 0)
-
-
-def _cut(text: str, limit: int) -> str:
-    """Return the beginning of a text that has at most so many tokens, by an upper estimate.
-
-    >>> _cut("one two three four", 2)
-    'one two'
-    """
-    while (count := int(estimate([text])[0])) > limit:
-        end = min(len(text) * limit // count, len(text) - 1)
-        whole = text[:end] if text[end].isspace() else text[:end].rpartition(" ")[0]
-        text = whole.rstrip() or text[:end]
-    return text

@@ -1,0 +1,70 @@
+"""What judging the claims of a run would take, before anything was retrieved: an upper estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from harness.answers.judges import build_judge, chat_of
+from harness.answers.rankings import depth_of, judge_rankings
+from harness.answers.rehearsal import Rehearsal
+from harness.dataset import Dataset
+from harness.experiment import JudgeOptions
+from harness.measures import Measure
+from harness.records import Readings
+from retrievers.cache import Cache
+from retrievers.errors import InputError, Problem
+from retrievers.meter import Meter
+from retrievers.remote.chat import ChatForecast
+
+
+class Ahead(NamedTuple):
+    """What the judge of a run would be asked."""
+
+    judge: str
+    """As every verdict names it."""
+    pairs: int
+    """Claims against documents."""
+    requests: ChatForecast
+
+
+def judging_ahead(
+    table: JudgeOptions, dataset: Dataset, measures: Sequence[Measure], retrievers: int, cache: Cache
+) -> Ahead:
+    """Count what a chat model would be asked if no two retrievers found the same document.
+
+    The data set's first documents stand for those that will be retrieved, and the cache is taken to be empty.
+
+    Args:
+        table: the judge, of kind "openai".
+        dataset: its queries with claims, or with references to take them from.
+        measures: of the experiment.
+        retrievers: how many answer.
+        cache: of the chat model.
+    """
+    depth = depth_of(measures)
+    width = dataset.count if depth is None else min(depth * retrievers, dataset.count)
+    stand_in = {document.id: document.content for document in islice(dataset.documents(), width)}
+    asked = [query for query in dataset.queries if query.reference.claims or query.reference.answers]
+    rehearsal = Rehearsal(chat_of(table, cache), cached=False)
+    judge = build_judge(table, cache, Meter(), chat=rehearsal)
+    with TemporaryDirectory() as place:
+        claimed = judge_rankings(Path(place), judge, asked, {query.id: stand_in for query in asked}, Readings())
+    return Ahead(judge.name, sum(len(one.claims) * len(stand_in) for one in claimed.values()), rehearsal.forecast())
+
+
+def check_price(table: JudgeOptions | None, measures: Sequence[Measure], cache: Cache) -> None:
+    """Refuse a limit of dollars that cannot be kept, before anything is sent.
+
+    Raises:
+        InputError: the prices of the chat model are not known.
+    """
+    if table is None or table.kind != "openai" or not any(measure.claimed for measure in measures):
+        return
+    if not chat_of(table, cache).model.options.priced:
+        unknown = f"the price of {table.model} is not known, so that --max-cost cannot be kept"
+        remedy = "write input_price and output_price: dollars for a million tokens"
+        raise InputError(Problem("[judge]", unknown, remedy))
