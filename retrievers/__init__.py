@@ -13,8 +13,10 @@ ENCODERS = {
     "cohere": "retrievers.encoders.cohere:CohereEncoder",
     "gemini": "retrievers.encoders.gemini:GeminiEncoder",
     "hashing": "retrievers.encoders.hashing:HashingEncoder",
+    "multivector-encoder": "retrievers.encoders.multivector_encoder:LateInteractionEncoder",
     "openai": "retrievers.encoders.openai:OpenAIEncoder",
     "sentence-transformers": "retrievers.encoders.sentence_transformers:SentenceTransformerEncoder",
+    "sparse-encoder": "retrievers.encoders.sparse_encoder:LearnedSparseEncoder",
 }
 """kind -> class. The keyword arguments of a class are the options of its kind."""
 RERANKERS = {

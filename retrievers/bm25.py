@@ -11,7 +11,7 @@ from retrievers.chunking import Chunks, passages
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.filters import Condition, FieldValues, shown, wanted
 from retrievers.meter import Meter
-from retrievers.types import RESOLUTION, Document, Query, Ranking, Retriever, Vectors, ranked
+from retrievers.types import RESOLUTION, Document, Query, Ranking, Retriever, ranked
 from retrievers.words import RULE, tokenize
 
 
@@ -115,7 +115,7 @@ class BM25Retriever(Retriever):
         return [self._stem(term) for term in tokenize(text)]
 
 
-def candidates(scores: Vectors, depth: int) -> npt.NDArray[np.intp]:
+def candidates(scores: npt.NDArray[np.floating], depth: int) -> npt.NDArray[np.intp]:
     """Positions of the positive scores that could stand in the first `depth`, ties at the end included."""
     positive = np.flatnonzero(scores > 0)
     if len(positive) <= depth:

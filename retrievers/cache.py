@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from retrievers import claims
 from retrievers.errors import BackendError, InputError, Problem
+from retrievers.ragged import Form, packed, unpacked
 from retrievers.types import Counts, Embedded, PairScores
 
 _VERSION = 1
@@ -140,18 +141,17 @@ class Cache:
         """Return the keys that are held, without looking at what they hold."""
         return {key for key, size in self._select("SELECT key, length(value) FROM rows", wanted) if size}
 
-    def get(self, wanted: Sequence[bytes]) -> tuple[Positions, Embedded]:
+    def get(self, wanted: Sequence[bytes], form: Form = "dense") -> tuple[Positions, Embedded]:
         """Return which of the distinct keys are held, as positions, and their rows; (0, 0) vectors if none is.
 
         A vector without dimensions counts as absent, as a damaged one does.
         """
         positions, values, tokens, lost = self._read(wanted)
-        if len({len(value) for value in values}) > 1:
-            raise BackendError(
-                f"{self.path} holds vectors of several dimensions for one model: its server has changed; "
-                "run again with --fresh"
-            )
-        vectors = np.frombuffer(b"".join(values), dtype="<f4").reshape(len(values), -1 if values else 0)
+        try:
+            vectors = unpacked(form, values)
+        except ValueError as unlike:
+            what = f"{self.path} holds {unlike} for one model: its server has changed; run again with --fresh"
+            raise BackendError(what) from None
         return positions, Embedded(vectors, tokens, lost)
 
     def put(self, fingerprint: str, keys: Sequence[bytes], embedded: Embedded) -> None:
@@ -160,10 +160,9 @@ class Cache:
         Raises:
             ValueError: they have no dimensions.
         """
-        if embedded.vectors.ndim != 2 or (len(keys) and not embedded.vectors.shape[1]):
+        if len(embedded.vectors.shape) != 2 or (len(keys) and not embedded.vectors.shape[1]):
             raise ValueError(f"vectors of shape {embedded.vectors.shape} cannot be kept")
-        values = [vector.tobytes() for vector in np.asarray(embedded.vectors, dtype="<f4")]
-        self._store(fingerprint, keys, (values, embedded.tokens, embedded.lost))
+        self._store(fingerprint, keys, (packed(embedded.vectors), embedded.tokens, embedded.lost))
 
     def get_scores(self, wanted: Sequence[bytes]) -> tuple[Positions, PairScores]:
         """Return which of the distinct keys have scores, as positions, and the scores."""

@@ -14,16 +14,33 @@ from retrievers.chunking import Chunks, best_passages, document_of, passages
 from retrievers.errors import InputError
 from retrievers.filters import Condition, shown, wanted
 from retrievers.meter import Meter
-from retrievers.types import Document, Embedded, Query, Ranking, Retriever, Role, Store, Vectors, Wanted, ranked
+from retrievers.ragged import AnyVectors, Form, form_of, numbers_of, with_direction
+from retrievers.types import Document, Embedded, Query, Ranking, Retriever, Role, Store, Wanted, ranked
 
 WINDOW = 16_384
 """Texts embedded together: requests are planned within a window, so that they do not depend on the cache."""
+TOKENS_WINDOW = 1_024
+"""The same where each token has a vector."""
 
 COMPARED = 100
 """Queries for which an approximate search is compared with an exact one."""
 
-Describe = Callable[[int], Mapping[str, str]]
-"""The dimensions of the vectors -> what the manifest keeps of the models and the collection."""
+NUMBERS = "numbers"
+"""What a collection of vectors of unequal size keeps among its notes: the texts in it, and the numbers of them all."""
+
+
+class Extent(NamedTuple):
+    """How large vectors are."""
+
+    dimensions: int = 0
+    """Of a text's vector, or of a token's."""
+    document_numbers: float = 0.0
+    """Numbers that are kept of a document, or passage, on average; 0 where all have one vector."""
+    query_numbers: float = 0.0
+
+
+Describe = Callable[[Extent], Mapping[str, str]]
+"""How large the vectors are -> what the manifest keeps of the models and the collection."""
 
 
 class Embeds(Protocol):
@@ -39,8 +56,7 @@ class Embeds(Protocol):
 class Asked(NamedTuple):
     """The vectors of some queries, and what each wants of documents."""
 
-    vectors: Vectors
-    """(queries, dimensions)."""
+    vectors: AnyVectors
     wanted: Sequence[Wanted] = ()
     """One a query, or nothing where all documents are searched."""
 
@@ -50,12 +66,12 @@ class Asked(NamedTuple):
 
 
 class DenseRetriever(Retriever):
-    """Answers with the documents whose vectors lie nearest to the query's by cosine.
+    """Answers with the documents whose vectors lie nearest to the query's, in the way of their form (see `Store`).
 
-    Blank documents are never embedded, and vectors of length zero have no cosine: neither is ever retrieved, and a
+    Blank documents are never embedded, and vectors of length zero have no direction: neither is ever retrieved, and a
     query with such a vector retrieves nothing. Documents are noted as "empty", "zero-vector", and "truncated" where the
-    model did not read a text to its end (of passages: any of a document's); queries as "zero-vector-query" and
-    "truncated-query".
+    model did not read a text to its end (of passages: any of a document's); queries as "zero-vector-query",
+    "truncated-query" and, of sparse vectors, "no-hit-query".
 
     Args:
         embedder: turns texts into vectors.
@@ -63,6 +79,7 @@ class DenseRetriever(Retriever):
         fresh: make the collection anew even where a finished one is there.
         chunks: cut documents into passages; a document then has its best passage's score.
         describe: what the manifest keeps, known once queries were embedded.
+        window: texts embedded together.
         conditions: what a query wants of documents, if not all are to be searched.
     """
 
@@ -73,7 +90,8 @@ class DenseRetriever(Retriever):
         *,
         fresh: bool = False,
         chunks: Chunks | None = None,
-        describe: Describe = lambda dimensions: {},
+        describe: Describe = lambda extent: {},
+        window: int | None = None,
         conditions: Sequence[Condition] = (),
     ) -> None:
         self._embedder = embedder
@@ -81,15 +99,16 @@ class DenseRetriever(Retriever):
         self._fresh = fresh
         self._chunks = chunks
         self._describe = describe
+        self._window = WINDOW if window is None else window
         self._conditions = tuple(conditions)
-        self._dimensions = 0
+        self._extent = Extent()
         self.store: Store
         """Known once the corpus was indexed."""
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps of the models and the collection."""
-        return {**self._describe(self._dimensions), **shown(self._conditions)}
+        return {**self._describe(self._extent), **shown(self._conditions)}
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Embed the corpus window by window into the store, or use the finished collection that is there."""
@@ -97,8 +116,10 @@ class DenseRetriever(Retriever):
         notes = None if self._fresh else self.store.finished()
         if notes is None:
             notes = self._build(documents, meter)
+        points, numbers = map(int, notes.get(NUMBERS, ("0", "0")))
+        self._extent = Extent(document_numbers=numbers / points if points else 0.0)
         for kind, ids in notes.items():
-            for document_id in ids:
+            for document_id in ids if kind != NUMBERS else ():
                 meter.note(kind, document_id)
 
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
@@ -108,8 +129,10 @@ class DenseRetriever(Retriever):
         with meter.stage("embed-queries", total=len({query.text for query in queries})):
             embedded = self._embedder.embed([query.text for query in queries], "query", meter)
             meter.count(lost_tokens=int(embedded.lost.sum()))
-        self._dimensions = embedded.vectors.shape[1]
-        directed = _with_direction(embedded.vectors)
+        self._extent = self._extent._replace(
+            dimensions=embedded.vectors.shape[1], query_numbers=numbers_of(embedded.vectors) / len(queries)
+        )
+        directed = with_direction(embedded.vectors)
         for query, lost, has_direction in zip(queries, embedded.lost, directed, strict=True):
             if lost:
                 meter.note("truncated-query", query.id)
@@ -127,7 +150,9 @@ class DenseRetriever(Retriever):
         answers = [ranked([], [])] * len(queries)
         for i, ranking in zip(np.flatnonzero(directed).tolist(), rankings, strict=True):
             answers[i] = ranking
-            if self._conditions and not ranking.doc_ids:
+            if not ranking.doc_ids and form_of(embedded.vectors) == "sparse":
+                meter.note("no-hit-query", queries[i].id)
+            elif self._conditions and not ranking.doc_ids:
                 meter.note("nothing-matches-query", queries[i].id)
         return answers
 
@@ -137,11 +162,10 @@ class DenseRetriever(Retriever):
             vectors = self._embedder.one(query.text, "query", meter).vectors
         with meter.stage("search"):
             asked = Asked(vectors, [wanted(query, self._conditions)] if self._conditions else [])
-            (ranking,) = self.nearest(asked, depth)
-        return ranking
+            return self.nearest(asked, depth)[0] if with_direction(vectors)[0] else ranked([], [])
 
     def nearest(self, asked: Asked, depth: int, *, exact: bool = False) -> list[Ranking]:
-        """Return the documents nearest to each query vector, among those that are wanted."""
+        """Return the documents nearest to each query's vectors, among those that are wanted."""
 
         def search(positions: list[int], limit: int) -> list[Ranking]:
             some = [asked.wanted[i] for i in positions] if asked.wanted else ()
@@ -169,16 +193,17 @@ class DenseRetriever(Retriever):
     def _build(self, documents: Iterable[Document], meter: Meter) -> dict[str, list[str]]:
         notes: dict[str, list[str]] = {"empty": [], "truncated": [], "zero-vector": []}
         corpus = _Counted(documents)
-        texts = distinct = 0
+        texts = distinct = points = numbers = 0
         created = False
-        for window in _windows(self._texts(corpus, notes["empty"])):
+        for window in _windows(self._texts(corpus, notes["empty"]), self._window):
             contents = [document.content for document in window]
             texts, distinct = texts + len(contents), distinct + len(set(contents))
             with meter.stage("embed-documents", total=corpus.expected(distinct)):
                 embedded = self._embedder.embed(contents, "document", meter)
                 meter.count(lost_tokens=int(embedded.lost.sum()))
             notes["truncated"] += _ids(window, embedded.lost > 0)
-            directed = _with_direction(embedded.vectors)
+            directed = with_direction(embedded.vectors)
+            points, numbers = points + int(directed.sum()), numbers + numbers_of(embedded.vectors)
             notes["zero-vector"] += _ids(window, ~directed)
             with meter.stage("index", total=corpus.expected(texts)):
                 if not created:
@@ -190,6 +215,8 @@ class DenseRetriever(Retriever):
         if not created:
             raise InputError("nothing to index: the corpus holds no document with any content")
         with meter.stage("index"):
+            if form_of(embedded.vectors) != "dense":
+                notes[NUMBERS] = [str(points), str(numbers)]
             self.store.finish(notes)
         return notes
 
@@ -237,11 +264,16 @@ def _ids(window: Sequence[Document], chosen: npt.NDArray[np.bool_]) -> list[str]
     return list(dict.fromkeys(document_of(window[i].id) for i in np.flatnonzero(chosen).tolist()))
 
 
-def _windows(documents: Iterable[Document]) -> Iterator[list[Document]]:
+def window_of(form: Form) -> int:
+    """Return how many texts are embedded together: fewer where each of their tokens has a vector.
+
+    >>> window_of("dense"), window_of("multivector")
+    (16384, 1024)
+    """
+    return TOKENS_WINDOW if form == "multivector" else WINDOW
+
+
+def _windows(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
     stream = iter(documents)
-    while window := list(islice(stream, WINDOW)):
+    while window := list(islice(stream, size)):
         yield window
-
-
-def _with_direction(vectors: Vectors) -> npt.NDArray[np.bool_]:
-    return np.asarray(vectors.any(axis=1))

@@ -9,6 +9,7 @@ import numpy as np
 from retrievers.dense import Embeds
 from retrievers.errors import BackendError, OverBudget
 from retrievers.meter import Meter
+from retrievers.ragged import dense
 from retrievers.types import Embedded, Role, Vectors
 
 PROOF = 20
@@ -63,7 +64,7 @@ class Cut:
             return embedded
         if self._dimensions > self._full:
             raise BackendError(f"the model's vectors have {self._full} dimensions: {self._dimensions} cannot be kept")
-        return embedded._replace(vectors=cut(embedded.vectors, self._dimensions))
+        return embedded._replace(vectors=cut(dense(embedded.vectors), self._dimensions))
 
     def _compare(self, asked: Embeds, texts: Sequence[str], embedded: Embedded, meter: Meter) -> None:
         rows = {text: row for row, text in reversed(list(enumerate(texts)))}
@@ -77,7 +78,7 @@ class Cut:
             raise BackendError(f"{what} {_REMEDY}") from None
         gave = f"vectors of {other.shape[1]}"
         if other.shape[1] == self._dimensions:
-            least = float(_cosines(embedded.vectors[[rows[text] for text in some]], other).min())
+            least = float(_cosines(dense(embedded.vectors)[[rows[text] for text in some]], dense(other)).min())
             if least > LEAST_COSINE:
                 self._least = least
                 return

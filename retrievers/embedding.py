@@ -12,6 +12,7 @@ from retrievers.cache import Cache, Positions, keys
 from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.parallel import answers
+from retrievers.ragged import finite, flat, form_of, joined
 from retrievers.turns import Turn, Work, answers_in_turn, lease_of
 from retrievers.types import Embedded, Encoder, Role, Vectors
 
@@ -96,7 +97,8 @@ class Embedder:
         row[np.concatenate(places)] = np.arange(len(distinct))
         at = dict(zip(distinct, row.tolist(), strict=True))
         order = [at[text] for text in texts]
-        return Embedded(*(np.concatenate(column)[order] for column in zip(*parts, strict=True)))
+        vectors, tokens, lost = zip(*parts, strict=True)
+        return Embedded(joined(vectors)[order], np.concatenate(tokens)[order], np.concatenate(lost)[order])
 
     def answered(
         self, texts: Sequence[str], plan: Callable[[], Iterable[Sequence[int]]], role: Role, meter: Meter
@@ -153,7 +155,7 @@ class Embedder:
             cache.put(self.encoder.fingerprint, [names[i] for i in some], embedded)
 
         def read(some: list[int]) -> tuple[list[int], Embedded]:
-            held, embedded = cache.get([names[i] for i in some])
+            held, embedded = cache.get([names[i] for i in some], self.encoder.form)
             if len(held):
                 self._expect(embedded.vectors.shape[1])
             return [some[i] for i in held.tolist()], embedded
@@ -172,7 +174,7 @@ class Embedder:
         return held | self._source.held(self.encoder.fingerprint, role, rest)
 
     def _cached(self, texts: Sequence[str], names: Sequence[bytes], role: Role) -> tuple[Positions, Embedded]:
-        return _NOTHING if self._cache is None else self._cache.get(names)
+        return _NOTHING if self._cache is None else self._cache.get(names, self.encoder.form)
 
     def _imported(self, texts: Sequence[str], names: Sequence[bytes], role: Role) -> tuple[Positions, Embedded]:
         return _NOTHING if self._source is None else self._source.get(self.encoder.fingerprint, role, texts)
@@ -218,12 +220,12 @@ class Embedder:
         chosen = sorted(np.random.default_rng(seed).permutation(len(known))[:sample].tolist())
         picked = [distinct[known[i]] for i in chosen]
         places, cached = self._cached(picked, [names[known[i]] for i in chosen], role)
-        old = dict(zip(places.tolist(), cached.vectors, strict=True))
+        old = dict(zip(places.tolist(), flat(cached.vectors), strict=True))
         distances: list[float] = []
         call = single_call(meter)
         for request in self.encoder.batches(picked, role):
             new = self._ask([picked[i] for i in request], role, call).vectors
-            distances += [_distance(old[i], vector) for i, vector in zip(request, new, strict=True) if i in old]
+            distances += [_distance(old[i], vector) for i, vector in zip(request, flat(new), strict=True) if i in old]
         mean = float(np.mean(distances)) if distances else 0.0
         moved = sum(distance > DRIFTED for distance in distances)
         return Drift(len(distances), max(distances, default=0.0), mean, moved)
@@ -231,12 +233,14 @@ class Embedder:
     def _ask(self, texts: list[str], role: Role, call: Call) -> Embedded:
         """Send one request and check the answer."""
         vectors, tokens, lost = self.encoder.embed(texts, role, call)
-        if vectors.ndim != 2 or not len(vectors) == len(tokens) == len(lost) == len(texts):
+        if len(vectors.shape) != 2 or not len(vectors) == len(tokens) == len(lost) == len(texts):
             raise BackendError(f"{len(vectors)} vectors came back for {len(texts)} texts")
         self._expect(vectors.shape[1])
-        if not np.isfinite(vectors).all():
+        if not finite(vectors):
             raise BackendError("a vector that is not finite came back")
-        return Embedded(np.asarray(vectors, dtype=np.float32), tokens, lost)
+        if form_of(vectors) == "dense":
+            vectors = np.asarray(vectors, dtype=np.float32)
+        return Embedded(vectors, tokens, lost)
 
     def _expect(self, dimensions: int) -> None:
         self._dimensions = self._dimensions or dimensions
@@ -256,7 +260,12 @@ def distinct_texts(texts: Iterable[str]) -> list[str]:
 
 
 def _distance(a: Vectors, b: Vectors) -> float:
-    """1 - cosine; a zero vector is at distance 0 from another, and 1 from anything else."""
+    """1 - cosine; a zero vector is at distance 0 from another, and 1 from anything else.
+
+    Rows of unequal length, which are of texts whose tokens are others than before, are at distance 1.
+    """
+    if a.shape != b.shape:
+        return 1.0
     wide = a.astype(np.float64), b.astype(np.float64)
     lengths = float(np.linalg.norm(wide[0]) * np.linalg.norm(wide[1]))
     if not lengths:

@@ -89,13 +89,18 @@ def folder_tokens(folder: Path | None, texts: Sequence[str], *, whole: bool = Fa
         texts: with their prompts.
         whole: count what lies beyond the limit too.
     """
-    file = None if folder is None else folder / "tokenizer.json"
-    if folder is None or file is None or not file.is_file():
+    if folder is None or not (folder / "tokenizer.json").is_file():
         return Tokens(estimate(texts), exact=False)
     static = _is_static(folder)
-    encodings = _tokenizer(file, file.stat().st_mtime_ns).encode_batch_fast(list(texts), add_special_tokens=not static)
-    counts = np.asarray([len(encoding) for encoding in encodings], dtype=np.int64)
-    return Tokens(counts if static or whole else np.minimum(counts, _limit(folder)), exact=True)
+    counts = tokenized(folder, texts, special=not static)
+    return Tokens(counts if static or whole else np.minimum(counts, folder_limit(folder)), exact=True)
+
+
+def tokenized(folder: Path, texts: Sequence[str], *, special: bool) -> Counts:
+    """Return the tokens of whole texts by the tokenizer of a folder, its `special` marks around a text included."""
+    file = folder / "tokenizer.json"
+    encodings = _tokenizer(file, file.stat().st_mtime_ns).encode_batch_fast(list(texts), add_special_tokens=special)
+    return np.asarray([len(encoding) for encoding in encodings], dtype=np.int64)
 
 
 @lru_cache(maxsize=8)
@@ -113,7 +118,7 @@ def folder_reads(folder: Path | None) -> int | None:
     """Return how many tokens of a text a model in a folder reads; None where it reads all, or its files do not say."""
     if folder is None or _is_static(folder):
         return None
-    limit = _limit(folder)
+    limit = folder_limit(folder)
     return limit if limit < 1 << 31 else None
 
 
@@ -122,8 +127,8 @@ def _is_static(folder: Path) -> bool:
     return modules.is_file() and "StaticEmbedding" in modules.read_text(encoding="utf-8")
 
 
-def _limit(folder: Path) -> int:
-    """The tokens that a sentence-transformers folder reads: the smallest limit that its files name."""
+def folder_limit(folder: Path) -> int:
+    """Return the tokens that a sentence-transformers folder reads: the smallest limit that its files name."""
     limits = [
         settings[key]
         for name, key in (

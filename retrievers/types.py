@@ -6,13 +6,14 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from retrievers.meter import Call, Meter
 from retrievers.prices import FREE, Price
+from retrievers.ragged import AnyVectors, Form
 from retrievers.tokens import Tokens, estimate
 
 Role = Literal["document", "query"]
@@ -108,8 +109,8 @@ class Ranking:
 class Embedded(NamedTuple):
     """Vectors of some texts, in the order of the texts."""
 
-    vectors: Vectors
-    """float32, (n, dimensions)."""
+    vectors: AnyVectors
+    """float32, (n, dimensions); sparse ones, and those of tokens, as `retrievers.ragged` has them."""
     tokens: Counts
     """(n,): tokens that the model read, special tokens included where the model counts them."""
     lost: Counts
@@ -189,6 +190,9 @@ class Model(Protocol):
 class Encoder(Model, Protocol):
     """Turns texts into vectors, one request at a time; `retrievers.embedding` plans the requests."""
 
+    form: ClassVar[Form] = "dense"
+    """What stands for a text: it decides in which kind of block the encoder may stand."""
+
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
         """Count the tokens that would be read or billed, with no network: exactly, or estimated from above."""
         return Tokens(estimate(texts), exact=False)
@@ -238,7 +242,10 @@ class Reranker(Model, Protocol):
 
 
 class Store(Protocol):
-    """Keeps the vectors of one collection and finds the nearest by cosine.
+    """Keeps the vectors of one collection and finds the nearest.
+
+    Dense vectors by cosine, sparse ones by their dot product, those of tokens by MaxSim: the sum, over the query's
+    tokens, of the largest dot product with any token of the document.
 
     Either `finished` finds the collection complete, or it is made: `create`, `upsert` as often as needed, `finish`.
     """
@@ -253,7 +260,7 @@ class Store(Protocol):
     def create(self, dimensions: int) -> None:
         """Make the collection ready for points; a half-built one is resumed or made anew."""
 
-    def upsert(self, ids: Sequence[str], vectors: Vectors, fields: Sequence[Mapping[str, str]] = ...) -> None:
+    def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ...) -> None:
         """Add points, or replace those with the same document id.
 
         `fields` are those of each document by which searches may be narrowed: their payload, where there are any.
@@ -263,7 +270,7 @@ class Store(Protocol):
         """Make the collection ready for search, mark it complete, and keep the ids noted by kind with it."""
 
     def search(
-        self, vectors: Vectors, limit: int, *, exact: bool = ..., wanted: Sequence[Wanted] = ...
+        self, vectors: AnyVectors, limit: int, *, exact: bool = ..., wanted: Sequence[Wanted] = ...
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved.
 

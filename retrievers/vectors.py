@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from retrievers.cache import keys
 from retrievers.errors import BackendError, InputError, Problem
+from retrievers.ragged import dense
 from retrievers.types import Embedded, Role
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def write_part(root: Root, fingerprint: str, role: Role, part: Keys, embedded: E
 
     order = np.asarray(sorted(range(len(part)), key=part.tolist().__getitem__), dtype=np.intp)
     dimensions = embedded.vectors.shape[1]
-    vectors = np.ascontiguousarray(embedded.vectors[order], dtype="<f4").ravel()
+    vectors = np.ascontiguousarray(dense(embedded.vectors)[order], dtype="<f4").ravel()
     table = pa.table(
         {
             "key": pa.array(part[order].tolist(), type=pa.binary(KEY_BYTES)),

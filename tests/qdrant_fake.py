@@ -56,7 +56,11 @@ class FakeQdrant(ThreadingHTTPServer):
                 return {**info, "status": self.status.pop(0) if self.status else "green"}
             case "PUT", ["collections", name]:
                 self.created = body
-                return engine.create_collection(name, models.VectorParams(**body["vectors"]))
+                sparse = {
+                    key: models.SparseVectorParams(**one) for key, one in (body.get("sparse_vectors") or {}).items()
+                }
+                vectors = models.VectorParams(**body["vectors"]) if body["vectors"] else {}
+                return engine.create_collection(name, vectors, sparse)
             case "DELETE", ["collections", name]:
                 return engine.delete_collection(name)
             case "PATCH", ["collections", name]:

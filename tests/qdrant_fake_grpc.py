@@ -48,7 +48,9 @@ class FakeQdrantGrpc(wire.QdrantServicer, wire.CollectionsServicer, wire.PointsS
         self.begin("Create", context)
         self.created = request
         vectors = GrpcToRest.convert_vectors_config(request.vectors_config)
-        return wire.CollectionOperationResponse(result=self.engine.create_collection(request.collection_name, vectors))
+        sparse = GrpcToRest.convert_sparse_vector_config(request.sparse_vectors_config)
+        made = self.engine.create_collection(request.collection_name, vectors, sparse)
+        return wire.CollectionOperationResponse(result=made)
 
     def Delete(self, request, context):
         if isinstance(request, wire.DeleteCollection):

@@ -172,7 +172,9 @@ def test_a_server_of_another_version_is_refused(fake, store, version, accepted):
 
 def test_a_collection_of_other_dimensions_is_refused(fake, store):
     store.create(8)
-    with pytest.raises(InputError, match="has 8 dimensions and distance Cosine, not 16 and Cosine"):
+    with pytest.raises(
+        InputError, match="has dense vectors of 8 dimensions and distance Cosine, not dense vectors of 16"
+    ):
         store.create(16)
 
 

@@ -96,3 +96,61 @@ def cross_encoder(folder: Path, outputs: int = 1) -> Path:
     _tokenizer().save_pretrained(folder)
     assert "BertForSequenceClassification" in json.loads((folder / "config.json").read_text())["architectures"]
     return folder
+
+
+def _masked(folder: Path):
+    """A BERT of two layers that predicts words, as the first module of a SparseEncoder."""
+    import torch
+    from sentence_transformers.base.modules import Transformer
+    from transformers import BertForMaskedLM
+
+    torch.manual_seed(4)
+    BertForMaskedLM(_config(initializer_range=0.3)).save_pretrained(folder / "bert")
+    _tokenizer().save_pretrained(folder / "bert")
+    return Transformer(str(folder / "bert"), transformer_task="fill-mask", max_seq_length=LIMIT)
+
+
+def splade(folder: Path, prompts: dict[str, str] | None = None, **options) -> Path:
+    """Save a SPLADE of two layers that reads LIMIT tokens."""
+    from sentence_transformers import SparseEncoder
+    from sentence_transformers.sparse_encoder.modules import SpladePooling
+
+    model = SparseEncoder(modules=[_masked(folder), SpladePooling()], prompts=prompts, **options)
+    model.save(str(folder / "model"), create_model_card=False)
+    return folder / "model"
+
+
+def inference_free(folder: Path) -> Path:
+    """Save a SparseEncoder that looks the weights of a query's words up, and reads documents as the SPLADE above."""
+    import torch
+    from sentence_transformers import SparseEncoder
+    from sentence_transformers.base.modules import Router
+    from sentence_transformers.sparse_encoder.modules import SparseStaticEmbedding, SpladePooling
+
+    body = _masked(folder)
+    torch.manual_seed(5)
+    weights = SparseStaticEmbedding(body.tokenizer, weight=torch.rand(len(WORDS) + 6), frozen=True)
+    router = Router.for_query_document([weights], [body, SpladePooling()])
+    SparseEncoder(modules=[router]).save(str(folder / "model"), create_model_card=False)
+    return folder / "model"
+
+
+def colbert(folder: Path, *, attend: bool = False, expansion: bool = True) -> Path:
+    """Save a MultiVectorEncoder of two layers: 10 tokens of a document, queries filled up to 8, "the" left out."""
+    import torch
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.base.modules import Dense, Normalize, Transformer
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+    from transformers import BertModel
+
+    torch.manual_seed(6)
+    BertModel(_config(initializer_range=0.3)).save_pretrained(folder / "bert")
+    _tokenizer().save_pretrained(folder / "bert")
+    filled = {"strategy": "fixed", "attend": attend, "length": 8} if expansion else None
+    body = Transformer(str(folder / "bert"), document_length=10, query_expansion=filled)
+    narrow = Dense(32, 16, bias=False, activation_function=torch.nn.Identity(), module_input_name="token_embeddings")
+    unit = Normalize(module_input_name="token_embeddings")
+    modules = [body, narrow, MultiVectorMask(skiplist_words=["the"]), unit]
+    prompts = {"query": "query ", "document": "passage "}
+    MultiVectorEncoder(modules=modules, prompts=prompts).save(str(folder / "model"), create_model_card=False)
+    return folder / "model"

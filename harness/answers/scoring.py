@@ -15,6 +15,7 @@ from harness.records import Readings
 from harness.scoring.per_query import PerQuery, per_query
 from retrievers.embedding import Embedder
 from retrievers.meter import Meter
+from retrievers.ragged import dense
 from retrievers.types import Query, Vectors
 
 
@@ -82,7 +83,8 @@ def vectors_of(encoder: Embedder, texts: Sequence[str], meter: Meter) -> dict[st
     """
     distinct = sorted({text for text in texts if text.strip()})
     with meter.stage("answers"):
-        return dict(zip(distinct, encoder.embed(distinct, "query", meter).vectors, strict=True)) if distinct else {}
+        embedded = encoder.embed(distinct, "query", meter)
+        return dict(zip(distinct, dense(embedded.vectors), strict=True))
 
 
 def questions_of(queries: Sequence[Query], systems: Sequence[System], readings: Readings) -> list[str]:

@@ -12,6 +12,7 @@ from harness.pages.colors import VISIBLE, WHITE, contrast, is_color
 from harness.stats.settings import Statistics
 from retrievers.errors import did_you_mean
 from retrievers.quantization import NumberFormat
+from retrievers.ragged import Form
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 RESERVED = "dataset"
@@ -193,11 +194,11 @@ class QueryField(Strict):
 FieldFilter = dict[str, str | tuple[str, ...] | QueryField]
 
 
-class Dense(Block):
-    """Nearest neighbours by cosine in one collection of vectors."""
+class Encoded(Block):
+    """The documents whose vectors are nearest to the query's, in one collection."""
 
-    kind: Literal["dense"] = "dense"
-    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
+    kind: Form
+    """What stands for a text: what the encoder gives."""
     encoder: Kind
     """What turns texts into vectors."""
     store: dict[str, Any] = Field(default_factory=dict)
@@ -206,6 +207,13 @@ class Dense(Block):
     """Documents that are searched: field = "value", several values, or { query = "field" }, the query's own."""
     chunk: Chunk | None = None
     """Cut long documents into passages; a document is worth its best one."""
+
+
+class Dense(Encoded):
+    """Nearest neighbours by cosine in one collection of vectors."""
+
+    kind: Literal["dense"] = "dense"
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
     dimensions: int | None = Field(default=None, ge=1)
     """Leading numbers that are kept of each of the encoder's vectors, which is scaled to length 1 again."""
     quantization: NumberFormat | None = None
@@ -223,6 +231,20 @@ class Dense(Block):
         if self.quantization and (self.store.get("m") or self.store.get("quantization")):
             raise ValueError("quantization is searched exactly: give the store no m and no quantization beside it")
         return self
+
+
+class Sparse(Encoded):
+    """Learned sparse retrieval: weights of a vocabulary's words, compared by their dot product."""
+
+    kind: Literal["sparse"] = "sparse"
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
+
+
+class Multivector(Encoded):
+    """Late interaction: a vector for each token, compared by MaxSim."""
+
+    kind: Literal["multivector"] = "multivector"
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
 
 
 class Standalone(Block):
@@ -265,7 +287,13 @@ class Reranked(Block):
     """A reranker of the first hits."""
 
 
-KINDS: dict[str, type[Block]] = {"dense": Dense, "fusion": Fusion, "rerank": Reranked}
+KINDS: dict[str, type[Block]] = {
+    "dense": Dense,
+    "fusion": Fusion,
+    "multivector": Multivector,
+    "rerank": Reranked,
+    "sparse": Sparse,
+}
 """Blocks that the harness makes; any other kind is a whole retriever."""
 
 
@@ -334,10 +362,10 @@ class Experiment(Strict):
         """The experiment with every default filled in, as the manifest keeps it."""
         dumped = self.model_dump(mode="json", by_alias=True)
         for table, block in zip(dumped["retrievers"], self.retrievers, strict=True):
-            if isinstance(block, Dense):
+            if isinstance(block, Encoded):
                 table["encoder"] = block.encoder.written()
-                if block.derive is None:  # the retrievers that it gave stand beside it
-                    del table["derive"]
+            if isinstance(block, Dense) and block.derive is None:  # the retrievers that it gave stand beside it
+                del table["derive"]
             if isinstance(block, Standalone):
                 table.update(table.pop("options"))
             if block.rerank is not None:
@@ -357,6 +385,11 @@ def inputs(block: Block) -> tuple[str, ...]:
         case Dense(derived_from=str(base)):
             return (base,)
     return ()
+
+
+def origin(block: Block) -> str | None:
+    """The name of the retriever whose vectors a derived one has, None where it has its own."""
+    return block.derived_from if isinstance(block, Dense) else None
 
 
 class Question(NamedTuple):

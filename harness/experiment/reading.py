@@ -6,8 +6,9 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from harness import measures
 from harness.dataset import DatasetReference
@@ -20,6 +21,7 @@ from harness.measures import Measure
 from harness.stats.settings import Looks, Statistics
 from retrievers import ENCODERS, RERANKERS, RETRIEVERS, encoder_class, reranker_class, retriever_class, retriever_kinds
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.ragged import Form
 from retrievers.remote.redaction import Expanded
 from retrievers.stores import StoreOptions
 
@@ -182,7 +184,8 @@ def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
         try:
             if not code and (runs := code_of({"encoder": judge["encoder"]})):
                 raise _refused("judge", runs)
-            tables["judge"] = {**judge, "encoder": kind_of(judge["encoder"], encoder_class, "judge.encoder")}
+            encoder = kind_of(judge["encoder"], partial(_encoder_class, "dense"), "judge.encoder")
+            tables["judge"] = {**judge, "encoder": encoder}
         except InputError as error:
             problems.extend(error.problems)
             tables["judge"] = {key: value for key, value in judge.items() if key != "encoder"}
@@ -296,11 +299,10 @@ def _block(entry: object, where: str) -> Block:
     problems: list[Problem] = []
     if isinstance(table.get("store"), Mapping) and table["store"]:
         try:
-            table["store"] = checked(options_of(StoreOptions), table["store"], f"{where}.store").model_dump()
-            StoreOptions(**table["store"])
+            table["store"] = _store(table["store"], kind, f"{where}.store")
         except InputError as error:
             problems.extend(error.problems)
-    for key, find in (("encoder", encoder_class), ("rerank", reranker_class)):
+    for key, find in (("encoder", partial(_encoder_class, kind)), ("rerank", reranker_class)):
         if key in table and key in model.model_fields:
             try:
                 table[key] = kind_of(table[key], find, f"{where}.{key}")
@@ -316,6 +318,25 @@ def _block(entry: object, where: str) -> Block:
     if problems:
         raise InputError(problems)
     return block
+
+
+def _store(table: Mapping[str, Any], kind: str, where: str) -> dict[str, Any]:
+    """The options of a store, which have to suit the form of its vectors."""
+    options: dict[str, Any] = checked(options_of(StoreOptions), table, where).model_dump()
+    store = StoreOptions(**options)
+    if kind in get_args(Form):
+        store.check(kind)
+    return options
+
+
+def _encoder_class(form: str, kind: str) -> type:
+    """The class of an encoder, which gives vectors of the form that is wanted in its place."""
+    cls: type = encoder_class(kind)
+    given = getattr(cls, "form", form)
+    if given != form:
+        remedy = f'it stands in a retriever of kind = "{given}"'
+        raise InputError(Problem("kind", f"the encoder {kind!r} gives {given} vectors, not {form} ones", remedy))
+    return cls
 
 
 def _with_options(table: Mapping[str, Any], cls: type, where: str) -> dict[str, Any]:

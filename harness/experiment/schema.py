@@ -24,8 +24,10 @@ from harness.experiment import (
     Fusion,
     JudgeOptions,
     LatencyOptions,
+    Multivector,
     Relevance,
     Reranked,
+    Sparse,
 )
 from harness.experiment.model import Block
 from harness.experiment.options import options_of
@@ -34,8 +36,9 @@ from retrievers import encoder_class, encoder_kinds, reranker_class, reranker_ki
 from retrievers.stores import StoreOptions
 
 STORE: Mapping[str, str] = {
-    "location": "`:memory:`, `edge`, a folder, or a server's URL (http, https, grpc, grpcs); left out, memory up "
-    "to 20,000 documents, edge above.",
+    "location": "`:memory:`, `edge`, a folder, or a server's URL (http, https, grpc, grpcs); of sparse vectors also "
+    "`csr`, scipy's matrices. Left out: `csr` for sparse vectors; else memory up to 20,000 documents (1,000 with a "
+    "vector for each token), edge above.",
     "api_key": "A server's, always as `${NAME}`.",
     "shards": "Of a server's collection; left out, the server decides.",
     "replication": "Copies of each shard; left out, the server decides.",
@@ -52,12 +55,15 @@ TABLES: Mapping[str, type[BaseModel]] = {
     "[latency]": LatencyOptions,
     "[cache]": CacheOptions,
     '[[retrievers]], kind = "dense"': Dense,
+    '[[retrievers]], kind = "sparse"': Sparse,
+    '[[retrievers]], kind = "multivector"': Multivector,
     "chunk = { … }": Chunk,
     "derive = { … }": Derive,
     '[[retrievers]], kind = "fusion"': Fusion,
     '[[retrievers]], kind = "rerank"': Reranked,
 }
-BLOCKS = (Dense, Fusion, Reranked)
+ENCODED = (Dense, Sparse, Multivector)
+BLOCKS = (*ENCODED, Fusion, Reranked)
 START, END = "<!-- keys: written by python -m harness.experiment.schema -->", "<!-- end of keys -->"
 
 
@@ -89,12 +95,14 @@ def experiment_schema() -> dict[str, Any]:
     for block in BLOCKS:
         table = defs[block.__name__]
         table["properties"]["rerank"] = _described(table, "rerank", _ref("Reranker"))
-        if block is Fusion:
+        if block in (Sparse, Multivector, Fusion):
             table["required"].append("kind")
     judge = defs["JudgeOptions"]
     judge["properties"]["encoder"] = _described(judge, "encoder", _ref("Encoder"))
-    defs["Dense"]["properties"]["encoder"] = _described(defs["Dense"], "encoder", _ref("Encoder"))
-    defs["Dense"]["properties"]["store"] = _described(defs["Dense"], "store", _either("Store"))
+    for block in ENCODED:
+        table = defs[block.__name__]
+        table["properties"]["encoder"] = _described(table, "encoder", _ref("Encoder"))
+        table["properties"]["store"] = _described(table, "store", _either("Store"))
     defs["Store"] = _object(options_of(StoreOptions), {**_attribute_docs(StoreOptions), **STORE})
     defs["Encoder"] = {"anyOf": [_kind(kind, encoder_class(kind)) for kind in sorted(encoder_kinds())]}
     defs["Reranker"] = {"anyOf": [_kind(kind, reranker_class(kind)) for kind in sorted(reranker_kinds())]}

@@ -10,6 +10,9 @@ from harness.experiment.model import Derive
 from harness.experiment.options import checked
 from retrievers.errors import InputError
 
+DENSE = "dense"
+"""The kind whose vectors can be cut and quantised."""
+
 
 def numbered(entries: Sequence[object]) -> Iterator[tuple[int, object]]:
     """Yield the tables of `[[retrievers]]`, written out, each with its place in the file.
@@ -23,7 +26,7 @@ def numbered(entries: Sequence[object]) -> Iterator[tuple[int, object]]:
 
 
 def _written_out(entry: object) -> Iterator[object]:
-    if not isinstance(entry, Mapping) or "derive" not in entry or "encoder" not in entry:
+    if not isinstance(entry, Mapping) or not {"derive", "encoder"} <= entry.keys() or entry.get("kind", DENSE) != DENSE:
         yield entry
         return
     try:

@@ -141,11 +141,11 @@ def _price(retriever: str, role: str, manifest: Manifest) -> float | None:
 def _vector_bytes(parts: Sequence[str], manifest: Manifest) -> float | None:
     total = 0.0
     for part in parts:
-        if manifest.resolved.blocks[part]["kind"] == "dense":
-            facts = manifest.retrievers[part].provenance
-            if "vector_bytes" in facts:
-                total += float(facts["vector_bytes"])
-            elif "dimensions" in facts:
+        facts = manifest.retrievers[part].provenance
+        if "vector_bytes" in facts:
+            total += float(facts["vector_bytes"])
+        elif manifest.resolved.blocks[part]["kind"] == "dense":
+            if "dimensions" in facts:
                 total += 4.0 * int(facts["dimensions"]) * manifest.dataset.documents
             else:
                 return None

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from harness.experiment import Block, Dense, QueryField, Standalone, expanded, unexpanded
+from harness.experiment import Block, Dense, Encoded, QueryField, Standalone, expanded, unexpanded
 from harness.experiment.options import Kind
 from retrievers import encoder_class, reranker_class, retriever_class
 from retrievers.errors import InputError, Problem
@@ -47,7 +47,7 @@ def build_components(blocks: Sequence[Block]) -> dict[str, Components]:
     problems: list[Problem] = []
     for block in blocks:
         try:
-            encoder = _built_once(block.encoder, encoder_class, encoders) if isinstance(block, Dense) else None
+            encoder = _built_once(block.encoder, encoder_class, encoders) if isinstance(block, Encoded) else None
             retriever = whole_retriever(block) if isinstance(block, Standalone) else None
             reranker = _built_once(block.rerank, reranker_class, rerankers) if block.rerank is not None else None
             asked = _at_its_own_size(block, encoders) if isinstance(block, Dense) else None

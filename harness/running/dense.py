@@ -14,7 +14,7 @@ from harness.running.forecast import chunks_of
 from harness.running.options import Watch
 from retrievers.cache import Cache
 from retrievers.chunking import pieces
-from retrievers.dense import DenseRetriever
+from retrievers.dense import DenseRetriever, Extent
 from retrievers.derived import Cut
 from retrievers.embedding import Embedder, VectorSource
 from retrievers.filters import suffix_of
@@ -92,7 +92,8 @@ def dense_retriever(block: Dense, components: Components, shared: Shared, stores
             stores[key] = open_store(options, collection, documents=dataset.count, folder=shared.stores, meter=meter)
         return stores[key]
 
-    def describe(dimensions: int) -> Mapping[str, str]:
+    def describe(extent: Extent) -> Mapping[str, str]:
+        dimensions = extent.dimensions
         points = sum(1 for _ in pieces(dataset.documents(), chunks))
         return {
             **described(encoder),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.experiment import Dense, load
+from harness.experiment import Encoded, load
 from harness.running.check import prepare
 from harness.running.components import canonical
 from harness.running.forecast import chunks_of
@@ -59,7 +59,7 @@ def drifts(experiment: str | Path, *, sample: int = SAMPLE, code: bool = True) -
     with Cache(default_path()) as cache:
         for block in loaded.experiment.retrievers:
             encoder = components[block.name].encoder
-            if not isinstance(block, Dense) or encoder is None:
+            if not isinstance(block, Encoded) or encoder is None:
                 continue
             key = canonical({"encoder": block.encoder.written(), "chunk": block.chunk and block.chunk.model_dump()})
             if key in asked:

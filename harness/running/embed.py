@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.dataset import Dataset
-from harness.experiment import Dense, load
+from harness.experiment import Encoded, load
 from harness.running.check import prepare
 from harness.running.forecast import chunks_of
 from retrievers.cache import Cache, default_path
@@ -135,9 +135,19 @@ def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> l
     """
     loaded = load(experiment, code=code)
     dataset, _, built = prepare(loaded)
-    blocks = [block for block in loaded.experiment.retrievers if isinstance(block, Dense)]
+    blocks = [block for block in loaded.experiment.retrievers if isinstance(block, Encoded)]
     if not blocks:
         raise InputError(Problem(str(experiment), "has no encoder", "nothing is to be embedded"))
+    if problems := [
+        Problem(
+            f"{experiment}: retriever {block.name!r}",
+            f"its {block.kind} vectors cannot be written as parts, which hold one vector of each text",
+            "leave it out of this experiment file; a run embeds its texts",
+        )
+        for block in blocks
+        if block.kind != "dense"
+    ]:
+        raise InputError(problems)
     encoders: dict[str, Encoder] = {}
     cuts: dict[str, dict[Chunks | None, None]] = {}
     for block in blocks:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from harness.dataset import Dataset
-from harness.experiment import Block, Dense, Experiment, expanded
+from harness.experiment import Block, Encoded, Experiment, expanded, origin
 from harness.running.components import Components, in_block
 from retrievers.chunking import Chunks, pieces
-from retrievers.dense import WINDOW
+from retrievers.dense import window_of
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import InputError, Problem
 from retrievers.parts import PartSource
@@ -22,7 +22,7 @@ def source_of(experiment: Experiment) -> PartSource | None:
     return PartSource(open_root(expanded(experiment.vectors.location))) if experiment.vectors else None
 
 
-def chunks_of(block: Dense, encoder: Encoder) -> Chunks | None:
+def chunks_of(block: Encoded, encoder: Encoder) -> Chunks | None:
     """Return how a retriever cuts its documents: by characters, or by the tokens of its encoder."""
     if block.chunk is None:
         return None
@@ -42,7 +42,7 @@ def forecast(embedder: Embedder, dataset: Dataset, chunks: Chunks | None) -> dic
     """
     texts = pieces(dataset.documents(), chunks)
     windows = []
-    while window := [piece.content for piece in islice(texts, WINDOW)]:
+    while window := [piece.content for piece in islice(texts, window_of(embedder.encoder.form))]:
         windows.append(embedder.forecast(window, "document"))
     whole = Forecast(
         texts=sum(one.texts for one in windows),
@@ -82,7 +82,7 @@ def check_needs(blocks: Sequence[Block], components: dict[str, Components], data
                 retriever.check()
             if reranker is not None:
                 reranker.check()
-            if encoder is not None and isinstance(block, Dense) and block.derived_from not in names:
+            if encoder is not None and isinstance(block, Encoded) and origin(block) not in names:
                 try:
                     encoder.check()
                 except InputError:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from harness import records
 from harness.answers.ahead import judging_ahead
 from harness.dataset import Dataset
-from harness.experiment import Block, Dense, Experiment, Loaded, load
+from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, load, origin
 from harness.experiment.options import Kind
 from harness.records import Manifest
 from harness.running import provenance
@@ -203,12 +203,12 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
         planned: set[str] = set()
         for block in in_order(loaded.experiment.retrievers):
             encoder, _, reranker, asked = components[block.name]
-            if isinstance(block, Dense) and encoder is not None:
+            if isinstance(block, Encoded) and encoder is not None:
                 pace, note = _pace("encoder", block.encoder, encoder, context)
                 rows += _embedding(block, (encoder, pace), context, planned)
-                if block.derived_from is None:
+                if origin(block) is None:
                     notes.append(f"{block.name}: {note}")
-                if asked is not None:
+                if asked is not None and isinstance(block, Dense):
                     rows += _proof(block, (asked, pace), context, planned)
             if block.rerank is not None and reranker is not None:
                 pace, note = _pace("rerank", block.rerank, reranker, context)
@@ -228,7 +228,7 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
     return RunPlan(tuple(rows), (*notes, *unread), far)
 
 
-def _embedding(block: Dense, model: tuple[Encoder, _Pace], context: _Context, planned: set[str]) -> Iterator[PlanRow]:
+def _embedding(block: Encoded, model: tuple[Encoder, _Pace], context: _Context, planned: set[str]) -> Iterator[PlanRow]:
     """The rows of an encoder; texts that an earlier retriever embeds alike are left out, and added to `planned`."""
     encoder, pace = model
     written = repr(block.encoder.written())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from harness.experiment import Block, Chunk, Dense, inputs
+from harness.experiment import Block, Chunk, Encoded, inputs, origin
 from harness.running.components import Components, canonical
 from harness.running.forecast import chunks_of
 from harness.stats.words import counted, join
@@ -66,7 +66,7 @@ def reaches(
     known: dict[str, Reach] = {}
     for block in blocks:
         encoder = components[block.name].encoder
-        if not isinstance(block, Dense) or block.derived_from is not None or encoder is None or not encoder.at_hand:
+        if not isinstance(block, Encoded) or origin(block) or encoder is None or not encoder.at_hand:
             continue
         key = canonical({"encoder": block.encoder.written(), "chunk": _written(block.chunk)})
         if key not in known and (limit := encoder.reads) is not None and documents:
@@ -83,7 +83,7 @@ def made_of(name: str, blocks: Sequence[Block]) -> tuple[str, ...]:
     return tuple(block.name for block in blocks if block.name in made and block.name != name)
 
 
-def _reach(block: Dense, encoder: Encoder, limit: int, documents: Sequence[Document]) -> Reach:
+def _reach(block: Encoded, encoder: Encoder, limit: int, documents: Sequence[Document]) -> Reach:
     parts = list(pieces(documents, chunks_of(block, encoder)))
     order = sorted(range(len(parts)), key=lambda i: (len(parts[i].content), parts[i].content))  # as they are planned
     tokens = encoder.lengths([parts[i].content for i in order], "document")

@@ -6,12 +6,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.dataset import Dataset
-from harness.experiment import Block, Dense, Experiment, Fusion, Reranked, Standalone, inputs, unexpanded
+from harness.experiment import Block, Dense, Encoded, Experiment, Fusion, Reranked, Standalone, inputs, unexpanded
 from harness.records import Run, StageLatency
 from harness.running.components import Components, canonical, conditions_of, described, whole_retriever
 from harness.running.dense import Shared, Stores, dense_retriever
 from harness.running.forecast import check_needs
 from harness.running.latency import measure, sampled, time_call
+from harness.running.ragged import ragged_retriever
 from retrievers.cache import UsesCache
 from retrievers.errors import BackendError, DataChanged, HarnessError
 from retrievers.filters import Narrowed, Narrows
@@ -189,6 +190,8 @@ def _retriever(block: Block, components: Components, state: _State) -> Retriever
     """What answers a block that is made of no other, among the documents that its filter leaves."""
     if isinstance(block, Dense) and components.encoder is not None:
         return dense_retriever(block, components, state.shared, state.stores)
+    if isinstance(block, Encoded) and components.encoder is not None:
+        return ragged_retriever(block, components, state.shared, state.stores)
     if components.retriever is None or not isinstance(block, Standalone):
         raise TypeError(f"{type(block).__name__} has no first stage of its own")
     conditions = conditions_of(block.filter)

@@ -12,19 +12,25 @@ PASS = 2048
 """Tokens, padding included, that a processor treats at once: what passes from layer to layer stays in its cache."""
 
 
-def outputs(model: Any, features: Mapping[str, Any], name: str) -> torch.Tensor:
+def outputs(model: Any, features: Mapping[str, Any], name: str, **options: Any) -> torch.Tensor:
     """Run a model over one request and return one of its outputs: a row a text, 32-bit floats.
 
     On a processor texts of like length go together, up to PASS tokens.
+
+    Args:
+        model: of sentence-transformers.
+        features: what it is given.
+        name: of the output.
+        options: of the model's own `forward`.
     """
     import torch
 
-    rows, parts = zip(*_passes(features, model.device.type), strict=True)
-    joined = torch.cat([model(moved(part, model.device))[name].float() for part in parts])
+    rows, parts = zip(*passes(features, model.device.type), strict=True)
+    joined = torch.cat([model(moved(part, model.device), **options)[name].float() for part in parts])
     return joined[torch.argsort(torch.cat(rows)).to(joined.device)]
 
 
-def _passes(features: Mapping[str, Any], device: str) -> Iterator[tuple[torch.Tensor, Mapping[str, Any]]]:
+def passes(features: Mapping[str, Any], device: str) -> Iterator[tuple[torch.Tensor, Mapping[str, Any]]]:
     """Yield rows, and their features without the columns that are padding in all of them."""
     import torch
 

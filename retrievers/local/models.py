@@ -14,7 +14,7 @@ import numpy as np
 
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.local.weights import Weights, loading
-from retrievers.types import Counts
+from retrievers.types import Counts, Role
 
 Dtype = Literal["float32", "float16", "bfloat16"]
 Backend = Literal["torch", "onnx"]
@@ -40,8 +40,8 @@ class Setup(NamedTuple):
         """
         return self.backend == "torch" and not self.trust_remote_code
 
-    def load(self, kind: Literal["SentenceTransformer", "CrossEncoder"], device: str) -> Any:
-        """Load the model onto a device, by a class of sentence-transformers.
+    def load(self, kind: str, device: str) -> Any:
+        """Load the model onto a device, by a class of sentence-transformers, such as "CrossEncoder".
 
         Raises:
             InputError: the backend is not installed.
@@ -126,21 +126,57 @@ class Replicas(Generic[LoadedModel]):
             torch.set_num_threads(self._cores)  # threads to come begin with what was set last
             self._free.put(model)
 
-    def read(self, model: Any, texts: Sequence[str] | Sequence[tuple[str, str]], prompt: str = "") -> ModelInput:
-        """Turn texts, or pairs, into what the model is given; only what reaches its limit is tokenised once more."""
+    def read(
+        self, model: Any, texts: Sequence[str] | Sequence[tuple[str, str]], prompt: str = "", role: Role | None = None
+    ) -> ModelInput:
+        """Turn texts, or pairs, into what the model is given; only what reaches its limit is tokenised once more.
+
+        Args:
+            model: the copy that will be given them.
+            texts: or pairs.
+            prompt: put before each text.
+            role: of the texts, where the model reads queries and documents in two ways.
+        """
+        asked = {**({"prompt": prompt} if prompt else {}), **({"task": role} if role else {})}
         with self._reading:  # a tokenizer serves one thread at a time
-            features = model.preprocess(list(texts), **({"prompt": prompt} if prompt else {}))
+            features = model.preprocess(list(texts), **asked)
             tokens = _tokens(features, len(texts))
             lost = np.zeros(len(texts), dtype=np.int64)
-            limit = model.max_seq_length
-            full = [] if limit is None else np.flatnonzero(tokens >= limit).tolist()
+            reader = _reader(model, role)
+            full = [] if reader.limit is None else np.flatnonzero(tokens >= reader.limit).tolist()
             if full:
                 long = [(prompt + one,) if isinstance(one, str) else one for one in map(texts.__getitem__, full)]
                 sides = map(list, zip(*long, strict=True))
-                whole = model.tokenizer(*sides, truncation=False, padding=False, verbose=False)
+                whole = reader.tokenizer(
+                    *sides, truncation=False, padding=False, verbose=False, add_special_tokens=reader.special
+                )
                 lost[full] = [len(ids) for ids in whole["input_ids"]]
-                lost[full] -= tokens[full]
+                lost[full] = np.maximum(lost[full] - tokens[full], 0)
         return ModelInput(features, tokens, lost)
+
+
+class _Reader(NamedTuple):
+    """What reads the texts of a role."""
+
+    tokenizer: Any
+    limit: int | None
+    special: bool = True
+    """Whether the marks of the tokenizer are put around a text."""
+
+
+def _reader(model: Any, role: Role | None) -> _Reader:
+    if role is None:
+        return _Reader(model.tokenizer, model.max_seq_length)
+    module = model[0]
+    if hasattr(module, "sub_modules"):  # a Router, with a way for each role
+        ways, named = module.sub_modules, module.route_mappings
+        asked = [named.get(key) for key in ((role, "text"), (role, None), (None, "text"), (None, None))]
+        module = ways[next(filter(None, [*asked, role if role in ways else None, module.default_route]))][0]
+    expansion = getattr(module, "query_expansion", None) if role == "query" else None
+    fixed = expansion["length"] if expansion and expansion["strategy"] == "fixed" else None
+    limits = [fixed or getattr(module, f"{role}_length", None), module.max_seq_length]
+    limit = min((limit for limit in limits if limit is not None), default=None)
+    return _Reader(module.tokenizer, limit, special=type(module).__name__ != "SparseStaticEmbedding")
 
 
 def _tokens(features: Mapping[str, Any], count: int) -> Counts:

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from retrievers.errors import InputError, Problem, check_positive
 from retrievers.fingerprints import fingerprint
-from retrievers.local.forward import moved
+from retrievers.local.late_interaction import ScoredTokens, max_sim, token_vectors
 from retrievers.local.models import Backend, Dtype, Replicas, Setup
 from retrievers.local.weights import Weights
 from retrievers.meter import Call
 from retrievers.tokens import Tokens, folder_tokens
 from retrievers.types import Counts, Pair, PairScores, Reranker, runs
 
-if TYPE_CHECKING:
-    import torch
-
 
 class _Side(NamedTuple):
-    """The tokens of one side of some pairs."""
+    """One side of some pairs."""
 
-    vectors: torch.Tensor
-    """(pairs, length, dimensions), of length 1."""
-    mask: torch.Tensor
-    """(pairs, length): what is no padding."""
+    matched: ScoredTokens
+    """Its vectors, of length 1."""
     tokens: Counts
     lost: Counts
 
@@ -116,9 +111,7 @@ class LateInteractionReranker(Reranker):
 
         with self._replicas.one(len(pairs)) as model, torch.inference_mode():
             queries, documents = (self._side(model, texts) for texts in zip(*pairs, strict=True))
-            cosines = torch.einsum("pqd,pkd->pqk", queries.vectors, documents.vectors)
-            best = cosines.masked_fill(~documents.mask[:, None, :], -1).amax(dim=2)
-            scores = (best * queries.mask).sum(dim=1) / queries.mask.sum(dim=1)
+            scores = max_sim(queries.matched, documents.matched) / queries.matched.mask.sum(dim=1)
         tokens = queries.tokens + documents.tokens
         call.meter.count(calls=1, tokens=int(tokens.sum()))
         return PairScores(scores.double().cpu().numpy(), tokens, queries.lost + documents.lost)
@@ -127,8 +120,8 @@ class LateInteractionReranker(Reranker):
         import torch
 
         read = self._replicas.read(model, texts)
-        output = model(moved(read.features, model.device))
-        if "token_embeddings" not in output:
+        tokens = token_vectors(model, read.features)
+        if tokens is None:
             raise InputError(Problem("rerank.model", f"{self._weights.model} has no vectors of tokens"))
-        vectors = torch.nn.functional.normalize(output["token_embeddings"].float(), dim=2)
-        return _Side(vectors, output["attention_mask"].bool(), read.tokens, read.lost)
+        vectors = torch.nn.functional.normalize(tokens.vectors, dim=2)
+        return _Side(ScoredTokens(vectors, tokens.mask), read.tokens, read.lost)

@@ -8,9 +8,11 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retrievers.errors import InputError, Problem
+from retrievers.ragged import AnyVectors, Form
+from retrievers.stores.edge_vectors import bytes_of, collection_of, points_of, queries_of
 from retrievers.stores.options import StoreOptions
 from retrievers.stores.points import (
     FIELDS,
@@ -18,11 +20,12 @@ from retrievers.stores.points import (
     alternatives,
     count_matches,
     engine_errors,
+    hits_of,
     past_ties,
     payloads,
     point_id,
 )
-from retrievers.types import Ranking, Vectors, Wanted
+from retrievers.types import Ranking, Wanted
 
 if TYPE_CHECKING:
     import qdrant_edge
@@ -46,16 +49,21 @@ class EdgeStore:
 
     The engine searches the segments of a collection in parallel, but leaves all points in one until told to optimise.
     So an exact collection gets as many segments as there are processors; the last needs no optimising. An
-    approximate one is indexed as a whole, since a graph of all points is searched faster than several.
+    approximate one is indexed as a whole, since a graph of all points is searched faster than several. One of sparse
+    vectors, or of vectors of tokens, stays one segment: how much a segment holds is told the engine before it is known.
 
     A folder of the collection's name is a finished collection, whatever befell the process that made it. The
     collection is locked against other processes while it is open, since the engine writes to its files even when it
     only reads.
     """
 
-    def __init__(self, folder: Path, collection: str, options: StoreOptions, *, documents: int) -> None:
+    def __init__(
+        self, folder: Path, collection: str, options: StoreOptions, form: Form = "dense", *, documents: int
+    ) -> None:
         self.approximate = options.approximate
-        self._segment = UNLIMITED if self.approximate else max(LEAST, math.ceil(documents / (os.cpu_count() or 1)))
+        self._form: Form = form
+        whole = self.approximate or form != "dense"
+        self._segment = UNLIMITED if whole else max(LEAST, math.ceil(documents / (os.cpu_count() or 1)))
         self._documents = documents
         self._options = options
         self._place = folder / collection
@@ -85,12 +93,12 @@ class EdgeStore:
         with engine_errors(self._place):
             shutil.rmtree(self._aside, ignore_errors=True)
             self._aside.mkdir()
-        self._point_bytes = 4 * dimensions + BESIDE_VECTOR
+        self._point_bytes = 4 * dimensions + BESIDE_VECTOR if self._form == "dense" else 0
         # Optimising copies a segment, up to twice.
         self._make_sure_of(self._documents + 2 * min(self._segment, self._documents))
         self._added, self._in_segment = 0, 0
         config = edge.EdgeConfig(
-            vectors=edge.EdgeVectorParams(size=dimensions, distance=edge.Distance.Cosine),
+            **collection_of(self._form, dimensions),
             hnsw_config=edge.HnswIndexConfig(
                 m=self._options.m,
                 ef_construct=self._options.ef_construct,
@@ -107,10 +115,11 @@ class EdgeStore:
         with engine_errors(self._place):
             self._shard = edge.EdgeShard.create(str(self._aside), config)
 
-    def upsert(self, ids: Sequence[str], vectors: Vectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
+    def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
         """Add points, or replace those with the same document id."""
         import qdrant_edge as edge
 
+        self._point_bytes = math.ceil(bytes_of(vectors) / max(len(ids), 1)) + BESIDE_VECTOR
         self._make_sure_of(len(ids))
         if fields and not self._added:
             index = edge.UpdateOperation.create_field_index(FIELDS, edge.PayloadSchemaType.Keyword)
@@ -127,7 +136,7 @@ class EdgeStore:
             points = [
                 edge.Point(point_id(doc_id), row, payload)
                 for doc_id, row, payload in zip(
-                    ids[start:stop], _rows(vectors[start:stop]), kept[start:stop], strict=True
+                    ids[start:stop], points_of(vectors[start:stop]), kept[start:stop], strict=True
                 )
             ]
             with engine_errors(self._place):
@@ -154,7 +163,7 @@ class EdgeStore:
             self._open()
 
     def search(
-        self, vectors: Vectors, limit: int, *, exact: bool = False, wanted: Sequence[Wanted] = ()
+        self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Sequence[Wanted] = ()
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         import qdrant_edge as edge
@@ -173,17 +182,15 @@ class EdgeStore:
             for start in range(0, len(positions), SEARCH):
                 some = positions[start : start + SEARCH]
                 requests = [
-                    edge.QueryRequest(
-                        limit=size, query=edge.Query.Nearest(row), params=params, with_payload=True, filter=filters[at]
-                    )
-                    for at, row in zip(some, _rows(vectors[some]), strict=True)
+                    edge.QueryRequest(limit=size, query=query, params=params, with_payload=True, filter=filters[at])
+                    for at, query in zip(some, queries_of(vectors[some]), strict=True)
                 ]
                 with engine_errors(self._place):
                     answers = self._open().query_batch(edge.QueryBatchRequest(requests))
                 for points in answers:
                     yield Found([(p.payload or {})["id"] for p in points], [p.score for p in points])
 
-        return past_ties(ask, len(vectors), limit)
+        return hits_of(vectors, past_ties(ask, len(vectors), limit))
 
     def close(self) -> None:
         """Let go of the collection, so that another process may have it."""
@@ -225,11 +232,6 @@ class EdgeStore:
             self._make_sure_of(0)  # the engine lays out a segment for points to come
             self._shard = edge.EdgeShard.load(str(self._place))
         return self._shard
-
-
-def _rows(vectors: Vectors) -> list[Any]:
-    """Return the rows as the engine takes them in fastest: views, not lists, of floats."""
-    return [memoryview(vector) for vector in vectors]
 
 
 def _filter(wanted: Wanted) -> qdrant_edge.Filter:

@@ -6,12 +6,17 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from retrievers.errors import InputError, Problem
+from retrievers.ragged import Form
 
 MEMORY = ":memory:"
 EDGE = "edge"
+CSR = "csr"
+"""Sparse vectors as a matrix in memory."""
 SERVER = ("http://", "https://", "grpc://", "grpcs://")
 MEMORY_LIMIT = 20_000
 """Documents up to which the in-memory client serves well; it warns beyond."""
+TOKENS_LIMIT = 1_000
+"""The same of documents with a vector for each token."""
 
 Quantization = Literal["scalar", "product", "binary"]
 BITS = {"scalar": 8, "product": 2, "binary": 1}
@@ -26,7 +31,8 @@ class StoreOptions:
     """
 
     location: str | None = None
-    """":memory:", "edge", a folder, or a server's URL (http, https, grpc, grpcs); None goes by the corpus's size."""
+    """":memory:", "edge", a folder, or a server's URL (http, https, grpc, grpcs); for sparse vectors also "csr"; None
+    goes by the form of the vectors and the corpus's size."""
     api_key: str | None = field(default=None, repr=False)
     """A server's; in an experiment always "${NAME}"."""
     shards: int | None = None
@@ -72,6 +78,15 @@ class StoreOptions:
             problems.append(Problem("store", f"{self.location!r} knows only exact search", 'use "edge" or a server'))
         return problems
 
+    def check(self, form: str) -> None:
+        """Raise InputError where these options do not suit vectors of the form."""
+        if self.location == CSR and form != "sparse":
+            remedy = f"{MEMORY!r}, {EDGE!r}, a folder, or a server's URL"
+            raise InputError(Problem("store", f"{CSR!r} keeps sparse vectors, not {form} ones", remedy))
+        if self.approximate and form != "dense":
+            key = "m" if self.m else "quantization"
+            raise InputError(Problem(f"store.{key}", f"{form} vectors are searched exactly", f"leave {key} out"))
+
     @property
     def on_server(self) -> bool:
         """Whether the location is a server's URL."""
@@ -92,18 +107,34 @@ class StoreOptions:
         graph = f"-hnsw{self.m}x{self.ef_construct}" if self.m else ""
         return graph + (f"-{self.quantization}" if self.quantization else "")
 
-    def resolved(self, documents: int) -> str:
-        """Return the location, by the corpus's size where none is given: memory for small ones, else edge.
+    def resolved(self, documents: int, form: Form = "dense") -> str:
+        """Return the location; where none is given "csr" for sparse vectors, else memory for a small corpus or edge.
 
         >>> StoreOptions().resolved(20_000), StoreOptions().resolved(20_001), StoreOptions(m=16).resolved(5)
         (':memory:', 'edge', 'edge')
+        >>> StoreOptions().resolved(20_000, "sparse"), StoreOptions().resolved(20_000, "multivector")
+        ('csr', 'edge')
         """
         if self.location is not None:
             return self.location
-        return MEMORY if documents <= MEMORY_LIMIT and not self.approximate else EDGE
+        if form == "sparse":
+            return CSR
+        limit = TOKENS_LIMIT if form == "multivector" else MEMORY_LIMIT
+        return MEMORY if documents <= limit and not self.approximate else EDGE
+
+    def bytes_of_numbers(self, numbers: float, form: Form) -> int:
+        """Return the bytes of so many numbers of sparse vectors or of vectors of tokens.
+
+        Four a number, and four for the index of a sparse one; in memory as CSR, the number itself takes eight.
+
+        >>> StoreOptions().bytes_of_numbers(100, "multivector"), StoreOptions("edge").bytes_of_numbers(100, "sparse")
+        (400, 800)
+        """
+        size = 4 if form == "multivector" else 12 if self.resolved(0, form) == CSR else 8
+        return round(numbers * size)
 
     def bytes_read(self, documents: int, dimensions: int) -> int:
-        """Return the bytes that a search needs at hand, which decide how much memory makes it fast.
+        """Return the bytes of dense vectors that a search needs at hand, which decide how much memory makes it fast.
 
         The vectors as 32-bit floats, or the compressed ones; and the graph, in whose lowest layer a node may have 2 m
         links of as many bits as a node's number needs. Full vectors stay on disk beside compressed ones, for the

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
+from retrievers.ragged import AnyVectors, SparseVectors
 from retrievers.types import RESOLUTION, Ranking, Wanted, ranked
 
 if TYPE_CHECKING:
@@ -167,6 +168,21 @@ def past_ties(ask: Callable[[list[int], int], Iterable[Found]], queries: int, li
         waiting = [position for position in waiting if position not in answers]
         size *= 4
     return [answers[position] for position in range(queries)]
+
+
+def hits_of(vectors: AnyVectors, rankings: list[Ranking]) -> list[Ranking]:
+    """Return what answers queries: of sparse ones the hits above 0, since what shares nothing is no answer."""
+    return [above_zero(one) for one in rankings] if isinstance(vectors, SparseVectors) else rankings
+
+
+def above_zero(ranking: Ranking) -> Ranking:
+    """Return the hits whose score is above 0.
+
+    >>> above_zero(ranked(["a", "b"], [1, 0])).doc_ids
+    ('a',)
+    """
+    kept = [hit for hit in ranking if hit.score > 0]
+    return ranked([hit.doc_id for hit in kept], [hit.score for hit in kept])
 
 
 def _reach(scores: Sequence[float], limit: int) -> int:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from retrievers.errors import InputError, Problem
+from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors
+from retrievers.stores.client_vectors import collection_of, name_of, points_of, queries_of, requests
 from retrievers.stores.options import MEMORY
 from retrievers.stores.points import (
     Found,
@@ -19,6 +21,7 @@ from retrievers.stores.points import (
     engine_errors,
     filter_of,
     found,
+    hits_of,
     past_ties,
     payloads,
     point_id,
@@ -52,9 +55,10 @@ class QdrantStore:
 
     approximate = False
 
-    def __init__(self, location: str, collection: str) -> None:
+    def __init__(self, location: str, collection: str, form: Form = "dense") -> None:
         self.location = location
         self.collection = collection
+        self._form: Form = form
         self._client: QdrantClient | None = None
         self._added = 0
 
@@ -72,28 +76,28 @@ class QdrantStore:
 
     def create(self, dimensions: int) -> None:
         """Make the collection anew and empty."""
-        from qdrant_client.models import Distance, VectorParams
+        from qdrant_client.models import Distance
 
         client = self._open()
         self._added = 0
         if client.collection_exists(self.collection):
             client.delete_collection(self.collection)
-        client.create_collection(self.collection, VectorParams(size=dimensions, distance=Distance.DOT))
+        client.create_collection(self.collection, **collection_of(self._form, dimensions, Distance.DOT))
 
-    def upsert(self, ids: Sequence[str], vectors: Vectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
+    def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
         """Add points, or replace those with the same document id."""
+        from qdrant_client.models import Batch
+
         client = self._open()
         units, kept = _units(vectors), payloads(ids, fields)
         with engine_errors(self.location), _quiet():
-            for start in range(0, len(ids), BATCH):
-                some = ids[start : start + BATCH]
-                client.upload_collection(
-                    self.collection,
-                    vectors=units[start : start + BATCH],
-                    ids=list(map(point_id, some)),
-                    payload=kept[start : start + BATCH],
-                    wait=True,
-                )
+            for batch in requests(units, BATCH):
+                points, some = list(map(point_id, ids[batch])), units[batch]
+                if isinstance(some, SparseVectors | TokenVectors):
+                    whole = Batch(ids=list(points), vectors=points_of(some), payloads=kept[batch])
+                    client.upsert(self.collection, whole, wait=True)
+                else:
+                    client.upload_collection(self.collection, vectors=some, ids=points, payload=kept[batch], wait=True)
         self._added += len(ids)
 
     def finish(self, notes: Notes) -> None:
@@ -105,12 +109,17 @@ class QdrantStore:
             self.close()  # what is read back has other float noise: search that now, as every later run will
 
     def search(
-        self, vectors: Vectors, limit: int, *, exact: bool = True, wanted: Sequence[Wanted] = ()
+        self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Sequence[Wanted] = ()
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
-        if wanted:
-            return past_ties(partial(self._ask_matching, _units(vectors), wanted, {}), len(vectors), limit)
-        return past_ties(lambda positions, size: self._ask(vectors[positions], size), len(vectors), limit)
+        units = _units(vectors)
+        if wanted and not isinstance(units, SparseVectors | TokenVectors):
+            return past_ties(partial(self._ask_matching, units, wanted, {}), len(vectors), limit)
+
+        def ask(positions: list[int], size: int) -> Iterator[Found]:
+            return self._ask(units[positions], [wanted[i] for i in positions] if wanted else (), size)
+
+        return hits_of(vectors, past_ties(ask, len(vectors), limit))
 
     def close(self) -> None:
         """Let go of the collection; a folder is free for another process."""
@@ -147,14 +156,18 @@ class QdrantStore:
         units = np.array([one.vector for one in records], np.float32).reshape(-1, dimensions)
         return Matching([(one.payload or {})["id"] for one in records], units)
 
-    def _ask(self, vectors: Vectors, limit: int) -> Iterator[Found]:
+    def _ask(self, vectors: AnyVectors, wanted: Sequence[Wanted], limit: int) -> Iterator[Found]:
         from qdrant_client.models import QueryRequest
 
-        for start in range(0, len(vectors), BATCH):
-            some = _units(vectors[start : start + BATCH]).tolist()
-            requests = [QueryRequest(query=vector, limit=limit, with_payload=True) for vector in some]
+        for batch in requests(vectors, BATCH):
+            some = queries_of(vectors[batch])
+            filters = [*map(filter_of, wanted[batch])] if wanted else [None] * len(some)
+            asked = [
+                QueryRequest(query=one, limit=limit, with_payload=True, using=name_of(vectors), filter=only)
+                for one, only in zip(some, filters, strict=True)
+            ]
             with engine_errors(self.location):
-                responses = self._open().query_batch_points(self.collection, requests)
+                responses = self._open().query_batch_points(self.collection, asked)
             yield from map(found, responses)
 
     @property
@@ -184,6 +197,9 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _units(vectors: Vectors) -> Vectors:
+def _units(vectors: AnyVectors) -> AnyVectors:
+    """Dense vectors at length 1; the others as they are, since they are compared by their dot product."""
+    if isinstance(vectors, SparseVectors | TokenVectors):
+        return vectors
     norms = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     return np.asarray(vectors / norms, dtype=np.float32)

@@ -18,6 +18,7 @@ from retrievers.quantization import (
     to_bits,
     to_bytes,
 )
+from retrievers.ragged import AnyVectors, dense
 from retrievers.types import RESOLUTION, Floats, Ranking, Vectors, Wanted, ranked
 
 Mask = npt.NDArray[np.bool_]
@@ -54,11 +55,11 @@ class QuantizedStore:
         """Begin anew, with no document."""
         self._dimensions, self._buckets, self._ids, self._codes, self._fields = dimensions, None, [], [], []
 
-    def upsert(self, ids: Sequence[str], vectors: Vectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
+    def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
         """Add the codes of documents that are not there yet; of int8 the first call decides where the levels lie."""
         if not len(ids):
             return
-        units = _units(vectors)
+        units = _units(dense(vectors))
         if self._quantization == "int8":
             self._buckets = self._buckets or calibrated(units)
             self._codes.append(to_bytes(units, self._buckets))
@@ -75,14 +76,14 @@ class QuantizedStore:
             self._values.add(own)
 
     def search(
-        self, vectors: Vectors, limit: int, *, exact: bool = True, wanted: Sequence[Wanted] = ()
+        self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Sequence[Wanted] = ()
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` documents, ties at the limit resolved."""
         masks = {one: self._values.matching(one) for one in set(wanted)}
         answers: list[Ranking] = []
         for start in range(0, len(vectors), QUERIES):
             some = [masks[one] for one in wanted[start : start + QUERIES]]
-            answers += self._ranked(_units(vectors[start : start + QUERIES]), limit, some)
+            answers += self._ranked(_units(dense(vectors)[start : start + QUERIES]), limit, some)
         return answers
 
     def close(self) -> None:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Meter
 from retrievers.parallel import answers
+from retrievers.ragged import AnyVectors, Form
 from retrievers.remote.redaction import shown
+from retrievers.stores.client_vectors import collection_of, kept_as, name_of, points_of, queries_of, requests, wanted_as
 from retrievers.stores.connection import Connection
 from retrievers.stores.options import StoreOptions
 from retrievers.stores.points import (
@@ -20,11 +22,12 @@ from retrievers.stores.points import (
     answers_of,
     count_matches,
     filter_of,
+    hits_of,
     past_ties,
     payloads,
     point_id,
 )
-from retrievers.types import Ranking, Vectors, Wanted
+from retrievers.types import Ranking, Wanted
 
 if TYPE_CHECKING:
     from qdrant_client import models
@@ -42,10 +45,11 @@ class ServerStore:
     The server is asked for its version first, and refused where the client does not support it.
     """
 
-    def __init__(self, options: StoreOptions, collection: str, meter: Meter) -> None:
+    def __init__(self, options: StoreOptions, collection: str, meter: Meter, form: Form = "dense") -> None:
         self.approximate = options.approximate
         self._options = options
         self._collection = collection
+        self._form: Form = form
         self._connection = Connection(options.location or "", options.api_key, meter)
         self._resumed = False
         self._added = 0
@@ -72,7 +76,7 @@ class ServerStore:
         make = partial(
             QdrantClient.create_collection,
             collection_name=self._collection,
-            vectors_config=models.VectorParams(size=dimensions, distance=models.Distance.COSINE, on_disk=True),
+            **collection_of(self._form, dimensions, models.Distance.COSINE, on_disk=True),
             hnsw_config=graph,
             quantization_config=_quantization(self._options.quantization),
             shard_number=self._options.shards,
@@ -84,7 +88,7 @@ class ServerStore:
             if self._info() is None:  # otherwise it was made, and only the answer was lost
                 raise
 
-    def upsert(self, ids: Sequence[str], vectors: Vectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
+    def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
         """Add points, or replace those with the same document id, several requests at a time."""
         from qdrant_client.models import PayloadSchemaType
 
@@ -92,7 +96,7 @@ class ServerStore:
             keyword = PayloadSchemaType.KEYWORD
             self._connection.call(lambda client: client.create_payload_index(self._collection, FIELDS, keyword))
         kept = payloads(ids, fields)
-        batches = [slice(start, start + UPSERT) for start in range(0, len(ids), UPSERT)]
+        batches = list(requests(vectors, UPSERT))
         for _ in answers(lambda some, _: self._upsert(ids[some], vectors[some], kept[some]), batches, width=PARALLEL):
             pass
         self._added += len(ids)
@@ -114,7 +118,7 @@ class ServerStore:
         self._connection.call(lambda client: client.update_collection(self._collection, metadata={"finished": kept}))
 
     def search(
-        self, vectors: Vectors, limit: int, *, exact: bool = False, wanted: Sequence[Wanted] = ()
+        self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Sequence[Wanted] = ()
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         from qdrant_client import QdrantClient, models
@@ -128,27 +132,30 @@ class ServerStore:
             )
 
         filters: list[models.Filter | None] = [*map(filter_of, wanted)] or [None] * len(vectors)
+        name = name_of(vectors)
 
         def ask(positions: list[int], size: int) -> Iterator[Found]:
-            for start in range(0, len(positions), SEARCH):
-                some = positions[start : start + SEARCH]
-                requests = [
-                    models.QueryRequest(query=vector, limit=size, params=params, with_payload=True, filter=filters[at])
-                    for at, vector in zip(some, vectors[some].tolist(), strict=True)
+            some = vectors[positions]
+            for batch in requests(some, SEARCH):
+                asked = [
+                    models.QueryRequest(
+                        query=query, limit=size, params=params, with_payload=True, using=name, filter=filters[at]
+                    )
+                    for at, query in zip(positions[batch], queries_of(some[batch]), strict=True)
                 ]
 
-                def send(client: QdrantClient, requests: list[models.QueryRequest] = requests) -> list[Found]:
-                    return answers_of(client.query_batch_points(self._collection, requests), len(requests))
+                def send(client: QdrantClient, asked: list[models.QueryRequest] = asked) -> list[Found]:
+                    return answers_of(client.query_batch_points(self._collection, asked), len(asked))
 
                 yield from self._connection.call(send)
 
-        return past_ties(ask, len(vectors), limit)
+        return hits_of(vectors, past_ties(ask, len(vectors), limit))
 
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
 
-    def _upsert(self, ids: Sequence[str], vectors: Vectors, kept: Sequence[Payload]) -> None:
+    def _upsert(self, ids: Sequence[str], vectors: AnyVectors, kept: Sequence[Payload]) -> None:
         from qdrant_client.models import Batch
 
         points: list[models.ExtendedPointId] = list(map(point_id, ids))
@@ -156,7 +163,7 @@ class ServerStore:
             there = self._connection.call(lambda client: client.retrieve(self._collection, points, with_payload=False))
             if len(there) == len(points):
                 return
-        batch = Batch(ids=points, vectors=vectors.tolist(), payloads=list(kept))
+        batch = Batch(ids=points, vectors=points_of(vectors), payloads=list(kept))
         self._connection.call(lambda client: client.upsert(self._collection, batch, wait=True))
 
     def _info(self) -> models.CollectionInfo | None:
@@ -165,13 +172,13 @@ class ServerStore:
         return self._connection.call(lambda client: client.get_collection(self._collection))
 
     def _check_same(self, info: models.CollectionInfo, dimensions: int) -> None:
-        vectors: Any = info.config.params.vectors
-        size, distance = getattr(vectors, "size", None), getattr(vectors, "distance", None)
-        if size != dimensions or distance != "Cosine":
+        kept = kept_as(info.config.params)
+        wanted = wanted_as(self._form, dimensions, "Cosine" if self._form == "dense" else "Dot")
+        if kept != wanted:
             raise InputError(
                 Problem(
                     self._where,
-                    f"the collection has {size} dimensions and distance {distance}, not {dimensions} and Cosine",
+                    f"the collection has {kept}, not {wanted}",
                     "it was not made by this program: delete it, or use another server",
                 )
             )

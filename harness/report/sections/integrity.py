@@ -23,6 +23,7 @@ KINDS = {
     "not-answered-query": "queries that the saved run lacks",
     "repeated-hit-query": "queries answered with a document twice",
     "nothing-matches-query": "queries whose filter no document matches",
+    "no-hit-query": "queries with which no document that is searched shares a dimension of its sparse vector",
     "collapsed": "hits beside another of the same page, file or section",
     "lost_tokens": "tokens lost by truncation",
     "retries": "retries",

@@ -1,0 +1,131 @@
+"""Learned sparse vectors, through sentence-transformers: a weight for each word of a vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from retrievers.errors import InputError, Problem
+from retrievers.local.forward import outputs
+from retrievers.local.models import Backend, Dtype
+from retrievers.local.text_model import TextModel, TextOptions
+from retrievers.meter import Call
+from retrievers.ragged import Form, SparseVectors
+from retrievers.tokens import Tokens
+from retrievers.types import Embedded, Encoder, Role, runs
+
+if TYPE_CHECKING:
+    import torch
+
+KIND = "sparse-encoder"
+
+
+class LearnedSparseEncoder(Encoder):
+    """Weighs words with a SparseEncoder, such as SPLADE: a folder, or a model of the hub.
+
+    Queries and documents go the ways that the model has for them, also where queries need no inference. Nothing is
+    loaded, and no heavy library imported, before the first `embed` (or `concurrency`).
+    """
+
+    form: ClassVar[Form] = "sparse"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        revision: str = "",
+        query_prompt: str | None = None,
+        document_prompt: str | None = None,
+        max_active_dims: int | None = None,
+        device: str = "auto",
+        dtype: Dtype = "float32",
+        batch_size: int = 32,
+        backend: Backend = "torch",
+        trust_remote_code: bool = False,
+    ) -> None:
+        """Describe the model.
+
+        Args:
+            model: a folder, or a name of the hub.
+            revision: a commit, tag or branch of the hub; without one, what is on this machine, else the newest.
+            query_prompt: put before every query; left out, what the model's files say.
+            document_prompt: put before every document; left out, likewise.
+            max_active_dims: keep so many of the largest weights of a text; left out, what the model's files say.
+            device: "cpu", "cuda:1", several with commas between, or "auto": every CUDA device, else the best there is.
+            dtype: numbers inside the model.
+            batch_size: texts per request.
+            backend: "torch", or "onnx" (needs optimum with onnxruntime).
+            trust_remote_code: run code that comes with the model.
+        """
+        if max_active_dims is not None and max_active_dims < 1:
+            raise InputError(Problem("encoder.max_active_dims", f"{max_active_dims} is below 1"))
+        options = TextOptions(
+            model, revision, query_prompt, document_prompt, device, dtype, batch_size, backend, trust_remote_code
+        )
+        self._model = TextModel(options, "SparseEncoder", KIND)
+        self._max_active_dims = max_active_dims
+        self._batch_size = batch_size
+
+    @property
+    def fingerprint(self) -> str:
+        """All that changes a vector: the weights, the prompts, how many are kept, dtype, backend."""
+        return self._model.fingerprint(max_active_dims=self._max_active_dims)
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether the weights are on this machine, so that the fingerprint needs no network."""
+        return self._model.weights.at_hand
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What the manifest keeps: the model, where its weights come from, which they are."""
+        most = {} if self._max_active_dims is None else {"max_active_dims": str(self._max_active_dims)}
+        return {**self._model.provenance, **most}
+
+    def count(self, texts: Sequence[str], role: Role) -> Tokens:
+        """Count the tokens that the model would read, without loading it; estimated where it is not on this machine."""
+        return self._model.tokens(texts, role, whole=False)
+
+    @property
+    def reads(self) -> int | None:
+        """Tokens of one document that the model reads, as its files say; None where they are not on this machine."""
+        return self._model.reads
+
+    def lengths(self, texts: Sequence[str], role: Role) -> Tokens:
+        """Count the tokens of whole texts, as `count` does."""
+        return self._model.tokens(texts, role, whole=True)
+
+    @property
+    def concurrency(self) -> int:
+        """Requests at once: one for each device, several on a processor; loads the model."""
+        return len(self._model.replicas)
+
+    def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
+        """Split texts into runs of `batch_size`, so that texts of like length are padded together."""
+        return runs(len(texts), self._batch_size)
+
+    def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
+        """Weigh the words of the texts on the next free copy of the model."""
+        import torch
+
+        with self._model.replicas.one(len(texts)) as model, torch.inference_mode():
+            read = self._model.read(model, texts, role)
+            vectors = SparseVectors.of(self._weights(model, read.features).cpu().numpy())
+        call.meter.count(calls=1, tokens=int(read.tokens.sum()))
+        return Embedded(vectors, read.tokens, read.lost)
+
+    def _weights(self, model: Any, features: Mapping[str, Any]) -> torch.Tensor:
+        """The (texts, dimensions) of one request; of a model that compares by cosine, scaled to length 1."""
+        import torch
+        from sentence_transformers.util import select_max_active_dims
+
+        most = model.max_active_dims if self._max_active_dims is None else self._max_active_dims
+        weights = outputs(model, features, "sentence_embedding", **({} if most is None else {"max_active_dims": most}))
+        if most is not None:
+            weights = select_max_active_dims(weights, max_active_dims=most)
+        if model.similarity_fn_name == "cosine":
+            return torch.nn.functional.normalize(weights, dim=1)
+        if model.similarity_fn_name != "dot":
+            what = f"the model compares vectors by {model.similarity_fn_name}: only dot and cosine are searched by"
+            raise InputError(Problem("encoder.model", what))
+        return weights

@@ -1,0 +1,265 @@
+"""Sparse vectors and vectors of tokens in every store: the same answers as a product of all with all."""
+
+import uuid
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrievers.embedding import Embedder
+from retrievers.encoders.multivector_encoder import LateInteractionEncoder
+from retrievers.encoders.sparse_encoder import LearnedSparseEncoder
+from retrievers.errors import BackendError, InputError
+from retrievers.meter import Meter
+from retrievers.ragged import SparseVectors, TokenVectors, flat, joined, packed, unpacked, with_direction
+from retrievers.stores import client_vectors, open_store
+from retrievers.stores.options import StoreOptions
+from retrievers.types import RESOLUTION, ranked
+from tests import tiny
+from tests.qdrant_fake import fake_qdrant
+from tests.qdrant_fake_grpc import fake_qdrant_grpc
+
+COUNT = 1000
+LOCATIONS = {
+    "sparse": ("csr", ":memory:", "folder", "edge", "server", "grpc"),
+    "multivector": (":memory:", "folder", "edge", "server", "grpc"),
+}
+PLACES = [(form, location) for form, locations in LOCATIONS.items() for location in locations]
+MODELS = {"splade": tiny.splade, "inference-free": tiny.inference_free, "colbert": tiny.colbert}
+
+
+@pytest.fixture(scope="module")
+def servers():
+    with fake_qdrant() as rest, fake_qdrant_grpc() as (grpc, url):
+        yield {"server": rest.url, "grpc": url, "rest": rest, "wire": grpc}
+
+
+@pytest.fixture
+def opened(tmp_path, servers):
+    stores = []
+    collection = uuid.uuid4().hex
+
+    def open_one(form, location):
+        if location == "edge":
+            pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
+        place = servers.get(location, str(tmp_path / "qdrant") if location == "folder" else location)
+        store = open_store(
+            StoreOptions(place), collection, documents=COUNT, folder=tmp_path / "edge", meter=Meter(), form=form
+        )
+        stores.append(store)
+        return store
+
+    yield open_one
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory):
+    """The vectors of 1,000 texts and 15 queries by a model."""
+    random = np.random.default_rng(9)
+    texts = [" ".join(random.choice(tiny.WORDS, random.integers(1, 9))) for _ in range(COUNT)]
+    queries = [" ".join(random.choice(tiny.WORDS, random.integers(1, 4))) for _ in range(15)]
+    made = {}
+
+    def vectors(name):
+        if name not in made:
+            folder = tmp_path_factory.mktemp(name)
+            cls = LateInteractionEncoder if name == "colbert" else LearnedSparseEncoder
+            embedder = Embedder(cls(str(MODELS[name](folder)), device="cpu"), None)
+            made[name] = tuple(
+                embedder.embed(some, role, Meter()).vectors for some, role in ((texts, "document"), (queries, "query"))
+            )
+        return made[name]
+
+    return vectors
+
+
+def fill(store, ids, vectors, notes=None):
+    store.create(vectors.shape[1])
+    for start in range(0, len(ids), 300):
+        store.upsert(ids[start : start + 300], vectors[start : start + 300])
+    store.finish(notes or {})
+    return store
+
+
+def products(queries, documents):
+    """Every score, in 64 bits, by NumPy."""
+    if isinstance(queries, SparseVectors):
+        q, d = (np.stack(flat(side)).astype(np.float64) for side in (queries, documents))
+        return q @ d.T
+    sides = [[row.astype(np.float64) for row in side.rows()] for side in (queries, documents)]
+    return np.array([[(q @ d.T).max(axis=1).sum() for d in sides[1]] for q in sides[0]])
+
+
+def check_rankings(rankings, scores, ids, limit, *, positive):
+    """A swap passes where the true scores differ by less than 1e-6 of the largest."""
+    for row, ranking in zip(scores, rankings, strict=True):
+        expected = ranked(ids, row, limit)
+        count = int((expected.scores > 0).sum()) if positive else len(expected)
+        true = dict(zip(ids, row.tolist(), strict=True))
+        unit = RESOLUTION * np.abs(row).max()
+        assert len(set(ranking.doc_ids)) == len(ranking) == count
+        assert ranking.scores == pytest.approx(expected.scores[:count], abs=2 * unit)
+        for ours, theirs in zip(ranking.doc_ids, expected.doc_ids[:count], strict=True):
+            assert ours == theirs or abs(true[ours] - true[theirs]) < unit
+
+
+@pytest.mark.parametrize("limit", (1, 10, COUNT))
+@pytest.mark.parametrize(
+    ("name", "location"),
+    [(name, place) for name in MODELS for place in LOCATIONS["multivector" if name == "colbert" else "sparse"]],
+)
+def test_rankings_are_those_of_a_product_of_all_with_all(opened, embedded, name, location, limit):
+    documents, queries = embedded(name)
+    count = 60 if location == "folder" else COUNT  # a folder commits each point by itself
+    documents = documents[:count]
+    ids = [f"doc {i}" for i in np.random.default_rng(3).permutation(count)]
+    form = "multivector" if name == "colbert" else "sparse"
+    rankings = fill(opened(form, location), ids, documents).search(queries, limit)
+    check_rankings(rankings, products(queries, documents), ids, limit, positive=form == "sparse")
+
+
+def test_scipy_gives_the_product_to_the_last_bit(opened, embedded):
+    documents, queries = embedded("splade")
+    ids = [str(i) for i in range(COUNT)]
+    scores = products(queries, documents)
+    expected = [ranked(ids, row, 10) for row in scores]
+    assert fill(opened("sparse", "csr"), ids, documents).search(queries, 10) == expected
+
+
+@pytest.mark.parametrize("location", LOCATIONS["sparse"])
+def test_what_shares_nothing_with_the_query_is_no_answer(opened, location):
+    rows = np.zeros((6, 9))
+    rows[0, 0], rows[1, [0, 1]], rows[2, 5], rows[3, [0, 1]], rows[4, 0] = 1, (1, -1), 2, (1, -2), 3
+    rows[5, [0, 1]] = 0.5, 0.5
+    ids = ["one", "cancelled", "other", "negative", "three", "tied"]
+    query = np.zeros((2, 9))
+    query[0, [0, 1]], query[1, 8] = 1, 1
+    store = fill(opened("sparse", location), ids, SparseVectors.of(rows))
+    first, none = store.search(SparseVectors.of(query), 10)
+    assert first.doc_ids == ("three", "tied", "one") and first.scores.tolist() == pytest.approx([3, 1, 1], abs=3e-6)
+    assert none.doc_ids == ()
+
+
+@pytest.mark.parametrize(("form", "location"), PLACES)
+def test_ties_at_the_limit_are_resolved_by_id(opened, form, location):
+    base = np.random.default_rng(8).random((3, 4, 6)) + 0.1
+    rows = np.repeat(base, 15, axis=0)  # each 15 times
+    vectors = SparseVectors.of(rows[:, 0]) if form == "sparse" else TokenVectors.of(list(rows))
+    ids = [f"{i:02}" for i in range(45)]
+    (ranking,) = fill(opened(form, location), ids, vectors).search(vectors[:1], 7)
+    scores = products(vectors[:1], vectors)[0]
+    assert ranking.doc_ids == ranked(ids, np.round(scores, 6), 7).doc_ids
+
+
+@pytest.mark.parametrize(("form", "location"), [place for place in PLACES if place[1] not in ("csr", ":memory:")])
+def test_a_collection_that_is_kept_is_found_again(opened, form, location):
+    rows = np.random.default_rng(8).random((20, 3, 6))
+    vectors = SparseVectors.of(rows[:, 0]) if form == "sparse" else TokenVectors.of(list(rows))
+    ids = [str(i) for i in range(20)]
+    first = fill(opened(form, location), ids, vectors, {"numbers": ["20", "120"]})
+    before = first.search(vectors[:5], 20)
+    first.close()
+    again = opened(form, location)
+    assert again.finished() == {"numbers": ("20", "120")}
+    assert again.search(vectors[:5], 20) == before
+
+
+@pytest.mark.parametrize("location", ("server", "grpc"))
+def test_a_server_is_told_what_the_vectors_are(opened, servers, location):
+    from qdrant_client.conversions.conversion import GrpcToRest
+
+    def created():
+        if location == "server":
+            return servers["rest"].created["vectors"], servers["rest"].created.get("sparse_vectors")
+        made = servers["wire"].created
+        vectors = GrpcToRest.convert_vectors_config(made.vectors_config)
+        return (vectors.model_dump(mode="json") if vectors else {}), made.sparse_vectors_config.map
+
+    opened("multivector", location).create(6)
+    vectors, _ = created()
+    assert vectors["multivector_config"]["comparator"] == "max_sim"
+    assert (vectors["distance"], vectors["size"]) == ("Dot", 6)
+
+
+def test_a_server_keeps_sparse_vectors_under_a_name(opened, servers):
+    opened("sparse", "server").create(6)
+    assert list(servers["rest"].created["sparse_vectors"]) == ["sparse"]
+
+
+@pytest.mark.parametrize("form", ("sparse", "multivector"))
+def test_an_unfinished_collection_of_other_vectors_is_refused(opened, form):
+    opened("dense", "server").create(6)
+    with pytest.raises(InputError, match=f"dense vectors of 6 dimensions and distance Cosine, not {form} vectors"):
+        opened(form, "server").create(6)
+
+
+@pytest.mark.parametrize("form", ("sparse", "multivector"))
+def test_an_upload_is_taken_up_again(opened, servers, form):
+    rows = np.random.default_rng(8).random((20, 3, 6))
+    vectors = SparseVectors.of(rows[:, 0]) if form == "sparse" else TokenVectors.of(list(rows))
+    ids = [str(i) for i in range(20)]
+    cut = opened(form, "server")
+    cut.create(6)
+    cut.upsert(ids[:10], vectors[:10])
+    again = fill(opened(form, "server"), ids, vectors)
+    check_rankings(again.search(vectors[:3], 5), products(vectors[:3], vectors), ids, 5, positive=False)
+
+
+def test_requests_hold_no_more_than_a_server_takes(monkeypatch):
+    monkeypatch.setattr(client_vectors, "NUMBERS", 40)
+    vectors = TokenVectors.of([np.ones((count, 4)) for count in (3, 3, 5, 12, 1, 1, 1)])
+    batches = [(batch.start, batch.stop) for batch in client_vectors.requests(vectors, 2)]
+    assert batches == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]  # 24, 20, 48 alone, 8, 4 numbers; at most 2 texts
+
+
+def test_a_document_that_stands_twice_is_an_error(opened):
+    with pytest.raises(BackendError, match="stands twice"):
+        fill(opened("sparse", "csr"), ["a", "a"], SparseVectors.of(np.eye(2)))
+
+
+@pytest.mark.parametrize(
+    ("form", "options", "message"),
+    [
+        ("dense", {"location": "csr"}, "'csr' keeps sparse vectors, not dense ones"),
+        ("multivector", {"location": "csr"}, "'csr' keeps sparse vectors, not multivector ones"),
+        ("sparse", {"location": "edge", "m": 16}, "store.m: sparse vectors are searched exactly"),
+        ("multivector", {"location": "edge", "quantization": "binary"}, "multivector vectors are searched exactly"),
+    ],
+)
+def test_options_that_do_not_suit_the_vectors_are_refused(form, options, message):
+    with pytest.raises(InputError, match=message):
+        open_store(StoreOptions(**options), "c", documents=5, folder=Path(), meter=Meter(), form=form)
+
+
+ragged = st.lists(st.lists(st.sampled_from([0.0, 1.0, -2.5, 1e-8]), min_size=5, max_size=5), min_size=1, max_size=12)
+
+
+@given(ragged, st.data())
+def test_sparse_vectors_are_taken_joined_and_packed_as_dense_ones(rows, data):
+    whole = np.array(rows, dtype=np.float32)
+    chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=20))
+    kept = SparseVectors.of(whole)
+    assert np.array_equal(np.reshape(flat(kept[chosen]), (-1, 5)), whole[chosen])
+    assert with_direction(kept).tolist() == whole.any(axis=1).tolist()
+    assert np.array_equal(flat(unpacked("sparse", packed(kept))), whole)
+    assert np.array_equal(flat(joined([kept[:2], kept[2:], kept])), np.concatenate([whole, whole]))
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=12), st.data())
+def test_vectors_of_tokens_are_taken_joined_and_packed_as_lists(lengths, data):
+    texts = [np.arange(length * 3, dtype=np.float32).reshape(length, 3) + i for i, length in enumerate(lengths)]
+    chosen = data.draw(st.lists(st.integers(0, len(texts) - 1), max_size=20))
+    kept = TokenVectors.of(texts)
+
+    def same(vectors, wanted):
+        assert len(vectors) == len(wanted)
+        assert all(np.array_equal(a, b) for a, b in zip(vectors.rows(), wanted, strict=True))
+
+    same(kept[chosen], [texts[i] for i in chosen])
+    same(unpacked("multivector", packed(kept)), texts)
+    same(joined([kept[:1], kept[1:]]), texts)
+    assert with_direction(kept).tolist() == [bool(text.any()) for text in texts]
