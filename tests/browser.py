@@ -73,6 +73,22 @@ def requests(driver: Any) -> list[str]:
     return [url for url in urls if not url.startswith(("file:", "data:", "chrome:", "about:"))]
 
 
+def settled(driver: Any) -> None:
+    """Wait until the lens has read the scores and the browser of queries is open."""
+    driver.execute_async_script("""
+        const done = arguments[0];
+        const ready = () => document.documentElement.classList.contains("lensed");
+        const opened = () => document.querySelector("#look-detail h3") !== null;
+        const wait = () => {
+          if (!ready()) return setTimeout(wait, 20);
+          if (opened()) return setTimeout(done, 50);
+          document.querySelector("#forensics").scrollIntoView();
+          setTimeout(wait, 50);
+        };
+        wait();
+    """)
+
+
 def scroll_through(driver: Any) -> None:
     """Look at the whole page, so that every chart comes alive."""
     driver.execute_async_script("""

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import harness
 from harness import records
-from harness.report import exports, page, text, write_report
+from harness.report import browsed, exports, page, text, write_report
 from harness.report.costs import costs_of
 from harness.report.sections import decision, forensics, per_query, sections
 from harness.report.view import view_of
@@ -100,7 +100,7 @@ def test_the_policy_allows_exactly_the_pages_own_scripts(which, request):
     assert len(elements.styles) == 1
     assert policy.startswith("default-src 'none';")
     assert "unsafe" not in policy
-    assert {kind for kind, _ in elements.scripts} == {"", "application/json"}
+    assert {kind for kind, _ in elements.scripts} == {"", "application/json", "text/plain"}
     assert not [name for name in elements.attributes if name.startswith("on") or name == "style"]
     assert not {"img", "iframe", "object", "embed", "base", "form"} & set(elements.tags) - {"form"}
 
@@ -232,7 +232,7 @@ def test_the_numbers_of_the_page_are_those_of_the_tables(results):
 def test_beyond_the_budget_the_evidence_is_thinned_and_says_so(attacked, monkeypatch):
     whole = forensics.section(view_of(attacked))
     assert whole.context["whole"]
-    monkeypatch.setattr(forensics, "BUDGET", 6_000)
+    monkeypatch.setattr(browsed, "BUDGET", 6_000)
     view = view_of(attacked)
     thinned = forensics.section(view)
     kept = thinned.context["kept"]

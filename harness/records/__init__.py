@@ -43,8 +43,8 @@ from harness.records.readings import (
 from harness.records.results import Glance, Results, glance, read
 from harness.records.rows import LabelledQuery
 from harness.records.run import (
+    LENGTHS,
     SHOWN,
-    SNIPPET,
     Run,
     StageLatency,
     ledger,
@@ -55,10 +55,10 @@ from harness.records.tables import file_digests, read_costs, write_costs, write_
 
 __all__ = [
     "FOLDER",
+    "LENGTHS",
     "PEOPLE",
     "RESERVED",
     "SHOWN",
-    "SNIPPET",
     "SUPPORTS",
     "WORDS",
     "By",

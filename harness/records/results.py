@@ -36,7 +36,7 @@ class Results:
     queries: Mapping[str, LabelledQuery]
     """Every judged query, by id."""
     documents: Mapping[str, Document]
-    """Title and beginning of every document in the labels or in a top 20."""
+    """Title and text, as far as it was kept, of every document in the labels or in a top 20."""
     scores: pd.DataFrame
     summary: pd.DataFrame
     comparisons: pd.DataFrame

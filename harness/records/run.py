@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -13,10 +13,12 @@ from harness.records.manifest import RetrieverLedger
 from retrievers.meter import StageTotals
 from retrievers.types import Ranking
 
-SNIPPET = 300
-"""Characters of a document's text that a results folder keeps."""
+LENGTHS = (20_000, 4_000, 1_000, 300)
+"""Characters of a document's text that a results folder keeps: the first of these with which all of them have room."""
+ROOM = 32_000_000
+"""Characters of all kept texts together."""
 SHOWN = 20
-"""Documents down to this rank are kept with title and snippet."""
+"""Documents down to this rank are kept with title and text."""
 COSTS = ("retriever", "stage", "calls", "texts", "cached", "tokens", "usd", "seconds", "p50_ms", "p95_ms", "p99_ms",
          "measured_at")  # fmt: skip
 """The columns of costs.csv; any other count goes to the ledger."""
@@ -72,7 +74,7 @@ def write_run(folder: Path, run: Run) -> None:
 
 
 def write_evidence(folder: Path, dataset: Dataset, runs: Iterable[Run]) -> None:
-    """Keep labels as they are, and title and beginning of each document that the report may show."""
+    """Keep labels as they are, and title and text of each document that the report may show."""
     write_jsonl(folder / "labels.jsonl", (
         {
             "query_id": query.id,
@@ -85,7 +87,17 @@ def write_evidence(folder: Path, dataset: Dataset, runs: Iterable[Run]) -> None:
     ))  # fmt: skip
     shown = {doc for labels in dataset.labels.values() for doc in labels.documents}
     shown.update(doc for run in runs for ranking in run.rankings.values() for doc in ranking.doc_ids[:SHOWN])
+    documents = sorted(dataset.texts(shown).values(), key=lambda doc: doc.id)
+    length = kept_length([len(doc.text) for doc in documents])
     write_jsonl(folder / "documents.jsonl", (
-        {"id": doc.id, "title": doc.title, "text": doc.text[:SNIPPET]}
-        for doc in sorted(dataset.texts(shown).values(), key=lambda doc: doc.id)
+        {"id": doc.id, "title": doc.title, "text": doc.text[:length]} for doc in documents
     ))  # fmt: skip
+
+
+def kept_length(lengths: Sequence[int]) -> int:
+    """Return how many characters of each text are kept, from the lengths of all of them.
+
+    >>> kept_length([500, 30_000]), kept_length([30_000] * 4_000)
+    (20000, 4000)
+    """
+    return next((most for most in LENGTHS if sum(min(most, length) for length in lengths) <= ROOM), LENGTHS[-1])

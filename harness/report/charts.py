@@ -169,8 +169,8 @@ def ranks(marks: Mapping[str, Mark], *, bars: int) -> Any:
 def forest(order: Sequence[str], *, measure: str, band: bool) -> Any:
     """Mean differences with their intervals, a row each, the first over everything; the margin is a band.
 
-    Data: rows (label, slice, difference, low, high, queries, record, whole); zero (zero); margin (low, high), where
-    there is a band.
+    Data: rows (label, slice, difference, low, high, queries, record, whole, and beside: what stands at the right); zero
+    (zero); margin (low, high), where there is a band.
     """
     y = alt.Y("label:N", sort=list(order), title=None).axis(labelColor=INK.light, labelLimit=330)
     x = alt.X("low:Q", title=measure).axis(grid=True, tickCount=6, labelExpr=SIGNED)
@@ -185,7 +185,10 @@ def forest(order: Sequence[str], *, measure: str, band: bool) -> Any:
     point = base.mark_point(filled=True, size=80, opacity=1, color=INK.light).encode(
         x="difference:Q", shape=shape, tooltip=tips
     )
-    return alt.layer(*margin, zero, rule, point).properties(width=WIDE - 300, height=alt.Step(22))
+    beside = base.mark_text(align="left", fontSize=12, color=MUTED.light).encode(
+        x=alt.value(WIDE - 290), text=alt.Text("beside:N")
+    )
+    return alt.layer(*margin, zero, rule, point, beside).properties(width=WIDE - 300, height=alt.Step(22))
 
 
 def logarithmic(prices: Sequence[float]) -> bool:

@@ -25,6 +25,10 @@ class Figure(NamedTuple):
     """What is to be seen, for those who do not see it."""
     spec: dict[str, Any]
     """Vega-Lite, data included."""
+    follows: str = ""
+    """How the page's lens changes it, a kind of `templates/scripts/charts.js`; "" where it does not."""
+    pair: tuple[str, ...] = ()
+    """The retrievers that it compares."""
 
 
 def figure(name: str, title: str, description: str, chart: Any, **data: ChartRows) -> Figure:

@@ -22,8 +22,8 @@ CODES = {
 SCRIPTS = (("ja", re.compile("[\u3040-\u30ff]")), ("ko", re.compile("[\uac00-\ud7af]")), ("th", re.compile("[ก-๛]")))
 """Scripts of one language that needs no function words to be known."""
 CODE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
-READ = 200
-"""Texts that are read to tell the language."""
+READ, LETTERS = 200, 300
+"""Texts that are read to tell the language, and letters of each."""
 OFTEN = 0.05
 """Share of the letters from which on a script tells the language: one foreign name does not."""
 
@@ -36,7 +36,7 @@ def language(results: Results) -> str:
     declared = {_declared(labelled.query.fields) for labelled in results.queries.values()}
     if len(declared) == 1 and (code := declared.pop()):
         return code
-    texts = [document.text for document in islice(results.documents.values(), READ)]
+    texts = [document.text[:LETTERS] for document in islice(results.documents.values(), READ)]
     texts += [labelled.query.text for labelled in islice(results.queries.values(), READ)]
     letters = sum(map(str.isalpha, "".join(texts)))
     for code, script in SCRIPTS:

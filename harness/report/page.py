@@ -12,6 +12,8 @@ from markupsafe import Markup, escape
 
 from harness.pages import policy
 from harness.report import figures, text, theme
+from harness.report.lens import lens
+from harness.report.packed import packed
 from harness.report.section import Section
 from harness.report.view import View
 from harness.stats import Plan
@@ -32,6 +34,8 @@ FILTERS = {
     "count": text.count,
     "shortened": text.shortened,
 }
+SCRIPTS = ("start", "copy", "lens", "tables", "follow", "charts", "texts", "look", "margin")
+"""What runs on the page, in this order, all in one scope."""
 Images = Mapping[str, str]
 """Figure -> its SVG."""
 
@@ -40,7 +44,7 @@ def page(view: View, sections: Sequence[Section], drawn: Images) -> str:
     """Return the report as one HTML file."""
     env = environment()
     style = styled(env, theme.declared_shades(view.marks))
-    script = source("report.js")
+    script = "".join(['"use strict";\n(() => {\n', *(source(f"scripts/{name}.js") for name in SCRIPTS), "})();\n"])
     numbered = enumerate(figure for section in sections for figure in section.figures)
     charts = {
         figure.name: {"inline": _ours(figures.inline(drawn[figure.name], f"f{number}")), "spec": as_json(_live(figure))}
@@ -56,6 +60,7 @@ def page(view: View, sections: Sequence[Section], drawn: Images) -> str:
         bundle=_ours(bundle()),
         script=_ours(script),
         policy=policy([bundle(), script], str(style)),
+        scores=packed(lens(view)),
     )
 
 

@@ -195,6 +195,13 @@ def view_of(results: Results) -> View:
     )
 
 
+def second(view: View) -> str:
+    """Whom the leader is held against first: the baseline, else the next by their means, else itself."""
+    if view.baseline not in (None, view.whole.leader):
+        return str(view.baseline)
+    return next(iter(view.ranked[1:]), view.whole.leader)
+
+
 def _declared_color(block: Mapping[str, Any]) -> str:
     """A manifest may come from anywhere: what is no colour stays out of the style sheet."""
     color = block.get("color")

@@ -14,6 +14,7 @@ from harness.experiment import Experiment, Question, Reranked
 from harness.measures import Measure, tie_ranges
 from harness.measures.table import is_binary
 from harness.records import TieRange
+from harness.scoring.ceiling import perfect
 from harness.scoring.facts import clusters_of, facts_of
 from harness.scoring.grading import GradedLabels, scores_of
 from harness.scoring.undefined import compare_defined, defined_everywhere, kept_facts, kept_scores
@@ -221,14 +222,12 @@ def _uplifts(
 
 def _ceiling(question: Question, judged: GradedLabels, answers: Mapping[str, Ranking], depth: int | None) -> float:
     """The mean that a perfect reranker would reach from the first `depth` candidates."""
-    best = {query: _perfect(answers[query], judged.grades[query], depth) for query in judged.grades if query in answers}
+    best = {
+        query: perfect(answers[query].doc_ids, judged.grades[query], depth)
+        for query in judged.grades
+        if query in answers
+    }
     return scores_of([question.primary], judged, best).means()[question.primary]
-
-
-def _perfect(ranking: Ranking, judged: Mapping[str, int], depth: int | None) -> list[str]:
-    """The first `depth` candidates in the order of their grades, the others beneath as they were."""
-    head = sorted(ranking.doc_ids[:depth], key=lambda doc: -judged.get(doc, 0))
-    return [*head, *ranking.doc_ids[len(head) :]]
 
 
 def _score_rows(values: Values, queries: list[str], names: list[str]) -> list[pd.DataFrame]:

@@ -108,7 +108,7 @@ def _by_text(view: View, near: Members) -> Iterator[GroupKind]:
     """Queries that share no word with what answers them, where somebody missed it."""
     missed = np.asarray(near.sum(axis=1)) < len(view.ranked)
     mask = np.array([bool(missed[i]) and _no_word_in_common(view, i) for i in range(view.n)])
-    meaning = "somebody missed them, and they share no word with title and first 300 letters of a relevant document"
+    meaning = "somebody missed them, and they share no word with what the results keep of a relevant document"
     yield "words", "No word in common", meaning, mask
 
 

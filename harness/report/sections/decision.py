@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from harness.report import charts, text
@@ -11,6 +11,7 @@ from harness.report.alerts import alerts
 from harness.report.caveats import caveats, first_caveats, observed_forecasts
 from harness.report.costs import Cost, costs_of
 from harness.report.figures import Figure, figure
+from harness.report.losses import PRAISES, losses
 from harness.report.receipt import receipt
 from harness.report.section import Section
 from harness.report.view import View
@@ -40,13 +41,6 @@ SETS = {
 """A sign and a name for each of the three sets: never a colour alone."""
 
 
-PRAISES: tuple[tuple[str, str, Callable[[Cost], float | None], Callable[[float], str]], ...] = (
-    ("Cheapest", "a million queries", lambda cost: cost.usd_per_million, text.dollars),
-    ("Fastest", "a query (median)", lambda cost: cost.p50, text.milliseconds),
-    ("Smallest", "of vectors", lambda cost: cost.vector_bytes, text.size),
-)
-
-
 class Line(NamedTuple):
     """One line of the leaderboard."""
 
@@ -72,8 +66,9 @@ def section(view: View) -> Section:
     sentences = [view.spoken(sentence) for sentence in view.outcome.sentences()]
     if not view.outcome.failed and len(lines) > 1 and whole.measured and len(whole.shown_worse) == len(lines) - 1:
         del sentences[-1]  # The headline says it.
-    # The limits of each pair stand in the cards, in figures.
+    # The limits of each pair stand in the cards, in figures; so does who is shown worse.
     each = {view.spoken(sentence) for sentence in limits(whole, view.settings)}
+    worse = f"Shown to be worse than {whole.leader}: "
     declared = (
         []
         if len(lines) == 1 or not view.settings.by_people or not whole.measured
@@ -90,7 +85,9 @@ def section(view: View) -> Section:
             "receipt": receipt(view),
             "alerts": alerts(view),
             "lede": [
-                *first_caveats(view), *declared, *(s for s in sentences[first:] if s not in each), *resolution(view),
+                *first_caveats(view), *declared,
+                *(s for s in sentences[first:] if s not in each and not s.startswith(worse)),
+                *resolution(view),
             ],
             "forecasts": observed_forecasts(view),
             "limits": [sentence for sentence in sentences if sentence in each],
@@ -108,6 +105,7 @@ def section(view: View) -> Section:
             "unforetold": NO_MATTER_OF_SIZE,
             "detectable": detectable_words,
             "choice": choice(view, lines),
+            "losses": losses(view),
             "notes": caveats(view),
         },
         figures=(_figure(view, lines),),

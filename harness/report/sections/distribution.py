@@ -48,4 +48,4 @@ def _dots(view: View) -> Figure:
         f"The highest mean of each measure: {'; '.join(leaders.values())}.",
         charts.dots(view.ranked, list(leaders), view.marks),
         rows=rows,
-    )
+    )._replace(follows="measures")

@@ -9,8 +9,8 @@ import numpy as np
 from harness.report import charts, text
 from harness.report.figures import Figure, figure
 from harness.report.section import Section
-from harness.report.view import View
-from harness.stats import Comparison, differences
+from harness.report.view import View, second
+from harness.stats import Comparison, differences, swapped
 from harness.stats.words import count
 
 PLACE = 50
@@ -36,8 +36,13 @@ def section(view: View) -> Section | None:
 
 
 def drawn_pairs(view: View) -> tuple[list[Comparison], int]:
-    """The pairs whose differences are drawn, and how many are not: with more than six, those of the leader."""
-    declared = list(view.comparisons[view.primary])
+    """The pairs whose differences are drawn, and how many are not: with more than six, those of the leader.
+
+    The leader against the baseline, or the next, stands first: the page's lens begins with it.
+    """
+    first = (view.whole.leader, second(view))
+    declared = [swapped(row) if (row.b, row.a) == first else row for row in view.comparisons[view.primary]]
+    declared.sort(key=lambda row: (row.a, row.b) != first)
     if len(declared) <= PAIRS:
         return declared, 0
     against = list(view.whole.against.values())[:PAIRS]
@@ -49,6 +54,7 @@ def _lines(view: View, measure: str, width: int) -> Figure:
     rows = [
         {
             "place": place,
+            "at": place - 1,
             "query": text.shortened(view.ids[i], 40),
             "text": text.shortened(view.query(i).query.text, 80),
             "retriever": retriever,
@@ -66,7 +72,7 @@ def _lines(view: View, measure: str, width: int) -> Figure:
         "The same numbers stand in the table of every query.",
         charts.over_queries(ids, view.marks, measure=name.short, width=width),
         rows=rows,
-    )
+    )._replace(follows="lines")
 
 
 def _differences(view: View, row: Comparison) -> list[float]:
@@ -77,13 +83,14 @@ def _differences(view: View, row: Comparison) -> list[float]:
 
 def _apart(view: View, row: Comparison, limit: float) -> Figure:
     name = view.names[view.primary]
-    values = _differences(view, row)
+    values, at = _differences(view, row), {i: place for place, i in enumerate(view.order)}
     order = sorted(range(view.n), key=lambda i: (-values[i], view.ids[i]))
     if view.n > charts.NARROW:
         order = [order[i] for i in np.linspace(0, view.n - 1, charts.NARROW).round().astype(int).tolist()]
     rows = [
         {
             "place": place,
+            "at": at[i],
             "query": text.shortened(view.ids[i], 40),
             "text": text.shortened(view.query(i).query.text, 80),
             "difference": values[i],
@@ -99,4 +106,4 @@ def _apart(view: View, row: Comparison, limit: float) -> Figure:
         charts.differences((row.a, row.b), view.marks, measure=name.short, bars=len(rows), limit=limit),
         rows=rows,
         mean=[{"difference": row.mean_difference}],
-    )
+    )._replace(follows="differences", pair=(row.a, row.b))

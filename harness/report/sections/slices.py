@@ -137,8 +137,16 @@ def called(row: Slice) -> str:
     >>> called(Slice("field tags", "typo", 20, 1, 18, 1, 0.0, None, None, None))
     'tags: typo'
     """
-    family = row.family.removeprefix("field ")
-    return f"{text.shortened(family, 40)}: {text.shortened(row.slice, 60)}" if family else row.slice
+    return label_of(row.family, row.slice) if row.family else row.slice
+
+
+def label_of(family: str, kind: str) -> str:
+    """A slice of a family, wherever the page names it.
+
+    >>> label_of("field tags", "typo")
+    'tags: typo'
+    """
+    return f"{text.shortened(family.removeprefix('field '), 40)}: {text.shortened(kind, 60)}"
 
 
 def _large(labels: Sequence[str]) -> list[str]:
@@ -191,7 +199,7 @@ def _forest(view: View, pair: SlicePair) -> Figure:
     rows = [
         {
             "place": place,
-            "slice": text.shortened(called(row), 48),
+            "slice": called(row),
             "label": f"{text.shortened(called(row), 48)} ({row.queries})",
             "difference": row.difference,
             # Without an interval the point stands alone.
@@ -200,6 +208,7 @@ def _forest(view: View, pair: SlicePair) -> Figure:
             "queries": row.queries,
             "record": f"{row.wins} / {row.ties} / {row.losses}",
             "whole": place == 0,
+            "beside": "",
         }
         for place, row in enumerate(pair.rows)
     ]
@@ -217,4 +226,4 @@ def _forest(view: View, pair: SlicePair) -> Figure:
         rows=rows,
         zero=[{"zero": 0}],
         **({"margin": [{"low": -margin, "high": margin}]} if margin else {}),
-    )
+    )._replace(follows="slices", pair=(pair.a, pair.b))

@@ -6,6 +6,7 @@ from harness.report import charts, text
 from harness.report.evidence import beside, chance, in_words, left_out
 from harness.report.figures import Figure, figure
 from harness.report.section import Section
+from harness.report.sections.integrity import unjudged
 from harness.report.view import View
 from harness.scoring.evaluate import slices_of
 from harness.stats import Comparison, rank_diagram, significance_sentence, small_slices, swapped
@@ -94,7 +95,7 @@ def sign(row: Comparison) -> str:
 
 def _apart(view: View) -> Figure:
     """The leader against each other: the differences with their intervals, and the margin as a band."""
-    whole, name, margin = view.whole, view.names[view.primary].short, view.settings.margin
+    whole, name, margin, missing = view.whole, view.names[view.primary].short, view.settings.margin, unjudged(view)
     rows = [
         {
             "label": other,
@@ -106,14 +107,18 @@ def _apart(view: View) -> Figure:
             "queries": row.n,
             "record": f"{row.wins} / {row.ties} / {row.losses}",
             "whole": False,
+            "beside": f"judged {1 - missing[other]:.0%}" if missing else "",
         }
         for other, row in whole.against.items()
     ]
     differences = "; ".join(f"{other} {text.signed(row.mean_difference)}" for other, row in whole.against.items())
     band = f"; the band is the margin of {margin:g}" if margin else ""
+    judged = (
+        f"; judged of the first {view.cutoff} hits, {whole.leader} {1 - missing[whole.leader]:.0%}" if missing else ""
+    )
     return figure(
         "leader",
-        f"{whole.leader} − each other in {name}, with {view.settings.level:.0%} intervals{band}",
+        f"{whole.leader} − each other in {name}, with {view.settings.level:.0%} intervals{band}{judged}",
         f"Mean difference of {whole.leader} from each other: {differences}.",
         charts.forest(
             [str(row["label"]) for row in rows],
@@ -123,7 +128,7 @@ def _apart(view: View) -> Figure:
         rows=rows,
         zero=[{"zero": 0}],
         **({"margin": [{"low": -margin, "high": margin}]} if margin else {}),
-    )
+    )._replace(follows="leader", pair=(whole.leader,))
 
 
 def _diagram(view: View) -> Figure | None:

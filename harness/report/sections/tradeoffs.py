@@ -95,7 +95,7 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
         charts.trade_off(list(priced.values()), view.marks, axis=axis, unit=UNITS[key]),
         rows=rows,
         edge=[{"price": p, "mean": q} for p, q in edge],
-    )
+    )._replace(follows="means")
 
 
 def _named(points: Mapping[str, tuple[float, float]]) -> list[str]:

@@ -1,0 +1,146 @@
+"""What the browser of queries holds: rankings, grades, places and texts, as much as the page may carry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from harness.records import LENGTHS, SHOWN
+from harness.report import text
+from harness.report.packed import packed
+from harness.report.rerankers import Rerun, reranked
+from harness.report.sections.atlas import Group, columns, groups
+from harness.report.view import View
+
+BUDGET = 8_000_000
+"""Bytes of evidence that a page may hold, texts deflated."""
+STEPS = ((SHOWN, LENGTHS[0]), (SHOWN, 2_000), (SHOWN, 600), (SHOWN, 200), (10, 200), (10, 0))
+"""Hits per ranking and characters per document, tried in this order until the budget holds."""
+
+
+class EvidenceKept(NamedTuple):
+    """How much of the evidence the page holds."""
+
+    hits: int
+    letters: int
+    queries: int
+
+
+class Browsed(NamedTuple):
+    """The evidence of one page."""
+
+    evidence: Mapping[str, Any]
+    texts: str
+    """The texts of the evidence's documents, packed."""
+    kept: EvidenceKept
+
+
+def browsed(view: View) -> Browsed:
+    """The evidence that fits the budget: shorter texts first, then fewer queries, those that differ most kept."""
+    distances, failing, reruns = spread(view), groups(view), reranked(view)
+    places, holds = list(view.shown), None
+    for hits, letters in STEPS:
+        if holds is None or holds.kept.hits != hits:
+            evidence, documents = _evidence(view, places, (failing, reruns), hits)
+        texts = packed([_text(view, doc, letters) for doc in documents]) if letters else packed([])
+        holds = Browsed(evidence, texts, EvidenceKept(hits, letters, len(places)))
+        if _size(holds) <= BUDGET:
+            return holds
+    assert holds is not None  # STEPS are not empty
+    while _size(holds) > BUDGET and len(places) > 1:
+        near = set(sorted(places, key=lambda i: -distances[i])[: len(places) // 2])
+        places = [i for i in places if i in near]
+        evidence, _ = _evidence(view, places, (failing, reruns), hits)
+        holds = Browsed(evidence, packed([]), EvidenceKept(hits, 0, len(places)))
+    return holds
+
+
+def spread(view: View) -> list[float]:
+    """How far the retrievers lie apart on each query, on the primary measure."""
+    distances: list[float] = np.ptp(np.column_stack(list(view.scores[view.primary].values())), axis=1).tolist()
+    return distances
+
+
+def document(view: View, doc: str) -> list[str]:
+    """Id and title, as the lists show them."""
+    kept = view.results.documents.get(doc)
+    return [text.visible(doc), text.shortened(kept.title, 120) if kept else ""]
+
+
+def fields_of(view: View, query_id: str) -> list[str]:
+    """A query's fields as the filters name them; several tags in one field stand apart."""
+    fields = view.results.queries[query_id].query.fields
+    return [
+        text.shortened(f"{key}: {part.strip()}", 80)
+        for key, value in fields.items()
+        for part in str(value).split(",")
+        if part.strip()
+    ]
+
+
+def _size(holds: Browsed) -> int:
+    return len(json.dumps(holds.evidence, ensure_ascii=False).encode("utf-8", "replace")) + len(holds.texts)
+
+
+def _evidence(
+    view: View, places: Sequence[int], about: tuple[Sequence[Group], Mapping[str, Rerun]], hits: int
+) -> tuple[dict[str, Any], list[str]]:
+    """The queries at some places, and the documents that stand in their lists."""
+    failing, reruns = about
+    numbers: dict[str, int] = {}
+    members = {group.key: frozenset(group.places) for group in failing}
+    ceilings = [(view.ranked.index(name), rerun.ceiling) for name, rerun in reruns.items() if rerun.ceiling is not None]
+    queries = []
+    for i in places:
+        qid, judged = view.ids[i], view.grades[view.ids[i]]
+        lists = [view.answers[name].top.get(qid, ())[:hits] for name in view.ranked]
+        retrieved = {doc for docs in lists for doc in docs}
+        graded = sorted(
+            ((doc, grade) for doc, grade in judged.items() if grade > 0 or doc in retrieved),
+            key=lambda item: (-item[1], item[0]),
+        )
+        queries.append({
+            "id": text.visible(qid),
+            "text": text.visible(view.results.queries[qid].query.text),
+            "fields": fields_of(view, qid),
+            "groups": [key for key, places in members.items() if i in places],
+            "scores": [round(float(view.scores[view.primary][name][i]), 6) for name in view.ranked],
+            "lists": [[_number(numbers, doc) for doc in docs] for docs in lists],
+            "judged": [
+                [_number(numbers, doc), grade,
+                 [view.answers[name].places.get(qid, {}).get(doc, 0) for name in view.ranked]]
+                for doc, grade in graded
+            ],
+            **({"ceilings": {place: round(float(values[i]), 6) for place, values in ceilings}} if ceilings else {}),
+        })  # fmt: skip
+    evidence = {
+        "measure": view.names[view.primary].short,
+        "depth": view.resolved.depth,
+        "lang": view.language,
+        "order": [text.visible(view.ids[i]) for i in columns(view)],
+        "groups": {group.key: group.title for group in failing},
+        "retrievers": [_drawn(view, name, reruns.get(name)) for name in view.ranked],
+        "documents": [document(view, doc) for doc in numbers],
+        "queries": queries,
+    }
+    return evidence, list(numbers)
+
+
+def _drawn(view: View, name: str, rerun: Rerun | None) -> dict[str, Any]:
+    mark = view.marks[name]
+    of = {"before": view.ranked.index(rerun.before), "depth": rerun.depth} if rerun else {}
+    return {"name": name, "color": mark.color, "outline": mark.outline, **of}
+
+
+def _number(numbers: dict[str, int], doc: str) -> int:
+    return numbers.setdefault(doc, len(numbers))
+
+
+def _text(view: View, doc: str, letters: int) -> str:
+    kept = view.results.documents.get(doc)
+    if kept is None:
+        return ""
+    return kept.text if len(kept.text) <= letters else kept.text[:letters].rstrip() + "…"

@@ -1,0 +1,64 @@
+"""What the page's lens looks through: every query's score on every measure, and the slices that it can choose."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from harness.report import text
+from harness.report.browsed import fields_of
+from harness.report.sections.slices import ALL, label_of, labels_of
+from harness.report.view import View, second
+
+VALUES = 400_000
+"""Scores that a page holds; beyond, it keeps the first measures: the primary one always."""
+SLICES = 80
+"""Slices that can be chosen: those of the tests, then the most frequent values of fields."""
+
+
+def lens(view: View) -> dict[str, Any]:
+    """Return the scores and slices, queries in the order of the file, retrievers by their means."""
+    measures = chosen_measures(view)
+    places = list(view.order)
+    return {
+        "all": ALL,
+        "pair": [view.ranked.index(view.whole.leader), view.ranked.index(second(view))],
+        "measures": [view.names[measure].short for measure in measures],
+        "retrievers": list(view.ranked),
+        "ids": [text.visible(view.ids[i]) for i in places],
+        "slices": slices_of_lens(view),
+        "values": [
+            [[_rounded(value) for value in view.scores[measure][name][places].tolist()] for name in view.ranked]
+            for measure in measures
+        ],
+    }
+
+
+def chosen_measures(view: View) -> list[str]:
+    """The measures that the lens can show."""
+    size = view.n * len(view.ranked)
+    return [measure for i, measure in enumerate(view.measures) if not i or size * (i + 1) <= VALUES]
+
+
+def slices_of_lens(view: View) -> dict[str, list[int]]:
+    """Slice as the page names it -> places of its queries in the order of the file."""
+    members: dict[str, list[int]] = {}
+    for family, labels in labels_of(view).items():
+        for place, i in enumerate(view.order):
+            if labels[i]:
+                members.setdefault(label_of(family, labels[i]), []).append(place)
+    fields = [fields_of(view, view.ids[i]) for i in view.order]
+    for value, _ in Counter(value for values in fields for value in values).most_common(SLICES):
+        if value not in members and len(members) < SLICES:
+            members[value] = [place for place, values in enumerate(fields) if value in values]
+    return members
+
+
+def _rounded(value: float) -> float | int | None:
+    if math.isnan(value):
+        return None
+    short = float(np.round(value, 6))
+    return int(short) if short.is_integer() else short

@@ -1,0 +1,165 @@
+// Charts come alive when they are looked at: the still picture gives way to the same chart with tooltips, links and the
+// choice of the lens.
+const specs = new WeakMap();
+const given = (figure) => JSON.parse(figure.querySelector("script").textContent);
+const specOf = (figure) => specs.get(figure) ?? given(figure);
+const place = (name) => lens.data().retrievers.indexOf(name);
+const alone = (value) => ({ low: value, high: value });
+
+const pairOf = (figure, spec) => {
+  if (figure.dataset.first !== undefined) return [lens.state.a, lens.state.b];
+  return spec.layer[0].encoding.color.scale.domain.slice(0, 2).map(place);
+};
+// Each kind of chart as the lens sees it: its rows anew, from the scores of the chosen queries.
+const kinds = {
+  means: (spec) => {
+    const data = spec.datasets;
+    data.rows = data.rows.map((row) => ({ ...row, mean: lens.mean(place(row.retriever)) })).filter((row) => !Number.isNaN(row.mean))
+      .map((row) => ({ ...row, ...alone(row.mean) }));
+    let best = -Infinity;
+    data.edge = data.rows.toSorted((x, y) => x.price - y.price || y.mean - x.mean)
+      .filter((row) => row.mean > best && ((best = row.mean), true)).map(({ price, mean }) => ({ price, mean }));
+  },
+  measures: (spec) => {
+    const names = lens.data().measures;
+    spec.datasets.rows = spec.datasets.rows.filter((row) => names.includes(row.measure)).map((row) => {
+      const mean = lens.mean(place(row.retriever), names.indexOf(row.measure));
+      return { ...row, mean, ...alone(mean) };
+    }).filter((row) => !Number.isNaN(row.mean));
+  },
+  lines: (spec) => {
+    const inside = new Set(lens.chosen());
+    spec.datasets.rows = spec.datasets.rows.filter((row) => inside.has(row.at))
+      .map((row) => ({ ...row, value: lens.values(place(row.retriever))[row.at] })).filter((row) => row.value !== null);
+  },
+  differences: (spec, figure) => {
+    const [a, b] = pairOf(figure, spec);
+    const { retrievers, ids } = lens.data();
+    const texts = new Map(evidence().queries.map((query) => [query.id, query.text]));
+    const pair = lens.apart(a, b);
+    let order = [...pair.places.keys()].sort((x, y) => pair.differences[y] - pair.differences[x]);
+    const most = spec.width > 0 ? 306 : order.length;
+    if (order.length > most) order = Array.from({ length: most }, (_, i) => order[Math.round((i * (order.length - 1)) / (most - 1))]);
+    const better = (d) => (d > 0 ? retrievers[a] : d < 0 ? retrievers[b] : "neither");
+    spec.datasets.rows = order.map((at, i) => {
+      const where = pair.places[at], d = pair.differences[at];
+      return { place: i, at: where, query: ids[where], text: texts.get(ids[where]) ?? "", difference: d, better: better(d) };
+    });
+    spec.datasets.mean = [{ difference: pair.mean }];
+    const limit = Math.max(...pair.differences.map(Math.abs)) || 1;
+    const colors = [a, b].map((r) => evidence().retrievers[r].color);
+    const scale = spec.layer[0].encoding.color.scale;
+    scale.domain = [retrievers[a], retrievers[b], "neither"];
+    scale.range = [...colors, scale.range[2]];
+    for (const layer of spec.layer) if (layer.encoding.y?.scale) layer.encoding.y.scale.domain = [-limit, limit];
+    spec.width = order.length * Math.max(1, Math.floor(306 / Math.max(1, order.length)));
+    figure.querySelector("figcaption").textContent = `${retrievers[a]} \u2212 ${retrievers[b]}`;
+  },
+  leader: (spec) => {
+    const { retrievers } = lens.data(), a = lens.state.a;
+    spec.datasets.rows = retrievers.map((name, r) => [name, lens.apart(a, r)]).filter(([name]) => name !== retrievers[a])
+      .map(([name, pair]) => ({ label: name, slice: name, retriever: name, difference: pair.mean, ...alone(pair.mean), queries: pair.places.length,
+        record: `${pair.better} / ${pair.equal} / ${pair.worse}`, whole: false }));
+    forestTitle(spec, `right of 0 ${retrievers[a]} is higher`);
+  },
+  slices: (spec, figure) => {
+    const { retrievers, slices, all } = lens.data();
+    const [a, b] = figure.dataset.first !== undefined ? [lens.state.a, lens.state.b] : figure.dataset.pair.split(" ").map(place);
+    spec.datasets.rows = spec.datasets.rows.filter((row) => row.slice === all || slices[row.slice]).map((row) => {
+      const pair = lens.apart(a, b, lens.state.measure, slices[row.slice] ?? lens.data().ids.map((_, i) => i));
+      return { ...row, difference: pair.mean, ...alone(pair.mean), record: `${pair.better} / ${pair.equal} / ${pair.worse}` };
+    });
+    forestTitle(spec, `right of 0 ${retrievers[a]} is higher than ${retrievers[b]}`);
+  },
+};
+const forestTitle = (spec, title) => {
+  const labels = spec.datasets.rows.map((row) => row.label);
+  for (const layer of spec.layer) {
+    if (layer.encoding.x?.title) layer.encoding.x.title = `${lens.data().measures[lens.state.measure]}: ${title}`;
+    if (layer.encoding.y?.sort) layer.encoding.y.sort = labels;
+  }
+  // The declared margin is one of the primary measure.
+  if (lens.state.measure) spec.datasets.margin &&= [];
+};
+// Charts of a pair follow A and B; all follow slice and measure. What is the page's own choice keeps its intervals.
+const PAIRED = { differences: true, leader: true, slices: true };
+const ownChoice = (figure) => {
+  const { a, b } = lens.state, [first, second] = lens.data().pair;
+  const kind = figure.dataset.follows;
+  if (!lens.plain()) return false;
+  if (kind === "leader") return lens.data().retrievers[a] === figure.dataset.pair;
+  if (PAIRED[kind] && figure.dataset.first !== undefined) return figure.dataset.pair === `${lens.data().retrievers[a]} ${lens.data().retrievers[b]}`;
+  return a === first && b === second ? true : !PAIRED[kind] || figure.dataset.first === undefined;
+};
+const relensed = (figure) => {
+  const spec = given(figure), follows = kinds[figure.dataset.follows], caption = figure.querySelector("figcaption");
+  caption.textContent = figure.dataset.title;
+  const changed = Boolean(follows && lens.data() && !ownChoice(figure));
+  if (changed) follows(spec, figure);
+  const notes = [...(changed && !lens.plain() ? [lens.note()] : []), ...(changed && figure.dataset.follows !== "differences" && figure.dataset.follows !== "lines" ? ["without intervals"] : [])];
+  if (notes.length) caption.append(make("small", "note", ` ${notes.join(", ")}`));
+  specs.set(figure, spec);
+  figure.dataset.shows = changed ? JSON.stringify([lens.state.a, lens.state.b, lens.state.slice, lens.state.measure]) : "";
+  return spec;
+};
+
+// What a mark stands for: a query, a slice or a retriever.
+const meant = (datum) => {
+  if (!datum || !lens.data()) return null;
+  const { ids, slices, all, retrievers } = lens.data();
+  if (Number.isInteger(datum.at)) return { q: ids[datum.at], group: "" };
+  if (datum.slice === all || slices[datum.slice]) return { slice: datum.slice === all ? "" : datum.slice };
+  const r = retrievers.indexOf(datum.retriever);
+  if (r < 0 || r === lens.state.a) return null;
+  return { b: r };
+};
+const datumOf = (node) => (node.__data__ && !Array.isArray(node.__data__) ? node.__data__.datum : null);
+const dim = (figure) => {
+  if (!lens.data()) return;
+  const { retrievers, pair } = lens.data(), { a, b } = lens.state;
+  const own = a === pair[0] && b === pair[1];
+  for (const node of figure.querySelectorAll(".plot svg path, .plot svg line, .plot svg text")) {
+    const name = datumOf(node)?.retriever;
+    if (name !== undefined) node.classList.toggle("dim", !own && name !== retrievers[a] && name !== retrievers[b]);
+    if (meant(datumOf(node))) node.classList.add("link");
+  }
+};
+const draw = (figure) => {
+  const plot = figure.querySelector(".plot");
+  const stage = make("div");
+  const tooltip = { disableDefaultStyle: true, theme: "custom" };
+  window.vegaEmbed(stage, relensed(figure), { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip })
+    .then(() => {
+      // The figure's label speaks for the whole chart.
+      stage.querySelector("svg").setAttribute("aria-hidden", "true");
+      plot.replaceChildren(...stage.childNodes);
+      figure.classList.add("live");
+      dim(figure);
+    });
+};
+const figures = [...document.querySelectorAll("figure.chart")];
+if (window.vegaEmbed && "IntersectionObserver" in window) {
+  const watch = new IntersectionObserver((seen) => {
+    for (const entry of seen) {
+      if (!entry.isIntersecting) continue;
+      watch.unobserve(entry.target);
+      draw(entry.target);
+    }
+  }, { rootMargin: "100px" });
+  figures.forEach((figure) => watch.observe(figure));
+  lens.follow(() => {
+    for (const figure of figures.filter((one) => one.classList.contains("live"))) {
+      const before = figure.dataset.shows ?? "";
+      const now = kinds[figure.dataset.follows] && !ownChoice(figure) ? JSON.stringify([lens.state.a, lens.state.b, lens.state.slice, lens.state.measure]) : "";
+      if (before !== now) draw(figure); else dim(figure);
+    }
+  });
+}
+for (const figure of figures) {
+  figure.querySelector(".plot").addEventListener("click", (event) => {
+    const choice = meant(datumOf(event.target));
+    if (!choice) return;
+    lens.change(choice);
+    if (choice.q) $("forensics").scrollIntoView();
+  });
+}

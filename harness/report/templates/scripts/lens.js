@@ -1,0 +1,115 @@
+// One lens for the page: A against B, a slice, a measure. It stands in the address; whoever follows it listens.
+const lens = (() => {
+  const bar = $("lens");
+  const pick = { a: $("lens-a"), b: $("lens-b"), slice: $("lens-slice"), measure: $("lens-measure") };
+  const state = { a: 0, b: 0, slice: "", measure: 0, group: "", q: "" };
+  const listeners = [];
+  let data = null, places = new Map(), members = null;
+
+  const everywhere = () => data.ids.map((_, i) => i);
+  const chosen = () => data.slices[state.slice] ?? everywhere();
+  const values = (r, m = state.measure) => data.values[m][r];
+  const mean = (r, m = state.measure, among = chosen()) => {
+    let sum = 0, count = 0;
+    for (const i of among) { const value = values(r, m)[i]; if (value !== null) { sum += value; count += 1; } }
+    return count ? sum / count : NaN;
+  };
+  // Queries, mean difference and who is higher, where both are defined.
+  const apart = (a, b, m = state.measure, among = chosen()) => {
+    const pair = { places: [], differences: [], mean: NaN, better: 0, equal: 0, worse: 0 };
+    for (const i of among) {
+      const x = values(a, m)[i], y = values(b, m)[i];
+      if (x === null || y === null) continue;
+      const d = Math.abs(x - y) < 1e-6 ? 0 : x - y;
+      pair.places.push(i);
+      pair.differences.push(d);
+      if (d > 0) pair.better += 1; else if (d < 0) pair.worse += 1; else pair.equal += 1;
+    }
+    if (pair.differences.length) pair.mean = pair.differences.reduce((x, y) => x + y, 0) / pair.differences.length;
+    return pair;
+  };
+  const plain = () => state.slice === "" && state.measure === 0;
+  const among = () => (state.slice ? `${chosen().length} of ${data.ids.length} queries (${state.slice})` : `all ${data.ids.length} queries`);
+  const reading = () => {
+    const { a, b } = state, name = data.retrievers;
+    const start = `${data.measures[state.measure]}, ${among()}: ${name[a]} ${round(mean(a))}`;
+    if (name.length < 2) return `${start}.`;
+    const pair = apart(a, b);
+    const record = `${name[a]} higher on ${pair.better}, equal on ${pair.equal}, lower on ${pair.worse}.`;
+    return `${start}, ${name[b]} ${round(mean(b))}; ${record}${plain() ? "" : " Exploratory: no test was made for this choice."}`;
+  };
+
+  const draw = () => {
+    for (const [key, select] of Object.entries(pick)) if (select) select.value = String(state[key]);
+    $("lens-reading").textContent = reading();
+    members = state.slice ? new Set(chosen().map((i) => data.ids[i])) : null;
+    // What was tested stays as it was: it says so while another choice is looked at.
+    for (const note of document.querySelectorAll(".fixed")) note.hidden = plain();
+    listeners.forEach((listener) => listener());
+  };
+  const address = () => {
+    const words = new URLSearchParams();
+    if (data.retrievers.length > 1) { words.set("a", data.retrievers[state.a]); words.set("b", data.retrievers[state.b]); }
+    if (state.slice) words.set("slice", state.slice);
+    if (state.measure) words.set("measure", data.measures[state.measure]);
+    if (state.group) words.set("group", state.group);
+    if (state.q) words.set("q", state.q);
+    return `#${words}`;
+  };
+  const remember = () => history.replaceState(null, "", address());
+  const change = (choice) => { Object.assign(state, choice); draw(); remember(); };
+  // A link says what it changes; what the page does not have is passed over.
+  const restore = () => {
+    const words = new URLSearchParams(location.hash.slice(1));
+    if (!["a", "b", "slice", "measure", "group", "q"].some((key) => words.has(key))) return;
+    for (const key of ["a", "b"]) if (data.retrievers.includes(words.get(key))) state[key] = data.retrievers.indexOf(words.get(key));
+    if (words.has("slice")) state.slice = data.slices[words.get("slice")] ? words.get("slice") : "";
+    if (words.has("measure")) state.measure = Math.max(0, data.measures.indexOf(words.get("measure")));
+    if (words.has("group")) state.group = words.get("group");
+    if (words.has("q")) state.q = places.has(words.get("q")) ? words.get("q") : "";
+    draw();
+    remember();
+    if (words.has("q") || words.has("group")) $("forensics").scrollIntoView();
+  };
+
+  const options = (select, entries) => select?.replaceChildren(...entries.map(([value, text]) => {
+    const option = make("option", "", text);
+    option.value = value;
+    return option;
+  }));
+  const start = async () => {
+    data = await unpacked("scores");
+    places = new Map(data.ids.map((id, i) => [id, i]));
+    const names = data.retrievers.map((name, i) => [String(i), name]);
+    options(pick.a, names);
+    options(pick.b, names);
+    options(pick.slice, [["", data.all], ...Object.entries(data.slices).map(([name, of]) => [name, `${name} (${of.length})`])]);
+    options(pick.measure, data.measures.map((name, i) => [String(i), name]));
+    [state.a, state.b] = data.pair;
+    for (const [key, select] of Object.entries(pick)) {
+      select?.addEventListener("input", () => change({ [key]: key === "slice" ? select.value : Number(select.value) }));
+    }
+    $("lens-copy").addEventListener("click", () => { remember(); copied(location.href); });
+    $("lens-reset").addEventListener("click", () => change({ a: data.pair[0], b: data.pair[1], slice: "", measure: 0, group: "", q: "" }));
+    bar.querySelector("details").open = innerWidth > 720;
+    bar.hidden = false;
+    root.classList.add("lensed");
+    // What has the focus is never hidden behind the bar.
+    const clear = () => { root.style.scrollPaddingBottom = `${bar.offsetHeight + 12}px`; };
+    clear();
+    if ("ResizeObserver" in window) new ResizeObserver(clear).observe(bar);
+    addEventListener("hashchange", restore);
+    draw();
+    restore();
+  };
+  return {
+    state, change, chosen, values, mean, apart, plain, start,
+    note: () => `${data.measures[state.measure]}, ${among()}: exploratory`,
+    data: () => data,
+    follow: (listener) => listeners.push(listener),
+    // Ids of the slice's queries; null where all are looked at.
+    members: () => members,
+    place: (id) => places.get(id),
+    score: (id, r, m) => (data && m < data.values.length && places.has(id) ? data.values[m][r][places.get(id)] ?? NaN : undefined),
+  };
+})();
