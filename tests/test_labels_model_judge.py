@@ -3,7 +3,7 @@
 import pytest
 
 from harness.dataset.judgments import read_judgments
-from harness.labels.model_judge import judge_by_model, plan_judging
+from harness.labels.model_judge import ONCE, Manner, judge_by_model, plan_judging
 from harness.labels.prompt import prompt_digest, prompt_for, system_prompt
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError, OverBudget
@@ -14,12 +14,12 @@ from tests.labels_small import judgment, pool, write
 from tests.servers import serving
 
 
-def judge(provider, tmp_path, made, *, repeat=1, meter=None, cache="c", **more):
+def judge(provider, tmp_path, made, *, manner=ONCE, meter=None, cache="c", **more):
     options = ChatOptions("judge-1", base_url=provider.url,
                           **{"timeout": 60, "patience": 60, "concurrency": 1, **more})  # fmt: skip
     with Cache(tmp_path / cache) as held:
         path = tmp_path / "llm.jsonl"
-        return judge_by_model(made, path, Chat(ChatModel(options), held), meter or Meter(), repeat=repeat)
+        return judge_by_model(made, path, Chat(ChatModel(options), held), meter or Meter(), manner)
 
 
 def by_number(user):
@@ -91,10 +91,28 @@ def test_repeating_asks_anew_and_measures_the_judge(tmp_path):
     made = pool(1, 3)
     with serving(ChatProvider(reply=by_number)) as provider:
         judge(provider, tmp_path, made)
-        found = judge(provider, tmp_path, made, repeat=2)
+        found = judge(provider, tmp_path, made, manner=Manner(repeat=2))
         assert (found.asked, found.cached, len(provider.requests)) == (3, 0, 6)
     rounds = [one.round for one in read_judgments([tmp_path / "llm.jsonl"])]
     assert sorted(rounds) == [1, 1, 1, 2, 2, 2]
+
+
+def test_a_long_document_is_read_to_a_stated_length_counted_and_planned(tmp_path):
+    made = pool(1, 2, texts=["short", "word " * 2_000])
+    with serving(ChatProvider(schemas="json_schema is not known")) as provider:
+        found = judge(provider, tmp_path, made, manner=Manner(longest=200))
+        sent = [request["body"]["messages"][1]["content"] for request in provider.requests]
+        options = ChatOptions("judge-1", base_url=provider.url)
+        with Cache(tmp_path / "other") as held:
+            chat = Chat(ChatModel(options), held)
+            plans = [plan_judging(made, tmp_path / "none", chat, Manner(longest=n)).tokens for n in (200, 8_000)]
+    assert (found.truncated, found.graded, found.without_schema) == (1, 2, 2)
+    assert max(map(len, sent)) < 200 * 5 + 200 and plans[0] < plans[1] - 1_000
+    notes = [one.note for one in read_judgments([tmp_path / "llm.jsonl"])]
+    assert sorted(notes) == ["", "read to 200 tokens"]
+    assert "1 by the beginning of a longer document" in found.sentence()
+    assert "2 replies came without a schema" in found.sentence()
+    assert prompt_digest("a", 200) != prompt_digest("a", 201)
 
 
 def test_the_budget_holds_and_what_was_judged_is_kept(tmp_path):

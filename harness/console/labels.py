@@ -114,6 +114,12 @@ def judge(
     base_url: BaseUrl = "",
     key_name: KeyName = "",
     repeat: Annotated[int, typer.Option(min=1, help="Rounds of --llm: 2 measures the model's own noise.")] = 1,
+    longest: Annotated[
+        int,
+        typer.Option(
+            min=100, metavar="TOKENS", help="Of a document that --llm is shown; the rest is cut, and counted."
+        ),
+    ] = 8_000,
     max_cost: MaxCost = None,
     price: Prices = "",
     plan: PlanOnly = False,
@@ -128,7 +134,7 @@ def judge(
         if terminal:
             raise InputError(Problem("--terminal", "cannot go with --llm", "choose one of them"))
         _judge_by_model(to_judge, output or Path("judgments-llm.jsonl"), (llm, base_url, key_name, price, max_cost),
-                        repeat=repeat, plan=plan, as_json=as_json)  # fmt: skip
+                        (repeat, longest), plan=plan, as_json=as_json)  # fmt: skip
     elif plan:
         raise InputError(Problem("--plan", "goes with --llm", "people cost nothing that can be planned"))
     elif terminal:
@@ -157,21 +163,21 @@ def _judge_by_model(
     to_judge: Pool,
     path: Path,
     model: tuple[str, str, str, str, float | None],
+    manner: tuple[int, int],
     *,
-    repeat: int,
     plan: bool,
     as_json: bool,
 ) -> None:
     from harness.labels.asking import Asking, asking, forecast_sentence
-    from harness.labels.model_judge import judge_by_model, plan_judging
+    from harness.labels.model_judge import Manner, judge_by_model, plan_judging
 
     llm, base_url, key_name, price, max_cost = model
     with asking(Asking(llm, base_url, key_name, price, max_cost)) as (chat, meter):
         if plan:
-            forecast = plan_judging(to_judge, path, chat, repeat=repeat)
+            forecast = plan_judging(to_judge, path, chat, Manner(*manner))
             print_json(plan=forecast._asdict()) if as_json else say(forecast_sentence(forecast))
             return
-        judged = judge_by_model(to_judge, path, chat, meter, repeat=repeat)
+        judged = judge_by_model(to_judge, path, chat, meter, Manner(*manner))
     print_json(path=str(path), **judged._asdict()) if as_json else say(f"{path}: {judged.sentence()}")
 
 

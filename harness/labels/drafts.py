@@ -20,6 +20,7 @@ from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.remote.chat import Chat, Prompt
 from retrievers.remote.quoting import one_object, quoted
+from retrievers.tokens import beginning
 from retrievers.types import Document, Query
 
 VERSION = "draft-1"
@@ -39,6 +40,13 @@ SAME, NEAR = 0.8, 0.5
 WORD = r"[^\W_]+"
 LONGEST = 300
 """Characters of a query."""
+LONGEST_DOCUMENT = 8_000
+"""Tokens of a document that the model is shown, by an upper estimate."""
+FORM = json.dumps({
+    "type": "object", "properties": {"query": {"type": "string"}},
+    "required": ["query"], "additionalProperties": False,
+})  # fmt: skip
+"""The form of a reply, as a JSON schema."""
 KEEP = (
     "Keep what a real person might type and what this document answers. Drop what is unclear, copied, or nobody asks."
 )
@@ -89,7 +97,8 @@ def prompts_for(dataset: Dataset, count: int, examples: Sequence[str], seed: int
     for number, id_ in enumerate(ids[:count]):
         style = list(STYLES)[number % len(STYLES)]
         system = SYSTEM.format(style=STYLES[style], examples=tone)
-        prompts.append((texts[id_], style, Prompt(system, quoted(texts[id_].content, "DOCUMENT", "EXAMPLES"))))
+        shown_part = quoted(beginning(texts[id_].content, LONGEST_DOCUMENT), "DOCUMENT", "EXAMPLES")
+        prompts.append((texts[id_], style, Prompt(system, shown_part, form=FORM)))
     return prompts
 
 

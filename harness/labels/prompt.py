@@ -5,13 +5,23 @@ Change a word and it is another prompt: its digest stands with every judgment.
 
 from __future__ import annotations
 
+import json
+
 from harness.dataset.judgments import GRADES
 from harness.labels.policy import GRADE_WORDS, digest_of
 from harness.labels.pool import PooledDocument, PooledQuery
 from retrievers.remote.chat import Prompt, Reply
 from retrievers.remote.quoting import one_object, quoted
+from retrievers.tokens import beginning
 
 VERSION = "relevance-1"
+LONGEST = 8_000
+"""Tokens of a document that the model is shown, by an upper estimate; the rest is cut off, and counted."""
+FORM = json.dumps({
+    "type": "object", "properties": {"grade": {"type": "integer", "enum": list(GRADES)}},
+    "required": ["grade"], "additionalProperties": False,
+})  # fmt: skip
+"""The form of a reply, as a JSON schema."""
 SYSTEM = """\
 You judge how far documents answer questions, for a test of search engines.
 
@@ -33,16 +43,28 @@ def system_prompt(policy: str) -> str:
     return SYSTEM.format(policy=policy, grades=grades)
 
 
-def prompt_for(policy: str, query: PooledQuery, document: PooledDocument, round: int = 1) -> Prompt:
+def prompt_for(
+    policy: str, query: PooledQuery, document: PooledDocument, round: int = 1, longest: int = LONGEST
+) -> Prompt:
     """Ask for the grade of one document; question and document are quoted, and cannot end their quotation."""
-    text = f"{document.title}\n\n{document.text}" if document.title else document.text
+    text = beginning(_text_of(document), longest)
     question, material = quoted(query.query, "QUESTION", "DOCUMENT"), quoted(text, "DOCUMENT", "QUESTION")
-    return Prompt(system_prompt(policy), f"{question}\n\n{material}", round)
+    return Prompt(system_prompt(policy), f"{question}\n\n{material}", round, FORM)
 
 
-def prompt_digest(policy: str) -> str:
-    """The digest that stands with each judgment: of the version, the policy and every word around it."""
-    return digest_of(VERSION, system_prompt(policy))
+def is_cut(document: PooledDocument, longest: int = LONGEST) -> bool:
+    """Whether the model is shown only the beginning of a document."""
+    text = _text_of(document)
+    return beginning(text, longest) != text
+
+
+def prompt_digest(policy: str, longest: int = LONGEST) -> str:
+    """The digest that stands with each judgment: of the version, the policy, every word around it, and the limit."""
+    return digest_of(VERSION, system_prompt(policy), f"{longest:,} tokens")
+
+
+def _text_of(document: PooledDocument) -> str:
+    return f"{document.title}\n\n{document.text}" if document.title else document.text
 
 
 def read_grade(reply: Reply) -> tuple[int | None, str]:
