@@ -119,7 +119,8 @@ def test_progress_counts_passages_against_passages(window, monkeypatch):
     counted = Meter(
         watch=lambda m: seen.append((m.current, m.counts(m.current).get("texts", 0), m.expected(m.current)))
     )
-    corpus = [Document(f"d{n}", "", "x" * 40) for n in range(10)] + [Document("blank", "", " ")]
+    texts = ["".join(f"{n:04}{part:06}" for part in range(4)) for n in range(10)]  # no two passages are the same text
+    corpus = [Document(f"d{n}", "", text) for n, text in enumerate(texts)] + [Document("blank", "", " ")]
     retriever = DenseRetriever(Ones(), lambda _: QdrantStore(":memory:", "c"), chunks=Chunks(10))
     retriever.index(corpus, counted)
     for stage in ("embed-documents", "index"):

@@ -78,7 +78,8 @@ def test_a_level_stands_for_a_number_within_half_a_step(seed: int, count: int) -
     some = vectors(seed, count, 7)
     buckets = calibrated(some)
     far = np.abs(from_bytes(to_bytes(some, buckets), buckets) - some)
-    assert (far <= buckets.steps * 0.501).all()
+    rounding = 4 * np.finfo(np.float32).eps * np.abs(some).max()  # of numbers that are close together
+    assert (far <= buckets.steps * 0.5 + rounding).all()
 
 
 @pytest.mark.parametrize("limit", [1, 7, 300])
