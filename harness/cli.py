@@ -67,6 +67,10 @@ def run(
     only: Annotated[list[str] | None, ONLY] = None,
     fresh: Fresh = False,
     max_cost: MaxCost = None,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Write the page whenever a retriever has answered, in <name>.unfinished."),
+    ] = False,
     no_code: NoCode = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -79,7 +83,9 @@ def run(
 
         with Progress(console_of(stderr=True), quiet=quiet) as progress:
             notify = (lambda line: None) if quiet else warn
-            options = Options(results, tuple(only or ()), fresh, max_cost, not no_code, notify, progress.watch)
+            options = Options(
+                results, tuple(only or ()), fresh, max_cost, not no_code, notify, live=live, watch=progress.watch
+            )
             record = pipeline.run(experiment, options)
     except KeyboardInterrupt:
         raise Interrupted(_kept(experiment, results, code=not no_code)) from None

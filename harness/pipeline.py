@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness import records
 from harness.answers.ahead import check_price
@@ -53,7 +53,9 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
     place = Path(options.results) / loaded.experiment.name
     known = _known(place, loaded, dataset, options.only)
     with records.writing_aside(place) as aside:
-        started, clock = datetime.now(UTC), time.perf_counter()
+        budget = Budget(options.max_cost)
+        together = Meter(budget, lambda meter: options.watch("", meter))
+        work = _Work(loaded, dataset, graded, place, together, datetime.now(UTC), time.perf_counter())
         finished = dict(known)
         write_qrels(aside, graded)
         with Cache(default_path(), fresh=options.fresh) as cache:
@@ -62,7 +64,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
             stores = cache.path.parent / "collections"
             latency = loaded.experiment.latency
             shared = Shared(
-                dataset, cache, stores, loaded.experiment.depth, Budget(options.max_cost), options.watch,
+                dataset, cache, stores, loaded.experiment.depth, budget, options.watch,
                 fresh=options.fresh, exclude_self=loaded.experiment.dataset.exclude_self,
                 sample=latency.sample if latency else 0,
                 latencies={} if options.fresh else _latencies(place, loaded, dataset),
@@ -72,27 +74,13 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
                 finished[one.retriever] = one
                 if not one.error:
                     records.write_run(aside, one)
+                if options.live:
+                    _write_live(aside, work, finished, options)
             runs = [finished[block.name] for block in loaded.experiment.retrievers]
             if all(one.error for one in runs):
                 raise BackendError("\n".join(f"{one.retriever}: {one.error}" for one in runs))
-            together = Meter(shared.budget, lambda meter: options.watch("", meter))
             judgment = _judged(VerdictFolders(aside / FOLDER, place / FOLDER), loaded, dataset, runs, (cache, together))
-        graded = graded._replace(claims=judgment.claims)
-        for one in known.values():
-            records.write_run(aside, one)
-        records.write_evidence(aside, dataset, runs)
-        records.write_costs(aside, runs, together.stages())
-        write_scores(aside, loaded, dataset, graded, runs, together)
-        manifest = _manifest(loaded, dataset, graded, runs)
-        warnings = (*manifest.warnings, *filter(None, [judgment.warning]))
-        looks = _earlier_looks(place, manifest, dataset, graded)
-        manifest = replace(manifest, judge=dict(judgment.facts), warnings=warnings, earlier_looks=looks)
-        seconds = time.perf_counter() - clock
-        started_at = started.isoformat(timespec="seconds")
-        tables = records.file_digests(aside)
-        records.write_manifest(aside, replace(manifest, started=started_at, seconds=seconds, tables=tables))
-        with together.stage("reporting"):
-            write_report(records.read(aside))
+        _write(aside, work, runs, judgment)
         if moved := records.put_in_place(aside, place):
             options.tell(moved)
     try:
@@ -100,6 +88,73 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
     except InputError as error:  # the results are whole without it
         options.tell(f"the page of all results is not written: {error}")
     return records.read(place)
+
+
+class _Work(NamedTuple):
+    """What a run is made of, whichever of its retrievers have answered."""
+
+    loaded: Loaded
+    dataset: Dataset
+    graded: GradedLabels
+    place: Path
+    """Where the results will lie."""
+    meter: Meter
+    """Of what is done for all retrievers together."""
+    started: datetime
+    clock: float
+
+
+def _write(
+    aside: Path, work: _Work, runs: Sequence[Run], judgment: ClaimsJudging, waiting: tuple[str, ...] = ()
+) -> None:
+    """Write all that follows from the rankings of these retrievers, the manifest after it, and the report last."""
+    loaded, dataset = work.loaded, work.dataset
+    graded = work.graded._replace(claims=judgment.claims)
+    (aside / records.LAST_FILE).unlink(missing_ok=True)  # one of a part of the retrievers is not the last file
+    for one in runs:
+        if not one.error and not (aside / "rankings" / f"{one.retriever}.jsonl").exists():
+            records.write_run(aside, one)  # of an earlier run
+    records.write_evidence(aside, dataset, runs)
+    records.write_costs(aside, runs, work.meter.stages())
+    write_scores(aside, loaded, dataset, graded, runs, work.meter)
+    manifest = _manifest(loaded, dataset, graded, runs)
+    manifest = replace(
+        manifest,
+        judge=dict(judgment.facts),
+        warnings=(*manifest.warnings, *filter(None, [judgment.warning])),
+        earlier_looks=_earlier_looks(work.place, manifest, dataset, graded),
+        waiting=waiting,
+        started=work.started.isoformat(timespec="seconds"),
+        seconds=time.perf_counter() - work.clock,
+        tables=records.file_digests(aside),
+    )
+    records.write_manifest(aside, manifest)
+    with work.meter.stage("reporting"):
+        write_report(records.read(aside))
+
+
+def _write_live(aside: Path, work: _Work, finished: Mapping[str, Run], options: Options) -> None:
+    """Write the page of a run that goes on: without measures by claims, which are judged when all have answered."""
+    loaded, question = work.loaded, work.loaded.question
+    blocks = loaded.experiment.retrievers
+    waiting = tuple(block.name for block in blocks if block.name not in finished)
+    runs = [finished[block.name] for block in blocks if block.name in finished]
+    if not waiting or all(one.error for one in runs) or question.primary.claimed:
+        return
+    first = not (aside / records.LAST_FILE).exists()
+    measures = tuple(measure for measure in question.measures if not measure.claimed)
+    experiment = loaded.experiment.model_copy(
+        update={"retrievers": tuple(block for block in blocks if block.name in finished)}
+    )
+    part = loaded._replace(question=question._replace(experiment=experiment, measures=measures))
+    meter = Meter(work.meter.budget, lambda meter: options.watch("", meter))  # what it takes is no cost of the results
+    try:
+        _write(aside, work._replace(loaded=part, meter=meter), runs, ClaimsJudging({}, {}), waiting)
+    except InputError as error:  # the run goes on without it
+        options.tell(f"the page of {', '.join(one.retriever for one in runs)} is not written: {error}")
+        return
+    if first:
+        options.tell(f"live: {aside / records.LAST_FILE}")
 
 
 def write_qrels(folder: Path, graded: GradedLabels) -> None:

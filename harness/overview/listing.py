@@ -14,7 +14,7 @@ from harness import records
 from harness.records import Glance, Manifest
 from harness.report.view import identity
 from harness.scoring.outcome import primary_of
-from harness.stats.words import counted
+from harness.stats.words import counted, join
 from retrievers.errors import InputError
 
 EMBEDDED = 600_000
@@ -83,7 +83,11 @@ def listing(place: Path) -> Listing:
     entries, unread, left = [], [], EMBEDDED
     for folder in sorted(path for path in place.iterdir() if path.is_dir() and not path.name.startswith(".")):
         try:
-            entries.append(_entry(folder, records.glance(folder)))
+            glance = records.glance(folder)
+            if waiting := glance.manifest.waiting:
+                unread.append(Unread(folder.name, f"a run that was stopped, or is under way, without {join(waiting)}"))
+            else:
+                entries.append(_entry(folder, glance))
         except InputError as error:
             unread.append(Unread(folder.name, _reason(folder, error)))
     entries.sort(key=lambda entry: (entry.manifest.started, entry.folder), reverse=True)

@@ -16,7 +16,7 @@ from harness.records.manifest import (
     resolved_experiment,
 )
 from harness.records.manifest_file import read_manifest, write_manifest
-from harness.records.place import experiment_and_data, put_in_place, unfinished, writing_aside
+from harness.records.place import LAST_FILE, experiment_and_data, put_in_place, unfinished, writing_aside
 from harness.records.readings import (
     FOLDER,
     PEOPLE,
@@ -55,6 +55,7 @@ from harness.records.tables import file_digests, read_costs, write_costs, write_
 
 __all__ = [
     "FOLDER",
+    "LAST_FILE",
     "LENGTHS",
     "PEOPLE",
     "RESERVED",

@@ -152,6 +152,8 @@ class Manifest:
     """Who judged claims: `judge`, and a digest of its `prompt`; empty where nobody did."""
     earlier_looks: tuple[int, ...] = ()
     """How many queries earlier runs asked of the same question and documents, all of which this run asked too."""
+    waiting: tuple[str, ...] = ()
+    """Retrievers that had not answered when this was written, while the run went on: nothing else here knows them."""
     tables: Mapping[str, str] = field(default_factory=dict)
     """Every file that is read back, by its path in the folder -> its SHA-256; empty in folders that were written before
     it was kept."""

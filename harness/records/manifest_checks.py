@@ -16,7 +16,7 @@ def manifest_faults(manifest: Manifest) -> Iterator[str]:
     """Yield what a manifest says that no run can have written: names that lead elsewhere, parts that do not fit."""
     resolved = manifest.resolved
     blocks = [block.get("name") for block in resolved.retrievers]
-    for name in (manifest.name, *manifest.retrievers, *blocks):
+    for name in (manifest.name, *manifest.retrievers, *blocks, *manifest.waiting):
         if not isinstance(name, str) or not re.fullmatch(NAME, name) or name.endswith("\n"):
             yield f"{name!r} is no name"
             return

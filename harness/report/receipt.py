@@ -30,7 +30,7 @@ class Clause(NamedTuple):
 
 def receipt(view: View) -> list[Clause]:
     """What to use, what it finds, where the gain comes from, what it costs; nothing of a run that is not whole."""
-    if view.outcome.failed:
+    if view.outcome.partial:
         return []
     return [*_use(view), *_finds(view), *_gain(view), *_cost(view), *_judging(view)]
 
@@ -39,7 +39,7 @@ def recommended(view: View) -> str | None:
     """The one retriever to use: every other one is shown to be worse than it; None where that is not so."""
     whole = view.whole
     alone = len(whole.within_margin) == 1 and not whole.unresolved
-    return whole.leader if alone and len(whole.means) > 1 and not view.outcome.failed else None
+    return whole.leader if alone and len(whole.means) > 1 and not view.outcome.partial else None
 
 
 def _use(view: View) -> Iterator[Clause]:

@@ -29,4 +29,6 @@ class Options(NamedTuple):
     tell: Callable[[str], None] = lambda line: None
     """Told, before anything is embedded, how many of a folder's files are not read; in the end, where earlier results
     went that say something else."""
+    live: bool = False
+    """Write the page whenever a retriever has answered, into `<name>.unfinished`."""
     watch: Watch = lambda name, meter: None

@@ -52,15 +52,27 @@ class Outcome:
     """On the primary measure."""
     failed: Mapping[str, str]
     """Retriever -> why it failed."""
+    waiting: tuple[str, ...] = ()
+    """Retrievers that have not answered yet, of a run under way."""
     vendor: str = ""
     """Whose models wrote the questions, judged and embedded, where that is one vendor and no person judged."""
 
     @property
+    def partial(self) -> bool:
+        """Whether a retriever of the experiment is missing: it failed, or has not answered yet."""
+        return bool(self.failed or self.waiting)
+
+    @property
     def incomplete(self) -> str:
         """What is missing and who leads among the others, as a head line; "" where every retriever finished."""
-        if not self.failed:
+        if not self.partial:
             return ""
-        every = len(self.failed) + len(self.whole.means)
+        every = len(self.failed) + len(self.waiting) + len(self.whole.means)
+        if self.waiting:
+            return (
+                f"Unfinished: {every - len(self.waiting)} of {every} retrievers have answered; "
+                f"among those that ran, {self.whole.leader} leads"
+            )
         return (
             f"Incomplete: {len(self.failed)} of {every} retrievers failed; "
             f"among those that ran, {self.whole.leader} leads"
@@ -68,7 +80,7 @@ class Outcome:
 
     def sentences(self) -> list[str]:
         """What the experiment showed, most important first; nothing is recommended while retrievers are missing."""
-        sentences = whole_sentences(self.whole, self.settings, complete=not self.failed)
+        sentences = whole_sentences(self.whole, self.settings, complete=not self.partial)
         alike = (
             f"Questions, labels and vectors come from models of one vendor, {self.vendor}, which may favour each other."
         )
@@ -113,6 +125,7 @@ def outcome_of(results: Results) -> Outcome:
         comparisons={measure: comparisons.get(measure, ()) for measure in ordered},
         whole=whole(ordered[primary], comparisons.get(primary, ()), measure=primary, settings=settings, facts=facts),
         failed=manifest.failed,
+        waiting=manifest.waiting,
         vendor="" if settings.by_people else one_vendor(results),
     )
 

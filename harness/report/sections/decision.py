@@ -64,7 +64,7 @@ def section(view: View) -> Section:
     whole = view.whole
     lines = leaderboard(view)
     sentences = [view.spoken(sentence) for sentence in view.outcome.sentences()]
-    if not view.outcome.failed and len(lines) > 1 and whole.measured and len(whole.shown_worse) == len(lines) - 1:
+    if not view.outcome.partial and len(lines) > 1 and whole.measured and len(whole.shown_worse) == len(lines) - 1:
         del sentences[-1]  # The headline says it.
     # The limits of each pair stand in the cards, in figures; so does who is shown worse.
     each = {view.spoken(sentence) for sentence in limits(whole, view.settings)}
@@ -192,6 +192,8 @@ def headline(view: View) -> str:
 def choice(view: View, lines: Sequence[Line]) -> list[str]:
     """The cheapest and the fastest, only among what is shown to be as good as the best, and only of a whole run."""
     good = [line for line in lines if line.set == "good"]
+    if view.outcome.waiting:
+        return ["Nothing is recommended before every retriever has answered."]
     if view.outcome.failed:
         return ["Nothing is recommended: a retriever that failed might be better. Run the experiment again."]
     if not view.settings.by_people:

@@ -1,0 +1,141 @@
+"""The page of a run under way: written at every finished retriever, and it says that it is unfinished."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness import records
+from harness.overview import listing
+from harness.records import Results
+from harness.report import write_report
+from retrievers.encoders.hashing import HashingEncoder
+from retrievers.errors import BackendError, InputError
+from tests import small
+
+RECOMMENDS = ("is the best of", "as good as the best: ", "Use ")
+
+
+class Page:
+    """What stood in the folder when one page was written."""
+
+    def __init__(self, results: Results) -> None:
+        write_report(results)
+        self.folder = results.folder
+        self.manifest = results.manifest
+        self.html = (results.folder / "report.html").read_text(encoding="utf-8").split("<script")[0]
+        self.text = (results.folder / "report.md").read_text(encoding="utf-8")
+        self.listed = listing(results.folder.parent)
+
+
+@pytest.fixture
+def pages(monkeypatch: pytest.MonkeyPatch) -> list[Page]:
+    """Every page that a run writes."""
+    written: list[Page] = []
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: written.append(Page(results)))
+    return written
+
+
+def test_a_live_run_writes_the_page_at_every_finished_retriever(tmp_path: Path, pages: list[Page]) -> None:
+    lines: list[str] = []
+    path = small.experiment(tmp_path, more="[statistics]\nmargin = 0.9")
+    results = harness.run(path, harness.Options(tmp_path / "out", live=True, tell=lines.append))
+    assert [page.manifest.waiting for page in pages] == [("hashing", "hybrid"), ("hybrid",), ()]
+    assert [page.manifest.finished for page in pages] == [
+        ("bm25",), ("bm25", "hashing"), ("bm25", "hashing", "hybrid"),
+    ]  # fmt: skip
+    for number, page in enumerate(pages[:-1], 1):
+        head = f"Unfinished: {number} of 3 retrievers have answered; among those that ran, bm25 leads"
+        assert f'<h1 id="decision-title">{head}' in page.html
+        assert page.text.startswith(f"# {head}")
+        assert "This run is not finished." in page.html
+        assert "Nothing is recommended before every retriever has answered." in page.text
+        assert not [words for words in RECOMMENDS if words in page.html or words in page.text]
+        assert page.folder.name == "small.unfinished"
+        (unread,) = page.listed.unread
+        assert unread.reason.startswith("a run that was stopped, or is under way, without ")
+    assert "not finished" not in pages[-1].html
+    assert lines == [f"live: {tmp_path / 'out' / 'small.unfinished' / 'report.html'}"]
+    assert not (tmp_path / "out" / "small.unfinished").exists()
+    assert results.manifest.waiting == ()
+
+
+def test_a_live_run_comes_to_the_same_as_any_other(tmp_path: Path, pages: list[Page]) -> None:
+    path = small.experiment(tmp_path)
+    plain = harness.run(path, harness.Options(tmp_path / "plain")).folder
+    live = harness.run(path, harness.Options(tmp_path / "live", live=True)).folder
+    for name in ("scores.csv", "summary.csv", "comparisons.csv", "tests.csv", "qrels.trec", "labels.jsonl"):
+        assert (live / name).read_bytes() == (plain / name).read_bytes()
+
+
+class Killed(BaseException):
+    """A process that was killed here."""
+
+
+def test_a_killed_live_run_is_never_taken_for_a_whole_one(
+    tmp_path: Path, pages: list[Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, options = small.experiment(tmp_path), harness.Options(tmp_path / "out", live=True, fresh=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(HashingEncoder, "embed", _killed)
+        with pytest.raises(Killed):
+            harness.run(path, options)
+    aside = tmp_path / "out" / "small.unfinished"
+    assert (aside / "report.html").is_file()
+    assert records.read(aside).manifest.waiting == ("hashing", "hybrid")
+    # Another run that cannot finish puts nothing in place.
+    left = shutil.copytree(aside, tmp_path / "copy")
+    monkeypatch.setattr(HashingEncoder, "embed", _refused)
+    monkeypatch.setattr("retrievers.bm25.BM25Retriever.index", _refused)
+    with pytest.raises(BackendError):
+        harness.run(path, options)
+    assert not (tmp_path / "out" / "small").exists()
+    assert records.read(left).rankings("bm25")
+
+
+def _killed(*_: object) -> None:
+    raise Killed
+
+
+def _refused(*_: object) -> None:
+    raise BackendError("refused")
+
+
+def test_a_retriever_that_failed_is_told_beside_those_that_wait(
+    tmp_path: Path, pages: list[Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HashingEncoder, "embed", _refused)
+    blocks = small.RETRIEVERS.replace('name = "hybrid"\nkind = "fusion"\nof = ["bm25", "hashing"]', (
+        'name = "soft"\nkind = "bm25"\nk1 = 0.1'))  # fmt: skip
+    harness.run(small.experiment(tmp_path, retrievers=blocks), harness.Options(tmp_path / "out", live=True, fresh=True))
+    assert pages[1].manifest.failed == {"hashing": "refused"}
+    assert pages[1].text.startswith("# Unfinished: 2 of 3 retrievers have answered; among those that ran, bm25 leads")
+    assert "failed and is not compared" in pages[1].text
+    assert pages[-1].text.startswith("# Incomplete: 1 of 3 retrievers failed")
+
+
+def test_a_page_that_cannot_be_written_ends_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr("harness.pipeline.write_report", _unwritable)
+    path = small.experiment(tmp_path)
+    results = harness.run(path, harness.Options(tmp_path / "out", live=True, tell=lines.append))
+    assert results.retrievers == ("bm25", "hashing", "hybrid")
+    assert lines == [f"the page of {names} is not written: no room" for names in ("bm25", "bm25, hashing")]
+
+
+def _unwritable(results: Results) -> None:
+    if results.manifest.waiting:
+        raise InputError("no room")
+
+
+def test_measures_by_claims_come_when_all_have_answered(
+    tmp_path: Path, pages: list[Page], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    text = (project / "experiments" / "quickstart.toml").read_text(encoding="utf-8")
+    head = text.partition("[[retrievers]]")[0].replace('"datasets/', f'"{project.as_posix()}/datasets/')
+    (tmp_path / "claims.toml").write_text(head + small.RETRIEVERS, encoding="utf-8")
+    harness.run(tmp_path / "claims.toml", harness.Options(tmp_path / "out", live=True))
+    claimed = [[name for name in page.manifest.resolved.measures if "Claim" in name] for page in pages]
+    assert claimed == [[], [], ["ClaimRecall@5"]]
