@@ -10,6 +10,8 @@ import pytest
 
 import harness
 from harness import records
+from harness.dataset.load import load
+from harness.dataset.reference import DatasetReference
 from harness.overview import holds_results, listing, write_index
 from harness.overview.panels import groups, marks_of
 from harness.report.view import identity
@@ -121,6 +123,16 @@ def test_a_page_that_is_none_of_ours_is_left_alone(tmp_path: Path, call: Call, p
     assert [path.name for path in tmp_path.iterdir()] != [".index.html"]
     said = call("report", tmp_path)
     assert (said.code, said.out) == (2, "")
+
+
+def test_the_page_is_no_document_of_a_data_set(tmp_path: Path, place: Path) -> None:
+    folder = small.dataset(tmp_path / "data")
+    before = load(DatasetReference(folder))
+    shutil.copytree(place / "small", folder / "results" / "small")
+    write_index(folder / "results")
+    (folder / "index.html").write_text("<p>a page of the data set itself</p>", encoding="utf-8")
+    after = load(DatasetReference(folder))
+    assert after.count == before.count + 1
 
 
 def test_a_link_in_the_place_of_the_page_is_replaced_and_never_followed(tmp_path: Path, place: Path) -> None:

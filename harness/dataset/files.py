@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from harness.dataset.source import HALF, Findings
+from harness.pages import is_overview
 from retrievers.errors import InputError, Problem, did_you_mean
 
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
@@ -156,7 +157,7 @@ def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:
     for place, folders, names in os.walk(folder, onerror=unreadable):
         folders[:] = [name for name in folders if not name.startswith(".") and not _is_results(Path(place, name))]
         linked = [name for name in folders if Path(place, name).is_symlink()]
-        paths += [Path(place, name) for name in (*names, *linked) if not name.startswith(".")]
+        paths += [Path(place, name) for name in (*names, *linked) if not _is_ours(Path(place, name))]
     for path in sorted(paths):
         if HALF.search(str(path)):
             problems.append(Problem(ascii(str(path)), "its name is not UTF-8", "rename it"))
@@ -173,6 +174,11 @@ def _is_results(folder: Path) -> bool:
     if not (folder / "qrels.trec").is_file():
         return False
     return ".unfinished" in folder.name or (folder / "manifest.json").is_file()
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file is hidden, or the page that runs write beside their results."""
+    return path.name.startswith(".") or (path.name == "index.html" and path.is_file() and is_overview(path))
 
 
 def _members(path: Path) -> dict[str, File]:

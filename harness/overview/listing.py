@@ -21,7 +21,7 @@ EMBEDDED = 600_000
 """Scores that a page holds for its comparison of two folders, about 4 MB; the newest folders come first."""
 
 
-class Standing(NamedTuple):
+class RetrieverMean(NamedTuple):
     """What one retriever came to in one folder."""
 
     retriever: str
@@ -33,7 +33,7 @@ class Standing(NamedTuple):
     high: float | None
 
 
-class Scored(NamedTuple):
+class EmbeddedScores(NamedTuple):
     """The scores of one folder on its primary measure."""
 
     queries: dict[str, str]
@@ -50,11 +50,11 @@ class Entry:
     """Its name."""
     manifest: Manifest
     primary: str
-    standings: tuple[Standing, ...]
+    standings: tuple[RetrieverMean, ...]
     """Highest mean first; empty where nobody judged."""
     worse: int | None
     """How many retrievers are shown worse than the first; None where not all were compared with it."""
-    scored: Scored | None = None
+    scored: EmbeddedScores | None = None
     """None beyond what a page holds, and where there are none."""
 
 
@@ -109,7 +109,7 @@ def _entry(folder: Path, glance: Glance) -> Entry:
     manifest, primary = glance.manifest, primary_of(glance.manifest.resolved)
     rows = glance.summary[glance.summary["measure"] == primary].to_dict("records")
     standings = [
-        Standing(
+        RetrieverMean(
             row["retriever"],
             identity(manifest, row["retriever"]),
             row["mean"],
@@ -123,7 +123,7 @@ def _entry(folder: Path, glance: Glance) -> Entry:
     return Entry(folder.name, manifest, primary, tuple(standings), _worse(standings, glance, primary))
 
 
-def _worse(standings: list[Standing], glance: Glance, primary: str) -> int | None:
+def _worse(standings: list[RetrieverMean], glance: Glance, primary: str) -> int | None:
     """How many are shown worse than the highest mean, by comparisons.csv."""
     if not standings:
         return None
@@ -151,7 +151,9 @@ def _with_scores(entry: Entry, place: Path) -> Entry:
         for query in wide.index
     }
     values = {name: [_known(value) for value in wide[name].tolist()] for name in results.retrievers}
-    return Entry(entry.folder, entry.manifest, entry.primary, entry.standings, entry.worse, Scored(queries, values))
+    return Entry(
+        entry.folder, entry.manifest, entry.primary, entry.standings, entry.worse, EmbeddedScores(queries, values)
+    )
 
 
 def _digest(*values: Any) -> str:

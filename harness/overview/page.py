@@ -12,8 +12,8 @@ from markupsafe import Markup
 
 from harness.overview.drawing import drawing
 from harness.overview.listing import Entry, Listing, listing, settings_of
-from harness.overview.panels import Group, axis_of, groups, marks_of
-from harness.pages import embedded, policy
+from harness.overview.panels import DataGroup, axis_of, groups, marks_of
+from harness.pages import OVERVIEW, embedded, is_overview, policy
 from harness.records import create
 from harness.report.page import environment, styled
 from harness.report.text import visible
@@ -21,8 +21,6 @@ from harness.report.theme import Mark
 from retrievers.errors import InputError, Problem
 
 NAME = "index.html"
-OURS = '<meta name="generator" content="retriever-harness overview">'
-"""By which a page of ours is known: no other is written over."""
 
 
 def write_index(place: Path) -> Listing:
@@ -34,7 +32,7 @@ def write_index(place: Path) -> Listing:
     path = place / NAME
     aside = place / f".{NAME}.{os.getpid()}"
     try:
-        if path.exists() and OURS not in path.read_text(encoding="utf-8", errors="replace")[:2000]:
+        if path.exists() and not is_overview(path):
             raise InputError(Problem(str(path), "is none of ours, and is not written over", "move it elsewhere"))
         read = listing(place)
         with create(aside) as file:
@@ -66,7 +64,7 @@ def page(read: Listing, place: str) -> str:
         groups=found,
         pictures=_pictures(found, drawn),
         drawn=drawn,
-        generator=Markup(OURS),  # noqa: S704 - ours
+        generator=Markup(OVERVIEW),  # noqa: S704 - ours
         style=style,
         script=script,
         policy=policy([script], str(style)),
@@ -74,7 +72,7 @@ def page(read: Listing, place: str) -> str:
     )
 
 
-def _pictures(found: Sequence[Group], drawn: Mapping[str, Mark]) -> dict[tuple[int, int], Markup]:
+def _pictures(found: Sequence[DataGroup], drawn: Mapping[str, Mark]) -> dict[tuple[int, int], Markup]:
     """(Place of the data set, place of the panel) -> its SVG; panels of one measure share an axis."""
     panels = [panel for group in found for panel in group.panels]
     axes = {name: axis_of([panel for panel in panels if panel.measure == name]) for name in {p.measure for p in panels}}

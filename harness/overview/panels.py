@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from harness.overview.listing import Entry, Standing
+from harness.overview.listing import Entry, RetrieverMean
 from harness.report.theme import Mark, marks
 
 
@@ -14,7 +14,7 @@ class Point(NamedTuple):
 
     run: int
     """Place among the runs of the panel, the oldest is 0."""
-    standing: Standing
+    standing: RetrieverMean
 
 
 class Series(NamedTuple):
@@ -24,7 +24,7 @@ class Series(NamedTuple):
     points: tuple[Point, ...]
 
     @property
-    def last(self) -> Standing:
+    def last(self) -> RetrieverMean:
         """What it came to in the newest run that it was in."""
         return self.points[-1].standing
 
@@ -44,7 +44,7 @@ class Panel(NamedTuple):
     """The highest newest mean first."""
 
 
-class Group(NamedTuple):
+class DataGroup(NamedTuple):
     """All states of one data set."""
 
     path: str
@@ -52,7 +52,7 @@ class Group(NamedTuple):
     """The newest state first."""
 
 
-def groups(entries: Sequence[Entry]) -> list[Group]:
+def groups(entries: Sequence[Entry]) -> list[DataGroup]:
     """Sort runs by data set, then by its digest and the primary measure: only such means can be compared.
 
     Args:
@@ -64,7 +64,7 @@ def groups(entries: Sequence[Entry]) -> list[Group]:
             states = by_path.setdefault(entry.manifest.dataset.path, {})
             states.setdefault((entry.manifest.dataset.digest, entry.primary), []).append(entry)
     return [
-        Group(path, tuple(_panel(measure, tuple(reversed(runs))) for (_, measure), runs in states.items()))
+        DataGroup(path, tuple(_panel(measure, tuple(reversed(runs))) for (_, measure), runs in states.items()))
         for path, states in by_path.items()
     ]
 

@@ -7,10 +7,22 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 UNPRINTABLE = re.compile("[\x80-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+
+OVERVIEW = '<meta name="generator" content="retriever-harness overview">'
+"""By which the page over many results is known: no other is written over, and it is no document of a data set."""
+HEAD = 500
+"""Bytes of a page within which it names what made it."""
+
+
+def is_overview(path: Path) -> bool:
+    """Whether a file is a page over many results; OSError where it cannot be read."""
+    with path.open("rb") as file:
+        return OVERVIEW.encode() in file.read(HEAD)
 
 
 def policy(scripts: Sequence[str], style: str) -> str:

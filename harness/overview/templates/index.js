@@ -1,5 +1,14 @@
 "use strict";
 document.documentElement.classList.add("js");
+
+// What overflows can be scrolled by keyboard; what does not takes no stop.
+const stops = () => document.querySelectorAll(".scroll").forEach((region) => {
+  if (region.scrollWidth > region.clientWidth + 1) region.tabIndex = 0;
+  else region.removeAttribute("tabindex");
+});
+addEventListener("resize", stops);
+stops();
+
 (() => {
   const { folders, place } = JSON.parse(document.getElementById("entries").textContent);
   const [a, b] = ["a", "b"].map((id) => document.getElementById(id));
@@ -98,6 +107,7 @@ document.documentElement.classList.add("js");
       if (x !== y) row("facts", [key, x || "–", y || "–"], 3);
     }
     document.getElementById("facts").hidden = !document.getElementById("facts").tBodies[0].rows.length;
+    stops();
   };
 
   const wanted = () => {
