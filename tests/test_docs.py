@@ -154,6 +154,9 @@ def test_every_command_shown(
             run(Shown(command, 0, []), capsys)
     if "RERANKER" in text:
         monkeypatch.setenv("RERANKER", str(tiny.cross_encoder(tmp_path)))
+    if "SPLADE" in text:
+        monkeypatch.setenv("SPLADE", str(tiny.splade(tmp_path / "splade")))
+        monkeypatch.setenv("COLBERT", str(tiny.colbert(tmp_path / "colbert")))
     if "QDRANT_URL" in text:
         with fake_qdrant() as server:
             monkeypatch.setenv("QDRANT_URL", server.url)

@@ -7,6 +7,9 @@ import pytest
 
 from harness.experiment import load
 from harness.pipeline import run
+from harness.report.costs import costs_of
+from harness.report.ragged import vector_sizes
+from harness.report.text import plain, size
 from harness.running.check import check
 from harness.running.drift import drifts
 from harness.running.embed import embed
@@ -170,7 +173,7 @@ def test_a_check_says_what_would_not_be_read(experiment, models, form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_sizes_stand_in_the_manifest_and_in_the_report(experiment, models, form, tmp_path):
+def test_sizes_stand_in_the_manifest(experiment, models, form, tmp_path):
     results = run(experiment(block(models, form)), Options(tmp_path / "out"))
     facts = results.manifest.retrievers[form].provenance
     texts = [text for _, text in DOCUMENTS.values() if text.strip()]
@@ -180,16 +183,32 @@ def test_sizes_stand_in_the_manifest_and_in_the_report(experiment, models, form,
         model = sentence_transformers.SparseEncoder(str(models[form]), device="cpu")
         numbers = [int((model.encode_document(text).to_dense() != 0).sum()) for text in texts]
         asked = [int((model.encode_query(text).to_dense() != 0).sum()) for text in QUERIES.values()]
-        size, unit = 12 * sum(numbers), "nonzeros"  # 64 bits and an index of 32
+        taken, unit = 12 * sum(numbers), "nonzeros"  # 64 bits and an index of 32
     else:
         model = sentence_transformers.MultiVectorEncoder(str(models[form]), device="cpu")
         numbers = [len(model.encode_document(text)) for text in texts]
         asked = [len(model.encode_query(text)) for text in QUERIES.values()]
-        size, unit = 4 * 16 * sum(numbers), "tokens"
+        taken, unit = 4 * 16 * sum(numbers), "tokens"
     assert facts["search"] == "exact" and facts["store"] == {"sparse": "csr", "multivector": ":memory:"}[form]
     assert float(facts[f"{unit}_per_text"]) == pytest.approx(np.mean(numbers), rel=1e-3)
     assert float(facts[f"{unit}_per_query"]) == pytest.approx(np.mean(asked), rel=1e-3)
-    assert int(facts["vector_bytes"]) == pytest.approx(size, abs=1)
+    assert int(facts["vector_bytes"]) == pytest.approx(taken, abs=1)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_report_says_what_a_document_takes(experiment, models, form, tmp_path):
+    both = block(models, form) + '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
+    results = run(experiment(both), Options(tmp_path / "out"))
+    facts = results.manifest.retrievers[form].provenance
+    one = vector_sizes(results)[form]
+    assert list(vector_sizes(results)) == [form]
+    assert one.bytes_per_document == int(facts["vector_bytes"]) / len(DOCUMENTS)
+    assert costs_of(results)[form].vector_bytes == int(facts["vector_bytes"])
+    counted = {"sparse": "numbers that are not 0", "multivector": "vectors, one a token"}[form]
+    row = [form, counted, *map(plain, (one.per_text, one.per_query)), facts["dimensions"], size(one.bytes_per_document)]
+    assert f"| {' | '.join(row)} |" in (results.folder / "report.md").read_text(encoding="utf-8")
+    page = (results.folder / "report.html").read_text(encoding="utf-8")
+    assert "<caption>Sparse vectors and vectors of tokens</caption>" in page
 
 
 @pytest.mark.parametrize("form", FORMS)

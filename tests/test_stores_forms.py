@@ -100,7 +100,7 @@ def check_rankings(rankings, scores, ids, limit, *, positive):
         expected = ranked(ids, row, limit)
         count = int((expected.scores > 0).sum()) if positive else len(expected)
         true = dict(zip(ids, row.tolist(), strict=True))
-        unit = RESOLUTION * np.abs(row).max()
+        unit = RESOLUTION * np.abs(row).max(initial=0)
         assert len(set(ranking.doc_ids)) == len(ranking) == count
         assert ranking.scores == pytest.approx(expected.scores[:count], abs=2 * unit)
         for ours, theirs in zip(ranking.doc_ids, expected.doc_ids[:count], strict=True):
@@ -166,6 +166,23 @@ def test_a_collection_that_is_kept_is_found_again(opened, form, location):
     again = opened(form, location)
     assert again.finished() == {"numbers": ("20", "120")}
     assert again.search(vectors[:5], 20) == before
+
+
+@pytest.mark.parametrize(("form", "location"), PLACES)
+def test_only_what_is_wanted_is_an_answer(opened, form, location):
+    rows = np.random.default_rng(8).random((40, 3, 6))
+    vectors = SparseVectors.of(rows[:, 0]) if form == "sparse" else TokenVectors.of(list(rows))
+    ids = [f"{i:02}" for i in range(40)]
+    fields = [{"language": ("de", "ja", "en")[i % 3]} for i in range(40)]
+    store = opened(form, location)
+    store.create(6)
+    store.upsert(ids, vectors, fields)
+    store.finish({})
+    wanted = [(("language", ("de",)),), (("language", ("de", "en")),), (("language", ("fr",)),)]
+    rankings = store.search(vectors[:3], 10, wanted=wanted)
+    for row, ranking, values in zip(products(vectors[:3], vectors), rankings, wanted, strict=True):
+        kept = [i for i in range(40) if fields[i]["language"] in values[0][1]]
+        check_rankings([ranking], row[None, kept], [ids[i] for i in kept], 10, positive=False)
 
 
 @pytest.mark.parametrize("location", ("server", "grpc"))

@@ -9,6 +9,7 @@ from harness.report import charts, text
 from harness.report.approximation import approximations
 from harness.report.costs import PER_QUERY, Cost, costs_of, frontier
 from harness.report.figures import Figure, figure
+from harness.report.ragged import vector_sizes
 from harness.report.section import Section
 from harness.report.view import View
 
@@ -47,6 +48,7 @@ def section(view: View) -> Section:
             "timed": any(cost.stages for cost in costs.values()),
             "measured_at": max((cost.measured_at for cost in costs.values()), default=""),
             "approximations": list(approximations(view.results).items()),
+            "sizes": list(vector_sizes(view.results).items()),
             "rows": view.results.costs.to_dict("records"),
         },
         (*plots, *((timed,) if timed else ())),
