@@ -39,7 +39,7 @@ class StageProgress(NamedTuple):
     def share(self) -> str:
         """Texts done, of those expected; the time that has passed where nothing is counted.
 
-        >>> Reading(500, 1000, 0, 40.0, 0.0).share(), Reading(0, None, 0, 40.0, 0.0).share()
+        >>> StageProgress(500, 1000, 0, 40.0, 0.0).share(), StageProgress(0, None, 0, 40.0, 0.0).share()
         ('500 of 1,000', 'for 0:40')
         """
         if not self.texts and not self.expected:
@@ -49,7 +49,7 @@ class StageProgress(NamedTuple):
     def details(self, *, ahead: bool) -> list[str]:
         """Rate, remaining time where it is asked for, cached share, dollars.
 
-        >>> Reading(500, 1000, 100, 40.0, 0.0123).details(ahead=True)
+        >>> StageProgress(500, 1000, 100, 40.0, 0.0123).details(ahead=True)
         ['10/s', '0:50 left', '20 % cached', '$0.0123']
         """
         made = self.texts - self.cached

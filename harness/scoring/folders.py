@@ -36,7 +36,7 @@ class SharedQueries(NamedTuple):
     def sentence(self) -> str:
         """On how many queries the folders are compared, and what was left out.
 
-        >>> Shared(("q1", "q2"), 3, 0, 1).sentence()
+        >>> SharedQueries(("q1", "q2"), 3, 0, 1).sentence()
         'Compared on the 2 queries that all folders share. Left out: 3 that not every folder has, 1 graded otherwise.'
         """
         reasons = {
