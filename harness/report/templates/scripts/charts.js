@@ -26,6 +26,9 @@ const kinds = {
       const mean = lens.mean(place(row.retriever), names.indexOf(row.measure));
       return { ...row, mean, ...alone(mean) };
     }).filter((row) => !Number.isNaN(row.mean));
+    // A measure that no chosen query defines has no column.
+    const left = new Set(spec.datasets.rows.map((row) => row.measure));
+    spec.concat = spec.concat.filter((column) => left.has(column.title));
   },
   lines: (spec) => {
     const inside = new Set(lens.chosen());
@@ -72,6 +75,17 @@ const kinds = {
     forestTitle(spec, `right of 0 ${retrievers[a]} is higher than ${retrievers[b]}`);
   },
 };
+// What a chart is called while it shows another choice than the page's own.
+const titles = {
+  means: (figure) => figure.dataset.title.replace(lens.data().measures[0], lens.data().measures[lens.state.measure]),
+  measures: () => "Means of every measure",
+  lines: () => `${lens.data().measures[lens.state.measure]} of each query`,
+  leader: () => `${lens.data().retrievers[lens.state.a]} \u2212 each other in ${lens.data().measures[lens.state.measure]}`,
+  slices: (figure) => {
+    const [a, b] = figure.dataset.first !== undefined ? [lens.state.a, lens.state.b].map((r) => lens.data().retrievers[r]) : figure.dataset.pair.split(" ");
+    return `${a} \u2212 ${b} in ${lens.data().measures[lens.state.measure]}, by slice`;
+  },
+};
 const forestTitle = (spec, title) => {
   const labels = spec.datasets.rows.map((row) => row.label);
   for (const layer of spec.layer) {
@@ -96,7 +110,10 @@ const relensed = (figure) => {
   caption.textContent = figure.dataset.title;
   const changed = Boolean(follows && lens.data() && !ownChoice(figure));
   if (changed) follows(spec, figure);
-  const notes = [...(changed && !lens.plain() ? [lens.note()] : []), ...(changed && figure.dataset.follows !== "differences" && figure.dataset.follows !== "lines" ? ["without intervals"] : [])];
+  const kind = figure.dataset.follows;
+  if (changed && titles[kind]) caption.textContent = titles[kind](figure);
+  const bare = changed && kind !== "differences" && kind !== "lines";
+  const notes = [...(changed && !lens.plain() ? [kind === "slices" ? "exploratory" : lens.note()] : []), ...(bare ? ["without intervals"] : [])];
   if (notes.length) caption.append(make("small", "note", ` ${notes.join(", ")}`));
   specs.set(figure, spec);
   figure.dataset.shows = changed ? JSON.stringify([lens.state.a, lens.state.b, lens.state.slice, lens.state.measure]) : "";
