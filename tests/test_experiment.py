@@ -42,7 +42,8 @@ def test_defaults_are_filled_in(folder: Path) -> None:
         resolved["statistics"] | {"test": "wilcoxon", "zeros": "wilcox", "correction": "holm"} == resolved["statistics"]
     )
     assert resolved["retrievers"][0] == {
-        "name": "bm25", "kind": "bm25", "k1": 0.9, "b": 0.4, "stemming": "", "rerank": None, "filter": {},
+        "name": "bm25", "kind": "bm25", "k1": 0.9, "b": 0.4, "stemming": "", "rerank": None, "color": "",
+        "filter": {}, "chunk": None,
     }  # fmt: skip
     assert resolved["retrievers"][1]["encoder"]["kind"] == "hashing"
     assert "dimensions" in resolved["retrievers"][1]["encoder"]

@@ -68,8 +68,8 @@ const kinds = {
   slices: (spec, figure) => {
     const { retrievers, slices, all } = lens.data();
     const [a, b] = figure.dataset.first !== undefined ? [lens.state.a, lens.state.b] : figure.dataset.pair.split(" ").map(place);
-    spec.datasets.rows = spec.datasets.rows.filter((row) => row.slice === all || slices[row.slice]).map((row) => {
-      const pair = lens.apart(a, b, lens.state.measure, slices[row.slice] ?? lens.data().ids.map((_, i) => i));
+    spec.datasets.rows = spec.datasets.rows.filter((row) => row.slice === all || slices.has(row.slice)).map((row) => {
+      const pair = lens.apart(a, b, lens.state.measure, slices.get(row.slice) ?? lens.data().ids.map((_, i) => i));
       return { ...row, difference: pair.mean, ...alone(pair.mean), record: `${pair.better} / ${pair.equal} / ${pair.worse}` };
     });
     forestTitle(spec, `right of 0 ${retrievers[a]} is higher than ${retrievers[b]}`);
@@ -125,7 +125,7 @@ const meant = (datum) => {
   if (!datum || !lens.data()) return null;
   const { ids, slices, all, retrievers } = lens.data();
   if (Number.isInteger(datum.at)) return { q: ids[datum.at], group: "" };
-  if (datum.slice === all || slices[datum.slice]) return { slice: datum.slice === all ? "" : datum.slice };
+  if (datum.slice === all || slices.has(datum.slice)) return { slice: datum.slice === all ? "" : datum.slice };
   const r = retrievers.indexOf(datum.retriever);
   if (r < 0 || r === lens.state.a) return null;
   return { b: r };

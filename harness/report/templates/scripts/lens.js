@@ -7,7 +7,7 @@ const lens = (() => {
   let data = null, places = new Map(), members = null;
 
   const everywhere = () => data.ids.map((_, i) => i);
-  const chosen = () => data.slices[state.slice] ?? everywhere();
+  const chosen = () => data.slices.get(state.slice) ?? everywhere();
   const values = (r, m = state.measure) => data.values[m][r];
   const mean = (r, m = state.measure, among = chosen()) => {
     let sum = 0, count = 0;
@@ -63,9 +63,9 @@ const lens = (() => {
     const words = new URLSearchParams(location.hash.slice(1));
     if (!["a", "b", "slice", "measure", "group", "q"].some((key) => words.has(key))) return;
     for (const key of ["a", "b"]) if (data.retrievers.includes(words.get(key))) state[key] = data.retrievers.indexOf(words.get(key));
-    if (words.has("slice")) state.slice = data.slices[words.get("slice")] ? words.get("slice") : "";
+    if (words.has("slice")) state.slice = data.slices.has(words.get("slice")) ? words.get("slice") : "";
     if (words.has("measure")) state.measure = Math.max(0, data.measures.indexOf(words.get("measure")));
-    if (words.has("group")) state.group = words.get("group");
+    if (words.has("group")) state.group = Object.hasOwn(evidence().groups, words.get("group")) ? words.get("group") : "";
     if (words.has("q")) state.q = places.has(words.get("q")) ? words.get("q") : "";
     draw();
     remember();
@@ -79,11 +79,12 @@ const lens = (() => {
   }));
   const start = async () => {
     data = await unpacked("scores");
+    data.slices = new Map(Object.entries(data.slices));
     places = new Map(data.ids.map((id, i) => [id, i]));
     const names = data.retrievers.map((name, i) => [String(i), name]);
     options(pick.a, names);
     options(pick.b, names);
-    options(pick.slice, [["", data.all], ...Object.entries(data.slices).map(([name, of]) => [name, `${name} (${of.length})`])]);
+    options(pick.slice, [["", data.all], ...[...data.slices].map(([name, of]) => [name, `${name} (${of.length})`])]);
     options(pick.measure, data.measures.map((name, i) => [String(i), name]));
     [state.a, state.b] = data.pair;
     for (const [key, select] of Object.entries(pick)) {

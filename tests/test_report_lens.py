@@ -1,0 +1,312 @@
+"""The lens of the page in a real browser: what it says is what scores.csv says, a link restores it, all follow it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from urllib.parse import quote
+
+import pytest
+
+import harness
+from harness.report.losses import losses
+from harness.report.packed import unpacked
+from harness.report.view import view_of
+from tests import small
+from tests.browser import chromium, complaints, needs_browser, scroll_through, settled
+
+pytestmark = needs_browser
+RERANKED = """
+[[retrievers]]
+name = "reranked"
+of = "bm25"
+rerank = { kind = "shorter", depth = 3 }
+"""
+PACKAGE = """
+import numpy as np
+from retrievers.types import PairScores, Reranker
+
+class Shorter(Reranker):
+    \"\"\"Prefers short documents.\"\"\"
+
+    def __init__(self, *, depth: int = 3) -> None:
+        self._depth = depth
+
+    fingerprint = "shorter"
+
+    @property
+    def depth(self):
+        return self._depth
+
+    def score(self, pairs, call):
+        scores = np.array([-float(len(document)) for _, document in pairs])
+        return PairScores(scores, *np.ones((2, len(pairs)), dtype=np.int64))
+"""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """48 queries of two kinds, asked of three retrievers."""
+    folder = tmp_path_factory.mktemp("lens")
+    data = small.dataset(folder / "data")
+    queries = [
+        {"id": f"{id_}/{tag} {round_}", "query": f"{text} {'zzz' * round_}", "relevant_documents": docs, "tags": tag}
+        for round_ in range(4)
+        for tag in ("names", "=words")
+        for id_, text, docs in small.QUERIES
+    ]
+    (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
+    path = small.experiment(folder, more="[statistics]\nmargin = 0.05")
+    return harness.run(path, harness.Options(results=folder / "results"))
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
+
+
+def look(driver, results, words=""):
+    """The page at an address, freshly opened."""
+    driver.get("about:blank")
+    driver.get((results.folder / "report.html").as_uri() + words)
+    settled(driver)
+
+
+def text_of(driver, selector):
+    return driver.execute_script("return document.querySelector(arguments[0]).textContent", selector)
+
+
+def texts(driver, selector):
+    return driver.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map((x) => x.textContent)", selector
+    )
+
+
+def mean(results, retriever, measure, tag):
+    scores = results.scores
+    chosen = scores[(scores["retriever"] == retriever) & (scores["measure"] == measure)]
+    return chosen[chosen["query_id"].str.contains(tag, regex=False)]["value"].mean()
+
+
+def test_the_lens_says_what_the_scores_say_of_a_slice_and_a_measure(driver, results):
+    look(driver, results, f"#a=bm25&b=hashing&slice={quote('tags: =words')}&measure=R%402")
+    reading = text_of(driver, "#lens-reading")
+    expected = {name: mean(results, name, "R@2", "=words") for name in ("bm25", "hashing")}
+    assert reading.startswith(
+        f"R@2, 24 of 48 queries (tags: =words): bm25 {expected['bm25']:.3f}, hashing {expected['hashing']:.3f}; "
+    )
+    assert reading.endswith("Exploratory: no test was made for this choice.")
+    values = results.scores[results.scores["measure"] == "R@2"].pivot(
+        index="query_id", columns="retriever", values="value"
+    )
+    values = values[values.index.str.contains("=words", regex=False)]
+    better, worse = (values["bm25"] > values["hashing"]).sum(), (values["bm25"] < values["hashing"]).sum()
+    assert f"bm25 higher on {better}, equal on {24 - better - worse}, lower on {worse}." in reading
+    # The leaderboard, the list and the table of every query say the same means.
+    board = driver.execute_script(
+        "return [...document.querySelectorAll('.board tr[data-r]')].map((x) => [x.querySelector('.name').textContent,"
+        " x.querySelector('.chosen').textContent])"
+    )
+    assert {name: value for name, value in board if name in expected} == {
+        name: f"{value:.3f}" for name, value in expected.items()
+    }
+    assert text_of(driver, "#look-count").endswith(
+        f"mean R@2: bm25 {expected['bm25']:.3f}, hashing {expected['hashing']:.3f}"
+    )
+    columns = texts(driver, "#per_query details[open] thead .n .name")
+    foot = dict(zip(columns, texts(driver, "#per_query details[open] tfoot .n"), strict=True))
+    assert {name: foot[name] for name in expected} == {name: f"{value:.3f}" for name, value in expected.items()}
+    assert len(texts(driver, "#per_query details[open] tbody tr:not([hidden])")) == 24
+    assert complaints(driver) == []
+
+
+def test_a_link_to_a_query_restores_everything(driver, results):
+    query = "q-rails/names 2"
+    words = f"#a=hashing&b=bm25&slice={quote('tags: names')}&measure=RR&q={quote(query)}"
+    look(driver, results, words)
+    assert driver.execute_script("return document.querySelector('#look-list input:checked + .i').textContent") == query
+    assert driver.execute_script(
+        "return ['a', 'b', 'slice', 'measure'].map((x) => document.querySelector('#lens-' + x).selectedOptions[0].text)"
+    ) == ["hashing", "bm25", "tags: names (24)", "RR"]
+    link = driver.current_url
+    look(driver, results, "#" + link.partition("#")[2])
+    assert driver.current_url == link
+
+
+def test_what_a_link_names_and_the_page_lacks_is_passed_over(driver, results):
+    look(driver, results, "#a=nobody&b=<script>&slice=__proto__&measure=X&q=<img src=x>&group=constructor")
+    assert "all 48 queries" in text_of(driver, "#lens-reading")
+    assert driver.execute_script("return document.querySelectorAll('img').length") == 0
+
+
+def test_charts_follow_the_lens_and_their_marks_are_links(driver, results):
+    look(driver, results, f"#a=bm25&b=hashing&slice={quote('tags: names')}")
+    scroll_through(driver)
+    rows = driver.execute_script("""
+        const figure = document.querySelector("#over_queries figure[data-first]");
+        const data = [...figure.querySelectorAll(".mark-rect path")].map((x) => x.__data__.datum);
+        return data.filter((x) => "difference" in x);
+    """)
+    assert len(rows) == 24
+    total = sum(row["difference"] for row in rows) / 24
+    expected = mean(results, "bm25", "nDCG@3", "names") - mean(results, "hashing", "nDCG@3", "names")
+    assert total == pytest.approx(expected, abs=1e-5)
+    assert "bm25 − hashing" in text_of(driver, "#over_queries figure[data-first] figcaption")
+    clicked = driver.execute_script("""
+        const mark = [...document.querySelectorAll("#over_queries figure[data-first] .mark-rect path")]
+          .find((x) => x.__data__.datum.difference !== 0 && "query" in x.__data__.datum);
+        mark.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+        return mark.__data__.datum.query;
+    """)
+    assert driver.execute_script("return new URLSearchParams(location.hash.slice(1)).get('q')") == clicked
+    assert complaints(driver) == []
+
+
+def test_a_figure_is_copied_as_tsv_that_no_spreadsheet_runs(driver, results):
+    look(driver, results, f"#slice={quote('tags: =words')}")
+    scroll_through(driver)
+    driver.execute_script("navigator.clipboard.writeText = async (text) => { window.copied = text; };")
+
+    def press(selector, label):
+        driver.execute_script(
+            "[...document.querySelectorAll(arguments[0])].find((x) => x.textContent === arguments[1]).click()",
+            selector,
+            label,
+        )
+        return driver.execute_script("return window.copied")
+
+    rows = press("#slices figure .copies button", "Data as TSV").splitlines()
+    assert rows[0].split("\t")[:2] == ["slice", "difference"]
+    assert {row.split("\t")[0] for row in rows[1:]} >= {"all queries", "tags: =words"}
+    table = press("#per_query details[open] .copies button", "Copy table").splitlines()
+    assert len(table) == 26  # the head, 24 queries, their means
+    assert not [cell for row in table for cell in row.split("\t") if re.match(r"[=+@|%]|-(?![\d.])", cell)]
+
+
+def test_figures_are_saved_as_svg_and_png(driver, results):
+    look(driver, results)
+    scroll_through(driver)
+    saved = driver.execute_async_script("""
+        const done = arguments[0], blobs = [];
+        URL.createObjectURL = (blob) => { blobs.push(blob); return "about:blank#"; };
+        HTMLAnchorElement.prototype.click = function () {};
+        const buttons = [...document.querySelectorAll("#slices figure .copies button")].slice(0, 3);
+        buttons[1].click();
+        buttons[2].click();
+        const wait = async () => {
+          if (blobs.length < 2) return setTimeout(wait, 50);
+          const png = new Uint8Array(await blobs[1].arrayBuffer());
+          done([await blobs[0].text(), [...png.slice(1, 4)].map((x) => String.fromCharCode(x)).join(""), png.length]);
+        };
+        wait();
+    """)
+    assert saved[0].startswith("<svg")
+    assert "<title>" in saved[0]
+    assert saved[1] == "PNG"
+    assert saved[2] > 1000
+    assert complaints(driver) == []
+
+
+def test_the_slider_moves_retrievers_as_their_intervals_say(driver, results):
+    look(driver, results)
+    held = losses(view_of(results))
+    for place in (0, 1, held["most"] // 2, held["most"]):
+        shown = driver.execute_script(
+            """
+            const slider = document.querySelector("#loss");
+            slider.value = arguments[0];
+            slider.dispatchEvent(new Event("input"));
+            const names = (key) => [...document.querySelectorAll(`#loss-${key} li:not(.none)`)];
+            return ["good", "open", "worse"].map((key) => names(key).map((one) => one.textContent));
+            """,
+            place,
+        )
+        loss = place * held["step"]
+        against = view_of(results).whole.against
+        good = [n for n, row in against.items() if row.ci_high is not None and row.ci_high <= loss]
+        worse = [n for n, row in against.items() if row.ci_low is not None and row.ci_low > loss]
+        assert shown[0] == [view_of(results).whole.leader, *good]
+        assert shown[2] == worse
+        assert sorted(name for names in shown for name in names) == sorted(results.retrievers)
+    assert shown[0] == list(view_of(results).ranked)  # the last place of the slider accepts everybody
+
+
+def test_words_of_the_query_are_marked_and_the_text_opens(driver, results):
+    look(driver, results, f"#q={quote('q-rails/names 0')}")
+    assert "rails" in texts(driver, "#look-detail mark")
+    driver.execute_script("document.querySelector('#look-detail details').open = true")
+    driver.execute_async_script("setTimeout(arguments[0], 100)")
+    whole = text_of(driver, "#look-detail details[open] .full")
+    assert whole in {document.text for document in results.documents.values()}
+    assert driver.execute_script("return document.querySelectorAll('.shift').length") > 0
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "marked"),
+    [
+        ("顧客満足度の調査", "新しい顧客に聞く満足の度合い", ["顧客", "満足"]),
+        ("опрос клиентов", "Опросы для клиентов банка", ["Опросы", "клиентов"]),
+        ("استطلاع رضا", "هذا استطلاع جديد", ["استطلاع"]),
+        ("แบบสำรวจ", "ทำแบบสำรวจ", None),
+        ("survey of cats", "A cat and the Surveys of dogs", ["Surveys", "of"]),
+    ],
+)
+def test_words_are_marked_in_any_script(driver, results, project, query, text, marked):
+    source = (project / "harness" / "report" / "templates" / "scripts" / "texts.js").read_text(encoding="utf-8")
+    driver.get("about:blank")
+    words = driver.execute_script(
+        "const fold = (text) => text.normalize('NFKC').toLocaleLowerCase();"
+        f"{source}\nconst hits = hitsIn(arguments[1], wordsOf(arguments[0]).map((x) => x.word));"
+        "return hits.map((x) => arguments[1].slice(x.from, x.to));",
+        query, text,
+    )  # fmt: skip
+    assert words == marked if marked is not None else words
+
+
+def test_a_retriever_has_one_colour_in_two_reports(driver, results, tmp_path):
+    alone = harness.run(
+        small.experiment(tmp_path, name="other", retrievers='[[retrievers]]\nname = "again"\nkind = "bm25"\n'),
+        harness.Options(results=tmp_path / "results"),
+    )
+    fills = []
+    for folder, name in ((results, "bm25"), (alone, "again")):
+        look(driver, folder)
+        fills.append(driver.execute_script(
+            "return [...document.querySelectorAll('.board .name')].find((x) => x.textContent === arguments[0])"
+            ".querySelector('path').getAttribute('fill')", name,
+        ))  # fmt: skip
+    assert fills[0] == fills[1]
+
+
+def test_the_scores_of_the_page_are_those_of_the_folder(results):
+    page = (results.folder / "report.html").read_text(encoding="utf-8")
+    held = unpacked(re.search(r'id="scores">([^<]*)<', page)[1])
+    scores = results.scores.set_index(["measure", "retriever", "query_id"])["value"]
+    for m, measure in enumerate(held["measures"]):
+        for r, retriever in enumerate(held["retrievers"]):
+            assert held["values"][m][r] == pytest.approx(
+                [scores[measure, retriever, query] for query in held["ids"]], abs=1e-6
+            )
+
+
+def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
+    info = tmp_path / "site" / "theirs-1.0.dist-info"
+    info.mkdir(parents=True)
+    (tmp_path / "site" / "shorter_part.py").write_text(PACKAGE, encoding="utf-8")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n", encoding="utf-8")
+    points = "[retriever_harness.rerankers]\nshorter = shorter_part:Shorter\n"
+    (info / "entry_points.txt").write_text(points, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    importlib.invalidate_caches()
+    path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + RERANKED)
+    run = harness.run(path, harness.Options(results=tmp_path / "results"))
+    page = (run.folder / "report.html").read_text(encoding="utf-8")
+    held = json.loads(re.search(r'id="evidence">([^<]*)<', page)[1])
+    names = [one["name"] for one in held["retrievers"]]
+    reranked = names.index("reranked")
+    assert held["retrievers"][reranked]["before"] == names.index("bm25")
+    for query in held["queries"]:
+        ceiling = query["ceilings"][str(reranked)]
+        assert ceiling >= max(query["scores"][reranked], query["scores"][names.index("bm25")]) - 1e-6
