@@ -116,7 +116,7 @@ class Embedder:
         Raises:
             BackendError: as `embed`.
         """
-        names = keys(self.encoder.fingerprint, role, texts)
+        names = keys(self.encoder.fingerprint_for(role), role, texts)
         missing = np.ones(len(texts), dtype=bool)
         for stored, counter in ((self._cached, "cached"), (self._imported, "imported")):
             absent = np.flatnonzero(missing)
@@ -138,12 +138,12 @@ class Embedder:
         def ask(some: list[int], stopped: Stop) -> Embedded:
             return self._ask([texts[i] for i in some], role, Call(meter, stopped))
 
-        for some, embedded, cached in self._computed(ask, wanted, names):
+        for some, embedded, cached in self._computed(ask, wanted, names, role):
             meter.count(texts=len(some), **({"cached": len(some)} if cached else {}))
             yield np.asarray(some, dtype=np.intp), embedded
 
     def _computed(
-        self, ask: Callable[[list[int], Stop], Embedded], requests: list[list[int]], names: Sequence[bytes]
+        self, ask: Callable[[list[int], Stop], Embedded], requests: list[list[int]], names: Sequence[bytes], role: Role
     ) -> Iterator[Turn[Embedded]]:
         """Send requests and cache each answer at once; what another run is embedding is waited for."""
         cache, width = self._cache, self.encoder.concurrency
@@ -152,7 +152,7 @@ class Embedder:
             return
 
         def keep(some: list[int], embedded: Embedded) -> None:
-            cache.put(self.encoder.fingerprint, [names[i] for i in some], embedded)
+            cache.put(self.encoder.fingerprint_for(role), [names[i] for i in some], embedded)
 
         def read(some: list[int]) -> tuple[list[int], Embedded]:
             held, embedded = cache.get([names[i] for i in some], self.encoder.form)
@@ -165,19 +165,19 @@ class Embedder:
 
     def _held(self, texts: Sequence[str], role: Role) -> set[str]:
         """Those of the distinct texts whose vectors the cache or a part holds."""
-        names = keys(self.encoder.fingerprint, role, texts)
+        names = keys(self.encoder.fingerprint_for(role), role, texts)
         present = set() if self._cache is None else self._cache.held(names)
         held = {text for text, name in zip(texts, names, strict=True) if name in present}
         if self._source is None:
             return held
         rest = [text for text in texts if text not in held]
-        return held | self._source.held(self.encoder.fingerprint, role, rest)
+        return held | self._source.held(self.encoder.fingerprint_for(role), role, rest)
 
     def _cached(self, texts: Sequence[str], names: Sequence[bytes], role: Role) -> tuple[Positions, Embedded]:
         return _NOTHING if self._cache is None else self._cache.get(names, self.encoder.form)
 
     def _imported(self, texts: Sequence[str], names: Sequence[bytes], role: Role) -> tuple[Positions, Embedded]:
-        return _NOTHING if self._source is None else self._source.get(self.encoder.fingerprint, role, texts)
+        return _NOTHING if self._source is None else self._source.get(self.encoder.fingerprint_for(role), role, texts)
 
     def one(self, text: str, role: Role, meter: Meter) -> Embedded:
         """Embed one text with the cache bypassed, as latency is measured."""
@@ -214,7 +214,7 @@ class Embedder:
     ) -> Drift:
         """Embed a sample of the texts that are cached anew, and compare; the cache stays as it is."""
         distinct = distinct_texts(texts)
-        names = keys(self.encoder.fingerprint, role, distinct)
+        names = keys(self.encoder.fingerprint_for(role), role, distinct)
         held = set() if self._cache is None else self._cache.held(names)
         known = [i for i, name in enumerate(names) if name in held]
         chosen = sorted(np.random.default_rng(seed).permutation(len(known))[:sample].tolist())

@@ -46,7 +46,7 @@ def planned_requests(
     """
     for window in windows:
         texts = distinct_texts(window)
-        names = part_keys(encoder.fingerprint, role, texts).tolist()
+        names = part_keys(encoder.fingerprint_for(role), role, texts).tolist()
         for request in encoder.batches(texts, role):
             new = [i for i in request if names[i] not in planned]
             planned.update(names[i] for i in new)
@@ -69,12 +69,12 @@ def write_requests(requests: Iterable[Packed], role: Role, embedder: Embedder, r
     Raises:
         BackendError: a request failed for good (what the others brought is written), or a part cannot be written.
     """
-    encoder = embedder.encoder
-    paid = encoder.limits is not None
-    present = Parts(root, encoder.fingerprint, role)
+    fingerprint = embedder.encoder.fingerprint_for(role)
+    paid = embedder.encoder.limits is not None
+    present = Parts(root, fingerprint, role)
     written = Writing(0, 0, 0)
     for group in _groups(requests):
-        missing = [_without(present, encoder.fingerprint, role, request) for request in group]
+        missing = [_without(present, fingerprint, role, request) for request in group]
         wanted = [request for request in missing if request]
         texts = [text for request in wanted for text in request]
         starts = np.cumsum([0, *map(len, wanted)]).tolist()
@@ -83,14 +83,14 @@ def write_requests(requests: Iterable[Packed], role: Role, embedder: Embedder, r
         for positions, embedded in embedder.answered(texts, partial(_ranges, starts), role, meter):
             some = [texts[i] for i in positions.tolist()]
             if paid:
-                write_part(root, encoder.fingerprint, role, part_keys(encoder.fingerprint, role, some), embedded)
+                write_part(root, fingerprint, role, part_keys(fingerprint, role, some), embedded)
                 parts += 1
             else:
                 ready.append((some, embedded))
         if ready:
             every = [text for some, _ in ready for text in some]
             whole = Embedded(*map(np.concatenate, zip(*(embedded for _, embedded in ready), strict=True)))
-            write_part(root, encoder.fingerprint, role, part_keys(encoder.fingerprint, role, every), whole)
+            write_part(root, fingerprint, role, part_keys(fingerprint, role, every), whole)
             parts += 1
         asked, absent = sum(map(len, group)), sum(map(len, missing))
         written = Writing(written.texts + asked, written.present + asked - absent, written.parts + parts)

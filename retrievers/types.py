@@ -193,6 +193,13 @@ class Encoder(Model, Protocol):
     form: ClassVar[Form] = "dense"
     """What stands for a text: it decides in which kind of block the encoder may stand."""
 
+    def fingerprint_for(self, role: Role) -> str:
+        """All that changes the vector of a text in this role: models that differ in the other role alone share vectors.
+
+        Equal to `fingerprint` where the other role is as the model has it by default.
+        """
+        return self.fingerprint
+
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
         """Count the tokens that would be read or billed, with no network: exactly, or estimated from above."""
         return Tokens(estimate(texts), exact=False)

@@ -207,6 +207,16 @@ class Encoded(Block):
     """Documents that are searched: field = "value", several values, or { query = "field" }, the query's own."""
     chunk: Chunk | None = None
     """Cut long documents into passages; a document is worth its best one."""
+    variants: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Further retrievers by the same model, NAME-KEY, each with options of the encoder in place of those above:
+    { plain = { query_prompt = "" } }."""
+
+    @field_validator("variants")
+    @classmethod
+    def _of_one_kind(cls, variants: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        if named := [name for name, options in variants.items() if "kind" in options]:
+            raise ValueError(f"{named[0]!r} has a kind of its own: write a retriever of its own for it")
+        return variants
 
 
 class Dense(Encoded):
@@ -364,8 +374,9 @@ class Experiment(Strict):
         for table, block in zip(dumped["retrievers"], self.retrievers, strict=True):
             if isinstance(block, Encoded):
                 table["encoder"] = block.encoder.written()
-            if isinstance(block, Dense) and block.derive is None:  # the retrievers that it gave stand beside it
-                del table["derive"]
+                for key in ("derive", "variants"):
+                    if key in table and not table[key]:  # the retrievers that it gave stand beside it
+                        del table[key]
             if isinstance(block, Standalone):
                 table.update(table.pop("options"))
             if block.rerank is not None:

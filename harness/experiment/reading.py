@@ -16,7 +16,7 @@ from harness.experiment.guards import DEEPEST, REFERENCE, is_deeper, secrets, to
 from harness.experiment.locating import dataset_table, locate, with_runs_found
 from harness.experiment.model import KINDS, NAME, Block, Experiment, Question, Standalone
 from harness.experiment.options import Kind, checked, kind_of, options_of
-from harness.experiment.variants import numbered
+from harness.experiment.variants import written_out
 from harness.measures import Measure
 from harness.stats.settings import Looks, Statistics
 from retrievers import ENCODERS, RERANKERS, RETRIEVERS, encoder_class, reranker_class, retriever_class, retriever_kinds
@@ -191,11 +191,11 @@ def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
             tables["judge"] = {key: value for key, value in judge.items() if key != "encoder"}
     blocks: list[Block] = []
     entries = tables.pop("retrievers", [])
-    for number, entry in numbered(entries if isinstance(entries, list) else ["no table"]):
+    for place, entry in written_out(entries if isinstance(entries, list) else ["no table"]):
         try:
             if not code and (runs := code_of(entry)):
-                raise _refused(f"retrievers[{number}]", runs)
-            blocks.append(_block(entry, f"retrievers[{number}]"))
+                raise _refused(place, runs)
+            blocks.append(_block(entry, place))
         except InputError as error:
             problems.extend(error.problems)
             # Its name still counts: others may be made of it, and the rest of the file is checked all the same.

@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.experiment.guards import REFERENCE
 from harness.experiment.reading import code_of
+from harness.experiment.variants import written_out
 from retrievers.remote.redaction import without_user
 
 PAID = {"openai": "OpenAI's server", "bedrock": "Amazon Bedrock"}
@@ -31,9 +32,9 @@ def uses(tables: Mapping[str, Any]) -> list[str]:
     """
     lines = [*_services(tables, ""), *(line for place, text in _strings(tables, "") for line in _of_text(place, text))]
     blocks = tables.get("retrievers")
-    for number, entry in enumerate(blocks if isinstance(blocks, list | tuple) else ()):
+    for place, entry in written_out(blocks if isinstance(blocks, list | tuple) else ()):
         if code := code_of(entry):
-            lines.append(f"runs code: {code} (retrievers[{number}])")
+            lines.append(f"runs code: {code} ({place})")
     judge = tables.get("judge")
     if isinstance(judge, Mapping) and (code := code_of({"encoder": judge.get("encoder")})):
         lines.append(f"runs code: {code} (judge)")

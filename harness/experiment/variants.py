@@ -1,4 +1,4 @@
-"""One table of a retriever that stands for several: what `derive` gives, written out."""
+"""One table of a retriever that stands for several: what `variants` and `derive` give, written out."""
 
 from __future__ import annotations
 
@@ -14,32 +14,54 @@ DENSE = "dense"
 """The kind whose vectors can be cut and quantised."""
 
 
-def numbered(entries: Sequence[object]) -> Iterator[tuple[int, object]]:
+def written_out(entries: Sequence[object]) -> Iterator[tuple[str, object]]:
     """Yield the tables of `[[retrievers]]`, written out, each with its place in the file.
 
     >>> base = {"name": "m", "encoder": {"kind": "hashing"}, "derive": {"dimensions": [64], "quantization": ["int8"]}}
-    >>> [table["name"] for _, table in numbered([base])]
+    >>> [table["name"] for _, table in written_out([base])]
     ['m', 'm-int8', 'm-64', 'm-64-int8']
+    >>> list(written_out([{"name": "m", "encoder": {"model": "x"}, "variants": {"plain": {"query_prompt": ""}}}]))[1]
+    ('retrievers[0].variants.plain', {'name': 'm-plain', 'encoder': {'model': 'x', 'query_prompt': ''}})
     """
     for number, entry in enumerate(entries):
-        yield from ((number, table) for table in _written_out(entry))
+        place = f"retrievers[{number}]"
+        if isinstance(entry, Mapping) and isinstance(entry.get("encoder"), Mapping):
+            yield from _several(entry, place)
+        else:
+            yield place, entry
 
 
-def _written_out(entry: object) -> Iterator[object]:
-    if not isinstance(entry, Mapping) or not {"derive", "encoder"} <= entry.keys() or entry.get("kind", DENSE) != DENSE:
-        yield entry
-        return
+def _several(entry: Mapping[str, Any], place: str) -> Iterator[tuple[str, object]]:
+    variants, derive = _variants(entry), _derive(entry)
+    # What is wrong with one of the two keys stays in the table, whose check says what it is.
+    base = {key: value for key, value in entry.items()
+            if not (key == "variants" and variants) and not (key == "derive" and derive)}  # fmt: skip
+    yield place, base
+    shared = {key: value for key, value in base.items() if key not in ("color", "variants", "derive")}
+    for name, options in variants.items():
+        encoder = {**entry["encoder"], **options}
+        yield f"{place}.variants.{name}", {**shared, "name": f"{base.get('name')}-{name}", "encoder": encoder}
+    if derive is not None:
+        for size, form in product((None, *derive.dimensions), (None, *derive.quantization)):
+            if size is not None or form is not None:
+                yield place, {**shared, **_derived(base, size, form), "proof": derive.proof}
+
+
+def _variants(entry: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    variants = entry.get("variants")
+    if not isinstance(variants, Mapping):
+        return {}
+    fit = all(isinstance(options, Mapping) and "kind" not in options for options in variants.values())
+    return variants if fit else {}
+
+
+def _derive(entry: Mapping[str, Any]) -> Derive | None:
+    if "derive" not in entry or entry.get("kind", DENSE) != DENSE:
+        return None
     try:
-        derive = checked(Derive, entry["derive"], "derive")
+        return checked(Derive, entry["derive"], "derive")
     except InputError:
-        yield entry  # the check of the whole table says what is wrong with it
-        return
-    base = {key: value for key, value in entry.items() if key != "derive"}
-    yield base
-    for size, form in product((None, *derive.dimensions), (None, *derive.quantization)):
-        if size is not None or form is not None:
-            shared = {key: value for key, value in base.items() if key != "color"}
-            yield {**shared, **_derived(base, size, form), "proof": derive.proof}
+        return None
 
 
 def _derived(base: Mapping[str, Any], dimensions: int | None, quantization: str | None) -> dict[str, Any]:

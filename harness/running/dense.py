@@ -84,7 +84,7 @@ def dense_retriever(block: Dense, components: Components, shared: Shared, stores
         if block.quantization is not None:
             return QuantizedStore(block.quantization)
         size = "" if block.dimensions is None else f"-cut{block.dimensions}"
-        inside = f"{encoder.fingerprint}-{dataset.corpus_digest}{chunks.suffix if chunks else ''}{size}"
+        inside = f"{encoder.fingerprint_for('document')}-{dataset.corpus_digest}{chunks.suffix if chunks else ''}{size}"
         inside += suffix_of(conditions)
         collection = block.name if options.resolved(dataset.count) == MEMORY else inside
         key = options, collection, block.name if options.on_server else ""  # retries are counted by retriever

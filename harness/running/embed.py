@@ -104,7 +104,7 @@ def embed(
     shares = []
     with Cache(default_path()) as cache:
         for task in tasks_of(experiment, limited=max_cost is not None, code=code):
-            fingerprint = task.encoder.fingerprint
+            fingerprint = task.encoder.fingerprint_for(task.role)
             meter = Meter(budget=budget, watch=lambda meter, name=fingerprint: watch(name, meter))  # type: ignore[misc]
             stage = "embed-documents" if task.role == "document" else "embed-queries"
             mine = islice(task.requests(), shard.number - 1, None, shard.total)
@@ -148,21 +148,21 @@ def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> l
         if block.kind != "dense"
     ]:
         raise InputError(problems)
-    encoders: dict[str, Encoder] = {}
-    cuts: dict[str, dict[Chunks | None, None]] = {}
+    cuts: dict[str, tuple[Encoder, dict[Chunks | None, None]]] = {}
+    asking: dict[str, Encoder] = {}
     for block in blocks:
         encoder = built[block.name].encoder
         assert encoder is not None
         encoder.check()
         if limited and encoder.price is None:
             raise InputError(Problem("--max-cost", f"the price of {encoder.fingerprint} is not known", "set its price"))
-        encoders.setdefault(encoder.fingerprint, encoder)
-        cuts.setdefault(encoder.fingerprint, {})[chunks_of(block, encoder)] = None
-    tasks = []
-    for name, encoder in encoders.items():
-        documents = tuple(_documents(dataset, chunks) for chunks in cuts[name])
-        tasks += [Task(encoder, "document", documents), Task(encoder, "query", (_queries(dataset),))]
-    return tasks
+        cuts.setdefault(encoder.fingerprint_for("document"), (encoder, {}))[1][chunks_of(block, encoder)] = None
+        asking.setdefault(encoder.fingerprint_for("query"), encoder)
+    documents = [
+        Task(encoder, "document", tuple(_documents(dataset, chunks) for chunks in some))
+        for encoder, some in cuts.values()
+    ]
+    return [*documents, *(Task(encoder, "query", (_queries(dataset),)) for encoder in asking.values())]
 
 
 def _documents(dataset: Dataset, chunks: Chunks | None) -> Callable[[], Iterator[list[str]]]:

@@ -29,7 +29,7 @@ from retrievers.embedding import Embedder, VectorSource
 from retrievers.errors import InputError
 from retrievers.prices import FREE, Price, searches
 from retrievers.reranking import PROBED
-from retrievers.types import Encoder, Limits, Model, Reranker
+from retrievers.types import Encoder, Limits, Model, Reranker, Role
 
 REQUEST = 0.5
 """Seconds that a request to an API is taken to last."""
@@ -231,9 +231,9 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
 def _embedding(block: Encoded, model: tuple[Encoder, _Pace], context: _Context, planned: set[str]) -> Iterator[PlanRow]:
     """The rows of an encoder; texts that an earlier retriever embeds alike are left out, and added to `planned`."""
     encoder, pace = model
-    written = repr(block.encoder.written())
     expected = forecast(Embedder(encoder, context.cache, context.source), context.dataset, chunks_of(block, encoder))
-    for role, key in (("document", f"{written} {block.chunk}"), ("query", written)):
+    for role, key in (("document", f"{_named(block, encoder, 'document')} {block.chunk}"),
+                      ("query", _named(block, encoder, "query"))):  # fmt: skip
         if key in planned:
             continue
         planned.add(key)
@@ -247,6 +247,11 @@ def _embedding(block: Encoded, model: tuple[Encoder, _Pace], context: _Context, 
         tokens, calls = int(counts.sum()), len(timed)
         yield PlanRow(block.name, "latency", calls, 0, calls, tokens, exact, pace.usd(tokens),
                   pace.minutes(calls, tokens, together=False))  # fmt: skip
+
+
+def _named(block: Encoded, encoder: Encoder, role: Role) -> str:
+    """What tells the vectors of a role from those of other encoders."""
+    return f"{role} {encoder.fingerprint_for(role) if encoder.at_hand else block.encoder.written()}"
 
 
 def _proof(block: Dense, model: tuple[Encoder, _Pace], context: _Context, planned: set[str]) -> Iterator[PlanRow]:

@@ -151,7 +151,7 @@ def _embed_task(task: Task, number: int, experiment: Path, url: str, cluster: Cl
             num_gpus=1 if gpus else None,
         )
     )
-    meter = Meter(watch=lambda meter: cluster.watch(task.encoder.fingerprint, meter))
+    meter = Meter(watch=lambda meter: cluster.watch(task.encoder.fingerprint_for(task.role), meter))
     stage = "embed-documents" if task.role == "document" else "embed-queries"
     total = Writing(0, 0, 0)
     with meter.stage(stage):
@@ -161,7 +161,8 @@ def _embed_task(task: Task, number: int, experiment: Path, url: str, cluster: Cl
             counts = {name: float(row[name]) for name in COUNTS}
             meter.count(texts=done.texts - done.present, **{name: value for name, value in counts.items() if value})
     sums = meter.counts(stage)
-    return EncoderShare(task.encoder.fingerprint, task.role, total, 0, int(sums.get("tokens", 0)), sums.get("usd", 0.0))
+    name = task.encoder.fingerprint_for(task.role)
+    return EncoderShare(name, task.role, total, 0, int(sums.get("tokens", 0)), sums.get("usd", 0.0))
 
 
 def _ray() -> Any:

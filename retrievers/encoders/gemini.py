@@ -108,8 +108,16 @@ class GeminiEncoder(Encoder):
     @property
     def fingerprint(self) -> str:
         """All that changes a vector: server, model, dimensions, tasks, prompts."""
+        return self._named(self._tasks, self._prompts)
+
+    def fingerprint_for(self, role: Role) -> str:
+        """All that changes a vector in this role: not the task and the prompt of the other."""
+        bare: dict[Role, str] = {"query": "", "document": ""}
+        return self._named(bare | {role: self._tasks[role]}, bare | {role: self._prompts[role]})
+
+    def _named(self, tasks: Mapping[Role, str], prompts: Mapping[Role, str]) -> str:
         return fingerprint("gemini", self.model, server=self._base_url, dimensions=self._dimensions,
-                           tasks=self._tasks, prompts=self._prompts)  # fmt: skip
+                           tasks=tasks, prompts=prompts)  # fmt: skip
 
     @property
     def provenance(self) -> Mapping[str, str]:

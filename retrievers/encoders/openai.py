@@ -133,9 +133,18 @@ class OpenAIEncoder(Encoder):
     @property
     def fingerprint(self) -> str:
         """All that changes a vector: server, model, dimensions, prompts, what is added to the body."""
-        extra = {"extra": self._extra} if any(self._extra.values()) else {}
+        return self._named(self._prompts, self._extra)
+
+    def fingerprint_for(self, role: Role) -> str:
+        """All that changes a vector in this role: not what is sent with the other."""
+        bare: dict[Role, str] = {"query": "", "document": ""}
+        nothing: dict[Role, Mapping[str, Any]] = {"query": {}, "document": {}}
+        return self._named(bare | {role: self._prompts[role]}, nothing | {role: self._extra[role]})
+
+    def _named(self, prompts: Mapping[Role, str], extra: Mapping[Role, Mapping[str, Any]]) -> str:
+        added = {"extra": extra} if any(extra.values()) else {}
         return fingerprint(
-            "openai", self.model, server=self._base_url, dimensions=self._dimensions, prompts=self._prompts, **extra
+            "openai", self.model, server=self._base_url, dimensions=self._dimensions, prompts=prompts, **added
         )
 
     @property

@@ -34,6 +34,8 @@ class SentenceTransformerEncoder(Encoder):
         revision: str = "",
         query_prompt: str | None = None,
         document_prompt: str | None = None,
+        query_prompt_name: str = "",
+        document_prompt_name: str = "",
         normalize: bool = True,
         truncate_dim: int | None = None,
         device: str = "auto",
@@ -49,6 +51,8 @@ class SentenceTransformerEncoder(Encoder):
             revision: a commit, tag or branch of the hub; without one, what is on this machine, else the newest.
             query_prompt: put before every query; left out, what the model's files say, and e5's "query: ".
             document_prompt: put before every document; left out, likewise, and e5's "passage: ".
+            query_prompt_name: a prompt that the model's own configuration names, for queries: "s2p_query".
+            document_prompt_name: likewise, for documents.
             normalize: scale vectors to length 1.
             truncate_dim: keep so many leading dimensions (Matryoshka models).
             device: "cpu", "cuda:1", several with commas between, or "auto": every CUDA device, else the best there is.
@@ -61,11 +65,16 @@ class SentenceTransformerEncoder(Encoder):
             if value is not None and value < 1:
                 raise InputError(Problem(f"encoder.{name}", f"{value} is below 1"))
         known = ("query: ", "passage: ") if _E5.fullmatch(Path(model).name) else (None, None)
-        self._prompts: dict[Role, str | None] = {
-            "query": known[0] if query_prompt is None else query_prompt,
-            "document": known[1] if document_prompt is None else document_prompt,
-        }
+        self._defaults: dict[Role, str | None] = {"query": known[0], "document": known[1]}
+        given: dict[Role, str | None] = {"query": query_prompt, "document": document_prompt}
+        self._names: dict[Role, str] = {"query": query_prompt_name, "document": document_prompt_name}
+        if both := [role for role in given if given[role] is not None and self._names[role]]:
+            raise InputError(Problem(f"encoder.{both[0]}_prompt", "stands beside a name of one", "write one"))
+        self._prompts = {role: self._defaults[role] if text is None else text for role, text in given.items()}
         self._weights = Weights(model, revision)
+        if self._weights.snapshot is not None:
+            for role in given:
+                self._prompt(role, _own_prompts(self._weights.snapshot))  # a name that the model lacks is told now
         self._normalize = normalize
         self._truncate_dim = truncate_dim
         self._dtype: Dtype = dtype
@@ -77,11 +86,21 @@ class SentenceTransformerEncoder(Encoder):
     @property
     def fingerprint(self) -> str:
         """All that changes a vector: the weights, the prompts, normalisation, dimensions, dtype, backend."""
+        return self._named(self._prompts, self._names)
+
+    def fingerprint_for(self, role: Role) -> str:
+        """All that changes a vector in this role: not the prompt of the other."""
+        unnamed: dict[Role, str] = {"query": "", "document": ""}
+        return self._named(self._defaults | {role: self._prompts[role]}, unnamed | {role: self._names[role]})
+
+    def _named(self, prompts: Mapping[Role, str | None], names: Mapping[Role, str]) -> str:
+        own = {"prompt_names": names} if any(names.values()) else {}
         return fingerprint(
             "sentence-transformers",
             self._weights.name,
             weights=self._weights.revision,
-            prompts=self._prompts,
+            prompts=prompts,
+            **own,
             normalize=self._normalize,
             truncate_dim=self._truncate_dim,
             dtype=self._dtype,
@@ -96,7 +115,9 @@ class SentenceTransformerEncoder(Encoder):
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps: the model, where its weights come from, which they are."""
-        prompts = {f"{role}_prompt": prompt for role, prompt in self._prompts.items() if prompt is not None}
+        own = {} if self._weights.snapshot is None else _own_prompts(self._weights.snapshot)
+        sent = {role: self._prompt(role, own) for role in self._prompts}
+        prompts = {f"{role}_prompt": prompt for role, prompt in sent.items() if prompt is not None}
         dimensions = {} if self._truncate_dim is None else {"dimensions": str(self._truncate_dim)}
         return {**self._weights.provenance, "dtype": self._dtype, "backend": self._backend, **prompts, **dimensions}
 
@@ -118,13 +139,9 @@ class SentenceTransformerEncoder(Encoder):
 
     def _tokens(self, texts: Sequence[str], role: Role, *, whole: bool) -> Tokens:
         folder = self._weights.snapshot
-        prompt = self._prompts[role]
         if folder is None:
-            return Tokens(estimate([(prompt or "") + text for text in texts]), exact=False)
-        if prompt is None:
-            file = folder / "config_sentence_transformers.json"
-            settings = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-            prompt = _prompt_of(settings.get("prompts") or {}, role)
+            return Tokens(estimate([(self._prompts[role] or "") + text for text in texts]), exact=False)
+        prompt = self._prompt(role, _own_prompts(folder))
         return folder_tokens(folder, [(prompt or "") + text for text in texts], whole=whole)
 
     @property
@@ -141,8 +158,7 @@ class SentenceTransformerEncoder(Encoder):
         import torch
 
         with self._replicas.one(len(texts)) as model, torch.inference_mode():
-            prompt = _prompt_of(model.prompts, role) if self._prompts[role] is None else self._prompts[role]
-            read = self._replicas.read(model, texts, prompt or "")
+            read = self._replicas.read(model, texts, self._prompt(role, model.prompts) or "")
             embeddings = outputs(model, read.features, "sentence_embedding")
             if self._truncate_dim is not None:
                 embeddings = embeddings[:, : self._truncate_dim]
@@ -151,6 +167,23 @@ class SentenceTransformerEncoder(Encoder):
             vectors = embeddings.cpu().numpy()
         call.meter.count(calls=1, tokens=int(read.tokens.sum()))
         return Embedded(vectors, read.tokens, read.lost)
+
+    def _prompt(self, role: Role, own: Mapping[str, str]) -> str | None:
+        """What is put before a text: as the experiment says it, or by its name, or as the model's files have it."""
+        if name := self._names[role]:
+            if name not in own:
+                known = ", ".join(map(repr, own)) or "none"
+                what = f"the model's configuration has no prompt {name!r}"
+                raise InputError(Problem(f"encoder.{role}_prompt_name", what, f"it has {known}"))
+            return own[name]
+        return _prompt_of(own, role) if self._prompts[role] is None else self._prompts[role]
+
+
+def _own_prompts(folder: Path) -> dict[str, str]:
+    """The prompts that a model's files name."""
+    file = folder / "config_sentence_transformers.json"
+    settings = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return dict(settings.get("prompts") or {})
 
 
 def _prompt_of(prompts: Mapping[str, str], role: Role) -> str | None:
