@@ -207,7 +207,7 @@ def second_look_sentence(number: int) -> str:
         return ""
     return (
         f"This is look number {number}: earlier runs tested the same question on some of these queries. Without "
-        "planned looks, every further one makes a false claim more likely than the level says (a second look: about "
+        "planned looks, every further one makes a false claim more likely than the level says (three looks: about "
         "one in ten rather than one in twenty); declare `looks` under [statistics] before the next one."
     )
 

@@ -128,9 +128,8 @@ def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str
     if shown:
         many = f"{len(shown)} of {len(rows)} differences in {measure} are"
         one = f"The difference in {measure} is"
-        return (
-            f"{one if len(rows) == 1 else many} significant at {level} after correction, in the ranks and in the mean."
-        )
+        by = "" if _one_test(settings) else ", by the deciding test and by that of the mean"
+        return f"{one if len(rows) == 1 else many} significant at {level} after correction{by}."
     head = f"No difference in {measure} is significant at {level}"
     floors = [row.p_minimum for row in rows if row.p_minimum_adjusted is not None]
     if len(floors) == len(rows):
@@ -142,7 +141,13 @@ def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str
             )
     smallest = min(rows, key=lambda row: max(row.p_adjusted, row.p_randomization_adjusted))
     p = format_p(max(smallest.p_adjusted, smallest.p_randomization_adjusted))
-    return f"{head} in the ranks and in the mean on {queries}; the smallest adjusted p of both is {p}."
+    by, both = ("", "") if _one_test(settings) else (" by the deciding test and by that of the mean", " of both")
+    return f"{head}{by} on {queries}; the smallest adjusted p{both} is {p}."
+
+
+def _one_test(settings: Settings) -> bool:
+    """Whether the deciding test is that of the mean itself."""
+    return settings.correction == "tukey" or settings.test == "randomization"
 
 
 def optimism_sentence(result: Optimism, tried: int) -> str:

@@ -33,7 +33,8 @@ def section(view: View) -> Section | None:
         others = ", ".join(f"{' and '.join(row.winners)} under {row.rule} grades ({row.measure})" for row in changed)
         verdict = f"The highest mean changes hands under other rules: {others}."
     elif len(rows) > 1:
-        verdict = f"{' and '.join(rows[0].winners)} has the highest mean under each of these {len(rows)} readings."
+        have = "has" if len(rows[0].winners) == 1 else "share"
+        verdict = f"{' and '.join(rows[0].winners)} {have} the highest mean under each of these {len(rows)} readings."
     else:
         verdict = ""
     people = () if primary.claimed else labeller_verdicts(view.results, relevance)
