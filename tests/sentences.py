@@ -28,7 +28,8 @@ HEADS = {
     "Query by query", "a against b =", "a and b", "wins/ties/ losses", "as the data has them, else by position",
     "against the baseline", "ideal of what was retrieved", "Skip to the decision", "Skip to the tests",
     "Skip to the browser of queries", "Skip to the lens",
-    "Relevant documents and where they stood", "Rankings side by side", "Copy or save", "Before and after", "Mean of these rows",
+    "Relevant documents and where they stood", "Rankings side by side", "Mean of these rows",
+    "Copy or save", "Before and after",
 }  # fmt: skip
 """Names of parts and columns, which say nothing."""
 GAP = "\0"
