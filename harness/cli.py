@@ -97,6 +97,9 @@ def run(
 @app.command()
 def check(
     target: Annotated[Path, typer.Argument(metavar="EXPERIMENT|DATASET", help="An experiment file, or a data set.")],
+    results: Annotated[
+        Path, typer.Option(help="Where earlier runs lie: their differences tell what more would show.")
+    ] = (Path("results")),
     no_code: NoCode = False,
     as_json: Json = False,
 ) -> None:
@@ -104,7 +107,7 @@ def check(
     from harness.running.check import check as look
 
     try:
-        report = look(target, code=not no_code)
+        report = look(target, code=not no_code, results=results)
     except InputError as error:
         if not as_json:
             raise

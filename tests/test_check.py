@@ -2,15 +2,20 @@
 
 import json
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 from harness.cli import main
 from harness.dataset import DatasetReference, Labels, load, reference_of
+from harness.pipeline import run
+from harness.running.capacity import Capacity
 from harness.running.check import check
+from harness.running.options import Options
 from harness.running.paraphrases import paraphrases
-from harness.running.portrait import SAMPLE, carries, near_duplicates, portrait, sample
+from harness.running.portrait import SAMPLE, near_duplicates, portrait, sample
+from harness.scoring.plans import planned_pairs
 from retrievers.errors import InputError
 from retrievers.types import Document, Query
 from tests import layouts, small
@@ -98,11 +103,58 @@ def test_near_duplicates_of_random_texts():
     assert set(near_duplicates(documents)) == {str(i) for i in range(200, 250)}
 
 
-@pytest.mark.parametrize(
-    ("queries", "comparisons", "word"), [(6, 1, "Large"), (5, 1, "No"), (60, 1, "Mid"), (400, 3, "Small")]
-)
-def test_what_so_many_queries_carry(queries, comparisons, word):
-    assert f"comparison? {word}" in next(carries(queries, comparisons))
+def test_what_so_many_queries_carry_before_a_run():
+    """Worked by hand from Sakai's formula: n = ((z(1 - alpha / 2m) + z(0.8)) s / d)^2 + z^2 / 2."""
+    normal = NormalDist()
+    for m, alpha, d in ((1, 0.05, 0.05), (3, 0.01, 0.02)):
+        z = normal.inv_cdf(1 - alpha / m / 2)
+        there = Capacity(60, comparisons=m, alpha=alpha, difference=d)
+        assert there.scatter() == pytest.approx(d * np.sqrt(60 - z * z / 2) / (z + normal.inv_cdf(0.8)), rel=1e-9)
+        for s in (0.1, 0.2, 0.3):
+            assert there.needed(s) == int(np.ceil(((z + normal.inv_cdf(0.8)) * s / d) ** 2 + z * z / 2))
+    assert next(Capacity(5).lines()).startswith("can it carry the comparison? No: 5 queries and 1 comparison")
+    first, second = Capacity(60).lines()
+    assert "It depends: with 60 queries and 1 comparison at 0.05, a true difference of 0.05" in first
+    assert "standard deviation of 0.14 or less" in first
+    assert "queries needed: 34 where it is 0.1, 128 where it is 0.2, 285 where it is 0.3" in second
+
+
+def test_the_plan_takes_the_declared_margin_the_family_and_the_clusters(tmp_path):
+    statistics = '[statistics]\nmargin = 0.02\nalpha = 0.5\ncluster = "need"'
+    found = check(paraphrased(tmp_path, more=statistics), results=tmp_path / "none")
+    assert found.capacity[:6] == (5, True, 3, 0.5, 0.02, "the declared margin")
+    (line,) = [line for line in found.lines() if line.startswith("can it")]
+    assert "with 5 clusters and 3 comparisons at 0.5, a true difference of 0.02 (the declared margin)" in line
+
+
+def test_an_earlier_run_of_the_same_data_tells_what_its_pairs_would_need(tmp_path, monkeypatch):
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
+    rows = [{"id": f"q{i}", "query": text, "relevant_documents": docs} for i, (_, text, docs) in
+            enumerate(small.QUERIES * 10)]  # fmt: skip
+    (small.dataset(tmp_path / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    blocks = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n[[retrievers]]\nname = "hash"\n'
+    blocks += 'encoder = { kind = "hashing", dimensions = 64 }\n'
+    path = small.experiment(tmp_path, retrievers=blocks)
+    results = run(path, Options(tmp_path / "out"))
+    before, after = check(path, results=tmp_path / "none"), check(path, results=tmp_path / "out")
+    assert not before.capacity.earlier and len(after.capacity.earlier) == 1
+    (expected,) = planned_pairs(results, 0.05)
+    assert after.capacity.earlier == (expected,)
+    lines = [line for line in after.lines() if line.startswith(("can it", "  To find"))]
+    sufficient = expected.plan is not None and expected.plan.high is not None and expected.plan.high <= 60
+    assert lines[0].startswith("can it carry the comparison? Yes" if sufficient else "can it carry the comparison? No")
+    assert lines[1] == f"  {expected.sentence()}"
+    json.dumps(after.as_json())
+    (tmp_path / "data" / "apple.md").write_text("# another\n\ntext\n")
+    assert not check(path, results=tmp_path / "out").capacity.earlier
+
+
+def test_questions_without_labels_are_called_so(tmp_path):
+    rows = [{"query": text} for _, text, _ in small.QUERIES]
+    (small.dataset(tmp_path / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    shown = "\n".join(check(tmp_path / "data").lines())
+    assert "labels: no query has a relevant document yet: `harness pool` begins to label" in shown
+    assert "0 to 0" not in shown
 
 
 NEEDS = ["vacation days do I get", "people may park here", "books can I borrow", "rooms are booked", "wheels has it"]

@@ -550,7 +550,7 @@ def test_cache(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_model_that_moved_is_told(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.running.drift.drifts", lambda _: [cli_drift(0.5)])
+    monkeypatch.setattr("harness.running.drift.drifts", lambda _, code: [cli_drift(0.5)])
     said = call("cache", "verify", "x")
     assert said.code == 1
     assert said.err == "e5: no longer the model that was cached; run with --fresh\n"

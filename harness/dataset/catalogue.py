@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.dataset.columns import Gathered
 from harness.dataset.files import missing
+from harness.dataset.label_rows import Gathered
 from harness.dataset.model import Labels
 from harness.dataset.reference import DatasetReference
 from harness.dataset.source import Findings, Place

@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.dataset.columns import plain_id
 from harness.dataset.files import File
+from harness.dataset.label_rows import list_of
 from harness.dataset.model import Labels
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import read_json
@@ -99,8 +100,6 @@ class KeyedSource:
 
 def graded(written: Any, place: Place, problems: Findings) -> Labels | None:
     """Grades by document."""
-    from harness.dataset.columns import list_of
-
     if isinstance(written, dict):
         return list_of(written, place, problems)
     problems.append(Problem(str(place), "is not an object", 'grades by document: {"d1": 1}'))

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from harness.dataset.columns import Gathered
 from harness.dataset.files import File, is_zip, listing, pick
+from harness.dataset.label_rows import Gathered
 from harness.dataset.model import Labels
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import read_lines

@@ -13,9 +13,10 @@ from harness.dataset import load as load_dataset
 from harness.experiment import Loaded, QueryField, reference_in, uses
 from harness.experiment import load as load_experiment
 from harness.measures import score
+from harness.running.capacity import Capacity, planned
 from harness.running.components import Components, build_components, in_block
 from harness.running.paraphrases import paraphrases
-from harness.running.portrait import Portrait, carries, portrait
+from harness.running.portrait import Portrait, portrait
 from harness.running.reach import reaches
 from harness.scoring.grading import GradedLabels, grade_labels, with_claims_alone
 from harness.stats.words import counted
@@ -53,9 +54,8 @@ class Checked:
 
     dataset: Dataset
     portrait: Portrait
-    comparisons: int = 1
-    """Differences that would be tested for the primary measure."""
-    alpha: float = 0.05
+    capacity: Capacity
+    """What its queries can show."""
     uses: tuple[str, ...] = ()
     """Where an experiment sends texts, what it reads of the environment, what code it runs, where it writes."""
     warnings: tuple[str, ...] = ()
@@ -89,7 +89,8 @@ class Checked:
         if dataset.same_as:
             behind = counted(len(dataset.same_as), "document")
             yield f"labels name fields: {behind} stand behind another of the same value"
-        yield from self.portrait.lines(dataset, self.comparisons, self.alpha)
+        yield from self.portrait.lines(dataset)
+        yield from self.capacity.lines()
         yield from (f"warning: {warning}" for warning in self.warnings)
         yield from self.uses
         yield f"no error; {counted(len(self.warnings), 'warning')}" if self.warnings else "nothing is wrong"
@@ -100,9 +101,9 @@ class Checked:
         return {"path": dataset.path, "format": dataset.format, "documents": dataset.count,
                 "queries": len(dataset.queries), "references": self.answers, "claims": self.claims,
                 "digest": dataset.digest, "ledger": dict(dataset.ledger),
-                "portrait": self.portrait.as_json(), "comparisons": self.comparisons,
+                "portrait": self.portrait.as_json(), "comparisons": self.capacity.comparisons,
                 "warnings": list(self.warnings), "uses": list(self.uses),
-                "carries": list(carries(len(dataset.queries), self.comparisons, self.alpha))}  # fmt: skip
+                "capacity": self.capacity.as_json(), "carries": list(self.capacity.lines())}  # fmt: skip
 
 
 class Prepared(NamedTuple):
@@ -115,8 +116,13 @@ class Prepared(NamedTuple):
     """By retriever; nothing is loaded yet."""
 
 
-def check(target: Path, *, code: bool = True) -> Checked:
+def check(target: Path, *, code: bool = True, results: Path = Path("results")) -> Checked:
     """Check an experiment file with its data set, or a data set alone.
+
+    Args:
+        target: either of them.
+        code: whether the experiment may name code that is run.
+        results: where results go: an earlier run of the same data tells what more queries would show.
 
     Raises:
         InputError: with every problem that was found, of the experiment and of its data.
@@ -124,12 +130,14 @@ def check(target: Path, *, code: bool = True) -> Checked:
     if target.suffix.lower() != ".toml":
         dataset = load_dataset(reference_of(target))
         dependent = paraphrases(dataset.queries, dataset.labels).warning()
-        return Checked(dataset, portrait(dataset), warnings=(dependent,) if dependent else ())
+        return Checked(
+            dataset, portrait(dataset), Capacity(len(dataset.queries)), warnings=(dependent,) * bool(dependent)
+        )
     try:
         loaded = load_experiment(target, code=code)
     except InputError as error:
         raise InputError([*error.problems, *_of_the_data(target)]) from None
-    dataset, _, components = prepare(loaded)
+    dataset, graded, components = prepare(loaded)
     problems: list[Problem] = []
     for block in loaded.experiment.retrievers:
         try:
@@ -140,15 +148,14 @@ def check(target: Path, *, code: bool = True) -> Checked:
     if problems:
         raise InputError(problems)
     encoders = {name: one.encoder for name, one in components.items() if one.encoder is not None}
-    names, baseline = len(loaded.experiment.retrievers), loaded.experiment.baseline
-    comparisons = names - 1 if baseline else names * (names - 1) // 2
     blocks = loaded.experiment.retrievers
     seen = portrait(dataset, lambda some: reaches(blocks, components, some), seed=loaded.experiment.seed)
     unread = (reach.warning() for reach in seen.reaches if reach.is_much)
     statistics = loaded.experiment.statistics
     dependent = "" if statistics.cluster else paraphrases(dataset.queries, dataset.labels).warning()
     warnings = (*((dependent,) if dependent else ()), *unread, *_absent(encoders))
-    return Checked(dataset, seen, max(comparisons, 1), statistics.alpha, tuple(uses(loaded.written)), warnings)
+    capacity = planned(loaded, dataset, graded.grades, results)
+    return Checked(dataset, seen, capacity, tuple(uses(loaded.written)), warnings)
 
 
 def _absent(encoders: Mapping[str, Encoder]) -> Iterator[str]:

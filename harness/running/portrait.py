@@ -16,7 +16,6 @@ from harness.dataset import Dataset, Labels
 from harness.dataset.contexts import holders_of
 from harness.experiment.language import language_of
 from harness.running.reach import Reach
-from harness.stats import sakai_queries
 from harness.stats.words import counted
 from retrievers.tokens import estimate
 from retrievers.types import Document
@@ -58,7 +57,7 @@ class Portrait(NamedTuple):
     """Fewest, median and most relevant documents of a query."""
     reaches: tuple[Reach, ...] = ()
 
-    def lines(self, dataset: Dataset, comparisons: int, alpha: float) -> Iterator[str]:
+    def lines(self, dataset: Dataset) -> Iterator[str]:
         """The page."""
         median, long, longest = self.tokens
         yield f"of a seeded sample of {self.sampled:,} of {counted(dataset.count, 'document')}:"
@@ -73,13 +72,15 @@ class Portrait(NamedTuple):
             unread = f"; {how}{reach.lost:,} of {counted(reach.tokens, 'token')} unread" if reach.lost else ""
             yield f"  {reach.retriever}: {share} the {reach.limit:,} tokens that it reads{unread}"
         fewest, middle, most = self.per_query
+        if not most:
+            yield "labels: no query has a relevant document yet: `harness pool` begins to label"
+            return
         yield f"labels: {fewest:,} to {most:,} relevant documents a query (median {middle:,})"
         if self.grades:
             yield f"  grades: {', '.join(f'{grade}: {count:,}' for grade, count in self.grades)}"
         holes = dataset.count - self.labelled
         named = f"{counted(self.labelled, 'document')} {_are(self.labelled)} named by a label"
         yield f"  {named}; {holes:,} {_are(holes)} not, which counts as not relevant"
-        yield from carries(len(dataset.queries), comparisons, alpha)
 
     def as_json(self) -> dict[str, Any]:
         """The same as data."""
@@ -162,35 +163,6 @@ def near_duplicates(documents: Sequence[Document]) -> Iterator[str]:
 def hash_of(text: str) -> int:
     """Return a text's hash of 32 bits, the same in every process."""
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).digest())
-
-
-def carries(queries: int, comparisons: int, alpha: float = 0.05) -> Iterator[str]:
-    """Say what so many queries can show: the smallest p of an exact test, and the effect found in 4 of 5 cases.
-
-    The effect is a mean difference divided by the standard deviation of the differences, by Sakai's (2016) closed form
-    for the paired t-test at the level that is left after the comparisons are corrected for (alpha / comparisons).
-
-    >>> list(carries(5, 3))[0]
-    'can it carry the comparison? No: 5 queries and 3 comparisons give no corrected p below 0.19; at least 7 are needed'
-    """
-    smallest = min(1.0, comparisons * 2.0 ** (1 - queries))
-    if smallest > alpha:
-        needed = next(n for n in range(1, 100) if comparisons * 2.0 ** (1 - n) <= alpha)
-        asked = f"{counted(queries, 'query')} and {counted(comparisons, 'comparison')}"
-        what = f"No: {asked} give no corrected p below {smallest:.2g}"
-        yield f"can it carry the comparison? {what}; at least {needed} are needed"
-        return
-    level = alpha / comparisons
-    low, high = 0.0, 64.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (low, middle) if sakai_queries(middle, alpha=level) <= queries else (middle, high)
-    large = "large differences only" if high > 0.8 else "middling differences" if high > 0.3 else "small differences"
-    yield (
-        f"can it carry the comparison? {large[0].upper()}{large[1:]}: with {counted(queries, 'query')} and "
-        f"{counted(comparisons, 'comparison')} at {alpha:g}, a mean difference of {high:.2f} standard "
-        "deviations of the differences is found in 4 of 5 cases"
-    )
 
 
 def _grades(labels: Iterable[Labels]) -> tuple[tuple[int, int], ...]:

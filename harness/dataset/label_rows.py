@@ -1,0 +1,179 @@
+"""Rows become labels: one judgment a row, one relevant document a row, or a list a query."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.dataset.columns import Columns, id_in, plain_id, shown
+from harness.dataset.model import Labels
+from harness.dataset.rows import Row
+from harness.dataset.source import WHOLE, Findings, Place, grade_of, parse_json
+from retrievers.errors import Problem
+
+LISTS = "|;\n,"
+"""What parts the ids of a list in one cell: the first of these that stands in it."""
+
+
+@dataclass(slots=True)
+class Gathered:
+    """Judgments that stand one a row, gathered by query."""
+
+    places: dict[str, Place] = field(default_factory=dict)
+    grades: dict[str, dict[str, int]] = field(default_factory=dict)
+    lines: dict[str, array[int]] = field(default_factory=dict)
+
+    def add(self, place: Place, query: str, document: str, grade: int, problems: Findings) -> None:
+        """Take in one judgment; a document that is judged twice for a query becomes a problem."""
+        judged = self.grades.get(query)
+        if judged is None:
+            judged = self.grades[query] = {}
+            self.places[query], self.lines[query] = place, array("I")
+        if document in judged:
+            problems.append(
+                Problem(
+                    str(place), f"query {query!r} and document {document!r} are judged twice", "keep one of the two"
+                )
+            )
+        else:
+            judged[document] = grade
+            self.lines[query].append(place.line or 0)
+
+    def labels(self) -> Iterator[tuple[Place, str, Labels]]:
+        """The labels of each query, at the place of its first row, with the line of each document."""
+        for query, judged in self.grades.items():
+            yield self.places[query]._replace(lines=self.lines[query]), query, Labels(grades=judged)
+
+
+def labels_of(
+    rows: Iterable[tuple[Place, Row]], columns: Columns, problems: Findings, queries: Mapping[str, str] | None = None
+) -> Iterator[tuple[Place, str, Labels]]:
+    """Labels in any of three shapes: a row a judgment with a grade, a row a relevant document, or a list a query.
+
+    A list is best first, a list of lists are groups of alternatives, an object holds grades; in one cell of text it is
+    JSON, or ids with `|`, `;`, line feeds or commas between.
+
+    Args:
+        rows: of the labels, or of queries that carry their labels.
+        columns: what they are called.
+        problems: where complaints go.
+        queries: text -> id, where the rows have no column for a query's id.
+    """  # fmt: skip
+    gathered, listed = Gathered(), dict[str, Place]()
+    header: list[str] = []
+    names: tuple[str, str, str] | None = None
+    for place, row in rows:
+        if queries is None and header != (header := list(row)):
+            names = _judgment_names(row, columns)
+        if names is not None and (judgment := _plain_judgment(row, names)) is not None:
+            gathered.add(place, *judgment, problems)
+            continue
+        query = _query_named(row, place, columns, problems, queries)
+        if query is None:
+            continue
+        document = columns.value("label_document", row)
+        if document is not None:
+            grade = _grade(row, place, columns, problems)
+            id_ = plain_id(document)
+            if id_ is None:
+                problems.append(Problem(str(place), f"the document's id is {shown(document)}", "an id is text"))
+            elif grade is not None:
+                gathered.add(place, query, id_, grade, problems)
+        elif columns.name("relevant", row) is None:
+            lacking = columns.lacking("relevant" if "relevant" in columns.declared else "label_document", row)
+            problems.append(lacking._replace(where=str(place)))
+            return  # the same for every row
+        elif query in listed:
+            problems.append(Problem(str(place), f"query {query!r} has labels on two rows", f"also {listed[query]}"))
+        else:
+            labels = list_of(columns.value("relevant", row), place, problems)
+            listed[query] = place
+            if labels is not None:
+                yield place, query, labels
+    yield from gathered.labels()
+
+
+def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:
+    """Read one query's list of relevant documents: ids best first, groups, or grades by id; None after a complaint."""
+    if isinstance(listed, str):
+        listed = _cell(listed)
+    if isinstance(listed, Mapping):
+        grades = {str(doc): grade_of(grade) for doc, grade in listed.items() if grade is not None}
+        if wrong := [doc for doc, grade in grades.items() if grade is None]:
+            problems.append(
+                Problem(str(place), f"grade {listed[wrong[0]]!r} of document {wrong[0]!r} is no whole number", WHOLE)
+            )
+            return None
+        return Labels(grades={doc: grade for doc, grade in grades.items() if grade is not None})
+    if listed is None:
+        return Labels(ranked=())
+    if isinstance(listed, Sequence) and all(isinstance(one, Sequence) and not isinstance(one, str) for one in listed):
+        groups = [[plain_id(doc) for doc in group] for group in listed]
+        if listed and all(doc is not None for group in groups for doc in group):
+            return Labels(groups=tuple(tuple(str(doc) for doc in group) for group in groups if group))
+        if not listed:
+            return Labels(ranked=())
+    elif isinstance(listed, Sequence):
+        ids = [plain_id(doc) for doc in listed]
+        if all(doc is not None for doc in ids):
+            return Labels(ranked=tuple(str(doc) for doc in ids))
+    problems.append(
+        Problem(str(place), f"relevant documents cannot be read: {shown(listed)}", "a list of ids, best first")
+    )
+    return None
+
+
+def _cell(text: str) -> Any:
+    """What one cell of text lists."""
+    text = text.strip()
+    if text[:1] in ("[", "{"):
+        try:
+            return parse_json(text)
+        except ValueError:
+            return text  # told by the caller, which expects no text
+    between = next((mark for mark in LISTS if mark in text), None)
+    return [one.strip() for one in text.split(between) if one.strip()] if between else [text] if text else []
+
+
+def _judgment_names(row: Row, columns: Columns) -> tuple[str, str, str] | None:
+    """The columns of query, document and grade, where rows like this one hold one judgment each."""
+    kind = "label_query" if columns.name("label_query", row) or "label_query" in columns.declared else "query_id"
+    query, document, grade = (columns.name(one, row) for one in (kind, "label_document", "grade"))
+    if query is None or document is None or grade is None or not {query, document, grade} <= row.keys():
+        return None
+    return query, document, grade
+
+
+def _plain_judgment(row: Row, names: tuple[str, str, str]) -> tuple[str, str, int] | None:
+    """A judgment that needs no conversion, as nearly all do; None for any other row, which is read with care."""
+    query, document, grade = row[names[0]], row[names[1]], row[names[2]]
+    if type(query) is not str or type(document) is not str or query.isspace() or document.isspace():
+        return None
+    if type(grade) is str and grade.isascii() and grade.isdigit() and len(grade) < 9:
+        grade = int(grade)
+    plain = type(grade) is int and -(2**31) < grade < 2**31
+    return (query, document, grade) if query and document and plain else None
+
+
+def _query_named(
+    row: Row, place: Place, columns: Columns, problems: Findings, queries: Mapping[str, str] | None
+) -> str | None:
+    if queries is not None:
+        return queries.get(str(columns.value("query", row)))  # what has no text was told with the queries
+    kind = "label_query" if columns.name("label_query", row) or "label_query" in columns.declared else "query_id"
+    return id_in(row, kind, place, columns, problems)
+
+
+def _grade(row: Row, place: Place, columns: Columns, problems: Findings) -> int | None:
+    if columns.name("grade", row) is None:
+        if "grade" in columns.declared:
+            problems.append(columns.lacking("grade", row)._replace(where=str(place)))
+            return None
+        return 1
+    written = columns.value("grade", row)
+    grade = grade_of(written)
+    if grade is None:
+        problems.append(Problem(str(place), f"grade {shown(written)} is no whole number", WHOLE))
+    return grade

@@ -1,0 +1,159 @@
+"""Whether a data set can carry the planned comparison: the plan of the verdicts, before anything is run or after it.
+
+Before a run nobody knows by how much differences scatter over the queries, so the answer is a condition: up to which
+scatter a difference worth finding is found. Where an earlier run of the same data lies, its differences answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness import records
+from harness.dataset import Dataset
+from harness.experiment import Loaded
+from harness.measures import span
+from harness.measures.scores import Judgments
+from harness.scoring.plans import PlannedPair, planned_pairs
+from harness.stats import sakai_queries
+from harness.stats.whole import EXAMPLE
+from harness.stats.words import counted
+from retrievers.errors import HarnessError
+from retrievers.types import Query
+
+ASSUMED = (0.1, 0.2, 0.3)
+"""Standard deviations of differences for which the queries needed are told where none was observed."""
+
+
+class Capacity(NamedTuple):
+    """What is to be compared, and what is worth finding."""
+
+    units: int
+    """Queries, or clusters of them."""
+    clusters: bool = False
+    comparisons: int = 1
+    """Differences that are tested for the primary measure."""
+    alpha: float = 0.05
+    difference: float = EXAMPLE
+    """True difference of the means that must not be missed, in points of the primary measure."""
+    origin: str = "a twentieth of the range of most measures"
+    """Where that difference is from."""
+    earlier: tuple[PlannedPair, ...] = ()
+    """What the pairs of an earlier run would need."""
+    folder: str = ""
+    """Where that run lies."""
+
+    def lines(self) -> Iterator[str]:
+        """Say what so many queries can show.
+
+        >>> list(Capacity(5, comparisons=3).lines())[0]
+        'can it carry the comparison? No: 5 queries and 3 comparisons give no corrected p below 0.19; at least 7 are needed'
+        """  # noqa: E501
+        smallest = min(1.0, self.comparisons * 2.0 ** (1 - self.units))
+        asked = f"{self._counted(self.units)} and {counted(self.comparisons, 'comparison')}"
+        if smallest > self.alpha:
+            needed = next(n for n in range(1, 100) if self.comparisons * 2.0 ** (1 - n) <= self.alpha)
+            what = f"No: {asked} give no corrected p below {smallest:.2g}"
+            yield f"can it carry the comparison? {what}; at least {needed} are needed"
+            return
+        wanted = f"a true difference of {self.difference:.3g} ({self.origin})"
+        if self.earlier:
+            yield f"can it carry the comparison? {self._known()}: {wanted}, by the differences in {self.folder}:"
+            yield from (f"  {pair.sentence()}" for pair in self.earlier)
+            return
+        scatter = f"the differences over the {self._unit} have a standard deviation of {self.scatter():.2g} or less"
+        start = f"can it carry the comparison? It depends: with {asked} at {self.alpha:g}, {wanted}"
+        yield f"{start} is found in 4 of 5 cases where {scatter}"
+        needs = (f"{self.needed(scatter):,} where it is {scatter:g}" for scatter in ASSUMED)
+        yield f"  {self._unit} needed: {', '.join(needs)}; a run tells which, and `harness plan RESULTS` then plans"
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as data."""
+        table = {**self._asdict(), "earlier": [pair.as_json() for pair in self.earlier]}
+        return table if self.earlier else {**table, "scatter": self.scatter()}
+
+    def scatter(self) -> float:
+        """Return the largest standard deviation of the differences with which the difference is found, by Sakai (2016).
+
+        >>> round(Capacity(199, difference=0.2).scatter(), 2), Capacity(199, difference=0.2).needed(1.0)
+        (1.0, 199)
+        """
+        low, high = 0.0, 1e6 * self.difference
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.needed(middle) <= self.units else (low, middle)
+        return low
+
+    def needed(self, scatter: float) -> int:
+        """Return the queries needed at a standard deviation of the differences, by Sakai's (2016) closed form."""
+        return sakai_queries(self.difference / scatter, alpha=self.alpha / self.comparisons) if scatter else 0
+
+    def _known(self) -> str:
+        """The answer that an earlier run gives: for every pair, for none, or it differs by pair or by model."""
+        plans = [pair.plan for pair in self.earlier]
+        if all(plan is not None and plan.high is not None and plan.high <= self.units for plan in plans):
+            return "Yes"
+        if all(plan is not None and (plan.low is None or plan.low > self.units) for plan in plans):
+            return f"No, with {self._counted(self.units)}"
+        return f"Not for every pair, with {self._counted(self.units)}"
+
+    def _counted(self, number: int) -> str:
+        return counted(number, "cluster") if self.clusters else counted(number, "query")
+
+    @property
+    def _unit(self) -> str:
+        return "clusters" if self.clusters else "queries"
+
+
+def planned(loaded: Loaded, dataset: Dataset, judgments: Judgments, results: Path) -> Capacity:
+    """Return what an experiment means to compare.
+
+    Args:
+        loaded: the experiment.
+        dataset: its data.
+        judgments: its labels after the grade rule: they decide the range of a measure that has no bound.
+        results: where results go; an earlier run of the same data under the same primary measure is looked at.
+    """
+    experiment, statistics = loaded.experiment, loaded.experiment.statistics
+    names = len(experiment.retrievers)
+    range_of = span(loaded.question.primary, judgments) if judgments else 1.0
+    wanted = statistics.margin or EXAMPLE * range_of
+    origin = "the declared margin" if statistics.margin else f"a twentieth of the range of {loaded.question.primary}"
+    folder = results / experiment.name
+    earlier = tuple(_earlier(folder, dataset, str(loaded.question.primary), wanted))
+    return Capacity(
+        units=units_of(dataset.queries, statistics.cluster),
+        clusters=statistics.cluster is not None,
+        comparisons=max(names - 1 if experiment.baseline else names * (names - 1) // 2, 1),
+        alpha=statistics.alpha,
+        difference=wanted,
+        origin=origin,
+        earlier=earlier,
+        folder=folder.as_posix() if earlier else "",
+    )
+
+
+def units_of(queries: Sequence[Query], cluster: str | None) -> int:
+    """Return how many observations there are: queries, or the clusters that a field puts them in.
+
+    >>> units_of([Query("a", "", {"need": "x"}), Query("b", "", {"need": "x"}), Query("c", "")], "need")
+    2
+    """
+    if cluster is None:
+        return len(queries)
+    values = [query.fields.get(cluster, "") for query in queries]
+    return len(set(filter(None, values))) + values.count("")
+
+
+def _earlier(folder: Path, dataset: Dataset, primary: str, difference: float) -> Sequence[PlannedPair]:
+    """The plans of an earlier run's pairs; none where there is no such run, or it was of other data."""
+    if not (folder / "manifest.json").is_file():
+        return ()
+    try:
+        results = records.read(folder)
+        facts = results.manifest.dataset, results.manifest.resolved.primary
+        same = facts[0].digest == dataset.digest and facts[1] == primary
+        return list(planned_pairs(results, difference)) if same else ()
+    except HarnessError:
+        return ()  # a folder that cannot be planned from: `harness plan` says why
