@@ -9,6 +9,7 @@ from typing import NamedTuple
 from harness import records
 from harness.answers.judges import signed
 from harness.answers.judging import Judge, Replies, asked_once
+from harness.answers.people import keep_people
 from harness.dataset import Dataset
 from harness.measures import Claimed, Measure
 from harness.records import PEOPLE, By, ClaimPassage, Readings, Word
@@ -78,6 +79,7 @@ def judge_run(
         claims = judge_rankings(folders.new, judge, dataset.queries, retrieved, known)
     except BackendError as error:
         return ClaimsJudging({}, facts, f"claims were not judged, so that measures by claims are undefined: {error}")
+    keep_people(folders.new, folders.earlier)
     verdicts = records.read_readings(folders.new, by).verdicts.get(1, {})
     unreadable = sum(word is None for word in verdicts.values())
     counts = {"queries": len(claims), "claims": sum(len(one.claims) for one in claims.values()),
@@ -104,6 +106,13 @@ def heads(queries: Sequence[Query], rankings: Rankings, measures: Sequence[Measu
             if query in answers:
                 documents.update(answers[query].doc_ids[:depth])
     return documents_of
+
+
+def pairs_by_query(
+    queries: Sequence[Query], retrieved: Mapping[str, Mapping[str, str]], read: Readings
+) -> dict[str, list[ClaimPassage]]:
+    """Query id -> every claim of it with every text that was retrieved for it (document id -> text)."""
+    return {query.id: list(_pairs([query], retrieved, read)) for query in queries}
 
 
 def depth_of(measures: Sequence[Measure]) -> int | None:

@@ -15,11 +15,11 @@ from harness.answers.evidence import judge_answers, pairs_of, texts_to_split
 from harness.answers.inputs import Inputs, VerdictCounts, cases_of, judged, read_inputs, readings_for
 from harness.answers.judges import build_judge, chat_of, signed
 from harness.answers.judging import Judge
-from harness.answers.people import with_people
 from harness.answers.rehearsal import CLAIMS, Rehearsal
 from harness.answers.scoring import corpus_scores, questions_of, score_answers, vectors_of
 from harness.answers.table import MEASURES
 from harness.answers.text import TOKENIZERS, Tokenizer, tokenizer_of
+from harness.answers.trust import trust_in_answers
 from harness.experiment import expanded
 from harness.records import RESERVED, Readings, read_readings
 from harness.scoring.compared import ComparedScores, compare_scores
@@ -153,7 +153,8 @@ def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool =
     low = frozenset(name for name, row in MEASURES.items() if row.low_is_good)
     compared = compare_scores(kept, primary=primary, baseline=wanted.baseline, settings=settings, low_is_good=low)
     notes = _notes(inputs, kept, tokenizer, judged(inputs, asked, readings))
-    notes += [one.sentence() for one in with_people(folder, readings)] or ["no person checked a sample of the verdicts"]
+    trust = trust_in_answers(folder, inputs.queries, inputs.systems, readings, kept)
+    notes += [*trust.sentences(), *(one.sentence() for one in trust.estimates)]
     traced = {
         system.name: [trace(case) for case in cases_of(inputs.queries, [system], readings)] for system in inputs.systems
     }

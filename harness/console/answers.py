@@ -66,6 +66,50 @@ def judge_folder(
         say(*judged.lines())
 
 
+@app.command("sample")
+def sample_verdicts(
+    folder: Annotated[Path, typer.Argument(metavar="RESULTS|ANSWERS", help="A results folder, or one of answers.")],
+    sample: Annotated[int, typer.Option(min=1, help="Queries drawn by chance; all their pairs are asked.")] = 30,
+    seed: Annotated[int, typer.Option(help="Another seed draws another sample.")] = 0,
+    experiment: Annotated[Path | None, typer.Option(help="The experiment file, for a folder of answers.")] = None,
+    output: Annotated[Path, typer.Option(help="The page to write.")] = Path("verdicts.html"),
+    no_code: NoCode = False,
+    as_json: Json = False,
+) -> None:
+    """Write a page on which a person judges what the judge has judged for some queries, without seeing its verdicts."""
+    from harness.labels.page import write_page
+    from harness.labels.sampling import pairs_of_answers, pairs_of_results
+    from harness.labels.verdicts import CHOICES, verdict_pool
+
+    pairs = pairs_of_results(folder) if experiment is None else pairs_of_answers(experiment, folder, code=not no_code)
+    pool = verdict_pool(pairs, sample, seed)
+    write_page(output, pool, title="Judge claims", choices=CHOICES, asked="Claim")
+    if as_json:
+        print_json(path=str(output), digest=pool.digest, pairs=pool.pairs, **pool.drawn.model_dump())
+        return
+    say(f"{output}: {pool.pairs:,} claims and passages of {sample:,} of {pool.drawn.population:,} queries")
+    say(f"it exports judgments.jsonl; then: harness answers merge judgments.jsonl --into {folder}")
+
+
+@app.command("merge")
+def merge_people(
+    paths: Annotated[list[Path], typer.Argument(metavar="JUDGMENTS", help="What the page exported.")],
+    into: Annotated[Path, typer.Option(metavar="RESULTS|ANSWERS", help="The folder whose verdicts were judged.")],
+    as_json: Json = False,
+) -> None:
+    """Write people's verdicts beside the judge's; all or nothing. The report and `answers score` then compare them."""
+    from harness.labels.verdicts import merge_verdicts
+    from harness.records import FOLDER
+
+    place = into / FOLDER if (into / "manifest.json").is_file() else into
+    people = merge_verdicts(paths, place)
+    if as_json:
+        print_json(path=str(place), people=people)
+        return
+    say(*(f"{place}: {number:,} verdicts of {person}" for person, number in people.items()))
+    say(f"next: harness report {into}" if place != into else "next: harness answers score EXPERIMENT ANSWERS")
+
+
 @app.command("score")
 def score_folder(
     experiment: ExperimentFile,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import jinja2
@@ -15,13 +15,16 @@ from harness.pages import embedded, policy
 from retrievers.errors import InputError, Problem
 
 
-def judging_page(pool: Pool, *, title: str = "Judge documents", choices: dict[int, str] | None = None) -> str:
+def judging_page(
+    pool: Pool, *, title: str = "Judge documents", choices: Mapping[int, str] | None = None, asked: str = "Question"
+) -> str:
     """Return the page as one HTML text.
 
     Args:
         pool: what is to be judged.
         title: what stands above.
         choices: the grades that can be given, with their words; the scale from 0 to 3 if left out.
+        asked: what stands above the document that is judged.
     """
     words = choices or GRADE_WORDS
     env = jinja2.Environment(
@@ -30,6 +33,7 @@ def judging_page(pool: Pool, *, title: str = "Judge documents", choices: dict[in
     style, script = (env.loader.get_source(env, name)[0] for name in ("judge.css", "judge.js"))  # type: ignore[union-attr]
     return env.get_template("judge.html").render(
         title=title,
+        asked=asked,
         digest=pool.digest,
         policy=policy([script], style),
         style=Markup(style),  # noqa: S704 - ours
@@ -38,15 +42,18 @@ def judging_page(pool: Pool, *, title: str = "Judge documents", choices: dict[in
     )
 
 
-def write_page(path: Path, pool: Pool, *, choices: dict[int, str] | None = None) -> None:
+def write_page(
+    path: Path, pool: Pool, *, title: str = "Judge documents", choices: Mapping[int, str] | None = None,
+    asked: str = "Question",
+) -> None:  # fmt: skip
     """Write the page of a pool; InputError where that cannot be done."""
     try:
-        path.write_text(judging_page(pool, choices=choices), encoding="utf-8", newline="\n")
+        path.write_text(judging_page(pool, title=title, choices=choices, asked=asked), encoding="utf-8", newline="\n")
     except OSError as error:
         raise InputError(Problem(str(path), f"cannot be written: {error.strerror}")) from None
 
 
-def _data(pool: Pool, words: dict[int, str]) -> dict[str, object]:
+def _data(pool: Pool, words: Mapping[int, str]) -> dict[str, object]:
     """What the script reads; each document's text stands once, however often it is asked."""
     first = {place: number for number, place in enumerate(_places(pool))}
     return {

@@ -126,6 +126,14 @@ def append_verdicts(folder: Path, by: By, words: Mapping[ClaimPassage, Word | No
     ))  # fmt: skip
 
 
+def append_judged(folder: Path, by: By, words: Mapping[tuple[str, str], Word | None], round_: int = 1) -> None:
+    """Add verdicts whose passages are named by their digests: (claim, digest of the passage) -> verdict."""
+    _append(folder / VERDICTS, (
+        {"claim": claim, "passage": passage, "verdict": word, **by._asdict(), "round": round_}
+        for (claim, passage), word in words.items()
+    ))  # fmt: skip
+
+
 def append_claims(folder: Path, by: By, by_text: Mapping[str, Sequence[str] | None]) -> None:
     """Add the claims of texts to a folder's file."""
     _append(folder / CLAIMS, (

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from harness.answers.people import by_person
 from harness.measures import parse
-from harness.records import Manifest, RetrieverLedger
+from harness.records import FOLDER, Manifest, RetrieverLedger
 from harness.report.section import Section
 from harness.report.view import View
 
@@ -67,12 +68,12 @@ def section(view: View) -> Section:
             "clean": [kind for kind, numbers in counts.items() if not any(numbers.values())],
             "ids": ids,
             "unjudged": unjudged(view),
-            "claims": claims_sentence(view.manifest.judge, view.n),
+            "claims": claims_sentence(view.manifest.judge, view.n, bool(by_person(view.results.folder / FOLDER))),
         },
     )
 
 
-def claims_sentence(judge: Mapping[str, str], queries: int) -> str:
+def claims_sentence(judge: Mapping[str, str], queries: int, checked: bool = False) -> str:
     """Who judged claims, how much, and how far to trust it; "" where nobody did.
 
     >>> claims_sentence({}, 138)
@@ -84,6 +85,8 @@ def claims_sentence(judge: Mapping[str, str], queries: int) -> str:
     trust = (
         "it compares words and no meaning: a weak judge, which misses paraphrases"
         if weak
+        else "how far people agree with it stands under Judged claims"
+        if checked
         else "no person has checked a sample of its verdicts here"
     )
     return (

@@ -1,0 +1,183 @@
+"""People's verdicts beside a judge's: agreement, and the means and differences that use both.
+
+The unit is the query. Where people judged every pair of a random sample of the queries, a measure is computed there by
+their verdicts and by the judge's, and on the other queries by the judge's alone: prediction-powered inference
+(`harness.stats.prediction`) then gives estimates that the judge's errors do not bend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from harness import records
+from harness.answers.evidence import Case, pairs_of
+from harness.answers.people import WithPerson, by_person, settled, with_people
+from harness.answers.rankings import heads
+from harness.answers.systems import System
+from harness.answers.table import MEASURES, Reading
+from harness.measures import parse, score
+from harness.records import By, Readings, Results
+from harness.scoring.outcome import settings_of
+from harness.scoring.per_query import PerQuery
+from harness.stats import family
+from harness.stats.prediction import Predicted, predicted
+from retrievers.types import Floats, Query
+
+ENOUGH = 20
+"""Queries that people judged whole, from which an interval is given: its coverage is simulated from 20 on."""
+BY_VERDICTS = ("ragchecker.", "alce.", "ragas.faithfulness", "ragas.context_precision", "ragas.context_utilization",
+               "ragas.context_recall")  # fmt: skip
+"""How the names of the measures of answers begin that are computed from verdicts and nothing else."""
+ByName = Mapping[str, Mapping[str, Floats]]
+"""Measure -> retriever or system -> (n,) values, NaN where undefined."""
+
+
+class TrustedMean(NamedTuple):
+    """A mean, or a difference of two, by people alone and with the judge's help."""
+
+    measure: str
+    a: str
+    b: str
+    """"" for the mean of one."""
+    estimate: Predicted
+
+    def sentence(self) -> str:
+        """The same in words."""
+        what = f"{self.a} less {self.b}" if self.b else self.a
+        one, sign = self.estimate, "+" if self.b else ""
+        low, high, _ = one.combined_interval
+        between = "" if low is None or high is None else f" ({low:{sign}.4f} to {high:{sign}.4f})"
+        return (
+            f"{self.measure}, {what}: {one.people:{sign}.4f} by people's verdicts on {one.n:,} queries, "
+            f"{one.combined:{sign}.4f}{between} with the judge's on {one.others:,} more."
+        )
+
+
+class Trust(NamedTuple):
+    """How far a judge's verdicts can be trusted."""
+
+    people: tuple[WithPerson, ...]
+    whole: int
+    """Queries of which people judged every pair."""
+    estimates: tuple[TrustedMean, ...]
+
+    def sentences(self) -> Iterator[str]:
+        """Agreement, and why there are no estimates where there are none."""
+        if not self.people:
+            yield "no person checked a sample of the verdicts"
+        for one in self.people:
+            yield one.sentence()
+        if self.people and self.whole < ENOUGH:
+            yield f"people judged every pair of {self.whole:,} queries; from {ENOUGH} on, intervals use both"
+
+
+def trust_in_results(results: Results) -> Trust | None:
+    """Compare people's verdicts in a results folder with its judge's; None where no claims were judged."""
+    facts = results.manifest.judge
+    if "verdicts" not in facts:
+        return None
+    folder = results.folder / records.FOLDER
+    read = records.read_readings(folder, By(facts["judge"], facts["prompt"]))
+    given = by_person(folder)
+    measures = [parse(name) for name in results.manifest.resolved.measures]
+    claimed = [measure for measure in measures if measure.claimed]
+    queries = [asked.query for asked in results.queries.values()]
+    rankings = {name: dict(results.answers(name)) for name in results.retrievers}
+    passages, words = records.read_passages(folder), settled(given.values())
+    needed = {
+        query.id: [(claim, passages[doc]) for claim in records.claims_of(query, read) for doc in documents]
+        for query in queries
+        if (documents := heads([query], rankings, claimed).get(query.id))
+    }
+    whole = complete(needed, words)
+    by_people = records.claimed(
+        [query for query in queries if query.id in whole], Readings(claims=read.claims, verdicts={1: words}), passages
+    )
+    table = results.scores.set_index(["measure", "retriever", "query_id"])["value"].sort_index()
+    ids = sorted(set(results.scores["query_id"]))
+    judge: dict[str, dict[str, Floats]] = {}
+    people: dict[str, dict[str, Floats]] = {}
+    for measure in map(str, claimed):
+        judge[measure] = {name: table[measure, name].reindex(ids).to_numpy(np.float64) for name in rankings}
+        asked = {query: dict[str, int]() for query in ids}
+        people[measure] = {
+            name: score([parse(measure)], asked, {query: answers[query].doc_ids for query in ids}, claims=by_people).of(
+                parse(measure)
+            )
+            for name, answers in rankings.items()
+        }
+    baseline = results.manifest.resolved.baseline
+    pairs = family(list(rankings), baseline if baseline in rankings else None)
+    level = settings_of(results.manifest).level
+    found = estimates(people, judge, (pairs, [query in whole for query in ids]), level)
+    return Trust(tuple(with_people(folder, read)), len(whole), tuple(found))
+
+
+def trust_in_answers(
+    folder: Path, queries: Sequence[Query], systems: Sequence[System], read: Readings, judged: PerQuery
+) -> Trust:
+    """Compare people's verdicts in a folder of answers with its judge's, on the measures that rest on verdicts alone.
+
+    Args:
+        folder: of the answers.
+        queries: those that are measured.
+        systems: whose answers.
+        read: what the judge said; its claims are kept, and people's verdicts take the place of its own.
+        judged: the values by its verdicts.
+    """
+    given = by_person(folder)
+    words = settled(given.values())
+    cases = [(system.name, Case(query, system.answer(query.id), read)) for query in queries for system in systems]
+    needed: dict[str, list[tuple[str, str]]] = {}
+    for _, case in cases:
+        digested = [(claim, records.digest_of(text)) for claim, text in pairs_of(case)]
+        needed.setdefault(case.query.id, []).extend(digested)
+    whole = complete(needed, words)
+    known = Readings(claims=read.claims, verdicts={1: words})
+    place = {query: i for i, query in enumerate(judged.ids)}
+    values = {
+        measure: {name: np.full(len(place), np.nan) for name in by_name}
+        for measure, by_name in judged.values.items()
+        if measure.startswith(BY_VERDICTS)
+    }
+    for system, case in cases:
+        if case.query.id in whole:
+            reading = Reading(case._replace(readings=known), "char", {})
+            for measure, by_name in values.items():
+                value = MEASURES[measure].compute(reading)
+                by_name[system][place[case.query.id]] = np.nan if value is None else value
+    design = (family([system.name for system in systems]), [query in whole for query in judged.ids])
+    return Trust(tuple(with_people(folder, read)), len(whole), tuple(estimates(values, judged.values, design, 0.95)))
+
+
+def complete(needed: Mapping[str, Sequence[tuple[str, str]]], words: Collection[tuple[str, str]]) -> set[str]:
+    """The queries of which people were asked about every pair, and answered."""
+    return {query for query, pairs in needed.items() if pairs and all(pair in words for pair in pairs)}
+
+
+def estimates(
+    people: ByName, judge: ByName, design: tuple[Sequence[tuple[str, str]], Sequence[bool]], level: float
+) -> Iterator[TrustedMean]:
+    """Yield the mean of each retriever and the difference of each pair, where enough queries were judged by people.
+
+    Args:
+        people: values by people's verdicts, queries in one order; NaN for those that they did not judge whole.
+        judge: values by the judge's, in the same order.
+        design: the pairs to compare, and which queries people judged whole.
+        level: confidence.
+    """
+    pairs, sampled = design
+    mask = np.array(sampled, dtype=bool)
+    for measure, by_name in people.items():
+        whole = [(name, "", by_name[name], judge[measure][name]) for name in by_name]
+        differences = [(a, b, by_name[a] - by_name[b], judge[measure][a] - judge[measure][b]) for a, b in pairs]
+        for a, b, human, model in (*whole, *differences):
+            both = mask & ~np.isnan(human) & ~np.isnan(model)
+            if both.sum() >= ENOUGH:
+                yield TrustedMean(
+                    measure, a, b, predicted(human[both], model[both], model[~mask & ~np.isnan(model)], level=level)
+                )

@@ -1,0 +1,107 @@
+"""A sample of a judge's verdicts for people: every pair of some queries, on the page that pools are judged on.
+
+Whole queries are drawn, since measures are computed query by query: what people say of them can then stand beside what
+the judge said, and correct it (`harness.answers.trust`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from harness.answers.people import PERSON
+from harness.dataset.judgments import Judgment, read_judgments, text_digest
+from harness.labels.policy import digest_of as policy_digest
+from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of, shuffled_place
+from harness.records import By, ClaimPassage, Word, append_judged, digest_of, judges_in, read_readings
+from retrievers.errors import InputError, Problem
+from retrievers.types import Document
+
+CHOICES = {
+    0: "neutral: the passage does not settle it",
+    1: "entailed: the passage states it, or it follows from the passage",
+    2: "contradicted: the passage says otherwise",
+}
+WORDS: Mapping[int, Word] = {0: "neutral", 1: "entailed", 2: "contradicted"}
+POLICY = """\
+Does the passage support the claim? Use nothing but the passage: what you know besides does not count.
+
+Entailed: the passage states the claim, perhaps in other words, or the claim follows from it. Contradicted: the passage
+says otherwise. Neutral: the passage does not settle it. Where you cannot tell, skip and write a note."""
+
+
+def verdict_pool(pairs: Mapping[str, Sequence[ClaimPassage]], sample: int, seed: int) -> Pool:
+    """Draw whole queries by chance, and ask for a verdict on every pair of theirs.
+
+    Args:
+        pairs: query id -> the claims and passages on which its measures rest.
+        sample: how many queries.
+        seed: a larger sample with the same seed holds a smaller one.
+
+    Raises:
+        InputError: there are fewer queries with claims.
+    """
+    asked = {query: list(dict.fromkeys(given)) for query, given in pairs.items() if given}
+    if not 1 <= sample <= len(asked):
+        raise InputError(Problem("--sample", f"{sample} queries of {len(asked):,} with claims cannot be drawn"))
+    drawn = sorted(asked, key=lambda query: shuffled_place(seed, query))[:sample]
+    lines = tuple(line for query in drawn for line in _lines(query, asked[query], sample / len(asked), seed))
+    return pool_of(POLICY, DrawnPool(depth=0, seed=seed, population=len(asked), sampled=sample), lines)
+
+
+def _lines(query: str, pairs: Iterable[ClaimPassage], inclusion: float, seed: int) -> Iterable[PooledQuery]:
+    """One line a claim, its passages in an order that a hash draws."""
+    passages: dict[str, list[str]] = {}
+    for claim, text in pairs:
+        passages.setdefault(claim, []).append(text)
+    for claim, texts in passages.items():
+        ordered = sorted(texts, key=lambda text: shuffled_place(seed, claim, text))
+        documents = tuple(
+            PooledDocument(id=digest_of(text), title="", text=text, digest=text_digest(claim, Document("", "", text)))
+            for text in ordered
+        )
+        yield PooledQuery(query_id=f"{query}#{digest_of(claim)}", query=claim, inclusion=inclusion, documents=documents)
+
+
+def merge_verdicts(paths: Sequence[Path], folder: Path) -> dict[str, int]:
+    """Write people's verdicts beside the judge's; all of them or none.
+
+    Returns:
+        Person -> how many pairs.
+
+    Raises:
+        InputError: a line cannot be read, is of another page, or judges a pair on which nobody was asked there; a
+            person gave one pair two verdicts.
+    """
+    judgments = read_judgments(paths)
+    asked = {(digest_of(claim), passage): claim for by in judges_in(folder) if not by.judge.startswith(PERSON)
+             for claim, passage in read_readings(folder, by).verdicts.get(1, {})}  # fmt: skip
+    problems: list[Problem] = []
+    rows: dict[tuple[str, int], dict[tuple[str, str], Word | None]] = {}
+    for one in judgments:
+        claim = asked.get((one.query_id.rpartition("#")[2], one.document_id))
+        if one.prompt != policy_digest(POLICY) or claim is None:
+            what = f"judges {one.query_id!r} and {one.document_id!r}, which is no claim and passage of this folder"
+            problems.append(Problem(one.judge, what, "give what the page of `harness answers sample` exported"))
+        elif one.grade is not None and one.grade not in WORDS:
+            problems.append(Problem(one.judge, f"grade {one.grade} is no verdict: 0, 1 or 2"))
+        else:
+            _take(one, claim, rows.setdefault((one.judge, one.round), {}), problems)
+    if problems:
+        raise InputError(problems[:20])
+    for (person, round_), words in rows.items():
+        by = By(PERSON + person)
+        known = read_readings(folder, by).verdicts.get(round_, {})
+        if changed := next((pair for pair in words if pair in known and known[pair] != words[pair]), None):
+            wrong = (
+                f"said {known[changed] or 'nothing'} of {changed[0]!r} before, and {words[changed] or 'nothing'} now"
+            )
+            raise InputError(Problem(person, wrong, "settle it, and take one of the two out"))
+        append_judged(folder, by, {pair: word for pair, word in words.items() if pair not in known}, round_)
+    return {person: len(words) for (person, round_), words in rows.items() if round_ == 1}
+
+
+def _take(one: Judgment, claim: str, words: dict[tuple[str, str], Word | None], problems: list[Problem]) -> None:
+    pair, word = (claim, one.document_id), None if one.grade is None else WORDS[one.grade]
+    if words.setdefault(pair, word) != word:
+        problems.append(Problem(one.judge, f"gave {claim!r} two verdicts on one passage", "settle it"))

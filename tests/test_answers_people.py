@@ -1,0 +1,218 @@
+"""A person judges a sample of verdicts: the page, the import, agreement, and estimates that use both."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+
+from harness import records
+from harness.answers.people import PERSON, by_person, settled
+from harness.answers.trust import ENOUGH, estimates, trust_in_results
+from harness.cli import main
+from harness.dataset.judgments import Judgment
+from harness.labels.sampling import pairs_of_results
+from harness.labels.verdicts import POLICY, WORDS, merge_verdicts, verdict_pool
+from harness.records import By, ClaimPassage
+from harness.report import write_report
+from harness.stats.prediction import predicted
+from retrievers.errors import InputError
+
+EXPERIMENT = """
+name = "claims"
+dataset = "{data}"
+primary = "ClaimRecall@2"
+measures = ["ClaimRecall@2", "ClaimPrecision@2"]
+[judge]
+kind = "lexical"
+[[retrievers]]
+name = "bm25"
+kind = "bm25"
+[[retrievers]]
+name = "hashing"
+encoder = {{ kind = "hashing" }}
+"""
+QUERIES = 30
+
+
+def harness(*words) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main([str(word) for word in words])
+    return stop.value.code
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """Thirty queries with two claims each, of which the second is a paraphrase that words do not find."""
+    place = tmp_path_factory.mktemp("people")
+    data = place / "data"
+    data.mkdir()
+    rows = []
+    for i in range(QUERIES):
+        (data / f"d{i}.md").write_text(f"topic{i} costs {i} yen. Payment comes first for topic{i}.", encoding="utf-8")
+        claims = [f"topic{i} costs {i} yen", f"topic{i} is prepaid always"]
+        rows.append({"id": f"q{i}", "query": f"topic{i} costs" if i % 3 else "costs yen", "claims": claims})
+    (data / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    (place / "claims.toml").write_text(EXPERIMENT.format(data=data.as_posix()), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HARNESS_CACHE", str(place / "cache"))
+        assert harness("run", place / "claims.toml", "--results", place / "results", "--quiet") == 0
+    return place / "results" / "claims"
+
+
+def right(claim: str, passage: str) -> str:
+    """What a person sees: the paraphrase is entailed by its own document."""
+    topic = claim.split()[0]
+    return "entailed" if f"{topic} " in passage else "neutral"
+
+
+def judged(pool, judge="ann", *, verdict=right, queries=None, **more):
+    """What the page would export."""
+    from harness.labels.policy import digest_of
+
+    grades = {word: grade for grade, word in WORDS.items()}
+    lines = [line for line in pool.queries if queries is None or line.query_id.rpartition("#")[0] in queries]
+    return [
+        Judgment(query_id=line.query_id, document_id=doc.id, grade=grades[verdict(line.query, doc.text)], judge=judge,
+                 kind="human", pool=pool.digest, text=doc.digest, prompt=digest_of(POLICY),
+                 inclusion=line.inclusion, asked=len(line.documents), **more)
+        for line in lines for doc in line.documents
+    ]  # fmt: skip
+
+
+def write(path, judgments):
+    path.write_text("".join(one.line() for one in judgments), encoding="utf-8")
+    return path
+
+
+def test_whole_queries_are_drawn_and_a_larger_sample_holds_a_smaller(ran) -> None:
+    pairs = pairs_of_results(ran)
+    small, large = (verdict_pool(pairs, number, 1) for number in (5, 10))
+    asked = [{line.query_id.rpartition("#")[0] for line in pool.queries} for pool in (small, large)]
+    assert len(asked[0]) == 5 and asked[0] < asked[1]
+    for query in asked[0]:
+        mine = {(line.query, doc.text) for line in small.queries for doc in line.documents
+                if line.query_id.startswith(f"{query}#")}  # fmt: skip
+        assert mine == {tuple(pair) for pair in pairs[query]}
+    assert {line.inclusion for line in small.queries} == {5 / QUERIES}
+    with pytest.raises(InputError, match="cannot be drawn"):
+        verdict_pool(pairs, QUERIES + 1, 1)
+
+
+def test_people_are_merged_shown_and_kept_by_the_next_run(ran, tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE", str(ran.parent.parent / "cache"))
+    assert "no person checked a sample" in (ran / "report.md").read_text(encoding="utf-8")
+    assert harness("answers", "sample", ran, "--sample", 22, "--output", tmp_path / "v.html") == 0
+    said = capsys.readouterr().out
+    assert "22 of 30 queries" in said and "harness answers merge" in said
+    page = (tmp_path / "v.html").read_text(encoding="utf-8")
+    assert "Judge claims" in page and ">Claim</p>" in page and "contradicted: the passage says otherwise" in page
+    pool = verdict_pool(pairs_of_results(ran), 22, 0)
+    exported = write(tmp_path / "judgments.jsonl", judged(pool))
+    assert harness("answers", "merge", exported, "--into", ran) == 0
+    assert f"{pool.pairs:,} verdicts of ann" in capsys.readouterr().out
+    results = records.read(ran)  # the folder is still whole
+    trust = trust_in_results(results)
+    (ann,) = trust.people
+    assert trust.whole == 22 and ann.both == pool.pairs and ann.same < ann.both
+    assert {(one.measure, one.a, one.b) for one in trust.estimates} >= {
+        ("ClaimRecall@2", "bm25", ""), ("ClaimRecall@2", "hashing", ""), ("ClaimRecall@2", "bm25", "hashing"),
+    }  # fmt: skip
+    mean = next(one.estimate for one in trust.estimates if one[:3] == ("ClaimRecall@2", "bm25", ""))
+    assert (mean.n, mean.others) == (22, 8)
+    assert mean.favour > 0  # words miss every paraphrase that the person sees
+    write_report(results)
+    for name in ("report.html", "report.md"):
+        text = (ran / name).read_text(encoding="utf-8")
+        assert ann.sentence() in text.replace("&#39;", "'") and "no person checked" not in text, name
+    assert "by people's verdicts on 22 queries" in (ran / "report.md").read_text(encoding="utf-8")
+    before = by_person(ran / records.FOLDER)
+    assert harness("run", ran.parent.parent / "claims.toml", "--results", ran.parent, "--quiet") == 0
+    assert by_person(ran / records.FOLDER) == before
+    assert harness("answers", "merge", exported, "--into", ran) == 0  # the same again adds nothing
+    assert by_person(ran / records.FOLDER) == before
+
+
+def test_estimates_are_the_formula_on_whole_queries_and_stand_from_twenty_on() -> None:
+    rng = np.random.default_rng(1)
+    truth, errors = rng.random(60), rng.normal(0, 0.1, 60)
+    judge = {"m": {"a": truth + errors, "b": truth * 0.5}}
+    people = {
+        "m": {"a": np.where(np.arange(60) < 25, truth, np.nan), "b": np.where(np.arange(60) < 25, truth / 2, np.nan)}
+    }
+    whole = [i < 25 for i in range(60)]
+    one, two, pair = estimates(people, judge, ([("a", "b")], whole), 0.95)
+    assert one.estimate == predicted(truth[:25], (truth + errors)[:25], (truth + errors)[25:])
+    assert two.b == "" and (pair.a, pair.b) == ("a", "b")
+    few = [i < ENOUGH - 1 for i in range(60)]
+    assert list(estimates(people, judge, ([("a", "b")], few), 0.95)) == []
+    assert "by people's verdicts on 25 queries" in pair.sentence() and pair.sentence().startswith("m, a less b: +")
+
+
+def test_fewer_queries_show_agreement_and_say_what_is_missing(ran, tmp_path) -> None:
+    folder = tmp_path / "answers"
+    folder.mkdir()
+    (folder / "verdicts.jsonl").write_bytes((ran / records.FOLDER / "verdicts.jsonl").read_bytes())
+    pool = verdict_pool(pairs_of_results(ran), 3, 5)
+    assert merge_verdicts([write(tmp_path / "j.jsonl", judged(pool, "ben"))], folder) == {"ben": pool.pairs}
+    assert set(by_person(folder)) >= {"ben"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"prompt": "another policy"}, "no claim and passage of this folder"),
+        ({"document_id": "0" * 16}, "no claim and passage of this folder"),
+        ({"grade": 3}, "no verdict"),
+    ],
+)
+def test_what_does_not_belong_is_refused_whole(ran, tmp_path, change, message) -> None:
+    place = ran / records.FOLDER
+    before = (place / "verdicts.jsonl").read_bytes()
+    first, *rest = judged(verdict_pool(pairs_of_results(ran), 3, 7), "carl")
+    bad = write(tmp_path / "bad.jsonl", [*rest, first.model_copy(update=change)])
+    with pytest.raises(InputError, match=message):
+        merge_verdicts([bad], place)
+    assert (place / "verdicts.jsonl").read_bytes() == before
+
+
+def test_a_person_who_changes_his_mind_is_asked_to_settle_it(ran, tmp_path) -> None:
+    place = ran / records.FOLDER
+    pool = verdict_pool(pairs_of_results(ran), 2, 9)
+    merge_verdicts([write(tmp_path / "one.jsonl", judged(pool, "dora"))], place)
+    with pytest.raises(InputError, match=r"said .* before"):
+        merge_verdicts([write(tmp_path / "two.jsonl", judged(pool, "dora", verdict=lambda *_: "contradicted"))], place)
+
+
+def test_two_people_who_differ_settle_nothing() -> None:
+    words = random.Random(0).choices(["entailed", "neutral"], k=5)
+    pairs = {(f"c{i}", "p"): word for i, word in enumerate(words)}
+    assert settled([pairs, pairs]) == pairs
+    assert settled([pairs, {**pairs, ("c0", "p"): "contradicted"}])["c0", "p"] is None
+
+
+def test_what_people_say_of_answers_stands_in_the_notes(ran, tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE", str(ran.parent.parent / "cache"))
+    experiment, answers = ran.parent.parent / "claims.toml", tmp_path / "answers"
+    answers.mkdir()
+    rows = [{"query_id": f"q{i}", "response": f"topic{i} costs {i} yen.",
+             "contexts": [{"id": "d", "text": f"topic{i} costs {i} yen. Payment comes first for topic{i}."}]}
+            for i in range(QUERIES)]  # fmt: skip
+    (answers / "system.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert harness("answers", "judge", experiment, answers) == 0
+    page = tmp_path / "v.html"
+    assert harness("answers", "sample", answers, "--experiment", experiment, "--sample", 24, "--output", page) == 0
+    from harness.labels.sampling import pairs_of_answers
+
+    pool = verdict_pool(pairs_of_answers(experiment, answers), 24, 0)
+    assert harness("answers", "merge", write(tmp_path / "j.jsonl", judged(pool)), "--into", answers) == 0
+    assert by_person(answers)["ann"] and By(PERSON + "ann") in records.judges_in(answers)
+    capsys.readouterr()
+    assert harness("answers", "score", experiment, answers, "-m", "ragchecker.claim_recall", "--json") == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert any("ann agrees with the judge on" in note for note in notes)
+    assert any(note.startswith("ragchecker.claim_recall, system: 1.0000 by people's verdicts on 24") for note in notes)
+    assert (
+        ClaimPassage("topic1 costs 1 yen", rows[1]["contexts"][0]["text"])
+        in pairs_of_answers(experiment, answers)["q1"]
+    )
