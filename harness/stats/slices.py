@@ -62,7 +62,8 @@ def interaction_family(
     """Return, for each pair, the test of "the mean difference is the same in every slice": one family.
 
     The statistic is the range of the slices' mean differences, held against 100,000 sign flips of the differences
-    centred within each slice, p = (count + 1) / (draws + 1). None where fewer than two slices have 10 queries.
+    centred within each slice, p = (count + 1) / (draws + 1). None where fewer than two slices have 10 queries (10
+    clusters, where declared: centred, a few of them leave nothing to flip).
 
     Args:
         scores: retriever -> (n,) scores, queries in the order of their ids.
@@ -72,10 +73,10 @@ def interaction_family(
         settings: correction (Holm where they say "tukey") and seed.
         facts: clusters of the queries.
     """
-    slices = _large(labels)
+    units = facts.units(len(labels))
+    slices = {kind: places for kind, places in _large(labels).items() if len({*units.members[places]}) >= FEWEST}
     if len(slices) < 2 or not pairs:
         return []
-    units = facts.units(len(labels))
     asked = sum(map(len, slices.values()))
     gaps = [differences(scores[a], scores[b]).values for a, b in pairs]
     observed, p_values = _ranges(gaps, list(slices.values()), units, settings.seed)
