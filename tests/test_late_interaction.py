@@ -71,3 +71,31 @@ def test_a_warm_run_gives_the_same_and_loads_no_model(folder, cache, monkeypatch
 def test_a_model_without_vectors_of_tokens_is_refused(cache, tmp_path):
     with pytest.raises(InputError, match="has no vectors of tokens"):
         reranker(tiny.static(tmp_path / "static"), cache).rerank(QUERIES[0], RANKING, Meter())
+
+
+def test_a_model_that_was_trained_for_it_reads_queries_and_documents_in_its_own_ways(cache, tmp_path):
+    from sentence_transformers import MultiVectorEncoder
+
+    colbert = tiny.colbert(tmp_path / "colbert")
+    rankings = reranker(colbert, cache, depth=5).rerank_all(QUERIES, [RANKING, RANKING], Meter())
+    theirs = MultiVectorEncoder(str(colbert), device="cpu", similarity_fn_name="meanmaxsim")
+    documents = theirs.encode_document(TEXTS, show_progress_bar=False)
+    for query, ranking in zip(QUERIES, rankings, strict=True):
+        scores = theirs.similarity(theirs.encode_query([query.text], show_progress_bar=False), documents)[0].tolist()
+        for hit in ranking:
+            assert hit.score == pytest.approx(scores[list(DOCUMENTS).index(hit.doc_id)], abs=3e-6)
+
+
+def test_its_tokens_are_counted_as_it_reads_them(tmp_path):
+    colbert = LateInteractionReranker(str(tiny.colbert(tmp_path / "colbert")), device="cpu")
+    # Its prompt, the words and two marks, of the longest document 10 of 19.
+    assert colbert.count(TEXTS).counts.tolist() == [6, 7, 8, 4, 10]
+
+
+def test_a_model_of_the_hub_that_turns_out_to_be_trained_for_it_is_not_read_as_another(cache, tmp_path, monkeypatch):
+    colbert = tiny.colbert(tmp_path / "colbert")
+    model = LateInteractionReranker(str(colbert), device="cpu")
+    known = iter([False, True])
+    monkeypatch.setattr(LateInteractionReranker, "_trained", property(lambda self: next(known)))
+    with pytest.raises(InputError, match="run again"):
+        model._load("cpu")

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from retrievers.errors import InputError, Problem, check_positive
 from retrievers.fingerprints import fingerprint
 from retrievers.local.late_interaction import ScoredTokens, max_sim, token_vectors
 from retrievers.local.models import Backend, Dtype, Replicas, Setup
+from retrievers.local.sides import is_trained_as, prompt_of, side_tokens, stored_prompt
 from retrievers.local.weights import Weights
 from retrievers.meter import Call
 from retrievers.tokens import Tokens, folder_tokens
-from retrievers.types import Counts, Pair, PairScores, Reranker, runs
+from retrievers.types import Counts, Pair, PairScores, Reranker, Role, runs
 
 
 class _Side(NamedTuple):
@@ -29,8 +29,8 @@ class LateInteractionReranker(Reranker):
     """Orders candidates by how well each token of the query is met by some token of the document.
 
     The score is the mean, over the query's tokens, of the largest cosine with any of the document's: MaxSim of
-    ColBERT (Khattab & Zaharia 2020), by the token vectors of any sentence-transformers model, which was not trained
-    for it.
+    ColBERT (Khattab & Zaharia 2020). A MultiVectorEncoder, which was trained for it, reads queries and documents in
+    the ways that its files name; any other sentence-transformers model lends its token vectors.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class LateInteractionReranker(Reranker):
         """Describe the model; nothing is loaded before the first pair that is not cached.
 
         Args:
-            model: a folder, or a name of the hub: an embedding model.
+            model: a folder, or a name of the hub: a late-interaction model, or any embedding model.
             depth: how many candidates of each query are read again.
             revision: a commit, tag or branch of the hub; without one, what is on this machine, else the newest.
             device: as for the sentence-transformers encoder.
@@ -63,8 +63,8 @@ class LateInteractionReranker(Reranker):
         self._dtype: Dtype = dtype
         self._batch_size = batch_size
         self._backend: Backend = backend
-        setup = Setup(self._weights, dtype, backend, trust_remote_code)
-        self._replicas = Replicas(setup, device, partial(setup.load, "SentenceTransformer"))
+        self._setup = Setup(self._weights, dtype, backend, trust_remote_code)
+        self._replicas = Replicas(self._setup, device, self._load)
 
     @property
     def fingerprint(self) -> str:
@@ -75,6 +75,7 @@ class LateInteractionReranker(Reranker):
             weights=self._weights.revision,
             dtype=self._dtype,
             backend=self._backend,
+            **({"trained": True} if self._trained else {}),
         )
 
     @property
@@ -99,6 +100,10 @@ class LateInteractionReranker(Reranker):
 
     def count(self, texts: Sequence[str]) -> Tokens:
         """Count the tokens of texts, each as one side of a pair, without loading the model."""
+        if self._trained:
+            folder = self._weights.snapshot
+            prompt = stored_prompt(folder, "document")
+            return side_tokens(folder, "document", [prompt + text for text in texts], whole=False)
         return folder_tokens(self._weights.snapshot, texts)
 
     def batches(self, pairs: Sequence[Pair]) -> Iterable[Sequence[int]]:
@@ -110,17 +115,36 @@ class LateInteractionReranker(Reranker):
         import torch
 
         with self._replicas.one(len(pairs)) as model, torch.inference_mode():
-            queries, documents = (self._side(model, texts) for texts in zip(*pairs, strict=True))
+            asked, candidates = zip(*pairs, strict=True)
+            queries, documents = self._side(model, asked, "query"), self._side(model, candidates, "document")
             scores = max_sim(queries.matched, documents.matched) / queries.matched.mask.sum(dim=1)
         tokens = queries.tokens + documents.tokens
         call.meter.count(calls=1, tokens=int(tokens.sum()))
         return PairScores(scores.double().cpu().numpy(), tokens, queries.lost + documents.lost)
 
-    def _side(self, model: Any, texts: Sequence[str]) -> _Side:
+    @property
+    def _trained(self) -> bool:
+        """Whether the model was trained for late interaction, as its files say."""
+        folder = self._weights.snapshot
+        return folder is not None and is_trained_as(folder, "MultiVectorEncoder")
+
+    def _load(self, device: str) -> Any:
+        trained = self._trained
+        model = self._setup.load("MultiVectorEncoder" if trained else "SentenceTransformer", device)
+        if self._trained != trained:  # of the hub's, the files are here only now
+            what = f"{self._weights.model} is a MultiVectorEncoder, which was not known before its files were here"
+            raise InputError(Problem("rerank.model", what, "run again: now it is known"))
+        return model
+
+    def _side(self, model: Any, texts: Sequence[str], role: Role) -> _Side:
         import torch
 
-        read = self._replicas.read(model, texts)
-        tokens = token_vectors(model, read.features)
+        if self._trained:
+            read = self._replicas.read(model, texts, prompt_of(model.prompts, role), role)
+            tokens = token_vectors(model, read.features, role)
+        else:
+            read = self._replicas.read(model, texts)
+            tokens = token_vectors(model, read.features)
         if tokens is None:
             raise InputError(Problem("rerank.model", f"{self._weights.model} has no vectors of tokens"))
         vectors = torch.nn.functional.normalize(tokens.vectors, dim=2)
