@@ -59,8 +59,7 @@ class FakeQdrant(ThreadingHTTPServer):
                 sparse = {
                     key: models.SparseVectorParams(**one) for key, one in (body.get("sparse_vectors") or {}).items()
                 }
-                vectors = models.VectorParams(**body["vectors"]) if body["vectors"] else {}
-                return engine.create_collection(name, vectors, sparse)
+                return engine.create_collection(name, vector_params(body["vectors"]), sparse)
             case "DELETE", ["collections", name]:
                 return engine.delete_collection(name)
             case "PATCH", ["collections", name]:
@@ -70,8 +69,7 @@ class FakeQdrant(ThreadingHTTPServer):
                 self.indexed.append((name, body["field_name"], body["field_schema"]))
                 return {"operation_id": 0, "status": "completed"}
             case "PUT", ["collections", name, "points"]:
-                batch = models.Batch(**body["batch"])
-                engine.upsert(name, batch)
+                engine.upsert(name, points_of(body))
                 return {"operation_id": 1, "status": "completed"}
             case "POST", ["collections", name, "points"]:
                 return dumped(engine.retrieve(name, body["ids"], with_payload=False))
@@ -79,9 +77,27 @@ class FakeQdrant(ThreadingHTTPServer):
                 return {"count": engine.count(name).count}
             case "POST", ["collections", name, "points", "query", "batch"]:
                 # The client's engine searches exactly, and would warn that it heeds no parameters.
-                searches = [models.QueryRequest(**{**search, "params": None}) for search in body["searches"]]
+                searches = [models.QueryRequest(**without_params(search)) for search in body["searches"]]
                 return dumped(engine.query_batch_points(name, searches))
         raise AssertionError(f"the fake does not know {method} {parts}")
+
+
+def vector_params(table):
+    """Of the one vector of each point, or of those that have names."""
+    if not table:
+        return {}
+    if "size" in table:
+        return models.VectorParams(**table)
+    return {name: models.VectorParams(**one) for name, one in table.items()}
+
+
+def points_of(body):
+    return models.Batch(**body["batch"]) if "batch" in body else [models.PointStruct(**one) for one in body["points"]]
+
+
+def without_params(search):
+    inner = {"prefetch": list(map(without_params, search["prefetch"]))} if search.get("prefetch") else {}
+    return {**search, **inner, "params": None}
 
 
 def dumped(items):

@@ -11,8 +11,10 @@ from harness.measures import Measure
 from harness.pages.colors import VISIBLE, WHITE, contrast, is_color
 from harness.stats.settings import Statistics
 from retrievers.errors import did_you_mean
+from retrievers.fusion import FusionMethod
 from retrievers.quantization import NumberFormat
 from retrievers.ragged import Form
+from retrievers.stores import MEMORY, StoreOptions
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 RESERVED = "dataset"
@@ -269,20 +271,44 @@ class Standalone(Block):
 
 
 class Fusion(Block):
-    """Reciprocal rank fusion of other retrievers."""
+    """Fusion of other retrievers' rankings."""
 
     kind: Literal["fusion"] = "fusion"
     """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
     of: tuple[str, ...] = Field(min_length=2)
     """The retriever, or retrievers, that this one is made of."""
+    method: FusionMethod = "rrf"
+    """By ranks (rrf: reciprocal rank fusion), or by scores of one scale (dbsf: distribution-based score fusion)."""
     constant: float = Field(default=60, gt=0, allow_inf_nan=False)
-    """Added to every rank."""
+    """Of rrf: added to every rank, the first being 1."""
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
         twice = [name for name in dict.fromkeys(self.of) if self.of.count(name) > 1]
         if twice:
             raise ValueError(f"{', '.join(map(repr, twice))} stands twice in `of`; name each retriever once")
+        return self
+
+
+class QdrantFusion(Block):
+    """A dense retriever and BM25 in one collection, whose two searches Qdrant itself fuses."""
+
+    kind: Literal["qdrant-fusion"] = "qdrant-fusion"
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
+    of: tuple[str, str]
+    """A dense retriever and one of kind bm25, whose encoder and options it has; in this order."""
+    method: FusionMethod = "rrf"
+    """How Qdrant fuses: reciprocal rank fusion, or distribution-based score fusion."""
+    k: int = Field(default=2, ge=1)
+    """Of rrf: added to every rank, the first being 0 as Qdrant counts; 2 is Qdrant's own, the paper's 60 is 61 here."""
+    store: dict[str, Any] = Field(default_factory=dict)
+    """Where the collection is: `:memory:` (left out), or a server's URL, or a table that says more."""
+
+    @model_validator(mode="after")
+    def _fuses_there(self) -> Self:
+        options = StoreOptions(**self.store)
+        if options.approximate or not (options.on_server or options.location in (None, MEMORY)):
+            raise ValueError(f"Qdrant fuses exact searches in {MEMORY!r} or on a server: give no other store, no m")
         return self
 
 
@@ -301,6 +327,7 @@ KINDS: dict[str, type[Block]] = {
     "dense": Dense,
     "fusion": Fusion,
     "multivector": Multivector,
+    "qdrant-fusion": QdrantFusion,
     "rerank": Reranked,
     "sparse": Sparse,
 }
@@ -353,7 +380,25 @@ class Experiment(Strict):
         if self.baseline is not None and self.baseline not in names:
             raise ValueError(f"baseline {self.baseline!r} is no retriever; {did_you_mean(self.baseline, names)}")
         self._check_graph(names)
+        self._check_sides()
         return self
+
+    def _check_sides(self) -> None:
+        by_name = {block.name: block for block in self.retrievers}
+        for block in self.retrievers:
+            if not isinstance(block, QdrantFusion):
+                continue
+            dense, lexical = by_name[block.of[0]], by_name[block.of[1]]
+            if not isinstance(dense, Dense) or not isinstance(lexical, Standalone) or lexical.kind != "bm25":
+                raise ValueError(
+                    f"retriever {block.name!r} needs a dense retriever and one of kind bm25, in this order"
+                )
+            of_dense = ("chunk", "filter", "dimensions", "quantization")
+            set_keys = [key for key in of_dense if getattr(dense, key)] + ["filter"] * bool(lexical.filter)
+            if lexical.options.get("chunk"):
+                set_keys.append("chunk")
+            if set_keys:
+                raise ValueError(f"{block.name!r} is made of whole documents and vectors: {set_keys[0]} is not for it")
 
     def _check_graph(self, names: list[str]) -> None:
         done: set[str] = set()
@@ -389,7 +434,7 @@ class Experiment(Strict):
 def inputs(block: Block) -> tuple[str, ...]:
     """The names of the retrievers that a block is made of."""
     match block:
-        case Fusion():
+        case Fusion() | QdrantFusion():
             return block.of
         case Reranked():
             return (block.of,)

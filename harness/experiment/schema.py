@@ -25,6 +25,7 @@ from harness.experiment import (
     JudgeOptions,
     LatencyOptions,
     Multivector,
+    QdrantFusion,
     Relevance,
     Reranked,
     Sparse,
@@ -60,10 +61,11 @@ TABLES: Mapping[str, type[BaseModel]] = {
     "chunk = { … }": Chunk,
     "derive = { … }": Derive,
     '[[retrievers]], kind = "fusion"': Fusion,
+    '[[retrievers]], kind = "qdrant-fusion"': QdrantFusion,
     '[[retrievers]], kind = "rerank"': Reranked,
 }
 ENCODED = (Dense, Sparse, Multivector)
-BLOCKS = (*ENCODED, Fusion, Reranked)
+BLOCKS = (*ENCODED, Fusion, QdrantFusion, Reranked)
 START, END = "<!-- keys: written by python -m harness.experiment.schema -->", "<!-- end of keys -->"
 
 
@@ -95,14 +97,15 @@ def experiment_schema() -> dict[str, Any]:
     for block in BLOCKS:
         table = defs[block.__name__]
         table["properties"]["rerank"] = _described(table, "rerank", _ref("Reranker"))
-        if block in (Sparse, Multivector, Fusion):
+        if block in (Sparse, Multivector, Fusion, QdrantFusion):
             table["required"].append("kind")
+        if "store" in table["properties"]:
+            table["properties"]["store"] = _described(table, "store", _either("Store"))
     judge = defs["JudgeOptions"]
     judge["properties"]["encoder"] = _described(judge, "encoder", _ref("Encoder"))
     for block in ENCODED:
         table = defs[block.__name__]
         table["properties"]["encoder"] = _described(table, "encoder", _ref("Encoder"))
-        table["properties"]["store"] = _described(table, "store", _either("Store"))
     defs["Store"] = _object(options_of(StoreOptions), {**_attribute_docs(StoreOptions), **STORE})
     defs["Encoder"] = {"anyOf": [_kind(kind, encoder_class(kind)) for kind in sorted(encoder_kinds())]}
     defs["Reranker"] = {"anyOf": [_kind(kind, reranker_class(kind)) for kind in sorted(reranker_kinds())]}

@@ -47,7 +47,9 @@ class ResolvedExperiment:
 
     def parts(self, retriever: str) -> tuple[str, ...]:
         """A retriever and all that it is made of, each once, itself first."""
-        of = self.blocks[retriever].get("of") or ()
+        block = self.blocks[retriever]
+        # What Qdrant fuses is a collection of its own, which costs nothing of those that it is like.
+        of = () if block["kind"] == "qdrant-fusion" else block.get("of") or ()
         inner = (part for other in ((of,) if isinstance(of, str) else of) for part in self.parts(other))
         return tuple(dict.fromkeys((retriever, *inner)))
 

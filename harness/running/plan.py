@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from harness import records
 from harness.answers.ahead import judging_ahead
 from harness.dataset import Dataset
-from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, load, origin
+from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, QdrantFusion, load, origin
 from harness.experiment.options import Kind
 from harness.records import Manifest
 from harness.running import provenance
@@ -203,6 +203,10 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
         planned: set[str] = set()
         for block in in_order(loaded.experiment.retrievers):
             encoder, _, reranker, asked = components[block.name]
+            if isinstance(block, QdrantFusion) and encoder is not None:
+                of_dense = next(other for other in loaded.experiment.retrievers if other.name == block.of[0])
+                assert isinstance(of_dense, Dense)
+                rows += _timed(block, (encoder, _pace("encoder", of_dense.encoder, encoder, context)[0]), context)
             if isinstance(block, Encoded) and encoder is not None:
                 pace, note = _pace("encoder", block.encoder, encoder, context)
                 rows += _embedding(block, (encoder, pace), context, planned)
@@ -242,6 +246,12 @@ def _embedding(block: Encoded, model: tuple[Encoder, _Pace], context: _Context, 
         yield PlanRow(
             block.name, stage, texts, cached, calls, tokens, exact, pace.usd(tokens), pace.minutes(calls, tokens)
         )
+    yield from _timed(block, model, context)
+
+
+def _timed(block: Block, model: tuple[Encoder, _Pace], context: _Context) -> Iterator[PlanRow]:
+    """The row of the queries that are asked one at a time, past the cache."""
+    encoder, pace = model
     if timed := context.timed(block):
         counts, exact = encoder.count(timed, "query")
         tokens, calls = int(counts.sum()), len(timed)

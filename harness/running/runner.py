@@ -6,17 +6,29 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.dataset import Dataset
-from harness.experiment import Block, Dense, Encoded, Experiment, Fusion, Reranked, Standalone, inputs, unexpanded
+from harness.experiment import (
+    Block,
+    Dense,
+    Encoded,
+    Experiment,
+    Fusion,
+    QdrantFusion,
+    Reranked,
+    Standalone,
+    inputs,
+    unexpanded,
+)
 from harness.records import Run, StageLatency
 from harness.running.components import Components, canonical, conditions_of, described, whole_retriever
 from harness.running.dense import Shared, Stores, dense_retriever
 from harness.running.forecast import check_needs
+from harness.running.hybrid import hybrid_retriever
 from harness.running.latency import measure, sampled, time_call
 from harness.running.ragged import ragged_retriever
 from retrievers.cache import UsesCache
 from retrievers.errors import BackendError, DataChanged, HarnessError
 from retrievers.filters import Narrowed, Narrows
-from retrievers.fusion import reciprocal_rank_fusion
+from retrievers.fusion import distribution_based_fusion, reciprocal_rank_fusion
 from retrievers.meter import Meter
 from retrievers.reranking import CachedReranker
 from retrievers.types import Document, Query, Ranking, Retriever, collapsed, without
@@ -66,6 +78,8 @@ class _State:
     first_stages: dict[str, _Answered] = field(default_factory=dict)
     """By the canonical form of the first stage."""
     stores: Stores = field(default_factory=dict)
+    blocks: Mapping[str, Block] = field(default_factory=dict)
+    """The tables of all retrievers, by name."""
     units: dict[str, Mapping[str, Ranking]] = field(default_factory=dict)
     """Where labels name fields: the rankings of the units that are indexed, by retriever."""
 
@@ -90,7 +104,8 @@ def run_all(
     Raises:
         InputError: some part lacks a key, or a price, that it needs; raised before anything is embedded.
     """
-    state = _State(shared, _Corpus(shared.dataset), dict(known or {}))
+    blocks = {block.name: block for block in experiment.retrievers}
+    state = _State(shared, _Corpus(shared.dataset), dict(known or {}), blocks=blocks)
     wanted = [block for block in in_order(experiment.retrievers) if block.name not in state.runs]
     timed = [block.name for block in wanted if shared.sample and not shared.latencies.get(block.name)]
     limited = shared.budget.limit is not None
@@ -192,6 +207,10 @@ def _retriever(block: Block, components: Components, state: _State) -> Retriever
         return dense_retriever(block, components, state.shared, state.stores)
     if isinstance(block, Encoded) and components.encoder is not None:
         return ragged_retriever(block, components, state.shared, state.stores)
+    if isinstance(block, QdrantFusion) and components.encoder is not None:
+        lexical = state.blocks[block.of[1]]
+        assert isinstance(lexical, Standalone)
+        return hybrid_retriever(block, lexical, components.encoder, state.shared)
     if components.retriever is None or not isinstance(block, Standalone):
         raise TypeError(f"{type(block).__name__} has no first stage of its own")
     conditions = conditions_of(block.filter)
@@ -206,7 +225,10 @@ def _retriever(block: Block, components: Components, state: _State) -> Retriever
 
 def _fused(block: Fusion, of: Sequence[Mapping[str, Ranking]], shared: Shared, meter: Meter) -> _Answered:
     def fuse(query: Query) -> Ranking:
-        return reciprocal_rank_fusion([run[query.id] for run in of], shared.depth, constant=block.constant)
+        rankings = [run[query.id] for run in of]
+        if block.method == "dbsf":
+            return distribution_based_fusion(rankings, shared.depth)
+        return reciprocal_rank_fusion(rankings, shared.depth, constant=block.constant)
 
     def timed(query: Query, meter: Meter) -> Mapping[str, float]:
         return time_call("fuse", lambda _: fuse(query), meter)
