@@ -105,8 +105,8 @@ def test_a_pool_is_judged_by_keyboard_alone(opened):
         for one in order
     ]
     assert [one.grade for one in found] == [None if i == 4 else i % 4 for i in range(14)]
-    assert {(one.judge, one.kind, one.pool, one.asked, one.inclusion) for one in found} == {
-        ("Ann Ö.", "human", made.digest, 3, 0.5)
+    assert {(one.judge, one.kind, one.pool, one.asked, one.inclusion, one.population) for one in found} == {
+        ("Ann Ö.", "human", made.digest, 3, 0.5, 8)
     }
     digests = {document.digest for query in made.queries for document in query.documents}
     assert {one.text for one in found} == digests

@@ -152,6 +152,22 @@ def test_unequal_probabilities_are_refused(ran):
     assert "different probabilities" in combined(ran(said)).reason
 
 
+def test_judging_goes_on_with_a_larger_sample_of_the_same_questions(ran):
+    def people(folder, populations):
+        return [
+            *judged(folder, ALL[:2], inclusion=2 / 6, population=populations[0]),
+            *judged(folder, ALL[2:4], inclusion=4 / 6, population=populations[1]),
+            *judged(folder, ALL, "m", "llm"),
+        ]
+
+    found = combined(ran(lambda folder: people(folder, (6, 6))))
+    assert (found.n, found.others, found.reason) == (4, 2, "")
+    at_once = combined(ran(lambda folder: [*judged(folder, ALL[:4]), *judged(folder, ALL, "m", "llm")]))
+    assert found.pairs == at_once.pairs
+    grown = combined(ran(lambda folder: people(folder, (4, 6))))
+    assert grown.pairs == () and "today's queries" in grown.reason
+
+
 def test_people_alone_need_no_model(ran):
     assert combined(ran(lambda folder: judged(folder, ALL))) is None
 

@@ -54,6 +54,8 @@ class Judgment(BaseModel):
     because people disagreed ("adjudication")."""
     inclusion: float = Field(default=1.0, gt=0, le=1)
     """The probability with which this query came into the pool."""
+    population: int = Field(default=0, ge=0)
+    """How many queries could have been drawn into the pool; 0 where that was not written down."""
     asked: int = Field(default=0, ge=0)
     """How many documents of this query the pool asks for."""
     round: int = Field(default=1, ge=1)

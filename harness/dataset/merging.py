@@ -66,7 +66,7 @@ def _merged(given: list[Judgment]) -> Labels:
         source, grades = "people", human
     else:
         source, grades = "mixed", {**model, **human}
-    probabilities = {one.inclusion for one in people}
+    probabilities, populations = ({getattr(one, name) for one in people} for name in ("inclusion", "population"))
     return Labels(
         grades=grades,
         by=", ".join(sorted({one.judge for one in given})),
@@ -75,6 +75,7 @@ def _merged(given: list[Judgment]) -> Labels:
         chosen=_grades([one for one in chosen if one.kind == "human"]) or _grades(chosen),
         given=_each(people),
         inclusion=min(probabilities) if probabilities else 1.0,
+        population=populations.pop() if len(populations) == 1 else 0,
     )
 
 

@@ -38,6 +38,8 @@ class Labels:
     """What each person gave, where several judged the query."""
     inclusion: float = 1.0
     """The probability with which the query came into the sample that people judged."""
+    population: int = 0
+    """How many queries that sample was drawn from; 0 where that is not known, or several samples differ in it."""
 
     @property
     def documents(self) -> tuple[str, ...]:
@@ -94,7 +96,8 @@ class Labels:
         row = {form: value for form, value in forms.items() if value is not None}
         judged = {"by": self.by, "source": self.source, "model": self.model, "chosen": self.chosen, "given": self.given}
         row |= {key: value for key, value in judged.items() if value}
-        return row if self.inclusion == 1 else {**row, "inclusion": self.inclusion}
+        row |= {} if self.inclusion == 1 else {"inclusion": self.inclusion}
+        return {**row, "population": self.population} if self.population else row
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Labels:
@@ -109,6 +112,7 @@ class Labels:
             chosen=row.get("chosen", {}),
             given=row.get("given", {}),
             inclusion=row.get("inclusion", 1.0),
+            population=row.get("population", 0),
         )
 
 

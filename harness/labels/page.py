@@ -61,6 +61,7 @@ def _data(pool: Pool, words: Mapping[int, str]) -> dict[str, object]:
         "policy": pool.policy,
         "prompt": digest_of(pool.policy),
         "design": pool.drawn.design,
+        "population": pool.drawn.population,
         "choices": [{"value": value, "words": meaning} for value, meaning in words.items()],
         "queries": [
             {"id": query.query_id, "text": query.query, "inclusion": query.inclusion, "asked": len(query.documents)}

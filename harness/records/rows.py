@@ -44,6 +44,7 @@ class _LabelRow:
     chosen: dict[str, int] = field(default_factory=dict)
     given: dict[str, dict[str, int]] = field(default_factory=dict)
     inclusion: float = 1.0
+    population: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,8 +113,14 @@ def _reason(both: Mapping[str, Labels], alone: Mapping[str, object]) -> str:
         )
     if not alone:
         return "people judged every query that the model judged: nothing is left to help with"
-    if len({given.inclusion for given in both.values()}) > 1:
-        return "the judged queries came into the sample with different probabilities: draw one sample with one seed"
+    populations = {given.population for given in both.values()}
+    if len({given.inclusion for given in both.values()}) > 1 and (len(populations) > 1 or 0 in populations):
+        # Samples of one population, drawn without regard to the queries, are one sample together; others are strata
+        # to which the queries that the model judged alone cannot be told to belong.
+        return (
+            "the judged queries came into their samples with different probabilities, from different numbers of "
+            "queries: draw one sample of all of today's queries"
+        )
     return ""
 
 

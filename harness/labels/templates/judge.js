@@ -94,7 +94,7 @@
     const row = {
       query_id: query.id, document_id: data.documents[item.text].id, grade: said.grade, judge, kind: "human",
       pool: data.pool, text: data.documents[item.text].digest, prompt: data.prompt, design: data.design,
-      inclusion: query.inclusion, asked: query.asked, round: item.round, seconds: said.seconds, note: said.note,
+      inclusion: query.inclusion, population: data.population, asked: query.asked, round: item.round, seconds: said.seconds, note: said.note,
       at: said.at,
     };
     return `${JSON.stringify(row)}\n`;
