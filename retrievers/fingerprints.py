@@ -7,18 +7,20 @@ import json
 import re
 from pathlib import Path
 
+from retrievers.remote.redaction import as_written
+
 
 def fingerprint(kind: str, model: str, **parts: object) -> str:
     """Return `<kind>-<model>-<16 hex digits>`: the digits hash the kind, the model and every part.
 
-    Only letters, digits, `.`, `_` and `-`, at most 80 characters.
+    Only letters, digits, `.`, `_` and `-`, at most 80 characters. What `${NAME}` stands for is hashed and not named.
 
     >>> fingerprint("hashing", "3-4 grams", dimensions=256)
     'hashing-3-4-grams-0a81ff12fb0165f4'
     """
     whole = json.dumps([kind, model, parts], sort_keys=True, ensure_ascii=False)
     digest = hashlib.blake2b(whole.encode(), digest_size=8).hexdigest()
-    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{kind}-{model}").strip("-")[:60]
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{kind}-{as_written(model)}").strip("-")[:60]
     return f"{readable}-{digest}"
 
 

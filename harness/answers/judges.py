@@ -20,7 +20,7 @@ def chat_of(table: JudgeOptions, cache: Cache) -> Chat:
     from retrievers.remote.chat import Chat, ChatModel, ChatOptions
 
     options = ChatOptions(
-        table.model, base_url=expanded(table.base_url), key_name=table.key_name, max_tokens=1000,
+        expanded(table.model), base_url=expanded(table.base_url), key_name=table.key_name, max_tokens=1000,
         concurrency=table.concurrency, rpm=table.rpm, tpm=table.tpm,
         input_price=table.input_price, output_price=table.output_price,
     )  # fmt: skip
@@ -46,7 +46,7 @@ def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: Asks |
     if table.kind == "nli":
         from harness.answers import nli
 
-        return nli.NliJudge(table.model, meter=meter, threshold=table.threshold or nli.THRESHOLD)
+        return nli.NliJudge(expanded(table.model), meter=meter, threshold=table.threshold or nli.THRESHOLD)
     from harness.answers import model_judge
 
     asked = chat if chat is not None else chat_of(table, cache)

@@ -11,7 +11,7 @@ from harness.answers.judging import Inquiry, Questions, Replies
 from harness.records import ClaimPassage, Support, Word
 from retrievers.meter import Meter
 from retrievers.remote.chat import ChatModel, Prompt, Reply
-from retrievers.remote.redaction import shown
+from retrievers.remote.redaction import as_written, shown
 from retrievers.tokens import beginning
 
 Answer = TypeVar("Answer")
@@ -55,7 +55,8 @@ class ModelJudge:
         """Judge by a chat model; calls, tokens and dollars go to the meter, which holds the budget."""
         self._chat, self._meter, self._longest = chat, meter, longest
         options = chat.model.options
-        self.name = f"openai {options.model}" + (f" at {shown(options.base_url)}" if options.base_url else "")
+        model = as_written(options.model)
+        self.name = f"openai {model}" + (f" at {shown(options.base_url)}" if options.base_url else "")
         if longest != LONGEST:
             self.name += f", first {longest} tokens"
 

@@ -323,9 +323,13 @@ def _block(entry: object, where: str) -> Block:
 def _store(table: Mapping[str, Any], kind: str, where: str) -> dict[str, Any]:
     """The options of a store, which have to suit the form of its vectors."""
     options: dict[str, Any] = checked(options_of(StoreOptions), table, where).model_dump()
-    store = StoreOptions(**options)
-    if kind in get_args(Form):
-        store.check(kind)
+    try:
+        # As it will be used; as it stands where a variable is not set, which is said elsewhere.
+        store = StoreOptions(**(options if any(unset(options)) else expanded(options)))
+        if kind in get_args(Form):
+            store.check(kind)
+    except InputError as error:
+        raise InputError([p._replace(what=unexpanded(p.what, options)) for p in error.problems]) from None
     return options
 
 

@@ -81,12 +81,13 @@ class Results:
         name = f"rankings/{retriever}.jsonl"
         path, asked = self.folder / name, self.manifest.dataset.queries
         answered: set[str] = set()
+        ids: dict[str, str] = {}  # one text for each document, however often it is a hit
         try:
             for query_id, ranking in read_jsonl(path, rows.ranking, digest=self.manifest.tables.get(name, "")):
                 if query_id not in self.queries or query_id in answered:
                     raise ValueError(f"query {query_id!r} is answered twice, or was not asked")
                 answered.add(query_id)
-                yield query_id, ranking
+                yield query_id, Ranking(tuple(ids.setdefault(doc, doc) for doc in ranking.doc_ids), ranking.scores)
         except (OSError, ValueError) as error:
             raise InputError(Problem(str(path), f"cannot be read whole: {error}", AGAIN)) from None
         if len(answered) != asked:

@@ -20,6 +20,7 @@ from retrievers.embedding import Embedder, VectorSource
 from retrievers.filters import suffix_of
 from retrievers.meter import Budget, Meter
 from retrievers.quantization import bytes_a_vector
+from retrievers.remote.redaction import as_written
 from retrievers.stores import MEMORY, QuantizedStore, StoreOptions, open_store
 from retrievers.types import Encoder, Store
 
@@ -113,8 +114,9 @@ def _store(block: Dense, documents: int) -> dict[str, str]:
     """Where the vectors are and how they are compared."""
     if block.quantization is not None:
         return {"store": MEMORY, "search": "exact", "quantization": block.quantization}
-    written = StoreOptions(**block.store)  # `${NAME}` stays as it is
-    return {"store": written.resolved(documents), "search": "approximate" if written.approximate else "exact"}
+    options = StoreOptions(**expanded(block.store))
+    kind = "approximate" if options.approximate else "exact"
+    return {"store": as_written(options.resolved(documents)), "search": kind}
 
 
 def _bytes(block: Dense, options: StoreOptions, points: int, dimensions: int) -> int:

@@ -13,6 +13,7 @@ from retrievers.dense import DenseRetriever, Extent, window_of
 from retrievers.filters import suffix_of
 from retrievers.meter import Meter
 from retrievers.ragged import Form
+from retrievers.remote.redaction import as_written
 from retrievers.stores import CSR, MEMORY, StoreOptions, open_store
 from retrievers.types import Store
 
@@ -54,10 +55,9 @@ def ragged_retriever(block: Encoded, components: Components, shared: Shared, sto
         return stores[key]
 
     def describe(extent: Extent) -> Mapping[str, str]:
-        written = StoreOptions(**block.store)  # `${NAME}` stays as it is
         texts = sum(1 for _ in pieces(dataset.documents(), chunks))
-        place = {"store": written.resolved(dataset.count, form), "search": "exact"}
-        return {**described(encoder), **place, **sizes(written, form, texts, extent)}
+        place = {"store": as_written(options.resolved(dataset.count, form)), "search": "exact"}
+        return {**described(encoder), **place, **sizes(options, form, texts, extent)}
 
     return DenseRetriever(
         shared.embedder(encoder),

@@ -154,11 +154,9 @@ def described(measure: Measure, values: Floats, level: float, facts: Facts) -> S
 
 def ties_of(question: Question, judged: GradedLabels, answers: Mapping[str, Ranking]) -> TieRange:
     """Find the queries where equal scores meet the primary measure's cutoff, and how far their order could move it."""
-    run = {query: dict(ranking) for query, ranking in answers.items()}
     grades = {query: given for query, given in judged.grades.items() if given or question.primary.claimed}
-    ranges = tie_ranges(question.primary, grades, run, groups=judged.groups or None, claims=judged.claims,
-                        precision="double",
-                        seed=question.experiment.seed)  # fmt: skip
+    ranges = tie_ranges(question.primary, grades, _AsScores(answers), groups=judged.groups or None,
+                        claims=judged.claims, precision="double", seed=question.experiment.seed)  # fmt: skip
     ranges = [one for one in ranges if not math.isnan(one.expected)]  # undefined queries are in no mean
     moved = tuple(one.query_id for one in ranges if one.worst < one.best)
     n = len(ranges) or 1
@@ -166,6 +164,22 @@ def ties_of(question: Question, judged: GradedLabels, answers: Mapping[str, Rank
         math.fsum(getattr(one, name) for one in ranges) / n for name in ("worst", "expected", "best")
     )
     return TieRange(queries=moved, worst=worst, expected=expected, best=best)
+
+
+class _AsScores(Mapping[str, Mapping[str, float]]):
+    """Rankings as query id -> document id -> score, each made where it is asked for: all of them take gigabytes."""
+
+    def __init__(self, answers: Mapping[str, Ranking]) -> None:
+        self._answers = answers
+
+    def __getitem__(self, query: str) -> Mapping[str, float]:
+        return dict(self._answers[query])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._answers)
+
+    def __len__(self) -> int:
+        return len(self._answers)
 
 
 def settings_of(experiment: Experiment) -> Settings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,6 +19,8 @@ from harness.stats.units import Units, singles
 
 RESAMPLES = 10_000
 BLOCK = 1 << 22
+KEPT = 1 << 28
+"""Bytes of resamples that are kept from one measure to the next."""
 """Counts turned into floats at once; it bounds the memory and moves no result."""
 
 ResampleCounts = npt.NDArray[np.uint8]
@@ -148,12 +151,26 @@ def mean_difference_interval(
 @lru_cache(maxsize=1)
 def resample_counts(n: int, seed: int, resamples: int = RESAMPLES) -> ResampleCounts:
     """Return how often each of n queries stands in each bootstrap resample: (resamples, n), rows sum to n."""
-    rng = generator(seed, "bootstrap", n)
+    counts = _drawn(generator(seed, "bootstrap", n), n, resamples)
+    counts.setflags(write=False)
+    return counts
+
+
+def resample_blocks(n: int, seed: int) -> Iterator[ResampleCounts]:
+    """Yield the rows of `resample_counts` in blocks: of many queries all of them would take gigabytes."""
+    if n * RESAMPLES <= KEPT:
+        yield resample_counts(n, seed)
+        return
+    rng, rows = generator(seed, "bootstrap", n), max(1, KEPT // 16 // n)
+    for start in range(0, RESAMPLES, rows):
+        yield _drawn(rng, n, min(rows, RESAMPLES - start))
+
+
+def _drawn(rng: np.random.Generator, n: int, resamples: int) -> ResampleCounts:
     # One byte a count: twenty of one query among n are as good as impossible, 256 are.
     counts = np.empty((resamples, n), dtype=np.uint8)
     for row in counts:
         row[:] = np.bincount(rng.integers(n, size=n), minlength=n)
-    counts.setflags(write=False)
     return counts
 
 

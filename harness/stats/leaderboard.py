@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.stats.differences import SLACK, Floats
 from harness.stats.facts import Facts, ScoreTable
-from harness.stats.intervals import mean, resample_counts, resampled_means, standard_error
+from harness.stats.intervals import mean, resample_blocks, resampled_means, standard_error
 from harness.stats.units import Units
 
 
@@ -99,7 +99,7 @@ def _means(scores: ScoreTable, seed: int, facts: Facts) -> tuple[Floats, Floats,
     """Return the resampled means (resamples, k), the means (k,), what counts as equal, and the units."""
     table = np.column_stack(list(scores.values()))
     units = facts.units(len(table))
-    resampled = resampled_means(table, resample_counts(len(units), seed), units)
+    resampled = np.concatenate([resampled_means(table, counts, units) for counts in resample_blocks(len(units), seed)])
     means = np.array([mean(values) for values in scores.values()])
     return resampled, means, SLACK * max(1.0, float(np.abs(table).max())), units
 

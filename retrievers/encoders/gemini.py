@@ -14,7 +14,7 @@ from retrievers.errors import BackendError, InputError, Problem, check_not_negat
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call, Stop
 from retrievers.prices import Price, price_of
-from retrievers.remote.redaction import as_written, secrets_in, shown
+from retrievers.remote.redaction import Expanded, as_written, secrets_in, shown
 from retrievers.remote.secrets import key_of
 from retrievers.remote.service import AnswerPart, JsonService, Server, check_address
 from retrievers.remote.service import TokenCount as Billed
@@ -91,7 +91,8 @@ class GeminiEncoder(Encoder):
             raise InputError(Problem("encoder.batch_size", f"{batch_size} is above Gemini's {_TEXTS}"))
         if base_url:
             check_address("encoder.base_url", base_url)
-        self.model = model.removeprefix("models/")
+        plain = model.removeprefix("models/")
+        self.model = Expanded(plain, model.written) if isinstance(model, Expanded) else plain
         self._price = price_of("gemini", self.model, own=price, base_url=base_url)
         self._base_url = base_url or _URL
         self._key = api_key

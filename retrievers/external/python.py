@@ -14,6 +14,7 @@ from typing import Any
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.external import note_strangers
 from retrievers.meter import Meter
+from retrievers.remote.redaction import as_written
 from retrievers.types import Document, Query, Ranking, Retriever, ranked
 
 SHAPE = "for each query a list of ids, or of pairs of id and score, best first"
@@ -38,7 +39,7 @@ class PythonRetriever(Retriever):
         """What was called, and the version of its package where that has one."""
         module = sys.modules.get(self._name.partition(":")[0].partition(".")[0])
         version = getattr(module, "__version__", None)
-        return {"call": self._name, **({"version": str(version)} if version else {})}
+        return {"call": as_written(self._name), **({"version": str(version)} if version else {})}
 
     def check(self) -> None:
         """Import the function: the code of its module runs."""

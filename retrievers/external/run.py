@@ -12,6 +12,7 @@ from typing import Any
 from retrievers.errors import InputError, Problem
 from retrievers.external import note_strangers
 from retrievers.meter import Meter
+from retrievers.remote.redaction import Expanded
 from retrievers.runs import RunScores, read_run
 from retrievers.types import Document, Query, Ranking, Retriever, ranked
 
@@ -33,6 +34,7 @@ class RunRetriever(Retriever):
             path: a TREC run, or *.jsonl or *.parquet with query_id, doc_id and score; seen from the working directory.
         """
         self._path = Path(path).expanduser()
+        self._shown = path.written if isinstance(path, Expanded) else self._path.name
         self._run: RunScores | None = None
         self._known: set[str] = set()
 
@@ -40,7 +42,7 @@ class RunRetriever(Retriever):
     def provenance(self) -> Mapping[str, str]:
         """The file and the digest of its bytes."""
         with self._path.open("rb") as file:
-            return {"run": self._path.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+            return {"run": self._shown, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
     def check(self) -> None:
         """Read the file whole; raises InputError where it is none, or a line of it is wrong."""

