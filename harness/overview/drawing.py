@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from markupsafe import Markup
 
-from harness.overview.panels import Panel, Point, Series
+from harness.overview.panels import Panel, Point
 from harness.report.theme import Mark
 
 WIDTH, HEIGHT = 340, 150
@@ -44,10 +44,11 @@ def drawing(panel: Panel, drawn: Mapping[str, Mark], axis: tuple[float, float]) 
     """
     scale = Scale(len(panel.runs), *axis)
     parts = [_axis(panel, scale)]
-    for place, one in enumerate(reversed(panel.series)):
-        offset = max(-WIDEST, min(WIDEST, APART * (place - (len(panel.series) - 1) / 2)))
-        parts.append(_line(one, drawn[one.identity], scale, offset))
-        parts += (_mark(panel, point, drawn[one.identity], scale, offset) for point in one.points)
+    for one in reversed(panel.series):
+        places = [(scale.x(p.run) + _offset(panel, p), scale.y(p.standing.mean)) for p in one.points]
+        parts.append(_line(places, drawn[one.identity]))
+        for point, place in zip(one.points, places, strict=True):
+            parts.append(_mark(panel, point, place[0], drawn[one.identity], scale))
     means = "; ".join(f"{one.last.retriever} {one.last.mean:.3f}" for one in panel.series)
     return Markup('<svg class="panel" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
         WIDTH, HEIGHT, f"{panel.measure}: {means}", Markup("").join(parts)
@@ -68,19 +69,26 @@ def _axis(panel: Panel, scale: Scale) -> Markup:
     return Markup('<g class="axis">{}</g>').format(Markup("").join(rules + dates))
 
 
-def _line(series: Series, mark: Mark, scale: Scale, offset: float) -> Markup:
-    if len(series.points) < 2:
+def _offset(panel: Panel, point: Point) -> float:
+    """How far from the middle of its run a retriever is drawn: side by side, the best at the right."""
+    beside = [one.identity for one in reversed(panel.series) if any(other.run == point.run for other in one.points)]
+    offset = APART * (beside.index(point.standing.identity) - (len(beside) - 1) / 2)
+    return max(-WIDEST, min(WIDEST, offset))
+
+
+def _line(places: Sequence[tuple[float, float]], mark: Mark) -> Markup:
+    if len(places) < 2:
         return Markup("")
-    points = " ".join(f"{scale.x(one.run) + offset:.1f},{scale.y(one.standing.mean):.1f}" for one in series.points)
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     dash = " ".join(map(str, mark.dash)) if mark.dash[1] else "none"
     return Markup('<polyline points="{}" fill="none" stroke="{}" stroke-width="1.5" stroke-dasharray="{}"/>').format(
         points, mark.color, dash
     )
 
 
-def _mark(panel: Panel, point: Point, mark: Mark, scale: Scale, offset: float) -> Markup:
+def _mark(panel: Panel, point: Point, x: float, mark: Mark, scale: Scale) -> Markup:
     standing, run = point.standing, panel.runs[point.run]
-    x, whisker = scale.x(point.run) + offset, Markup("")
+    whisker = Markup("")
     if standing.low is not None and standing.high is not None:
         whisker = Markup(
             '<line x1="{0:.1f}" x2="{0:.1f}" y1="{1:.1f}" y2="{2:.1f}" stroke="{3}" stroke-width="1.5"/>'

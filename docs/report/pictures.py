@@ -1,0 +1,178 @@
+"""Make the pictures and the printed pages of this folder anew: seven reports, and the page over all of them.
+
+    python docs/report/pictures.py [FOLDER]
+
+Needs the extra `offline`, chromium with its chromedriver, and a few minutes. The results go to FOLDER, or to a
+temporary folder that is removed.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import harness
+from harness import Options
+from tests.browser import chromium, media, resize
+
+HERE = Path(__file__).parent
+PROJECT = HERE.parents[1]
+ENGLISH = "datasets/survey-templates-en"
+"""Seen from the project, as experiments name it."""
+BOTH = f'{{ path = "{ENGLISH}", queries = ["queries.json", "queries-extended.json"] }}'
+HEAD = """
+name = "{name}"
+dataset = {dataset}
+primary = "nDCG@10"
+measures = ["nDCG@10", "P@5", "R@10", "F1@10", "RR@10", "AP@10", "Success@10"]
+[statistics]
+margin = 0.02
+"""
+MODEL = '{ kind = "sentence-transformers", model = "sentence-transformers/all-MiniLM-L6-v2" }'
+SIZES = {"a4": (8.27, 11.69), "letter": (8.5, 11.0)}
+
+
+class Shot(NamedTuple):
+    """One picture: a case, what is looked at, and how."""
+
+    case: str
+    name: str
+    height: int
+    at: str = ""
+    """The fragment of the address: a section, or a state of the page."""
+    width: int = 1280
+    dark: bool = False
+
+
+SHOTS = (
+    Shot("quickstart", "decision-1280", 980),
+    Shot("quickstart", "decision-1920-dark", 1000, width=1920, dark=True),
+    Shot("quickstart", "decision-400", 1250, width=400),
+    Shot("quickstart", "slices-1280", 900, at="slices"),
+    Shot("quickstart", "failures-1280", 800, at="atlas"),
+    Shot("quickstart", "look-inside-1280", 1050, at="a=minilm&b=hybrid&q=e053"),
+    Shot("quickstart", "measures-1280", 800, at="over_queries"),
+    Shot("quickstart", "tests-1280", 900, at="tests"),
+    Shot("thirteen-queries", "thirteen-queries-1280", 1000),
+    Shot("twelve-retrievers", "twelve-retrievers-1280", 1300),
+    Shot("failed-retriever", "failed-retriever-1280", 800),
+    Shot("japanese", "japanese-1280", 980),
+    Shot("unfinished", "unfinished-1280", 800),
+    Shot("unlabelled", "unlabelled-1280", 800),
+    Shot("index", "index-1280", 1500),
+    Shot("index", "index-400-dark", 1250, width=400, dark=True),
+)
+PRINTED = (
+    *((case, "a4") for case in ("quickstart", "thirteen-queries", "twelve-retrievers", "failed-retriever", "japanese",
+                                "unfinished", "unlabelled")),
+    ("quickstart", "letter"),
+    ("twelve-retrievers", "letter"),
+)  # fmt: skip
+
+
+def written(folder: Path, name: str, retrievers: str, dataset: str = BOTH) -> Path:
+    """An experiment file."""
+    path = folder / f"{name}.toml"
+    path.write_text(HEAD.format(name=name, dataset=dataset) + retrievers, encoding="utf-8")
+    return path
+
+
+def block(name: str, rest: str) -> str:
+    return f'\n[[retrievers]]\nname = "{name}"\n{rest}\n'
+
+
+def pages(folder: Path) -> dict[str, Path]:
+    """Run the seven cases; return case -> its page, and that of all of them."""
+    results = folder / "results"
+    three = block("bm25", 'kind = "bm25"') + block("minilm", f"encoder = {MODEL}")
+    three += block("hybrid", 'kind = "fusion"\nof = ["bm25", "minilm"]')
+    twelve = "".join(
+        block(f"bm25-with-k1-of-{i / 10:.1f}-and-a-long-name", f'kind = "bm25"\nk1 = {i / 10:.1f}')
+        for i in range(1, 13)
+    )
+    failing = three + block("unknown", 'encoder = { kind = "sentence-transformers", model = "nobody/nothing" }')
+    ended = {
+        "quickstart": harness.run(PROJECT / "experiments" / "quickstart.toml", Options(results)),
+        "thirteen-queries": harness.run(written(folder, "thirteen-queries", three, f'"{ENGLISH}"'), Options(results)),
+        "twelve-retrievers": harness.run(written(folder, "twelve-retrievers", twelve), Options(results)),
+        "failed-retriever": harness.run(written(folder, "failed-retriever", failing), Options(results)),
+        "japanese": harness.run(PROJECT / "experiments" / "japanese.toml", Options(results)),
+        "unlabelled": harness.run(written(folder, "unlabelled", three, f'"{unlabelled(folder)}"'), Options(results)),
+    }
+    found = {case: one.folder / "report.html" for case, one in ended.items()}
+    return {**found, "unfinished": unfinished(folder, three), "index": results / "index.html"}
+
+
+def unlabelled(folder: Path) -> str:
+    """The templates with questions, and no label."""
+    place = folder / "questions"
+    shutil.copytree(ENGLISH, place, ignore=shutil.ignore_patterns("*.json"))
+    rows = json.loads((Path(ENGLISH) / "queries.json").read_text(encoding="utf-8"))
+    (place / "queries.txt").write_text("".join(f"{row['query']}\n" for row in rows), encoding="utf-8")
+    return place.name
+
+
+def unfinished(folder: Path, retrievers: str) -> Path:
+    """The page of a run that goes on, kept as it was when the first retriever had answered."""
+    page = folder / "unfinished.html"
+    aside = folder / "live" / "unfinished.unfinished" / "report.html"
+
+    def keep(line: str) -> None:
+        if line.startswith("live: "):
+            shutil.copy(aside, page)
+
+    harness.run(written(folder, "unfinished", retrievers), Options(folder / "live", live=True, tell=keep))
+    return page
+
+
+def take(driver: Any, shot: Shot, page: Path) -> None:
+    """Take one picture, with every chart drawn."""
+    media(driver, prefers_color_scheme="dark" if shot.dark else "light")
+    resize(driver, shot.width, shot.height)
+    driver.get("about:blank")
+    driver.get(f"{page.as_uri()}#{shot.at}")
+    driver.execute_async_script("""
+        const done = arguments[0];
+        const look = document.getElementById("look-list") && location.hash.includes("q=");
+        setTimeout(() => {
+          if (look) document.getElementById("forensics").scrollIntoView();
+          setTimeout(done, 1200);
+        }, 800);
+    """)
+    data = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
+    (HERE / f"{shot.name}.png").write_bytes(base64.b64decode(data))
+
+
+def print_out(driver: Any, case: str, size: str, page: Path) -> None:
+    """Print one page, as a browser does it."""
+    width, height = SIZES[size]
+    media(driver, prefers_color_scheme="light")
+    resize(driver, 1280)
+    driver.get("about:blank")
+    driver.get(page.as_uri())
+    printed = driver.execute_cdp_cmd("Page.printToPDF", {"paperWidth": width, "paperHeight": height})
+    (HERE / f"{case}-{size}.pdf").write_bytes(base64.b64decode(printed["data"]))
+
+
+def main() -> None:
+    os.environ["HF_HUB_OFFLINE"] = "1"  # a model that nobody has fails at once
+    os.chdir(PROJECT)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(sys.argv[1]) if sys.argv[1:] else Path(place)
+        folder.mkdir(parents=True, exist_ok=True)
+        found = pages(folder)
+        with chromium(Path(place) / "profile") as driver:
+            for shot in SHOTS:
+                take(driver, shot, found[shot.case])
+            for case, size in PRINTED:
+                print_out(driver, case, size, found[case])
+
+
+if __name__ == "__main__":
+    main()
