@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +14,11 @@ from harness.dataset import trec
 from harness.experiment import Dense
 from harness.measures import Measure, parse
 from harness.measures.grades import STEEPEST
-from harness.measures.table import row_of
 from harness.pages.colors import is_color
 from harness.records import LabelledQuery, Manifest, ResolvedExperiment, Results
 from harness.report.answers import Answers, read_answers
 from harness.report.language import language
+from harness.report.names import MeasureName, names_of
 from harness.report.theme import Mark, marks
 from harness.scoring.outcome import Outcome, outcome_of
 from harness.stats import Comparison, Facts, Look, ScoreTable, Settings, Whole
@@ -27,16 +26,6 @@ from retrievers.types import Floats
 
 SHOWN_QUERIES = 2_000
 """A page lists so many queries; of more, those where the retrievers differ most."""
-
-
-class MeasureName(NamedTuple):
-    """A measure as people read it."""
-
-    full: str
-    """As in the CSV files."""
-    short: str
-    gloss: str
-    """What the short name leaves open: the gain, the ideal, the depth; may be empty."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,7 +171,7 @@ def view_of(results: Results) -> View:
     return View(
         results=results,
         outcome=outcome,
-        names=_names(measures, resolved.depth, _largest(grades)),
+        names=names_of(measures, resolved.depth, _largest(grades)),
         order=order,
         marks=marks(
             {name: identity(results.manifest, name) for name in results.retrievers},
@@ -271,30 +260,3 @@ def _shown(scores: ScoreTable, order: tuple[int, ...]) -> tuple[int, ...]:
     spread = np.ptp(np.column_stack(list(scores.values())), axis=1)
     kept = set(sorted(order, key=lambda i: -spread[i])[:SHOWN_QUERIES])
     return tuple(i for i in order if i in kept)
-
-
-def _names(measures: Sequence[str], depth: int, largest: int) -> dict[str, MeasureName]:
-    """Short names, and what they leave open; where two are the same, that becomes part of the name."""
-    names = {}
-    for full in measures:
-        measure = parse(full)
-        at = "" if measure.cutoff is None else f"@{measure.cutoff}"
-        params = dict(measure.params)
-        glosses = []
-        if "dcg" in row_of(measure).options:
-            glosses.append("exponential gain" if params.pop("dcg", None) == "exp-log2" else "linear gain")
-        ideal = params.pop("ideal", None)
-        if ideal is not None:
-            glosses.append("ideal of what was retrieved")
-        if row_of(measure).by_largest_grade:
-            glosses.append(f"largest grade {largest}")
-        glosses += [f"{key} {value}" for key, value in params.items()]
-        if measure.cutoff is None:
-            glosses.append(f"over the {depth} hits kept")
-        names[full] = MeasureName(full, measure.name + at, ", ".join(glosses))
-    shorts = Counter(name.short for name in names.values())
-    return {full: name if shorts[name.short] == 1 else _told_apart(name) for full, name in names.items()}
-
-
-def _told_apart(name: MeasureName) -> MeasureName:
-    return MeasureName(name.full, f"{name.short} ({name.gloss})", "") if name.gloss else name

@@ -62,7 +62,7 @@ const kinds = {
     const { retrievers } = lens.data(), a = lens.state.a;
     spec.datasets.rows = retrievers.map((name, r) => [name, lens.apart(a, r)]).filter(([name]) => name !== retrievers[a])
       .map(([name, pair]) => ({ label: name, slice: name, retriever: name, difference: pair.mean, ...alone(pair.mean), queries: pair.places.length,
-        record: `${pair.better} / ${pair.equal} / ${pair.worse}`, whole: false }));
+        record: `${pair.better} / ${pair.equal} / ${pair.worse}`, whole: false, beside: "" }));
     forestTitle(spec, `right of 0 ${retrievers[a]} is higher`);
   },
   slices: (spec, figure) => {
