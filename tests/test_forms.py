@@ -7,6 +7,7 @@ import pytest
 
 from harness.experiment import load
 from harness.pipeline import run
+from harness.report import write_report
 from harness.report.costs import costs_of
 from harness.report.ragged import vector_sizes
 from harness.report.text import plain, size
@@ -40,6 +41,7 @@ def models(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch, tmp_path):
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
@@ -199,6 +201,7 @@ def test_sizes_stand_in_the_manifest(experiment, models, form, tmp_path):
 def test_the_report_says_what_a_document_takes(experiment, models, form, tmp_path):
     both = block(models, form) + '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
     results = run(experiment(both), Options(tmp_path / "out"))
+    write_report(results)
     facts = results.manifest.retrievers[form].provenance
     one = vector_sizes(results)[form]
     assert list(vector_sizes(results)) == [form]
