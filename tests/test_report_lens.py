@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pytest
 
 import harness
+from harness.report.lens import lens
 from harness.report.losses import losses
 from harness.report.packed import unpacked
 from harness.report.view import view_of
@@ -310,3 +311,13 @@ def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
     for query in held["queries"]:
         ceiling = query["ceilings"][str(reranked)]
         assert ceiling >= max(query["scores"][reranked], query["scores"][names.index("bm25")]) - 1e-6
+
+
+def test_beyond_its_room_the_lens_keeps_the_first_measures_and_says_so(results, monkeypatch):
+    view = view_of(results)
+    monkeypatch.setattr("harness.report.lens.VALUES", 2 * view.n * len(view.ranked))
+    held = lens(view)
+    assert held["measures"] == [view.names[measure].short for measure in view.measures[:2]]
+    assert held["left"] == len(view.measures) - 2
+    monkeypatch.setattr("harness.report.lens.VALUES", 1)
+    assert len(lens(view)["values"]) == 1  # the primary one always

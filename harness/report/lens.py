@@ -13,7 +13,7 @@ from harness.report.browsed import fields_of
 from harness.report.sections.slices import ALL, label_of, labels_of
 from harness.report.view import View, second
 
-VALUES = 400_000
+VALUES = 250_000
 """Scores that a page holds; beyond, it keeps the first measures: the primary one always."""
 SLICES = 80
 """Slices that can be chosen: those of the tests, then the most frequent values of fields."""
@@ -27,6 +27,7 @@ def lens(view: View) -> dict[str, Any]:
         "all": ALL,
         "pair": [view.ranked.index(view.whole.leader), view.ranked.index(second(view))],
         "measures": [view.names[measure].short for measure in measures],
+        "left": len(view.measures) - len(measures),
         "retrievers": list(view.ranked),
         "ids": [text.visible(view.ids[i]) for i in places],
         "slices": slices_of_lens(view),

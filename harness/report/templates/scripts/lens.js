@@ -86,6 +86,11 @@ const lens = (() => {
     options(pick.b, names);
     options(pick.slice, [["", data.all], ...[...data.slices].map(([name, of]) => [name, `${name} (${of.length})`])]);
     options(pick.measure, data.measures.map((name, i) => [String(i), name]));
+    if (data.left) {
+      const rest = make("option", "", `${data.left} more in scores.csv`);
+      rest.disabled = true;
+      pick.measure.append(rest);
+    }
     [state.a, state.b] = data.pair;
     for (const [key, select] of Object.entries(pick)) {
       select?.addEventListener("input", () => change({ [key]: key === "slice" ? select.value : Number(select.value) }));
