@@ -143,6 +143,16 @@ def huggingface(folder: Path, of: Collection = SMALL, key: str = "_id") -> Path:
     return folder
 
 
+def named_hub(folder: Path, key: str = "_id", of: Collection = SMALL) -> str:
+    """A folder that `datasets` opens as it opens a name of the hub; nothing is fetched."""
+    huggingface(folder, of, key)
+    parts = sorted(part.name for part in folder.iterdir())
+    configs = "".join(f"- config_name: {part}\n  data_files:\n  - split: {next((folder / part).iterdir()).stem[:-15]}\n"
+                      f"    path: {part}/*.parquet\n" for part in parts)  # fmt: skip
+    (folder / "README.md").write_text(f"---\nconfigs:\n{configs}---\n")
+    return f"hf:{folder.as_posix()}"
+
+
 def huggingface_v2(folder: Path, of: Collection = SMALL) -> Path:
     return huggingface(folder, of, "id")
 

@@ -3,12 +3,13 @@
 import gzip
 import json
 import os
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from harness.dataset import files, load, reference_of
+from harness.dataset import DatasetReference, files, load, reference_of
 from harness.dataset.files import File, listing
 from retrievers.errors import InputError
 from tests import layouts
@@ -65,6 +66,18 @@ def test_a_file_that_is_no_archive_and_no_table(tmp_path):
     (tmp_path / "set.bin").write_bytes(b"\0\1")
     with pytest.raises(InputError, match=r"set.bin: is a file that no reader takes .*format = "):
         load(reference_of(tmp_path / "set.bin"))
+
+
+@pytest.mark.parametrize("suffix", [".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst", ".7z"])
+@pytest.mark.parametrize("form", [None, "beir", "markdown"])
+def test_archives_of_other_kinds_are_refused_with_what_to_do(tmp_path, suffix, form):
+    """A tar archive is not read: it has no list of its members, and each pass would unpack all of it."""
+    path = tmp_path / f"scifact{suffix}"
+    mode = {".tar.gz": "w:gz", ".tgz": "w:gz", ".tar.bz2": "w:bz2", ".tar.xz": "w:xz"}.get(suffix, "w")
+    with tarfile.open(path, mode) as packed:
+        packed.add(layouts.beir(tmp_path / "data"), "scifact")
+    with pytest.raises(InputError, match=r"not read: only zip is .unpack it and name the folder, or pack"):
+        load(DatasetReference(path, format=form))
 
 
 def test_an_archive_of_markdown(tmp_path):

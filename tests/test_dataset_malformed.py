@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.dataset import DatasetReference, load, reference_of, rows
+from harness.dataset import FORMATS, DatasetReference, load, reference_of, rows
 from retrievers.errors import InputError
 from tests import layouts
 
@@ -143,7 +143,53 @@ TREC = [
     ("qrels.txt", append("q1 0 boat high\n"), r"qrels.txt:6: grade 'high' is no whole number"),
     ("qrels.txt", append("q1 0 nowhere 1\n"), r"qrels.txt:6: query 'q1' names document 'nowhere'"),
 ]
-ROUTES = {"beir": BEIR, "csv": CSV, "parquet": PARQUET, "trec": TREC}
+TSV = [
+    ("documents.tsv", append(b"e\t\xe9\n"), r"documents.tsv:7: is not UTF-8"),
+    ("documents.tsv", utf16, r"documents.tsv:1: is not UTF-8"),
+    ("documents.tsv", empty, r"documents.tsv: is empty"),
+    ("documents.tsv", cut(4), r"documents.tsv:5: cannot be read as a table: unexpected end"),
+    ("documents.tsv", swap("docno\ttext", "sku\ttext"), r"documents.tsv:2: '_id' is missing .*columns = "),
+    ("documents.tsv", append("e\tf\tg\n"), r"documents.tsv:7: 3 columns \(the header has 2"),
+    ("documents.tsv", append("e,f\n"), r"documents.tsv:7: 1 columns \(the header has 2"),
+    ("documents.tsv", append("car\tagain\n"), r"documents.tsv:7: document id 'car' stands twice"),
+    ("documents.tsv", append(f"e\t{LONG}\n"), r"documents.tsv:7: is longer than 2,000 bytes"),
+    ("qrels.tsv", append("q1\tbot\t1\n"), r"qrels.tsv:7: query 'q1' names document 'bot'.*did you mean 'boat'"),
+    ("qrels.tsv", append("q1\tboat\thigh\n"), r'qrels.tsv:7: grade "high" is no whole number'),
+    ("qrels.tsv", append("q1\tcar\t1\n"), r"qrels.tsv:7: query 'q1' and document 'car' are judged twice"),
+]
+JSONL = [
+    ("documents.jsonl", append(b'{"doc_id": "e", "text": "\xe9"}\n'), r"documents.jsonl:5: is not UTF-8"),
+    ("documents.jsonl", utf16, r"documents.jsonl:1: is not UTF-8"),
+    ("documents.jsonl", empty, "the corpus is empty"),
+    ("documents.jsonl", cut(9), r"documents.jsonl:4: is not JSON"),
+    ("documents.jsonl", append("[]\n"), r"documents.jsonl:5: is not a JSON object"),
+    ("documents.jsonl", append('{"doc_id": "e"}\n'), r"documents.jsonl:5: 'text' is missing"),
+    ("documents.jsonl", append('{"doc_id": "e", "text": 5}\n'), r"documents.jsonl:5: 'text' is not a string but 5"),
+    (
+        "documents.jsonl",
+        append('{"doc_id": "car", "text": "x"}\n'),
+        r"documents.jsonl:5: document id 'car' stands twice",
+    ),
+    ("documents.jsonl", append(json.dumps({"doc_id": "e", "text": LONG})), r"documents.jsonl:5: is longer than 2,000"),
+    (
+        "queries.jsonl",
+        append('{"id": "q1", "text": "x", "relevant": {}}\n'),
+        r"queries.jsonl:4: query id 'q1' stands twice",
+    ),
+    (
+        "queries.jsonl",
+        append('{"id": "q4", "text": "x", "relevant": ["cra"]}\n'),
+        r"queries.jsonl:4: .* document 'cra'",
+    ),
+    (
+        "queries.jsonl",
+        append('{"id": "q4", "text": "x", "relevant": {"car": "high"}}\n'),
+        r"queries.jsonl:4: grade 'high'",
+    ),
+    ("queries.jsonl", append('{"id": "q4", "text": "x", "relevant": 5}\n'), r"queries.jsonl:4: .* cannot be read: 5"),
+]
+ROUTES = {"beir": BEIR, "csv": CSV, "tsv": TSV, "jsonl": JSONL, "parquet": PARQUET, "trec": TREC}
+TABLES = ("csv", "tsv", "jsonl", "parquet")
 CASES = [(route, *case) for route, cases in ROUTES.items() for case in cases]
 
 
@@ -155,7 +201,7 @@ def test_a_malformed_file(tmp_path, monkeypatch, route, file, change, expected):
     if isinstance(change, list):
         change = written(path, change)
     path.write_bytes(change(path.read_bytes()))
-    refused(replace(reference_of(folder), format={"csv": "tables", "parquet": "tables"}.get(route, route)), expected)
+    refused(replace(reference_of(folder), format="tables" if route in TABLES else route), expected)
 
 
 SHARDS = [
@@ -327,20 +373,72 @@ def test_malformed_queries_beside_text_files(tmp_path, raw, expected):
     refused(reference_of(tmp_path), expected)
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "expected"),
-    [("docs.tsv", "", "the corpus is empty"), ("docs.tsv", "car\n", "irds:.*cannot be read"),
+CATALOGUE = [
+    ("docs.tsv", "", "the corpus is empty"), ("docs.tsv", "car\n", "irds:.*cannot be read"),
      ("docs.tsv", "car\tx\ncar\ty\n", "document id 'car' stands twice"), ("docs.tsv", b"car\t\xe9\n", "cannot be read"),
      ("docs.tsv", "boat\tx\n", "names document 'car'"), ("queries.tsv", "", "there is no query|judgments name query"),
      ("queries.tsv", "q1\n", "cannot be read"), ("queries.tsv", "q1\tx\nq1\ty\n", "query id 'q1' stands twice"),
      ("qrels.txt", "q1 0 car\n", "cannot be read"), ("qrels.txt", "q1 0 car high\n", "cannot be read"),
      ("qrels.txt", "q1 0 car 1\nq1 0 car 1\n", "are judged twice"),
-     ("qrels.txt", "q1 0 car 0\n", "no query has a relevant")],
-)  # fmt: skip
+     ("qrels.txt", "q1 0 car 0\n", "no query has a relevant"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "text", "expected"), CATALOGUE)
 def test_malformed_files_behind_a_name_of_ir_datasets(tmp_path, file, text, expected):
     name = layouts.catalogue(tmp_path / "irds")
     (tmp_path / "irds" / file).write_bytes(text if isinstance(text, bytes) else text.encode())
     refused(reference_of(name), expected)
+
+
+CORPUS, ASKED, JUDGED = (
+    f"{part}-00000-of-00001.parquet" for part in ("corpus/corpus", "queries/queries", "default/test")
+)
+HUB = [
+    (CORPUS, empty, "cannot be had"),
+    (CORPUS, cut(20), "cannot be had"),
+    (CORPUS, [{"_id": "car"}], "/corpus:1: 'text' is missing"),
+    (CORPUS, [{"text": "a"}], "/corpus:1: '_id' is missing"),
+    (CORPUS, [{"_id": "car", "text": 5}], "/corpus:1: 'text' is not a string but 5"),
+    (CORPUS, [{"_id": None, "text": "x"}], "/corpus:1: '_id' is missing or empty"),
+    (CORPUS, [{"_id": "car", "text": "x"}] * 2, "/corpus:2: document id 'car' stands twice"),
+    (ASKED, [{"_id": "q1", "text": "x"}] * 2, "/queries:2: query id 'q1' stands twice"),
+    (ASKED, [{"_id": "q1"}], "/queries:1: 'text' is missing"),
+    (JUDGED, layouts.qrels()[:1] * 2, "/qrels:2: query 'q1' and document 'car' are judged twice"),
+    (JUDGED, [{**layouts.qrels()[0], "score": 0.5}], "/qrels:1: grade 0.5 is no whole number"),
+    (JUDGED, [{**layouts.qrels()[0], "corpus-id": "cra"}], "/qrels:1: query 'q1' names document 'cra'"),
+    (JUDGED, [{**layouts.qrels()[0], "query-id": "q9"}], "/qrels:1: judgments name query 'q9'"),
+]
+
+
+@pytest.mark.parametrize(("file", "change", "expected"), HUB)
+def test_malformed_parts_behind_a_name_of_the_hub(tmp_path, monkeypatch, file, change, expected):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    name = layouts.named_hub(tmp_path / "data")
+    path = tmp_path / "data" / file
+    if isinstance(change, list):
+        change = written(path, change)
+    path.write_bytes(change(path.read_bytes()))
+    refused(reference_of(name), expected)
+
+
+def _exports(form: str) -> list[object]:
+    return [case for case in EXPORTS if case[0] == form]
+
+
+MALFORMED = {
+    "hub": HUB, "ir_datasets": CATALOGUE, "beir": BEIR, "huggingface": SHARDS, "autorag": AUTORAG, "trec": TREC,
+    "ragas": _exports("ragas"), "langsmith": _exports("langsmith"), "phoenix": _exports("phoenix"), "embench": EMBENCH,
+    "llama-index": LLAMA, "tables: csv": CSV, "tables: tsv": TSV, "tables: jsonl": JSONL, "tables: parquet": PARQUET,
+    "markdown": MARKDOWN,
+}  # fmt: skip
+"""Reader -> its malformed files, each of which is a test above."""
+
+
+def test_every_reader_has_at_least_ten_malformed_files():
+    assert {name.partition(":")[0] for name in MALFORMED} == set(FORMATS)
+    assert {name: len(cases) for name, cases in MALFORMED.items() if len(cases) < 10} == {}
 
 
 @pytest.mark.parametrize("route", ["beir", "csv", "tsv", "jsonl", "trec"])

@@ -129,15 +129,10 @@ def test_a_folder_of_text_files_with_a_table_of_labels(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", ["_id", "id"])
 def test_the_hub_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
-    """`datasets` opens a folder as it opens a name of the hub; nothing is fetched."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    folder = written.huggingface(tmp_path / "data", key=key)
-    parts = sorted(part.name for part in folder.iterdir())
-    said = "".join(f"- config_name: {part}\n  data_files:\n  - split: {next((folder / part).iterdir()).stem[:-15]}\n"
-                   f"    path: {part}/*.parquet\n" for part in parts)  # fmt: skip
-    (folder / "README.md").write_text(f"---\nconfigs:\n{said}---\n")
-    found = loaded(f"hf:{folder.as_posix()}")
+    folder = tmp_path / "data"
+    found = loaded(written.named_hub(folder, key))
     assert found.format == "hub"
     assert found.digest == loaded(written.beir(tmp_path / "expected")).digest
     with pytest.raises(InputError, match="has no split 'dev'"):

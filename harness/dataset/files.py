@@ -22,6 +22,8 @@ from retrievers.errors import InputError, Problem, did_you_mean
 
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 """Suffixes that may stand behind a file's own."""
+OTHER_ARCHIVES = (".tgz", ".tbz2", ".txz", ".7z", ".rar", *(f".tar{suffix}" for suffix in ("", *COMPRESSED)))
+"""Suffixes of archives that no reader opens."""
 LARGEST_FILE = 1 << 30
 """Bytes of a file that is read whole, at most."""
 FREE = 64 << 20
@@ -124,6 +126,7 @@ def listing(path: Path, problems: Findings | None = None) -> dict[str, File]:
         InputError: the archive is none, or a name in it leads outside.
     """
     if path.is_file():
+        refuse_other_archives(path)
         return _members(path)
     below = _files_below(path, Findings() if problems is None else problems)
     return {_plain(file.relative_to(path).as_posix()): File(file) for file in below}
@@ -140,6 +143,13 @@ def pick(files: Mapping[str, File], name: str, where: Path) -> File:
 def is_zip(path: Path) -> bool:
     """Whether a path is a zip archive, by its first bytes."""
     return path.is_file() and zipfile.is_zipfile(path)
+
+
+def refuse_other_archives(path: Path) -> None:
+    """Raise InputError for an archive of another kind: a tar has no list of its members and no way to one of them."""
+    if "".join(path.suffixes[-2:]).lower().endswith(OTHER_ARCHIVES):
+        remedy = "unpack it and name the folder, or pack the folder as a zip"
+        raise InputError(Problem(str(path), "is an archive of a kind that is not read: only zip is", remedy))
 
 
 def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:

@@ -19,7 +19,7 @@ from harness.dataset import (
     tables,
     trec_collection,
 )
-from harness.dataset.files import is_zip, listing
+from harness.dataset.files import is_zip, listing, refuse_other_archives
 from harness.dataset.reference import DatasetReference
 from harness.dataset.source import Source
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -78,6 +78,7 @@ def suggestion(reference: DatasetReference) -> str:
 
 def _not_known(reference: DatasetReference) -> tuple[str, str]:
     path = reference.folder
+    refuse_other_archives(path)
     if path.is_file() and not is_zip(path):
         return "is a file that no reader takes", f'say what it is: format = "…", one of {", ".join(FORMATS)}'
     suffixes = sorted({file.suffix or file.name for file in listing(path).values()})
