@@ -90,9 +90,26 @@ def test_two_retrievers_are_compared(begun, names, message):
         next_to_judge(results, gather([results.folder], 5), names, 3, "policy")
 
 
-def test_a_measure_without_bounds_is_refused(begun):
+def with_primary(begun, name):
     _, path, place = begun
-    path.write_text(path.read_text(encoding="utf-8").replace('primary = "nDCG@3"', 'primary = "RR"'), encoding="utf-8")
-    results = harness.run(path, harness.Options(results=place / "results"))
-    with pytest.raises(InputError, match="it is no sum over the ranks"):
-        next_to_judge(records.read(results.folder), gather([results.folder], 5), ("bm25", "hashing"), 3, "policy")
+    text = path.read_text(encoding="utf-8").replace('primary = "nDCG@3"', f'primary = "{name}"')
+    path.write_text(text.replace("measures = [", f'measures = ["{name}", '), encoding="utf-8")
+    return records.read(harness.run(path, harness.Options(results=place / "results")).folder)
+
+
+def test_a_measure_without_bounds_is_refused(begun):
+    results = with_primary(begun, "ERR@3")
+    with pytest.raises(InputError, match="has no bounds under unjudged documents"):
+        next_to_judge(results, gather([results.folder], 5), ("bm25", "hashing"), 3, "policy")
+
+
+def test_reciprocal_rank_has_bounds_and_what_could_move_them_comes_first(begun):
+    results = with_primary(begun, "RR@3")
+    upcoming = next_to_judge(results, gather([results.folder], 5), ("bm25", "hashing"), 3, "policy")
+    assert upcoming.pool.pairs == 3 and upcoming.bounds.low < upcoming.bounds.high
+    moves = [one.most for one in open_pairs(results, "bm25", "hashing").changes]
+    assert len(moves) == upcoming.unjudged and min(moves) > 0
+    # Before anything is judged, the first place of a list is worth most.
+    first = upcoming.pool.queries[0]
+    tops = {results.rankings(name)[first.query_id].doc_ids[0] for name in ("bm25", "hashing")}
+    assert first.documents[0].id in tops

@@ -57,8 +57,8 @@ def next_to_judge(results: Results, material: Material, names: Sequence[str], co
     difference = open_pairs(results, a, b)
     if difference is None:
         measure = results.manifest.resolved.primary
-        remedy = "nDCG, DCG, P and RBP have them"
-        raise InputError(Problem(measure, "has no bounds: it is no sum over the ranks", remedy))
+        remedy = "nDCG, DCG, P, RBP, RR, Success, R and AP have them"
+        raise InputError(Problem(measure, "has no bounds under unjudged documents", remedy))
     ordered = sorted(difference.changes, key=lambda one: (-one.most, shuffled_place(0, one.query_id, one.document_id)))
     lines = tuple(line for one in ordered[:count] for line in _line(material, one))
     drawn = DrawnPool(

@@ -1,13 +1,15 @@
 """What unjudged documents could still do to the means of the primary measure, and to its differences.
 
-Bounds are certain and need no test; they hold for measures that are sums of gains times a weight of the rank: P, DCG,
-nDCG (for the ideal of the documents judged so far, which further judgments may change) and RBP.
+Bounds are certain and need no test. For measures that are sums of gains times a weight of the rank (P, DCG, RBP, and
+nDCG for the ideal of the documents judged so far, which further judgments may change) and for RR, Success and recall
+they are reached by some outcome of the judging; for differences of AP they may be wider than need be. Other measures
+have none here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -21,6 +23,7 @@ from harness.scoring.grading import grades_under, people_judged
 from harness.scoring.outcome import primary_of
 from harness.scoring.saved import relevance_of, scored_grades
 from harness.stats.bounds import Bounds, difference_bounds, log_discounts, rank_weights
+from harness.stats.rank_bounds import TwoLists, average_precision_bounds, first_hit_bounds, recall_bounds
 from retrievers.types import Floats
 
 GradedQueries = Mapping[str, Mapping[str, int]]
@@ -47,7 +50,7 @@ class OpenMean(NamedTuple):
     judged: float
     """The share of the documents above the cutoff that are judged."""
     bounds: Bounds | None
-    """None where the measure is no such sum."""
+    """None where the measure has none."""
 
 
 class OpenPair(NamedTuple):
@@ -77,6 +80,18 @@ class Open(NamedTuple):
     most: float
 
 
+class OpenQuery(NamedTuple):
+    """Two rankings of one query, and what is known of it."""
+
+    a: Sequence[str]
+    b: Sequence[str]
+    """Empty for the value of one ranking."""
+    known: Mapping[str, int]
+    """Every grade, those of documents chosen for their effect, too."""
+    grades: Mapping[str, int]
+    """The grades that scores rest on: the ideal of nDCG."""
+
+
 class OpenPairs(NamedTuple):
     """All that is open between two retrievers."""
 
@@ -88,7 +103,7 @@ class OpenPairs(NamedTuple):
 
 
 def open_pairs(results: Results, a: str, b: str) -> OpenPairs | None:
-    """Return what is open between two retrievers; None where the measure is no sum over the ranks.
+    """Return what is open between two retrievers; None where the measure has no bounds.
 
     Before anything is judged there is no ideal, and nDCG is taken as DCG over all queries.
     """
@@ -100,19 +115,19 @@ def open_pairs(results: Results, a: str, b: str) -> OpenPairs | None:
         relevance = relevance_of(results)
         known = {query: grades_under(question.labels.chosen, relevance) for query, question in results.queries.items()}
         grades = known
-    linear = linear_form(measure, cutoff, _largest(results, known) if results.scored else GRADES[-1])
-    if linear is None:
+    largest = _largest(results, known) if results.scored else GRADES[-1]
+    bounds = bounds_of(measure, cutoff, largest, results.manifest.dataset.documents)
+    if bounds is None:
         return None
-    first, second = ({q: r.doc_ids for q, r in results.answers(name)} for name in (a, b))
-    rows = [(first.get(q, ()), second.get(q, ()), known[q], scale_of(measure, linear, grades[q], cutoff))
-            for q in grades]  # fmt: skip
+    first, second = ({q: r.doc_ids[:cutoff] for q, r in results.answers(name)} for name in (a, b))
+    rows = {q: OpenQuery(first.get(q, ()), second.get(q, ()), known[q], grades[q]) for q in grades}
     changes = tuple(
-        Open(query, document, abs(weight) * linear.gains[-1] * scale / len(rows))
-        for query, (x, y, judged, scale) in zip(grades, rows, strict=True)
-        for document, weight in rank_weights(x, y, linear.discounts).items()
-        if document not in judged and weight * scale != 0
+        Open(query, document, change / len(rows))
+        for query, row in rows.items()
+        for document in dict.fromkeys([*row.a, *row.b])
+        if document not in row.known and (change := _change(bounds, row, document, largest)) > 0
     )
-    return OpenPairs(str(measure), cutoff, _mean(rows, linear), changes)
+    return OpenPairs(str(measure), cutoff, _mean([bounds(row) for row in rows.values()]), changes)
 
 
 def open_ends(results: Results) -> OpenEnds:
@@ -120,27 +135,61 @@ def open_ends(results: Results) -> OpenEnds:
     measure = parse(primary_of(results.manifest.resolved))
     cutoff = measure.cutoff or results.manifest.resolved.depth
     grades, known = _known(results)
-    linear = linear_form(measure, cutoff, _largest(results, known))
-    lists = {name: {q: r.doc_ids for q, r in results.answers(name) if q in grades} for name in results.retrievers}
-    scales = {query: scale_of(measure, linear, grades[query], cutoff) for query in grades} if linear else {}
+    bounds = bounds_of(measure, cutoff, _largest(results, known), results.manifest.dataset.documents)
+    lists = {
+        name: {q: r.doc_ids[:cutoff] for q, r in results.answers(name) if q in grades} for name in results.retrievers
+    }
+
+    def between(a: str, b: str = "") -> Bounds | None:
+        queries = (
+            OpenQuery(lists[a].get(q, ()), lists[b].get(q, ()) if b else (), known[q], grades[q]) for q in grades
+        )
+        return None if bounds is None else _mean([bounds(query) for query in queries])
+
     judged_at = parse(f"Judged@{cutoff}")
     means = tuple(
         OpenMean(
             name,
             score([judged_at], {q: known[q] for q in grades}, lists[name]).means()[judged_at],
-            linear and _mean([(lists[name].get(q, ()), (), known[q], scales[q]) for q in grades], linear),
+            between(name),
         )
         for name in results.retrievers
     )
     primary = primary_of(results.manifest.resolved)
     rows = [row for row in results.comparisons.to_dict("records") if row["measure"] == primary]
-    pairs = () if linear is None else tuple(
-        OpenPair(row["a"], row["b"], _mean(
-            [(lists[row["a"]].get(q, ()), lists[row["b"]].get(q, ()), known[q], scales[q]) for q in grades], linear))
-        for row in rows
-    )  # fmt: skip
+    pairs = tuple(
+        OpenPair(row["a"], row["b"], open_) for row in rows if (open_ := between(row["a"], row["b"])) is not None
+    )
     chosen = sum(len(question.labels.chosen) for question in results.queries.values())
     return OpenEnds(primary, means, pairs, chosen, len(grades))
+
+
+def bounds_of(measure: Measure, cutoff: int, largest: int, documents: int) -> Callable[[OpenQuery], Bounds] | None:
+    """What gives the bounds of one query; None for a measure that has none.
+
+    Args:
+        measure: the measure.
+        cutoff: how far it looks.
+        largest: the highest grade that an unjudged document may turn out to have.
+        documents: of the corpus, which count where a measure is divided by the number of relevant ones.
+    """
+    linear = linear_form(measure, cutoff, largest)
+    if linear is not None:
+        return lambda query: _linear_bounds(measure, linear, query, cutoff)
+    if measure.get("groups") or measure.name not in ("RR", "Success", "R", "AP"):
+        return None
+
+    def of_ranks(query: OpenQuery) -> Bounds:
+        relevant = {document: grade >= measure.rel for document, grade in query.known.items()}
+        lists = TwoLists(query.a, query.b, relevant, documents)
+        if measure.name == "R":
+            return recall_bounds(lists)
+        if measure.name == "AP":
+            return average_precision_bounds(lists)
+        ranks = range(1, cutoff + 1)
+        return first_hit_bounds(lists, [1.0 / rank if measure.name == "RR" else 1.0 for rank in ranks])
+
+    return of_ranks
 
 
 def linear_form(measure: Measure, cutoff: int, largest: int) -> Linear | None:
@@ -175,14 +224,20 @@ def scale_of(measure: Measure, linear: Linear, judged: Mapping[str, int], cutoff
     return 1 / ideal if ideal else 0.0
 
 
-def _mean(rows: Sequence[tuple[Sequence[str], Sequence[str], Mapping[str, int], float]], linear: Linear) -> Bounds:
-    """The mean over queries of the bounds of (first list, second list, grades, scale)."""
-    bounds = [
-        Bounds(*(min(max(edge * scale, -linear.largest), linear.largest) for edge in difference_bounds(
-            rank_weights(a, b, linear.discounts),
-            {document: linear.gain(grade) for document, grade in judged.items()}, linear.gains[-1])))
-        for a, b, judged, scale in rows
-    ]  # fmt: skip
+def _linear_bounds(measure: Measure, linear: Linear, query: OpenQuery, cutoff: int) -> Bounds:
+    scale = scale_of(measure, linear, query.grades, cutoff)
+    gains = {document: linear.gain(grade) for document, grade in query.known.items()}
+    edges = difference_bounds(rank_weights(query.a, query.b, linear.discounts), gains, linear.gains[-1])
+    return Bounds(*(min(max(edge * scale, -linear.largest), linear.largest) for edge in edges))
+
+
+def _change(bounds: Callable[[OpenQuery], Bounds], query: OpenQuery, document: str, largest: int) -> float:
+    """How far the judgment of one document can move either bound: between its best and its worst."""
+    best, worst = (bounds(query._replace(known={**query.known, document: grade})) for grade in (largest, 0))
+    return max(abs(best.low - worst.low), abs(best.high - worst.high))
+
+
+def _mean(bounds: Sequence[Bounds]) -> Bounds:
     n = len(bounds) or 1
     return Bounds(math.fsum(one.low for one in bounds) / n, math.fsum(one.high for one in bounds) / n)
 

@@ -1,0 +1,55 @@
+"""Bounds under unjudged documents of measures that are no sums over the ranks, against every outcome of the judging."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.measures import parse, score
+from harness.scoring.open_ends import OpenQuery, bounds_of
+from harness.stats.rank_bounds import TwoLists, average_precision_bounds, first_hit_bounds, recall_bounds
+
+CORPUS = tuple("abcdefg")
+RANKINGS = st.permutations(CORPUS).flatmap(lambda ids: st.integers(0, 4).map(lambda k: tuple(ids[:k])))
+
+
+def outcomes(judged):
+    """Every way in which the unjudged documents of the corpus may turn out."""
+    rest = [document for document in CORPUS if document not in judged]
+    for grades in product((0, 1), repeat=len(rest)):
+        yield {**judged, **dict(zip(rest, grades, strict=True))}
+
+
+def values(name, judged, *rankings):
+    """The values of rankings under every outcome."""
+    for outcome in outcomes(judged):
+        yield [float(score([parse(name)], {"q": outcome}, {"q": list(ranking)}).values[0, 0]) for ranking in rankings]
+
+
+@pytest.mark.parametrize("name", ["RR@4", "Success@4", "R@4", "AP@4"])
+@settings(max_examples=25, deadline=None)
+@given(a=RANKINGS, b=RANKINGS, judged=st.dictionaries(st.sampled_from(CORPUS), st.integers(0, 1), min_size=3))
+def test_no_outcome_lies_outside_and_the_bounds_are_reached(name, a, b, judged):
+    bounds = bounds_of(parse(name), 4, 1, len(CORPUS))
+    alone = [one for (one,) in values(name, judged, a)]
+    mean = bounds(OpenQuery(a, (), judged, judged))
+    assert mean.low == pytest.approx(min(alone)) and mean.high == pytest.approx(max(alone))
+    apart = [x - y for x, y in values(name, judged, a, b)]
+    both = bounds(OpenQuery(a, b, judged, judged))
+    if name == "AP@4":
+        assert both.low <= min(apart) + 1e-12 and both.high >= max(apart) - 1e-12
+    else:
+        assert both.low == pytest.approx(min(apart)) and both.high == pytest.approx(max(apart))
+
+
+def test_bounds_meet_where_the_whole_corpus_is_judged():
+    judged = {"a": True, "b": False, "c": True, "d": False}
+    lists = TwoLists(["a", "b"], ["c", "d"], judged, 4)
+    for bounds in (first_hit_bounds(lists, [1.0, 0.5]), recall_bounds(lists), average_precision_bounds(lists)):
+        assert bounds.low == bounds.high == 0
+
+
+@pytest.mark.parametrize("name", ["F1@5", "Bpref", "ERR@5", "nDCG(groups='first')@5"])
+def test_other_measures_have_none(name):
+    assert bounds_of(parse(name), 5, 1, 10) is None
