@@ -17,7 +17,7 @@ def packed(value: Any) -> str:
     {'a': [1, '<']}
     """
     code = visible(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-    return base64.b64encode(zlib.compress(code.encode("utf-8"), 9)).decode("ascii")
+    return base64.b64encode(zlib.compress(code.encode("utf-8"), 6)).decode("ascii")
 
 
 def unpacked(text: str) -> Any:
