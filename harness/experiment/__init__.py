@@ -1,30 +1,32 @@
 """TOML in, a frozen and fully checked Experiment out."""
 
-from harness.experiment.locating import locate, with_runs_found
-from harness.experiment.model import (
+from harness.experiment.blocks import (
     KINDS,
     NAME,
     Block,
-    CacheOptions,
     Chunk,
-    DatasetTable,
     Dense,
     Derive,
     Encoded,
-    Experiment,
     Fusion,
-    JudgeOptions,
-    LatencyOptions,
     Multivector,
     QdrantFusion,
     QueryField,
-    Question,
-    Relevance,
     Reranked,
     Sparse,
     Standalone,
     inputs,
     origin,
+)
+from harness.experiment.locating import locate, with_runs_found
+from harness.experiment.model import (
+    CacheOptions,
+    DatasetTable,
+    Experiment,
+    JudgeOptions,
+    LatencyOptions,
+    Question,
+    Relevance,
 )
 from harness.experiment.reading import (
     Loaded,

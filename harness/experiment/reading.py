@@ -12,9 +12,10 @@ from typing import Any, NamedTuple, get_args
 
 from harness import measures
 from harness.dataset import DatasetReference
+from harness.experiment.blocks import KINDS, NAME, Block, Standalone
 from harness.experiment.guards import DEEPEST, REFERENCE, is_deeper, secrets, too_large, unset, walk
 from harness.experiment.locating import dataset_table, locate, with_runs_found
-from harness.experiment.model import KINDS, NAME, Block, Experiment, Question, Standalone
+from harness.experiment.model import Experiment, Question
 from harness.experiment.options import Kind, checked, kind_of, options_of
 from harness.experiment.variants import written_out
 from harness.measures import Measure

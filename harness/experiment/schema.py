@@ -30,7 +30,7 @@ from harness.experiment import (
     Reranked,
     Sparse,
 )
-from harness.experiment.model import Block
+from harness.experiment.blocks import Block
 from harness.experiment.options import options_of
 from harness.stats.settings import Looks, Statistics
 from retrievers import encoder_class, encoder_kinds, reranker_class, reranker_kinds, retriever_class, retriever_kinds

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from harness.experiment.model import Derive
+from harness.experiment.blocks import Derive
 from harness.experiment.options import checked
 from retrievers.errors import InputError
 

@@ -1,0 +1,243 @@
+"""The retrievers' tables as data: what may stand in each, and what it is made of."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from harness.experiment.options import Kind, Strict
+from harness.pages.colors import VISIBLE, WHITE, contrast, is_color
+from retrievers.fusion import FusionMethod
+from retrievers.quantization import NumberFormat
+from retrievers.ragged import Form
+from retrievers.stores import MEMORY, StoreOptions
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+Name = Annotated[str, Field(pattern=NAME)]
+
+
+class Chunk(Strict):
+    """Passages of at most `size` characters or tokens, each beginning `overlap` of them before the end of the last."""
+
+    size: int = Field(ge=1)
+    """Characters of a passage, at most; or the encoder's tokens, with those of the title and the prompt."""
+    overlap: int = Field(default=0, ge=0)
+    """Characters of the last passage with which the next begins; tokens, about."""
+    unit: Literal["characters", "tokens"] = "characters"
+    """What is counted; tokens are those of the retriever's own encoder, which BM25 has not."""
+
+    @model_validator(mode="after")
+    def _moves_on(self) -> Self:
+        if self.overlap >= self.size:
+            raise ValueError(f"an overlap of {self.overlap} is not below the size, {self.size}")
+        return self
+
+
+class Derive(Strict):
+    """Further retrievers from the vectors of this one: every choice of `dimensions`, of `quantization`, and of both."""
+
+    dimensions: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """Leading numbers that are kept of each vector, which is scaled to length 1 again: NAME-256."""
+    quantization: tuple[NumberFormat, ...] = ()
+    """Smaller numbers: NAME-int8, and with dimensions NAME-256-int8."""
+    proof: bool = True
+    """Whether 20 texts must show, before it is believed, that a service which has dimensions of its own gives what
+    cutting gives."""
+
+    @model_validator(mode="after")
+    def _gives_something(self) -> Self:
+        if not self.dimensions and not self.quantization:
+            raise ValueError("names neither dimensions nor quantization; write derive = { dimensions = [256] }")
+        for key, choices in (("dimensions", self.dimensions), ("quantization", self.quantization)):
+            if twice := [one for one in dict.fromkeys(choices) if choices.count(one) > 1]:
+                raise ValueError(f"{key} names {twice[0]} twice")
+        return self
+
+
+class Block(Strict):
+    """One `[[retrievers]]` table."""
+
+    name: Name
+    """As in the report; names differ by more than case."""
+    rerank: Kind | None = None
+    """A reranker of the first hits."""
+    color: str = ""
+    """Of the retriever in every report, such as "#0b6e4f"; left out, it follows from what the retriever is."""
+
+    @field_validator("color")
+    @classmethod
+    def _is_seen(cls, color: str) -> str:
+        if color and not is_color(color.lower()):
+            raise ValueError(f"{color!r} is no colour; write six hexadecimal digits, such as '#0b6e4f'")
+        if color and contrast(color, WHITE) < VISIBLE:
+            raise ValueError(
+                f"{color!r} is too light to be seen on white paper (contrast {contrast(color, WHITE):.1f} : 1); "
+                f"take a darker one, {VISIBLE:g} : 1 or more"
+            )
+        return color.lower()
+
+
+class QueryField(Strict):
+    """A field of the query whose value a document must have."""
+
+    query: str
+    """The field's name."""
+
+
+FieldFilter = dict[str, str | tuple[str, ...] | QueryField]
+
+
+class Encoded(Block):
+    """The documents whose vectors are nearest to the query's, in one collection."""
+
+    kind: Form
+    """What stands for a text: what the encoder gives."""
+    encoder: Kind
+    """What turns texts into vectors."""
+    store: dict[str, Any] = Field(default_factory=dict)
+    """Where the vectors are: `:memory:`, `edge`, a folder, a server's URL, or a table that says more."""
+    filter: FieldFilter = Field(default_factory=dict)
+    """Documents that are searched: field = "value", several values, or { query = "field" }, the query's own."""
+    chunk: Chunk | None = None
+    """Cut long documents into passages; a document is worth its best one."""
+    variants: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Further retrievers by the same model, NAME-KEY, each with options of the encoder in place of those above:
+    { plain = { query_prompt = "" } }."""
+
+    @field_validator("variants")
+    @classmethod
+    def _of_one_kind(cls, variants: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        if named := [name for name, options in variants.items() if "kind" in options]:
+            raise ValueError(f"{named[0]!r} has a kind of its own: write a retriever of its own for it")
+        return variants
+
+
+class Dense(Encoded):
+    """Nearest neighbours by cosine in one collection of vectors."""
+
+    kind: Literal["dense"] = "dense"
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
+    dimensions: int | None = Field(default=None, ge=1)
+    """Leading numbers that are kept of each of the encoder's vectors, which is scaled to length 1 again."""
+    quantization: NumberFormat | None = None
+    """How vectors are made smaller: one byte a dimension (int8), or one bit, compared by the bits of the query
+    (binary) or by its full numbers (binary-dot). They are searched exactly, in memory."""
+    proof: bool = True
+    """Whether 20 texts must show that a service which has dimensions of its own gives what cutting gives."""
+    derived_from: str | None = None
+    """The retriever whose vectors these are; where it fails, this one does not ask again."""
+    derive: Derive | None = None
+    """Further retrievers from the same vectors; nothing is embedded for them."""
+
+    @model_validator(mode="after")
+    def _one_compression(self) -> Self:
+        if self.quantization and (self.store.get("m") or self.store.get("quantization")):
+            raise ValueError("quantization is searched exactly: give the store no m and no quantization beside it")
+        return self
+
+
+class Sparse(Encoded):
+    """Learned sparse retrieval: weights of a vocabulary's words, compared by their dot product."""
+
+    kind: Literal["sparse"] = "sparse"
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
+
+
+class Multivector(Encoded):
+    """Late interaction: a vector for each token, compared by MaxSim."""
+
+    kind: Literal["multivector"] = "multivector"
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
+
+
+class Standalone(Block):
+    """A whole retriever that indexes and searches by itself, such as BM25 or one of another package."""
+
+    kind: str
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
+    filter: FieldFilter = Field(default_factory=dict)
+    """Documents that are searched, as of a dense retriever; of BM25 alone."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """The keyword arguments of its class, defaults filled in; they stand beside `kind` in the file."""
+
+
+class Fusion(Block):
+    """Fusion of other retrievers' rankings."""
+
+    kind: Literal["fusion"] = "fusion"
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
+    of: tuple[str, ...] = Field(min_length=2)
+    """The retriever, or retrievers, that this one is made of."""
+    method: FusionMethod = "rrf"
+    """By ranks (rrf: reciprocal rank fusion), or by scores of one scale (dbsf: distribution-based score fusion)."""
+    constant: float = Field(default=60, gt=0, allow_inf_nan=False)
+    """Of rrf: added to every rank, the first being 1."""
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        twice = [name for name in dict.fromkeys(self.of) if self.of.count(name) > 1]
+        if twice:
+            raise ValueError(f"{', '.join(map(repr, twice))} stands twice in `of`; name each retriever once")
+        return self
+
+
+class QdrantFusion(Block):
+    """A dense retriever and BM25 in one collection, whose two searches Qdrant itself fuses."""
+
+    kind: Literal["qdrant-fusion"] = "qdrant-fusion"
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
+    of: tuple[str, str]
+    """A dense retriever and one of kind bm25, whose encoder and options it has; in this order."""
+    method: FusionMethod = "rrf"
+    """How Qdrant fuses: reciprocal rank fusion, or distribution-based score fusion."""
+    k: int = Field(default=2, ge=1)
+    """Of rrf: added to every rank, the first being 0 as Qdrant counts; 2 is Qdrant's own, the paper's 60 is 61 here."""
+    store: dict[str, Any] = Field(default_factory=dict)
+    """Where the collection is: `:memory:` (left out), or a server's URL, or a table that says more."""
+
+    @model_validator(mode="after")
+    def _fuses_there(self) -> Self:
+        options = StoreOptions(**self.store)
+        if options.approximate or not (options.on_server or options.location in (None, MEMORY)):
+            raise ValueError(f"Qdrant fuses exact searches in {MEMORY!r} or on a server: give no other store, no m")
+        return self
+
+
+class Reranked(Block):
+    """Another retriever, its first hits put into a better order."""
+
+    kind: Literal["rerank"] = "rerank"
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
+    of: str
+    """The retriever, or retrievers, that this one is made of."""
+    rerank: Kind
+    """A reranker of the first hits."""
+
+
+KINDS: dict[str, type[Block]] = {
+    "dense": Dense,
+    "fusion": Fusion,
+    "multivector": Multivector,
+    "qdrant-fusion": QdrantFusion,
+    "rerank": Reranked,
+    "sparse": Sparse,
+}
+"""Blocks that the harness makes; any other kind is a whole retriever."""
+
+
+def inputs(block: Block) -> tuple[str, ...]:
+    """The names of the retrievers that a block is made of."""
+    match block:
+        case Fusion() | QdrantFusion():
+            return block.of
+        case Reranked():
+            return (block.of,)
+        case Dense(derived_from=str(base)):
+            return (base,)
+    return ()
+
+
+def origin(block: Block) -> str | None:
+    """The name of the retriever whose vectors a derived one has, None where it has its own."""
+    return block.derived_from if isinstance(block, Dense) else None
