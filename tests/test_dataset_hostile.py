@@ -1,5 +1,6 @@
 """Files that somebody hostile or careless wrote: one message each, nothing that hangs, nothing half read."""
 
+import ast
 import json
 import os
 import time
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import DatasetReference, files, load, rows
+from harness.dataset import DatasetReference, files, load, reference_of, rows
 from harness.dataset.markdown import parse_document
 from retrievers.errors import InputError
 
@@ -131,3 +132,43 @@ def test_spaces_cost_no_more_than_their_number(text):
     started = time.process_time()
     parse_document(text, "a")
     assert time.process_time() - started < 1  # 68 s with the pattern that looked at them three times over
+
+
+def test_code_of_a_data_set_is_never_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    folder = tmp_path / "evil"
+    folder.mkdir()
+    (folder / "evil.py").write_text("raise SystemExit('it ran')")
+    with pytest.raises(InputError, match=r"code of a data set is never run: .*evil.py .give a folder with its files"):
+        load(reference_of(f"hf:{folder.as_posix()}"))
+
+
+PROJECT = Path(__file__).parents[1]
+UNPICKLING = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "jsonpickle"}
+BUILT_IN, METHODS = {"eval", "exec", "compile", "__import__"}, {"read_pickle", "unsafe_load", "full_load"}
+
+
+def called(node: ast.Call) -> str:
+    """What a call may do that data must never lead to; "" for any other."""
+    if isinstance(node.func, ast.Name) and node.func.id in BUILT_IN:
+        return node.func.id
+    if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
+        return node.func.attr
+    trusting = [
+        one for one in node.keywords if one.arg == "allow_pickle" and getattr(one.value, "value", 0) is not False
+    ]
+    return "allow_pickle" if trusting else ""
+
+
+def test_nothing_is_unpickled_and_no_text_is_run_as_code():
+    """The syntax trees say so: no module that unpickles is imported, and nothing that evaluates is called."""
+    wrong = []
+    for path in sorted([*(PROJECT / "harness").rglob("*.py"), *(PROJECT / "retrievers").rglob("*.py")]):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            wrong += [f"{path}: {name}" for name in names if name.partition(".")[0] in UNPICKLING]
+            if isinstance(node, ast.Call) and (name := called(node)):
+                wrong.append(f"{path}:{node.lineno}: {name}")
+    assert wrong == []
+    assert called(ast.parse("np.load(f, allow_pickle=True)").body[0].value) == "allow_pickle"

@@ -49,6 +49,9 @@ def read(reference: DatasetReference) -> TableSource:
         what = f"cannot be had: {str(error).splitlines()[0]}"
         remedy = "see that the name is right and the hub can be reached, or give a folder with its files"
         raise InputError(Problem(reference.name, what, remedy)) from None
+    except RuntimeError as error:  # what `datasets` says of a data set that only its own code can read
+        what = f"is not read, since code of a data set is never run: {str(error).splitlines()[0]}"
+        raise InputError(Problem(reference.name, what, "give a folder with its files, as Parquet or JSONL")) from None
     return TableSource(rows["corpus"], rows["queries"], rows["qrels"], Columns(reference.columns))
 
 
