@@ -252,7 +252,7 @@ def test_too_few_queries_is_said_and_one_query_is_defined():
 
 
 def test_the_rows_of_a_family_that_ever_could_be_significant():
-    # DEFINITIONS: n' needed for 5 %: 6 alone, 7 in 3 pairs, 8 in 6, 9 in 10, 11 in 45.
+    # Non-zero differences needed for 5 %: 6 alone, 7 in 3 pairs, 8 in 6, 9 in 10, 11 in 45.
     for retrievers, needed in {2: 6, 3: 7, 4: 8, 5: 9, 10: 11}.items():
         for n in (needed - 1, needed):
             scores = {str(j): np.arange(n) / n + j for j in range(retrievers)}

@@ -151,7 +151,7 @@ def test_scipy_s_permutations_agree_with_ties_and_zeros(zeros):
 
 
 def test_the_article_s_case():
-    # DEFINITIONS: 7 non-zero differences with one tied pair give 40/128 or 42/128, by where the tie stands.
+    # 7 non-zero differences with one tied pair give 40/128 or 42/128, by where the tie stands.
     for tie, p in {(1, 2): 40, (2, 3): 42, (4, 5): 42, (5, 6): 40, (6, 7): 40}.items():
         sizes = np.array([sum(tie) / 2 if r in tie else r for r in range(1, 8)])
         found = {
