@@ -206,7 +206,8 @@ def reproduce(
     if not trust and (used := uses_of(results)):
         agree(used, "--trust")
     with Progress(console_of(stderr=True), quiet=quiet) as progress:
-        reproduction = again(results, Options(fresh=fresh, max_cost=max_cost, code=not no_code, watch=progress.watch))
+        options = Options(fresh=fresh, max_cost=max_cost, code=not no_code, watch=progress.watch)
+        reproduction = again(results, options, trust=True)
     if as_json:
         print_json(**reproduction._asdict())
     elif not quiet:

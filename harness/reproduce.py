@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from harness.pipeline import run
 from harness.records import Results
 from harness.running.check import prepare
 from harness.running.options import Options
+from harness.scoring.approximate import CUTOFF, Drift, drifts_of
 from harness.scoring.evaluate import evaluate
 from harness.scoring.grading import grade_labels
 from retrievers.errors import InputError, NotShown, Problem
@@ -31,20 +33,32 @@ class Reproduction(NamedTuple):
     differing: tuple[str, ...]
     """Files of rankings, scores and comparisons that are not the same to the byte."""
     largest: float
-    """Largest difference of a mean."""
+    """Largest difference of a mean, of the retrievers that search exactly."""
     versions: Mapping[str, str]
     """Package -> "old, now new", for those that have changed since."""
+    approximate: Mapping[str, float] = MappingProxyType({})
+    """Retriever that searches an approximate index -> share of its first ten hits that are there again."""
 
     def sentence(self) -> str:
         """What was found, in words."""
         if not self.differing:
             return "reproduced: rankings, scores and comparisons are the same to the byte"
         means = f"reproduced: means within {TOLERANCE:g} (largest difference {self.largest:.2g}); "
-        return f"{means}not the same to the byte: {', '.join(self.differing)}{self.changes()}"
+        other = "".join(
+            f"; {name} searches an approximate index, which no two builds make alike: "
+            f"{100 * share:.1f} % of its first {CUTOFF} hits are there again"
+            for name, share in self.approximate.items()
+        )
+        return f"{means}not the same to the byte: {', '.join(self.differing)}{other}{self.changes()}"
 
     def changes(self) -> str:
         """What has changed since, as the end of a sentence; empty where nothing has."""
-        return f"; since then: {'; '.join(self.versions.values())}" if self.versions else ""
+        return changes(self.versions)
+
+
+def changes(versions: Mapping[str, str]) -> str:
+    """Return what has changed since, as the end of a sentence; "" where nothing has."""
+    return f"; since then: {'; '.join(versions.values())}" if versions else ""
 
 
 def uses_of(folder: str | Path) -> list[str]:
@@ -56,17 +70,26 @@ def uses_of(folder: str | Path) -> list[str]:
     return uses(records.read_manifest(Path(folder)).experiment)
 
 
-def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:  # noqa: B008 - immutable
+def reproduce(folder: str | Path, options: Options = Options(), *, trust: bool = False) -> Reproduction:  # noqa: B008 - immutable
     """Run the experiment of a results folder again, into a temporary folder, and compare.
+
+    A retriever that searches an approximate index, and what is made of it, may have other means: no two builds of such
+    an index are alike. Its hits must be as near to the earlier ones as the recall of both against exact search implies.
 
     Args:
         folder: a results folder.
         options: as for a run; where results go is decided here.
+        trust: agree to what the experiment uses: see `uses_of`.
 
     Raises:
-        NotShown: a retriever is missing now, a mean differs by more than 1e-4, or the folder contradicts itself.
-        InputError: the folder, the data set as it is now, or the environment is at fault.
+        NotShown: a retriever is missing now, a mean differs by more than 1e-4, an approximate index gives hits that
+            its recall does not explain, or the folder contradicts itself.
+        InputError: the folder, the data set as it is now, or the environment is at fault; or the experiment uses a
+            service, a secret, code or a path outside, and that was not agreed to.
     """
+    if not trust and (used := uses_of(folder)):
+        remedy = "read what it uses, then give trust=True"
+        raise InputError([Problem(str(folder), f"would do what somebody wrote: it {line}", remedy) for line in used])
     earlier = records.read(folder)
     with tempfile.TemporaryDirectory(prefix="reproduce-") as place:
         path = Path(place) / "experiment.toml"
@@ -108,9 +131,18 @@ def _compared(earlier: Results, again: Results) -> Reproduction:
         raise NotShown(f"not reproduced: {reasons}")
     files = [f"rankings/{name}.jsonl" for name in earlier.retrievers] + ["scores.csv", "comparisons.csv"]
     differing = tuple(f for f in files if (earlier.folder / f).read_bytes() != (again.folder / f).read_bytes())
-    before, now = _means(earlier), _means(again)
+    drifts = list(drifts_of(earlier, again))
+    if drift := next((one for one in drifts if one.too_far), None):
+        raise NotShown(
+            f"not reproduced: {drift.retriever} has {drift.shared:,} of its first {CUTOFF} hits in common with the "
+            f"earlier ones; indexes of the same vectors with their recall have {drift.least:,} or more"
+            f"{changes(_changed(earlier, again))}"
+        )
+    before, now = _means(earlier, drifts), _means(again, drifts)
     apart = (before - now.reindex(before.index)).abs().fillna(float("inf"))
-    reproduction = Reproduction(differing, float(apart.max()), _changed(earlier, again))
+    largest = float(apart.max()) if len(apart) else 0.0
+    common = {one.retriever: one.common for one in drifts}
+    reproduction = Reproduction(differing, largest, _changed(earlier, again), common)
     if reproduction.largest > TOLERANCE:
         row: Any = apart.idxmax()
         raise NotShown(
@@ -120,8 +152,10 @@ def _compared(earlier: Results, again: Results) -> Reproduction:
     return reproduction
 
 
-def _means(results: Results) -> pd.Series[float]:
-    return results.summary.set_index(["retriever", "measure"])["mean"]
+def _means(results: Results, drifts: Sequence[Drift]) -> pd.Series[float]:
+    """The means of the retrievers that search exactly."""
+    exact = results.summary[~results.summary["retriever"].isin([one.retriever for one in drifts])]
+    return exact.set_index(["retriever", "measure"])["mean"]
 
 
 def _changed(earlier: Results, again: Results) -> dict[str, str]:

@@ -7,6 +7,8 @@ import pytest
 import harness
 from harness.records import read
 from harness.report.approximation import approximations
+from harness.reproduce import reproduce
+from harness.scoring.approximate import Drift, approximate, drifts_of
 
 EXPERIMENT = """
 name = "approximate"
@@ -67,3 +69,59 @@ def test_the_pages_show_it(folder):
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "<caption>Approximate against exact search</caption>" in page
     assert f'<td class="n">{one.recall_at_10:.3f}</td>' in page
+
+
+GRAPH = """
+name = "graph"
+dataset = { path = %s, queries = ["queries.json"] }
+primary = "nDCG@10"
+measures = ["nDCG@10"]
+depth = 10
+[[retrievers]]
+name = "graph"
+encoder = { kind = "hashing", dimensions = %d }
+store = { location = "edge", m = 4, ef_construct = 4, ef = 4 }
+[[retrievers]]
+name = "words"
+kind = "bm25"
+[[retrievers]]
+name = "both"
+kind = "fusion"
+of = ["graph", "words"]
+"""
+
+
+def graph(place, dimensions):
+    pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
+    place.mkdir()
+    data = Path(__file__).parents[1] / "datasets" / "survey-templates-en"
+    (place / "e.toml").write_text(GRAPH % (f"'{data.as_posix()}'", dimensions), encoding="utf-8")
+    return harness.run(place / "e.toml", harness.Options(place / "results"))
+
+
+def test_an_index_that_is_made_anew_may_find_others_and_is_reproduced(tmp_path):
+    results = graph(tmp_path / "a", 64)
+    assert approximate(results) == ("graph", "both")
+    again = reproduce(results.folder, harness.Options(fresh=True), trust=True)
+    assert set(again.approximate) == {"graph", "both"}
+    assert all(0 < share <= 1 for share in again.approximate.values())
+    assert again.largest < 1e-4
+    if again.differing:
+        assert "graph searches an approximate index, which no two builds make alike" in again.sentence()
+    assert "cannot be seeded" in (results.folder / "report.md").read_text(encoding="utf-8")
+    assert "cannot be seeded" in (results.folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_hits_that_no_index_over_the_same_vectors_has_are_a_failure(tmp_path):
+    first, other = graph(tmp_path / "a", 64), graph(tmp_path / "b", 256)
+    (same, _) = drifts_of(first, first)
+    assert same.common == 1.0
+    assert not same.too_far
+    (own, made) = drifts_of(first, other)
+    counts = [one.manifest.ledger.retrievers["graph"].counts["search-exact"] for one in (first, other)]
+    assert own.least == max(0, int(sum(one["shared_hits_at_10"] for one in counts) - counts[0]["exact_hits_at_10"]))
+    assert made.least is None  # of what is made of it only the share is told
+    before, now = first.rankings("graph"), other.rankings("graph")
+    assert own.shared == sum(len(set(before[q].doc_ids) & set(now[q].doc_ids)) for q in before)
+    assert Drift("a", 0.5, 10, 9).too_far
+    assert not Drift("a", 0.5, 10, 10).too_far

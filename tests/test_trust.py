@@ -14,6 +14,8 @@ from harness.cli import app, main
 from harness.console import printing
 from harness.experiment import uses
 from harness.records import as_cell
+from harness.reproduce import reproduce
+from retrievers.errors import InputError
 from tests import small
 
 FORMULA = "=HYPERLINK(1)"
@@ -32,6 +34,9 @@ def call(capsys, *words) -> tuple[int, str, str]:
     [
         ({"encoder": {"kind": "openai", "model": "m", "base_url": "https://me:word@x.org"}}, "sends texts to https://x.org"),
         ({"encoder": {"kind": "openai", "model": "m"}}, "sends texts to OpenAI's server, at your cost"),
+        ({"encoder": {"kind": "cohere", "model": "m"}}, "sends texts to Cohere's server, at your cost"),
+        ({"encoder": {"kind": "gemini", "model": "m"}}, "sends texts to Google's server, at your cost"),
+        ({"of": "b", "rerank": {"kind": "http", "dialect": "jina"}}, "sends texts to Jina's server, at your cost"),
         ({"encoder": {"kind": "hashing"}, "store": "http://x.org:6333"}, "sends texts to http://x.org:6333"),
         ({"encoder": {"kind": "hashing"}, "store": {"location": "/var/precious"}}, "uses the path /var/precious"),
         ({"encoder": {"kind": "hashing"}, "store": "../../precious"}, "uses the path ../../precious"),
@@ -72,6 +77,19 @@ def test_reproduce_asks_before_it_does_what_somebody_else_wrote(foreign, capsys,
     monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
     assert call(capsys, "reproduce", foreign)[0] == 2
     assert call(capsys, "reproduce", foreign, "--trust")[0] == 0
+
+
+def test_from_python_too_it_takes_a_yes(foreign):
+    with pytest.raises(InputError, match="would do what somebody wrote: it uses the path"):
+        reproduce(foreign)
+    assert reproduce(foreign, trust=True).differing == ()
+
+
+def test_data_outside_are_shown_where_something_could_carry_them_away():
+    tables = {"name": "x", "dataset": {"path": "../precious"}, "retrievers": [{"name": "a", "kind": "bm25"}]}
+    assert uses(tables) == []
+    tables["retrievers"].append({"name": "b", "encoder": {"kind": "openai", "model": "m"}})
+    assert "reads the data at ../precious (dataset.path)" in uses(tables)
 
 
 def test_check_shows_the_same_list(foreign, capsys, tmp_path):

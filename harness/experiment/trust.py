@@ -12,11 +12,12 @@ from harness.experiment.reading import code_of
 from harness.experiment.variants import written_out
 from retrievers.remote.redaction import without_user
 
-PAID = {"openai": "OpenAI's server", "bedrock": "Amazon Bedrock"}
-"""Kinds that send texts to a service although no address stands in the file."""
+PAID = {"openai": "OpenAI's server", "bedrock": "Amazon Bedrock", "cohere": "Cohere's server",
+        "gemini": "Google's server", "voyage": "Voyage's server", "jina": "Jina's server"}  # fmt: skip
+"""Kinds, and dialects of rerankers, that send texts to a service although no address stands in the file."""
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 HARMLESS = ("dataset",)
-"""Tables whose paths are only read as data."""
+"""Tables whose paths are only read as data: told where anything else is, which may carry the data away."""
 
 
 def uses(tables: Mapping[str, Any]) -> list[str]:
@@ -38,6 +39,9 @@ def uses(tables: Mapping[str, Any]) -> list[str]:
     judge = tables.get("judge")
     if isinstance(judge, Mapping) and (code := code_of({"encoder": judge.get("encoder")})):
         lines.append(f"runs code: {code} (judge)")
+    if lines:
+        data = ((place, text) for place, text in _strings(tables, "") if place.split(".")[0] in HARMLESS)
+        lines += [f"reads the data at {text} ({place})" for place, text in data if _leads_out(text)]
     return list(dict.fromkeys(lines))
 
 
@@ -55,7 +59,7 @@ def _of_text(place: str, text: str) -> Iterator[str]:
 def _services(value: object, place: str) -> Iterator[str]:
     """The services that a kind means where no address is given."""
     for where, table in _tables(value, place):
-        service = PAID.get(str(table.get("kind")))
+        service = PAID.get(str(table.get("dialect") or table.get("kind")))
         if service is not None and not table.get("base_url"):
             yield f"sends texts to {service}, at your cost ({where})"
 
