@@ -9,6 +9,7 @@ import harness
 from harness import pipeline
 from retrievers.errors import DataChanged
 from tests import small
+from tests.qdrant_fake import fake_qdrant
 
 DENSE = """
 [[retrievers]]
@@ -32,7 +33,9 @@ def close(data: Path) -> None:
     (data / "pear.md" / "inner.md").write_bytes(b"\xff\xfe")
 
 
-def run_while(changing: Callable[[Path], None], place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def run_while(
+    changing: Callable[[Path], None], place: Path, monkeypatch: pytest.MonkeyPatch, block: str = DENSE
+) -> None:
     """Run an experiment whose data change after they were checked, before they are embedded."""
     prepare = pipeline.prepare
 
@@ -44,9 +47,28 @@ def run_while(changing: Callable[[Path], None], place: Path, monkeypatch: pytest
     monkeypatch.setenv("HARNESS_CACHE", str(place / "cache"))
     monkeypatch.setattr(pipeline, "prepare", prepared)
     try:
-        harness.run(small.experiment(place, retrievers=DENSE), harness.Options(results=place / "out"))
+        harness.run(small.experiment(place, retrievers=block), harness.Options(results=place / "out"))
     finally:
         monkeypatch.setattr(pipeline, "prepare", prepare)
+
+
+@pytest.mark.parametrize("changing", [rewrite, remove])
+def test_nothing_on_a_server_is_finished_under_the_digest_of_other_texts(tmp_path, monkeypatch, changing):
+    page = small.dataset(tmp_path / "data") / "pear.md"
+    text = page.read_text()
+    with fake_qdrant() as server:
+        block = DENSE.replace('"edge"\n', f'"{server.url}"\n', 2).replace(f'name = "{server.url}"', 'name = "edge"')
+        with pytest.raises(DataChanged):
+            run_while(changing, tmp_path, monkeypatch, block)
+        assert not any("metadata" in update for update in server.updates)  # which says that a collection is finished
+        page.write_text(text)
+        path = small.experiment(tmp_path, retrievers=block)
+        right = harness.run(path, harness.Options(results=tmp_path / "right")).rankings("edge")
+        assert any("metadata" in update for update in server.updates)
+    exact = harness.run(small.experiment(tmp_path, retrievers=DENSE), harness.Options(results=tmp_path / "edge"))
+    assert {q: hits.doc_ids for q, hits in right.items()} == {
+        q: hits.doc_ids for q, hits in exact.rankings("edge").items()
+    }
 
 
 @pytest.mark.parametrize("changing", [rewrite, remove, close])
