@@ -11,12 +11,15 @@ from harness.answers.people import PERSON, by_person, settled
 from harness.answers.trust import ENOUGH, estimates, trust_in_results
 from harness.cli import main
 from harness.dataset.judgments import Judgment
+from harness.labels.order import in_order
+from harness.labels.page import write_page
 from harness.labels.sampling import pairs_of_results
-from harness.labels.verdicts import POLICY, WORDS, merge_verdicts, verdict_pool
+from harness.labels.verdicts import CHOICES, POLICY, WORDS, merge_verdicts, verdict_pool
 from harness.records import By, ClaimPassage
 from harness.report import write_report
 from harness.stats.prediction import predicted
 from retrievers.errors import InputError
+from tests.browser import chromium, complaints, needs_browser
 
 EXPERIMENT = """
 name = "claims"
@@ -216,3 +219,30 @@ def test_what_people_say_of_answers_stands_in_the_notes(ran, tmp_path, capsys, m
         ClaimPassage("topic1 costs 1 yen", rows[1]["contexts"][0]["text"])
         in pairs_of_answers(experiment, answers)["q1"]
     )
+
+
+@needs_browser
+def test_a_person_judges_the_page_by_keyboard(ran, tmp_path) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    pool = verdict_pool(pairs_of_results(ran), 2, 11)
+    page = tmp_path / "verdicts.html"
+    write_page(page, pool, title="Judge claims", choices=CHOICES, asked="Claim")
+    keys = "".join("1" if right(line.query, doc.text) == "entailed" else "0"
+                   for line, doc in (one.shown(pool) for one in in_order(pool)))  # fmt: skip
+    with chromium(tmp_path / "profile") as driver:
+        behaviour = {"behavior": "allow", "downloadPath": str(tmp_path)}
+        driver.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
+        driver.get(page.as_uri())
+        driver.find_element("css selector", "#judge").send_keys("eve\n")
+        assert driver.find_element("css selector", ".eyebrow").text.lower() == "claim"
+        ActionChains(driver, duration=0).send_keys("3" + keys).perform()  # 3 is no verdict, and does nothing
+        assert "All is judged" in driver.find_element("css selector", "#done").text
+        driver.find_element("css selector", "#export").click()
+        exported = tmp_path / "judgments.jsonl"
+        WebDriverWait(driver, 60).until(lambda _: exported.exists() and exported.stat().st_size)
+        assert complaints(driver) == []
+    assert merge_verdicts([exported], ran / records.FOLDER) == {"eve": pool.pairs}
+    (eve,) = (one for one in trust_in_results(records.read(ran)).people if one.person == "eve")
+    assert eve.both == pool.pairs

@@ -76,6 +76,7 @@ def test_the_tutorial_of_labels(tmp_path, monkeypatch, capsys):
                 else:
                     judged_without_a_browser(pool)
     first, second = reports
+    assert "People judged 30 queries" in (reader / "results" / "survey" / "report.html").read_text(encoding="utf-8")
     assert not first.scored
     assert (
         len(set(second.scores["query_id"])) + len(second.manifest.ledger.dataset.get("no-relevant-document", ())) == 30
