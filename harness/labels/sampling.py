@@ -16,11 +16,11 @@ from retrievers.cache import Cache, default_path
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 
-Pairs = dict[str, list[ClaimPassage]]
+PairsByQuery = dict[str, list[ClaimPassage]]
 """Query id -> its claims with the passages on which its measures rest."""
 
 
-def pairs_of_results(folder: Path) -> Pairs:
+def pairs_of_results(folder: Path) -> PairsByQuery:
     """Read the pairs that the judge of a results folder was asked about.
 
     Raises:
@@ -43,7 +43,7 @@ def pairs_of_results(folder: Path) -> Pairs:
     return pairs_by_query(queries, retrieved, read)
 
 
-def pairs_of_answers(experiment: Path, folder: Path, *, code: bool = True) -> Pairs:
+def pairs_of_answers(experiment: Path, folder: Path, *, code: bool = True) -> PairsByQuery:
     """Read the pairs that the judge of a folder of answers was asked about.
 
     Raises:
@@ -52,7 +52,7 @@ def pairs_of_answers(experiment: Path, folder: Path, *, code: bool = True) -> Pa
     inputs = read_inputs(experiment, folder, code=code)
     with Cache(default_path()) as cache:
         read = readings_for(folder, build_judge(inputs.judge, cache, Meter()))
-    pairs: Pairs = {}
+    pairs: PairsByQuery = {}
     for case in cases_of(inputs.queries, inputs.systems, read):
         pairs.setdefault(case.query.id, []).extend(pair for pair in pairs_of(case))
     return pairs
