@@ -174,6 +174,78 @@ def test_no_code_refuses_with_one_message_and_imports_nothing(tmp_path, capsys, 
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     (tmp_path / "evil.py").write_text("raise SystemExit('it ran')")
     path = small.experiment(tmp_path, retrievers=EVIL[evil])
+    answers = str(tmp_path / "answers")
+    more = {"embed": ["--to", answers]}.get(name, [answers] if name.startswith("answers") else [])
+    named = any(one.name == "experiment" and "--experiment" in one.opts for one in COMMANDS[name].params)
+    words = [*more, "--experiment", path] if named else [path, *more]
+    code, _, message = call(capsys, *name.split(), *words, "--no-code")
+    assert code == 2
+    assert steering not in err
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """Results over a query and fields that are formulas in a spreadsheet, or rows of their own."""
+    place = tmp_path_factory.mktemp("hostile")
+    data = small.dataset(place / "data")
+    said = json.loads((data / "queries.json").read_text())
+    said[0] |= {"id": FORMULA, "query": f"trees;{FORMULA}\n{FORMULA}", "fields": {"kind": f"a\rb;{FORMULA}"}}
+    (data / "queries.json").write_text(json.dumps(said))
+    return harness.run(small.experiment(place), harness.Options(results=place / "out")).folder
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("name", ["scores.csv", "tests.csv", "tables/queries.csv"])
+def test_no_cell_is_a_formula_and_no_character_makes_a_row(hostile, name, delimiter):
+    raw = (hostile / name).read_text(encoding="utf-8-sig")
+    assert "\r" not in raw
+    for row in csv.reader(io.StringIO(raw, newline=""), delimiter=delimiter):
+        assert not any(cell.lstrip(' "').startswith(("=", "@")) for cell in row), row
+
+
+def test_ids_come_back_as_they_were(hostile, capsys):
+    from harness import records
+
+    assert FORMULA in set(records.read(hostile).scores["query_id"])
+    code, out, _ = call(capsys, "score", hostile, "-q", "--format", "csv")
+    assert code == 0
+    assert as_cell(FORMULA) in out
+    assert f",{FORMULA}" not in out
+
+
+EVIL = {
+    "function": '[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "evil:run"\n',
+    "kind": '[[retrievers]]\nname = "theirs"\nencoder = { kind = "evil" }\n',
+    "judge": '[[retrievers]]\nname = "b"\nkind = "bm25"\n[judge]\nkind = "lexical"\nencoder = { kind = "evil" }\n',
+}
+
+
+def _reading_experiments(group, name=""):
+    """The commands whose argument is an experiment, and the one that runs a results folder's again."""
+    for part, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _reading_experiments(command, f"{name}{part} ")
+        elif any(one.name in ("experiment", "target") for one in command.params) or part == "reproduce":
+            yield f"{name}{part}", command
+
+
+COMMANDS = dict(_reading_experiments(typer.main.get_command(app)))
+
+
+def test_every_command_that_reads_an_experiment_can_refuse_code():
+    assert set(COMMANDS) >= {"run", "check", "plan", "reproduce", "embed", "cache verify", "answers check",
+                             "answers judge", "answers score"}  # fmt: skip
+    lacking = [name for name, one in COMMANDS.items() if "--no-code" not in {o for p in one.params for o in p.opts}]
+    assert lacking == []
+
+
+@pytest.mark.parametrize("evil", EVIL)
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "reproduce"])
+def test_no_code_refuses_with_one_message_and_imports_nothing(tmp_path, capsys, monkeypatch, name, evil):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "evil.py").write_text("raise SystemExit('it ran')")
+    path = small.experiment(tmp_path, retrievers=EVIL[evil])
     more = {"embed": ["--to", str(tmp_path / "parts")]}.get(name, [])
     more = [str(tmp_path / "answers")] if name.startswith("answers") else more
     code, _, message = call(capsys, *name.split(), path, *more, "--no-code")
