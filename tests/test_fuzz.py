@@ -5,6 +5,7 @@ Found inputs stay in tests/data/fuzz, by reader; hypothesis adds its own, the sa
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from harness import records
 from harness.dataset import DatasetReference, load, trec
 from harness.experiment import load as load_experiment
 from harness.measures import parse
+from harness.report import write_report
 from harness.scoring.outcome import outcome_of
 from harness.scoring.saved import score_rankings
 from retrievers.errors import InputError
@@ -69,7 +71,16 @@ def use(folder: Path) -> None:
         assert str(error)
 
 
-def with_file(whole: Path, name: str, raw: bytes) -> None:
+def render(folder: Path) -> None:
+    """The whole report of a results folder; InputError is an answer."""
+    try:
+        write_report(records.read(folder))
+        assert (folder / "report.html").stat().st_size
+    except InputError as error:
+        assert str(error)
+
+
+def with_file(whole: Path, name: str, raw: bytes, then: Callable[[Path], None] = use) -> None:
     """Use a results folder in which one file holds these bytes."""
     copied = whole.parent / "copied"
     shutil.rmtree(copied, ignore_errors=True)
@@ -77,13 +88,31 @@ def with_file(whole: Path, name: str, raw: bytes) -> None:
     for other in [*FILES, "rankings/hashing.jsonl", "rankings/hybrid.jsonl"]:
         shutil.copyfile(whole / other, copied / other)
     (copied / name).write_bytes(raw)
-    use(copied)
+    then(copied)
 
 
 @bounded
 @given(st.sampled_from(FILES), spots)
 def test_results(whole, name, spot):
     with_file(whole, name, damaged((whole / name).read_bytes(), spot))
+
+
+@settings(max_examples=8, derandomize=True, database=None)
+@given(st.sampled_from(FILES[1:]), spots)
+def test_reports_of_damaged_folders(whole, name, spot):
+    with_file(whole, name, damaged((whole / name).read_bytes(), spot), then=render)
+
+
+@settings(max_examples=8, derandomize=True, database=None)
+@given(st.randoms(use_true_random=False), st.sampled_from(VALUES))
+def test_reports_of_changed_manifests(whole, random, value):
+    content = json.loads((whole / "manifest.json").read_text(encoding="utf-8"))
+    *outer, last = random.choice([path for path in places(content) if len(path) > 1])
+    table = content
+    for key in outer:
+        table = table[key]
+    table[last] = value
+    with_file(whole, "manifest.json", json.dumps(content).encode(), then=render)
 
 
 def places(value, path=()):

@@ -33,6 +33,9 @@ def manifest_faults(manifest: Manifest) -> Iterator[str]:
         yield f"seconds: {manifest.seconds} is no duration"
     yield from _graph_faults(resolved)
     yield from _experiment_faults(resolved)
+    yield from (
+        f"{place}: is null, which no experiment file can say" for place in _nulls(manifest.experiment, "experiment")
+    )
 
 
 def _graph_faults(resolved: ResolvedExperiment) -> Iterator[str]:
@@ -55,6 +58,18 @@ def _graph_faults(resolved: ResolvedExperiment) -> Iterator[str]:
         waiting = {name: of for name, of in waiting.items() if name not in ready}
     if waiting:
         yield f"resolved.retrievers: made of each other in a circle: {', '.join(waiting)}"
+
+
+def _nulls(value: object, place: str) -> Iterator[str]:
+    """The places of what TOML has no word for."""
+    if value is None:
+        yield place
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _nulls(inner, f"{place}.{key}")
+    elif isinstance(value, list | tuple):
+        for number, inner in enumerate(value):
+            yield from _nulls(inner, f"{place}[{number}]")
 
 
 def _experiment_faults(resolved: ResolvedExperiment) -> Iterator[str]:
