@@ -18,7 +18,7 @@ from harness.pipeline import run
 from harness.records import Results
 from harness.running.check import prepare
 from harness.running.options import Options
-from harness.scoring.approximate import CUTOFF, Drift, drifts_of
+from harness.scoring.approximate import CUTOFF, IndexDrift, drifts_of
 from harness.scoring.evaluate import evaluate
 from harness.scoring.grading import grade_labels
 from retrievers.errors import InputError, NotShown, Problem
@@ -152,7 +152,7 @@ def _compared(earlier: Results, again: Results) -> Reproduction:
     return reproduction
 
 
-def _means(results: Results, drifts: Sequence[Drift]) -> pd.Series[float]:
+def _means(results: Results, drifts: Sequence[IndexDrift]) -> pd.Series[float]:
     """The means of the retrievers that search exactly."""
     exact = results.summary[~results.summary["retriever"].isin([one.retriever for one in drifts])]
     return exact.set_index(["retriever", "measure"])["mean"]

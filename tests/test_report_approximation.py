@@ -8,7 +8,7 @@ import harness
 from harness.records import read
 from harness.report.approximation import approximations
 from harness.reproduce import reproduce
-from harness.scoring.approximate import Drift, approximate, drifts_of
+from harness.scoring.approximate import IndexDrift, approximate, drifts_of
 
 EXPERIMENT = """
 name = "approximate"
@@ -123,5 +123,5 @@ def test_hits_that_no_index_over_the_same_vectors_has_are_a_failure(tmp_path):
     assert made.least is None  # of what is made of it only the share is told
     before, now = first.rankings("graph"), other.rankings("graph")
     assert own.shared == sum(len(set(before[q].doc_ids) & set(now[q].doc_ids)) for q in before)
-    assert Drift("a", 0.5, 10, 9).too_far
-    assert not Drift("a", 0.5, 10, 10).too_far
+    assert IndexDrift("a", 0.5, 10, 9).too_far
+    assert not IndexDrift("a", 0.5, 10, 10).too_far

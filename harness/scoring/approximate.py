@@ -12,7 +12,7 @@ from retrievers.types import Ranking
 CUTOFF = 10
 
 
-class Drift(NamedTuple):
+class IndexDrift(NamedTuple):
     """How far the first ten hits of two builds of one index agree, over all queries."""
 
     retriever: str
@@ -43,7 +43,7 @@ def approximate(results: Results) -> tuple[str, ...]:
     return tuple(name for name in results.retrievers if name in known)
 
 
-def drifts_of(earlier: Results, again: Results) -> Iterator[Drift]:
+def drifts_of(earlier: Results, again: Results) -> Iterator[IndexDrift]:
     """Compare the approximate retrievers of two runs of one experiment on the same data.
 
     An index of the same vectors that has the recall r against exact search shares at least r + s - 1 of the exact hits
@@ -58,7 +58,7 @@ def drifts_of(earlier: Results, again: Results) -> Iterator[Drift]:
         sample, least = _sample(earlier, again, name)
         asked = islice((query for query, ranking in before.items() if len(ranking)), sample)
         shared = sum(_common(before[query], now[query]) for query in asked)
-        yield Drift(name, common / total if total else 1.0, least, shared)
+        yield IndexDrift(name, common / total if total else 1.0, least, shared)
 
 
 def _common(a: Ranking, b: Ranking) -> int:
