@@ -57,7 +57,8 @@ SHOTS = (
     Shot("quickstart", "slices-1280", 900, at="slices"),
     Shot("quickstart", "failures-1280", 800, at="atlas"),
     Shot("quickstart", "look-inside-1280", 1050, at="a=minilm&b=hybrid&q=e053"),
-    Shot("quickstart", "measures-1280", 800, at="over_queries"),
+    Shot("quickstart", "query-by-query-1280", 800, at="over_queries"),
+    Shot("quickstart", "measures-1280", 800, at="distribution"),
     Shot("quickstart", "tests-1280", 900, at="tests"),
     Shot("thirteen-queries", "thirteen-queries-1280", 1000),
     Shot("twelve-retrievers", "twelve-retrievers-1280", 1300),
@@ -106,7 +107,18 @@ def pages(folder: Path) -> dict[str, Path]:
         "unlabelled": harness.run(written(folder, "unlabelled", three, f'"{unlabelled(folder)}"'), Options(results)),
     }
     found = {case: one.folder / "report.html" for case, one in ended.items()}
-    return {**found, "unfinished": unfinished(folder, three), "index": results / "index.html"}
+    found |= {"unfinished": unfinished(folder, three), "index": results / "index.html"}
+    return {case: without_places(case, page, folder) for case, page in found.items()}
+
+
+def without_places(case: str, page: Path, folder: Path) -> Path:
+    """A copy of a page that does not say where this machine keeps the project and the results."""
+    text = page.read_text(encoding="utf-8")
+    for place in (folder.resolve(), PROJECT):
+        text = text.replace(f"{place.as_posix()}/", "")
+    copy = folder / f"{case}.html"
+    copy.write_text(text, encoding="utf-8")
+    return copy
 
 
 def unlabelled(folder: Path) -> str:

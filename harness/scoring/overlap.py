@@ -66,4 +66,6 @@ def next_step(results: Results) -> str:
     """What to do with rankings that nobody has judged."""
     n = len(results.queries)
     sample = f" --sample {min(n, 60)}" if n > 60 else ""
-    return f"harness pool {results.folder.as_posix()} --depth 10{sample} --seed 1"
+    # A run writes its page before its folder is put in place.
+    folder = results.folder.with_name(results.folder.name.removesuffix(".unfinished"))
+    return f"harness pool {folder.as_posix()} --depth 10{sample} --seed 1"
