@@ -1,4 +1,4 @@
-"""The report on paper: twelve retrievers are whole on A4 and Letter, read back from the PDF."""
+"""The report on paper: the quickstart and twelve retrievers are whole on A4 and Letter, read back from the PDF."""
 
 import base64
 import json
@@ -10,7 +10,7 @@ import pytest
 
 import harness
 from tests import small
-from tests.browser import chromium, needs_browser
+from tests.browser import CHROMIUM, FLAGS, chromium, needs_browser
 
 pytestmark = [
     needs_browser,
@@ -44,6 +44,17 @@ def driver(tmp_path_factory):
         yield driver
 
 
+@pytest.fixture(scope="module")
+def quickstart(tmp_path_factory, project):
+    """The quickstart's data and measures, with hashing in the place of the model."""
+    folder = tmp_path_factory.mktemp("quickstart")
+    head = (project / "experiments" / "quickstart.toml").read_text(encoding="utf-8").partition("[[retrievers]]")[0]
+    data = (project / "datasets" / "survey-templates-en").as_posix()
+    path = folder / "quickstart.toml"
+    path.write_text(head.replace("datasets/survey-templates-en", data) + small.RETRIEVERS, encoding="utf-8")
+    return harness.run(path, harness.Options(results=folder / "results"))
+
+
 def bare(name):
     return name.replace("-", "")
 
@@ -52,7 +63,12 @@ def pages_of(driver, size, folder):
     width, height = SIZES[size]
     printed = driver.execute_cdp_cmd("Page.printToPDF", {"paperWidth": width, "paperHeight": height})
     (folder / "page.pdf").write_bytes(base64.b64decode(printed["data"]))
-    text = subprocess.run(["pdftotext", str(folder / "page.pdf"), "-"], capture_output=True, check=True).stdout
+    return read_back(folder / "page.pdf")
+
+
+def read_back(path):
+    """The text of each page, without white space and hyphens."""
+    text = subprocess.run(["pdftotext", str(path), "-"], capture_output=True, check=True).stdout
     # A name in a narrow column stands on several lines, whose hyphens pdftotext takes away.
     return [re.sub(r"[\s-]+", "", page) for page in text.decode("utf-8").split("\f")]
 
@@ -72,6 +88,40 @@ def test_every_name_stands_on_every_page_that_needs_it(driver, page, tmp_path, s
     assert charts < min(pages.index(text) for text in rows)
     (matrix,) = [text for text in pages if "therowagainstthecolumn" in text]
     assert all(bare(name) in matrix + pages[pages.index(matrix) + 1] for name in NAMES)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_quickstart_is_whole_on_paper(driver, quickstart, tmp_path, size):
+    driver.get((quickstart.folder / "report.html").as_uri())
+    pages = pages_of(driver, size, tmp_path)
+    text = "".join(pages)
+    summary = quickstart.summary[quickstart.summary["measure"] == "nDCG@10"].set_index("retriever")["mean"]
+    for name, mean in summary.items():  # the leaderboard stands on the first page
+        assert name in pages[0]
+        assert f"{mean:.3f}" in pages[0]
+    titles = ["Slices", "Failures", "Lookinside", "Querybyquery", "Tradeoffs", "Tests", "Everymeasure"]
+    places = [next(number for number, page in enumerate(pages) if title in page) for title in titles]
+    assert places == sorted(places)
+    # Every pair of the matrix, and the first query of the file: nothing is cut off.
+    (matrix,) = [page for page in pages if "therowagainstthecolumn" in page]
+    for row in quickstart.comparisons[quickstart.comparisons["measure"] == "nDCG@10"].itertuples():
+        assert f"{abs(row.mean_difference):.3f}" in matrix + pages[pages.index(matrix) + 1]
+    assert next(iter(quickstart.queries)) in text
+    for word in ("Copytable", "Copyorsave", "Skipto"):  # there is nothing to press on paper
+        assert word not in text
+    width, height = (round(72 * inches) for inches in SIZES[size])
+    info = subprocess.run(["pdfinfo", str(tmp_path / "page.pdf")], capture_output=True, check=True, text=True).stdout
+    (found,) = re.findall(r"Page size: +([\d.]+) x ([\d.]+) pts", info)
+    assert [round(float(one)) for one in found] == pytest.approx([width, height], abs=1)
+
+
+def test_chromium_prints_the_same_without_a_driver(driver, page, quickstart, tmp_path):
+    for number, url in enumerate((page, (quickstart.folder / "report.html").as_uri())):
+        path = tmp_path / f"{number}.pdf"
+        words = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--no-pdf-header-footer"]
+        subprocess.run([*words, f"--print-to-pdf={path}", url], check=True, capture_output=True, timeout=120)
+        driver.get(url)
+        assert read_back(path) == pages_of(driver, "Letter", tmp_path)
 
 
 def test_nothing_is_wider_than_the_paper(driver, page):
