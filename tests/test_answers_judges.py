@@ -15,7 +15,9 @@ from harness.records import ClaimPassage
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter
-from retrievers.remote.chat import Chat, ChatModel, ChatOptions
+from retrievers.remote.chat import Chat
+from retrievers.remote.chat_model import ChatModel
+from retrievers.remote.prompts import ChatOptions
 from tests.chat_fake import ChatProvider, quotation
 from tests.servers import serving
 

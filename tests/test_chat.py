@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter
-from retrievers.remote.chat import Chat, ChatModel, ChatOptions, Prompt
+from retrievers.remote.chat import Chat
+from retrievers.remote.chat_model import ChatModel
+from retrievers.remote.prompts import ChatOptions, Prompt
 from retrievers.remote.quoting import one_object, quoted
 from tests.chat_fake import ChatProvider
 from tests.servers import serving

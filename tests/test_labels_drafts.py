@@ -13,7 +13,9 @@ from harness.labels.page import judging_page
 from retrievers.cache import Cache
 from retrievers.errors import InputError
 from retrievers.meter import Meter
-from retrievers.remote.chat import Chat, ChatModel, ChatOptions
+from retrievers.remote.chat import Chat
+from retrievers.remote.chat_model import ChatModel
+from retrievers.remote.prompts import ChatOptions
 from tests import small
 from tests.chat_fake import ChatProvider, quotation
 from tests.labels_small import judgment, write

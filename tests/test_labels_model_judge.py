@@ -8,7 +8,9 @@ from harness.labels.prompt import prompt_digest, prompt_for, system_prompt
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter
-from retrievers.remote.chat import Chat, ChatModel, ChatOptions
+from retrievers.remote.chat import Chat
+from retrievers.remote.chat_model import ChatModel
+from retrievers.remote.prompts import ChatOptions
 from tests.chat_fake import ANSWERS, ChatProvider, graded, quotation
 from tests.labels_small import judgment, pool, write
 from tests.servers import serving

@@ -18,7 +18,7 @@ from harness.records import Readings
 from retrievers.cache import Cache
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
-from retrievers.remote.chat import ChatForecast
+from retrievers.remote.prompts import ChatForecast
 
 
 class Ahead(NamedTuple):

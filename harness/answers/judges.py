@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 def chat_of(table: JudgeOptions, cache: Cache) -> Chat:
     """The chat model that an experiment names as its judge; nothing is sent."""
-    from retrievers.remote.chat import Chat, ChatModel, ChatOptions
+    from retrievers.remote.chat import Chat
+    from retrievers.remote.chat_model import ChatModel
+    from retrievers.remote.prompts import ChatOptions
 
     options = ChatOptions(
         expanded(table.model), base_url=expanded(table.base_url), key_name=table.key_name, max_tokens=1000,

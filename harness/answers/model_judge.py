@@ -10,7 +10,8 @@ from harness.answers import prompts
 from harness.answers.judging import Inquiry, Questions, Replies
 from harness.records import ClaimPassage, Support, Word
 from retrievers.meter import Meter
-from retrievers.remote.chat import ChatModel, Prompt, Reply
+from retrievers.remote.chat_model import ChatModel
+from retrievers.remote.prompts import Prompt, Reply
 from retrievers.remote.redaction import as_written, shown
 from retrievers.tokens import beginning
 

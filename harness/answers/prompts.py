@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from harness.answers.judging import Questions
 from harness.records import SUPPORTS, WORDS
-from retrievers.remote.chat import Prompt
+from retrievers.remote.prompts import Prompt
 from retrievers.remote.quoting import one_object, quoted
 
 Answer = TypeVar("Answer")

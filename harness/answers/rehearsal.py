@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from harness.answers import prompts
 from retrievers.meter import Meter
-from retrievers.remote.chat import Chat, ChatForecast, ChatModel, Prompt, Reply
+from retrievers.remote.chat import Chat
+from retrievers.remote.chat_model import ChatModel
+from retrievers.remote.prompts import ChatForecast, Prompt, Reply
 
 CLAIMS = 5
 """How many claims a text is taken to make before anybody has read it."""

@@ -10,7 +10,9 @@ from harness.experiment import expanded
 from retrievers.cache import Cache, default_path
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Budget, Meter
-from retrievers.remote.chat import Chat, ChatForecast, ChatModel, ChatOptions
+from retrievers.remote.chat import Chat
+from retrievers.remote.chat_model import ChatModel
+from retrievers.remote.prompts import ChatForecast, ChatOptions
 
 
 class Asking(NamedTuple):

@@ -18,7 +18,8 @@ from harness.labels.policy import digest_of
 from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of, shuffled_place
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
-from retrievers.remote.chat import Chat, Prompt
+from retrievers.remote.chat import Chat
+from retrievers.remote.prompts import Prompt
 from retrievers.remote.quoting import one_object, quoted
 from retrievers.tokens import beginning
 from retrievers.types import Document, Query

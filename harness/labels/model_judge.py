@@ -13,7 +13,8 @@ from harness.labels.order import OrderedPair, Signature, ids, judgment_of, round
 from harness.labels.pool import Pool
 from harness.labels.prompt import LONGEST, is_cut, prompt_digest, prompt_for, read_grade
 from retrievers.meter import Meter
-from retrievers.remote.chat import Chat, ChatForecast, Prompt
+from retrievers.remote.chat import Chat
+from retrievers.remote.prompts import ChatForecast, Prompt
 
 
 class ModelJudging(NamedTuple):

@@ -10,7 +10,7 @@ import json
 from harness.dataset.judgments import GRADES
 from harness.labels.policy import GRADE_WORDS, digest_of
 from harness.labels.pool import PooledDocument, PooledQuery
-from retrievers.remote.chat import Prompt, Reply
+from retrievers.remote.prompts import Prompt, Reply
 from retrievers.remote.quoting import one_object, quoted
 from retrievers.tokens import beginning
 

@@ -1,0 +1,207 @@
+"""One model behind an OpenAI-compatible chat endpoint: one prompt to one reply, with its money and its faults."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from threading import Lock
+
+from retrievers.errors import BackendError, InputError, Problem
+from retrievers.fingerprints import fingerprint
+from retrievers.meter import Call, Meter, Stop
+from retrievers.remote.faults import TooLong
+from retrievers.remote.limits import RateLimiter
+from retrievers.remote.patience import patiently
+from retrievers.remote.prompts import ChatForecast, ChatOptions, Prompt, Reply
+from retrievers.remote.service import AnswerPart, JsonService, Refusal, Server, understood
+from retrievers.remote.service import TokenCount as Billed
+from retrievers.tokens import estimate
+
+_FOR_THE_REQUEST = {400, 415, 422, 501}
+_SCHEMA_WORDS = re.compile(r"response[ _]?format|json[ _]?schema|structured output|grammar", re.IGNORECASE)
+_FRAME = 8
+"""Tokens that the roles and marks of one message take at most, beside its text."""
+
+
+class _Message(AnswerPart):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _Choice(AnswerPart):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Usage(AnswerPart):
+    prompt_tokens: Billed
+    completion_tokens: Billed
+
+
+class _Completion(AnswerPart):
+    choices: list[_Choice]
+    usage: _Usage | None = None
+
+
+class ChatModel:
+    """One model behind a chat endpoint; the key is asked for at the first request."""
+
+    def __init__(self, options: ChatOptions) -> None:
+        self.options = options
+        self._lock = Lock()
+        self._service: JsonService | None = None
+        self._with_schema: bool | None = None
+        """Whether the server takes a schema; None until it has answered a request with one."""
+        self._limiter = RateLimiter(options.concurrency, rpm=options.rpm, tpm=options.tpm)
+
+    @property
+    def fingerprint(self) -> str:
+        """All that changes a reply but for the prompt: server, model, temperature, length."""
+        chosen = self.options
+        return fingerprint("chat", chosen.model, server=chosen.server, temperature=chosen.temperature,
+                           max_tokens=chosen.max_tokens)  # fmt: skip
+
+    def expected(self, prompt: Prompt) -> tuple[int, int]:
+        """Estimate the tokens of a prompt, and of its reply at most."""
+        counts = estimate([prompt.system, prompt.user])
+        return int(counts.sum()) + 2 * _FRAME, self.options.max_tokens
+
+    def forecast(self, prompts: Sequence[Prompt]) -> ChatForecast:
+        """Count what asking these prompts would take, were none of them in the cache."""
+        expected = [self.expected(prompt) for prompt in prompts]
+        sent, received = (sum(column) for column in zip(*expected, strict=True)) if expected else (0, 0)
+        usd = self.price_of(sent, received) if self.options.priced else None
+        return ChatForecast(len(prompts), 0, len(prompts), sent + received, usd)
+
+    def price_of(self, sent: int, received: int) -> float:
+        """Return the dollars of so many tokens; 0 where no price is known."""
+        return (sent * (self.options.input_price or 0.0) + received * (self.options.output_price or 0.0)) / 1e6
+
+    def check(self, meter: Meter) -> None:
+        """Look for what the first request needs.
+
+        Raises:
+            InputError: the key is not set, or a limit of dollars cannot be kept since the price is not known.
+        """
+        _ = self._secret
+        if meter.budget.limit is not None and not self.options.priced:
+            unknown = f"the price of {self.options.model} is not known, so that --max-cost cannot be kept"
+            raise InputError(Problem("--price", unknown, "give the dollars for a million tokens in and out: IN,OUT"))
+
+    def ask(self, prompt: Prompt, call: Call) -> Reply:
+        """Ask once, trying again while failures are passing.
+
+        Raises:
+            BackendError: for good; OverBudget before anything is sent.
+        """
+        service, meter = self._connected(), call.meter
+        sent, received = self.expected(prompt)
+        promised = self.price_of(sent, received)
+        meter.budget.take(promised)
+        spent = 0.0
+        try:
+            reply, bill = patiently(
+                lambda: self._send(service, prompt, call.stopped), self._limiter, sent,
+                patience=self.options.patience, call=call,
+            )  # fmt: skip
+            spent = self.price_of(*bill)
+        except _Declined as refusal:
+            meter.count(declined=1)
+            return Reply("", declined=str(refusal))
+        finally:
+            meter.budget.give_back(promised - spent)
+        meter.count(calls=1, tokens=sum(bill), usd=spent)
+        if prompt.form and self._with_schema is False:
+            meter.count(without_schema=1)
+        return reply
+
+    @property
+    def _secret(self) -> str:
+        name = self.options.key_name or ("" if self.options.base_url else "OPENAI_API_KEY")
+        if not name:
+            return ""
+        if not os.environ.get(name):
+            raise InputError(Problem(name, "is not set in the environment", f"export {name}=…"))
+        return os.environ[name]
+
+    def _connected(self) -> JsonService:
+        with self._lock:
+            if self._service is None:
+                chosen, key = self.options, self._secret
+                headers = {"Authorization": f"Bearer {key}"} if key else {}
+                server = Server(
+                    chosen.server, chosen.model, headers, (key,) if key else (), chosen.timeout, chosen.concurrency
+                )
+                self._service = JsonService(server, _understood)
+            return self._service
+
+    def _send(self, service: JsonService, prompt: Prompt, stopped: Stop) -> tuple[Reply, tuple[int, int]]:
+        chosen = self.options
+        # OpenAI's newer models know only the second name, most other servers only the first.
+        longest = "max_tokens" if chosen.base_url else "max_completion_tokens"
+        body = {
+            "model": chosen.model,
+            "messages": [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
+            "temperature": chosen.temperature,
+            longest: chosen.max_tokens,
+        }
+        try:
+            answer = self._asked(service, body, prompt.form, stopped)
+        except TooLong as refusal:
+            raise _Declined(str(refusal)) from None
+        if not answer.choices:
+            raise BackendError(f"{service.server.name}: a reply without choices came back")
+        choice = answer.choices[0]
+        text = choice.message.content or ""
+        if choice.finish_reason == "content_filter":
+            raise _Declined("the endpoint's content filter stopped the reply")
+        if choice.message.refusal and not text:
+            raise _Declined(choice.message.refusal)
+        usage = answer.usage
+        if usage is None or not usage.prompt_tokens:  # no prompt has no tokens
+            bill = (self.expected(prompt)[0], int(estimate([text])[0]))
+        else:
+            bill = (usage.prompt_tokens, usage.completion_tokens)
+        return Reply(text, sum(bill), whole=choice.finish_reason != "length"), bill
+
+    def _asked(self, service: JsonService, body: Mapping[str, object], form: str, stopped: Stop) -> _Completion:
+        """Send a request, with the schema of its reply as long as the server takes one."""
+        if not form or self._with_schema is False:
+            return service.ask("chat/completions", body, _Completion, stopped)
+        schema = {"name": "reply", "strict": True, "schema": json.loads(form)}
+        shaped = {**body, "response_format": {"type": "json_schema", "json_schema": schema}}
+        try:
+            answer = service.ask("chat/completions", shaped, _Completion, stopped)
+        except _Malformed as refusal:
+            if self._with_schema and not refusal.names_the_schema:
+                raise
+            # Some servers refuse a schema in words of their own: it is to blame where the same goes without it.
+            answer = service.ask("chat/completions", body, _Completion, stopped)
+            self._with_schema = False
+            return answer
+        self._with_schema = True
+        return answer
+
+
+class _Declined(Exception):
+    """The endpoint will not answer this prompt; asking again would not help, asking others does."""
+
+
+class _Malformed(BackendError):
+    """The endpoint calls the request wrong: perhaps for the schema in it."""
+
+    names_the_schema = False
+
+
+def _understood(refusal: Refusal) -> Exception:
+    """What a refusal means; one for the content of the prompt leaves the other prompts as they are."""
+    if refusal.code == "content_filter":
+        return _Declined(refusal.message)
+    meaning = understood(refusal)
+    if refusal.status not in _FOR_THE_REQUEST or isinstance(meaning, TooLong):
+        return meaning
+    malformed = _Malformed(str(meaning))
+    malformed.names_the_schema = bool(_SCHEMA_WORDS.search(refusal.words))
+    return malformed
