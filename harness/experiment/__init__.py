@@ -18,6 +18,7 @@ from harness.experiment.blocks import (
     inputs,
     origin,
 )
+from harness.experiment.expanding import expanded, unexpanded
 from harness.experiment.locating import locate, with_runs_found
 from harness.experiment.model import (
     CacheOptions,
@@ -28,16 +29,8 @@ from harness.experiment.model import (
     Question,
     Relevance,
 )
-from harness.experiment.reading import (
-    Loaded,
-    expanded,
-    load,
-    parse,
-    question_of,
-    reference_in,
-    statistics_of,
-    unexpanded,
-)
+from harness.experiment.parsing import parse, statistics_of
+from harness.experiment.reading import Loaded, load, question_of, reference_in
 from harness.experiment.trust import uses
 
 __all__ = [

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
+from harness.experiment.blocks import KINDS
 from harness.experiment.guards import REFERENCE
-from harness.experiment.reading import code_of
 from harness.experiment.variants import written_out
+from retrievers import ENCODERS, RERANKERS, RETRIEVERS
 from retrievers.remote.redaction import without_user
 
 PAID = {"openai": "OpenAI's server", "bedrock": "Amazon Bedrock", "cohere": "Cohere's server",
@@ -43,6 +44,29 @@ def uses(tables: Mapping[str, Any]) -> list[str]:
         data = ((place, text) for place, text in _strings(tables, "") if place.split(".")[0] in HARMLESS)
         lines += [f"reads the data at {text} ({place})" for place, text in data if _leads_out(text)]
     return list(dict.fromkeys(lines))
+
+
+def code_of(entry: object) -> str:
+    """Say what code, not this program's own, a retriever's table makes run; "" where none. Nothing is imported.
+
+    >>> code_of({"name": "ours", "kind": "python", "call": "search:ask"})
+    'call = search:ask'
+    """
+    if not isinstance(entry, Mapping):
+        return ""
+    kind = entry.get("kind")
+    if kind == "python":
+        return f"call = {entry.get('call')}"
+    if isinstance(kind, str) and kind not in {*KINDS, *RETRIEVERS}:
+        return f"kind = {kind}, of another package"
+    for key, own in (("encoder", ENCODERS), ("rerank", RERANKERS)):
+        table = entry.get(key)
+        if isinstance(table, Mapping):
+            if table.get("kind") not in (*own, None):
+                return f"{key}.kind = {table.get('kind')}, of another package"
+            if table.get("trust_remote_code"):
+                return f"{key}.trust_remote_code"
+    return ""
 
 
 def _of_text(place: str, text: str) -> Iterator[str]:
