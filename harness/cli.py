@@ -12,10 +12,10 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from harness.console import answers, caches, embed, labels, messages, queries, scoring, tables
+from harness.console import ahead, answers, caches, embed, labels, messages, queries, scoring
 from harness.console.groups import WholeSentences
 from harness.console.options import ONLY, ExperimentFile, Folder, Fresh, Json, MaxCost, NoCode, Quiet
-from harness.console.printing import agree, console_of, print_json, print_listing, print_results, say, show, warn
+from harness.console.printing import agree, console_of, print_json, print_listing, print_results, say, warn
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 
 app = typer.Typer(
@@ -94,70 +94,8 @@ def run(
         raise BackendError("\n".join(f"{name}: {error}" for name, error in failed.items()))
 
 
-@app.command()
-def check(
-    target: Annotated[Path, typer.Argument(metavar="EXPERIMENT|DATASET", help="An experiment file, or a data set.")],
-    results: Annotated[
-        Path, typer.Option(help="Where earlier runs lie: their differences tell what more would show.")
-    ] = (Path("results")),
-    no_code: NoCode = False,
-    as_json: Json = False,
-) -> None:
-    """Tell all that is wrong, and what will be counted, before anything is embedded."""
-    from harness.running.check import check as look
-
-    try:
-        report = look(target, code=not no_code, results=results)
-    except InputError as error:
-        if not as_json:
-            raise
-        problems = error.problems or (Problem(str(target), str(error)),)
-        print_json(problems=[problem._asdict() for problem in problems])
-        raise typer.Exit(error.exit_code) from None
-    if as_json:
-        print_json(problems=[], **report.as_json())
-    else:
-        say(*report.lines())
-
-
-@app.command()
-def plan(
-    experiment: ExperimentFile,
-    results: Annotated[Path, typer.Option(help="Where earlier runs lie: they tell how fast models are.")] = Path(
-        "results"
-    ),
-    shards: Annotated[int | None, typer.Option(min=1, help="Say what each of so many shares would take.")] = None,
-    no_code: NoCode = False,
-    difference: Annotated[
-        float | None, typer.Option(help="Of a results folder: the queries that this true difference would need.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Tell what a run would take before anything is sent: texts, tokens, calls, dollars, minutes. No network."""
-    if experiment.is_dir():
-        from harness import records
-        from harness.scoring.plans import planned_pairs
-
-        pairs = list(planned_pairs(records.read(experiment), difference))
-        if as_json:
-            print_json(plan=[pair.as_json() for pair in pairs])
-        else:
-            say(*(pair.sentence() for pair in pairs))
-        return
-    if difference is not None:
-        raise InputError(Problem("--difference", "is for a results folder", "harness plan results/<name> --difference"))
-    from harness.running.plan import plan as look_ahead
-
-    planned = look_ahead(experiment, results=results, code=not no_code)
-    share = {} if shards is None else {"shard": planned.share(shards)}
-    if as_json:
-        far = [reach._asdict() for reach in planned.reaches]
-        rows = [row._asdict() for row in planned.rows]
-        print_json(plan=rows, total=planned.total(), **share, reaches=far, notes=planned.notes)
-    else:
-        show(tables.plan, planned, shards)
-
-
+app.command()(ahead.check)
+app.command()(ahead.plan)
 app.command()(scoring.score)
 app.command()(scoring.compare)
 app.command()(scoring.gate)

@@ -17,7 +17,7 @@ SHOWN = (
     *(ROOT / "harness/stats" / name for name in ("words.py", "sentences.py", "equivalence.py", "verdicts.py")),
     *(ROOT / "harness/scoring" / f"{name}.py" for name in ("outcome", "plans", "combined", "folders", "labellers")),
     *sorted(path for path in (ROOT / "harness/report").rglob("*.py") if path.name not in NO_SENTENCES),
-    *(ROOT / "harness/console" / name for name in ("tables.py", "scoring.py")),
+    *(ROOT / "harness/console" / name for name in ("ahead.py", "scoreboards.py", "tables.py", "scoring.py")),
 )
 """Files of code that make sentences of the report, of `compare`, `plan` and `gate`."""
 TEMPLATES = sorted((ROOT / "harness/report/templates").glob("*.html"))

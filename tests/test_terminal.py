@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from harness.console import layout, messages, tables
+from harness.console import layout, messages, scoreboards, tables
 from harness.stats import Settings, compare_all, whole, whole_sentences
 from retrievers.errors import BackendError, InputError, NotShown, Problem
 from retrievers.types import Floats
@@ -174,11 +174,11 @@ def test_names_that_differ_in_the_middle_stay_different() -> None:
 
 @pytest.mark.parametrize("width", [40, 80])
 def test_the_scoreboard_leaves_nothing_out(width: int) -> None:
-    text = "\n".join(rendered(tables.scoreboard(summary([f"run-{i}" for i in range(12)]), width=width), width))
+    text = "\n".join(rendered(scoreboards.scoreboard(summary([f"run-{i}" for i in range(12)]), width=width), width))
     assert all(f"run-{i}" in text for i in range(12))
     assert text.count("Success@10") > 1
     rows = [{"query_id": f"問{i}", "measure": measure, "value": 0.5} for i in range(3) for measure in MEASURES]
-    lines = rendered(tables.by_query(rows, "run", width=width), width)
+    lines = rendered(scoreboards.by_query(rows, "run", width=width), width)
     assert max(map(cell_len, lines)) <= width
     assert "".join(lines).count("0.5000") == 3 * len(MEASURES)
 

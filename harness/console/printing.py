@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from harness.console import tables
+from harness.console import scoreboards, tables
 from harness.console.layout import visible
 from retrievers.errors import InputError, Problem
 
@@ -87,7 +87,7 @@ def print_listing(read: Listing, place: Path, *, quiet: bool, as_json: bool) -> 
         ]
         print_json(runs=runs, not_listed=[one._asdict() for one in read.unread])
     elif not quiet:
-        show(tables.runs, read.entries)
+        show(scoreboards.runs, read.entries)
         warn(*(f"not listed: {one.folder}: {one.reason}" for one in read.unread))
         say("", f"index: {place / 'index.html'}")
 
@@ -100,7 +100,7 @@ def print_scores(scores: PerQuery, compared: ComparedScores, notes: Sequence[str
     if as_json:
         print_json(scores=list(scores.rows()), summary=compared.summary, comparisons=comparisons, notes=list(notes))
         return
-    show(tables.scoreboard, compared.summary)
+    show(scoreboards.scoreboard, compared.summary)
     show(tables.decided, comparisons, compared.whole, compared.settings)
     say(*notes)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from harness.console import completion, tables
+from harness.console import completion, scoreboards, tables
 from harness.console.options import (
     DOUBLE,
     INTERSECTION,
@@ -65,9 +65,9 @@ def score(
         print_csv(rows if by_query else summary)
     elif by_query:
         for one in scored:
-            show(tables.by_query, [row for row in rows if row["retriever"] == one.name], one.name)
+            show(scoreboards.by_query, [row for row in rows if row["retriever"] == one.name], one.name)
     else:
-        show(tables.scoreboard, summary)
+        show(scoreboards.scoreboard, summary)
 
 
 def compare(

@@ -1,19 +1,17 @@
-"""What the command line shows: tables that fit the terminal, and the verdict in words. It builds; cli.py prints."""
+"""What a comparison came to: means, tests and the verdict in words, as tables that fit. printing.py prints."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.console.layout import GAP, NARROWEST, Column, beside, fitting, grid, head_of, shortened, text_line
+from harness.console.layout import Column, fitting, grid, head_of, text_line
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import RenderableType
 
-    from harness.overview import Entry
     from harness.records import Results
-    from harness.running.plan import RunPlan
     from harness.stats import Settings, Whole
 
 Row = Mapping[str, Any]
@@ -197,119 +195,12 @@ def _left_out(columns: Sequence[str]) -> str:
     )
 
 
-def runs(entries: Sequence[Entry], *, width: int) -> Iterator[RenderableType]:
-    """Results folders, a line each: date, data, what leads on which measure.
-
-    Args:
-        entries: newest first.
-        width: cells of the terminal.
-    """
-    first = [entry.standings[0] if entry.standings else None for entry in entries]
-    yield grid(fitting([
-        Column("folder", [entry.folder for entry in entries], left=True, name=True),
-        Column("date", [entry.manifest.started[:10] for entry in entries], left=True, rank=2),
-        Column("data", [entry.manifest.dataset.path for entry in entries], left=True, name=True, rank=4),
-        Column("queries", [f"{entry.manifest.dataset.scored or 0:,}" for entry in entries], rank=3),
-        Column("measure", [head_of(entry.primary).replace("\n", "") for entry in entries], left=True, rank=1),
-        Column("highest", [one.retriever if one else "nobody judged" for one in first], left=True, name=True),
-        Column("mean", [_shown(one.mean if one else None) for one in first]),
-    ], width))  # fmt: skip
-
-
-def scoreboard(summary: Sequence[Row], *, width: int) -> Iterator[RenderableType]:
-    """Means, a line a measure and a column a run; what has no room beside stands beneath.
-
-    Args:
-        summary: rows with retriever, measure and mean.
-        width: cells of the terminal.
-    """
-    by_cell = {(row["retriever"], row["measure"]): row["mean"] for row in summary}
-    measures = Column("", list(dict.fromkeys(row["measure"] for row in summary)), left=True)
-    room = max(NARROWEST, width - measures.width - GAP)
-    names = list(dict.fromkeys(row["retriever"] for row in summary))
-    yield from beside(measures, [
-        Column(short, [_shown(by_cell.get((name, measure))) for measure in measures.cells])
-        for name, short in zip(names, shortened(names, room), strict=True)
-    ], width)  # fmt: skip
-
-
 def decided(rows: Sequence[Row], whole: Whole, settings: Settings, *, width: int) -> Iterator[RenderableType]:
     """The comparisons on the measure that decides, and what they came to in words."""
     from harness.stats import whole_sentences
 
     yield from _compared(rows, whole, settings.level, width=width)
     yield from (text_line(sentence) for sentence in whole_sentences(whole, settings))
-
-
-def _shown(value: float | None) -> str:
-    """A mean or a score; a dash where it is undefined.
-
-    >>> _shown(0.5), _shown(None), _shown(float("nan"))
-    ('0.5000', '–', '–')
-    """
-    return "–" if value is None or value != value else f"{value:.4f}"
-
-
-def by_query(scores: Sequence[Row], run: str, *, width: int) -> Iterator[RenderableType]:
-    """The scores of one run, a line a query and a column a measure; what has no room beside stands beneath.
-
-    Args:
-        scores: rows with query_id, measure and value.
-        run: its name.
-        width: cells of the terminal.
-    """
-    by_cell = {(row["query_id"], row["measure"]): row["value"] for row in scores}
-    ids = list(dict.fromkeys(row["query_id"] for row in scores))
-    queries = Column("query", shortened(ids, max(NARROWEST, width // 2)), left=True)
-    yield text_line(run, "bold")
-    yield from beside(queries, [
-        Column(head_of(measure), [_shown(by_cell[query, measure]) for query in ids])
-        for measure in dict.fromkeys(row["measure"] for row in scores)
-    ], width)  # fmt: skip
-
-
-def plan(forecast: RunPlan, shards: int | None = None, *, width: int) -> Iterator[RenderableType]:
-    """What a run would take, a line a stage, then the sums and where prices and minutes are from.
-
-    Args:
-        forecast: the plan.
-        shards: into how many equal shares the embedding would be cut; None for none.
-        width: cells of the terminal.
-    """
-    total = forecast.total()
-    rows = [row._asdict() for row in forecast.rows]
-    rows.append({"retriever": "total", "stage": "", **total})
-
-    def cells(name: str, digits: int = 0, *, estimated: bool = False) -> list[str]:
-        return [_amount(row[name], digits, "≈" if estimated or not row["exact"] else "") for row in rows]
-
-    columns = [
-        Column("", [row["retriever"] for row in rows], left=True, name=True),
-        Column("stage", [row["stage"].removeprefix("embed-") for row in rows], left=True),
-        Column("texts", [f"{row['texts']:,}" for row in rows]),
-        Column("cached", [f"{row['cached']:,}" for row in rows]),
-        Column("calls", [f"{row['calls']:,}" for row in rows]),
-        Column("tokens", cells("tokens")),
-        Column("dollars", cells("usd", 4)),
-        Column("minutes", cells("minutes", 1, estimated=True)),
-    ]
-    yield grid(fitting(columns, width))
-    if shards is not None:
-        share = forecast.share(shards)
-        usd, minutes = _amount(share["usd"], 4, ""), _amount(share["minutes"], 1, "≈")
-        yield text_line(f"each of {shards} shards: {share['texts']:,} texts, {usd} dollars, {minutes} minutes", "bold")
-    yield from (text_line(note, "dim") for note in forecast.notes)
-
-
-def _amount(value: float | None, digits: int, mark: str) -> str:
-    """An amount as a table shows it: "?" where it is unknown, never 0 for a little.
-
-    >>> _amount(None, 1, "≈"), _amount(0, 1, "≈"), _amount(0.00002, 4, "≈"), _amount(1234.56, 1, "≈")
-    ('?', '0', '<0.0001', '≈1,234.6')
-    """
-    if not value:
-        return "?" if value is None else "0"
-    return f"<{10**-digits:.{digits}f}" if value < 10**-digits else f"{mark}{value:,.{digits}f}"
 
 
 def _intervals(rows: Iterable[Row], form: str, level: float, *, rank: int) -> Column:

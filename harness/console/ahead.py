@@ -1,0 +1,125 @@
+"""`harness check` and `harness plan`: what is known before anything is embedded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.console.layout import Column, fitting, grid, text_line
+from harness.console.options import ExperimentFile, Json, NoCode
+from harness.console.printing import print_json, say, show
+from retrievers.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from harness.running.plan import RunPlan
+
+
+def check(
+    target: Annotated[Path, typer.Argument(metavar="EXPERIMENT|DATASET", help="An experiment file, or a data set.")],
+    results: Annotated[
+        Path, typer.Option(help="Where earlier runs lie: their differences tell what more would show.")
+    ] = (Path("results")),
+    no_code: NoCode = False,
+    as_json: Json = False,
+) -> None:
+    """Tell all that is wrong, and what will be counted, before anything is embedded."""
+    from harness.running.check import check as look
+
+    try:
+        report = look(target, code=not no_code, results=results)
+    except InputError as error:
+        if not as_json:
+            raise
+        problems = error.problems or (Problem(str(target), str(error)),)
+        print_json(problems=[problem._asdict() for problem in problems])
+        raise typer.Exit(error.exit_code) from None
+    if as_json:
+        print_json(problems=[], **report.as_json())
+    else:
+        say(*report.lines())
+
+
+def plan(
+    experiment: ExperimentFile,
+    results: Annotated[Path, typer.Option(help="Where earlier runs lie: they tell how fast models are.")] = Path(
+        "results"
+    ),
+    shards: Annotated[int | None, typer.Option(min=1, help="Say what each of so many shares would take.")] = None,
+    no_code: NoCode = False,
+    difference: Annotated[
+        float | None, typer.Option(help="Of a results folder: the queries that this true difference would need.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Tell what a run would take before anything is sent: texts, tokens, calls, dollars, minutes. No network."""
+    if experiment.is_dir():
+        from harness import records
+        from harness.scoring.plans import planned_pairs
+
+        pairs = list(planned_pairs(records.read(experiment), difference))
+        if as_json:
+            print_json(plan=[pair.as_json() for pair in pairs])
+        else:
+            say(*(pair.sentence() for pair in pairs))
+        return
+    if difference is not None:
+        raise InputError(Problem("--difference", "is for a results folder", "harness plan results/<name> --difference"))
+    from harness.running.plan import plan as look_ahead
+
+    planned = look_ahead(experiment, results=results, code=not no_code)
+    share = {} if shards is None else {"shard": planned.share(shards)}
+    if as_json:
+        far = [reach._asdict() for reach in planned.reaches]
+        rows = [row._asdict() for row in planned.rows]
+        print_json(plan=rows, total=planned.total(), **share, reaches=far, notes=planned.notes)
+    else:
+        show(plan_table, planned, shards)
+
+
+def plan_table(forecast: RunPlan, shards: int | None = None, *, width: int) -> Iterator[RenderableType]:
+    """What a run would take, a line a stage, then the sums and where prices and minutes are from.
+
+    Args:
+        forecast: the plan.
+        shards: into how many equal shares the embedding would be cut; None for none.
+        width: cells of the terminal.
+    """
+    total = forecast.total()
+    rows = [row._asdict() for row in forecast.rows]
+    rows.append({"retriever": "total", "stage": "", **total})
+
+    def cells(name: str, digits: int = 0, *, estimated: bool = False) -> list[str]:
+        return [_amount(row[name], digits, "≈" if estimated or not row["exact"] else "") for row in rows]
+
+    columns = [
+        Column("", [row["retriever"] for row in rows], left=True, name=True),
+        Column("stage", [row["stage"].removeprefix("embed-") for row in rows], left=True),
+        Column("texts", [f"{row['texts']:,}" for row in rows]),
+        Column("cached", [f"{row['cached']:,}" for row in rows]),
+        Column("calls", [f"{row['calls']:,}" for row in rows]),
+        Column("tokens", cells("tokens")),
+        Column("dollars", cells("usd", 4)),
+        Column("minutes", cells("minutes", 1, estimated=True)),
+    ]
+    yield grid(fitting(columns, width))
+    if shards is not None:
+        share = forecast.share(shards)
+        usd, minutes = _amount(share["usd"], 4, ""), _amount(share["minutes"], 1, "≈")
+        yield text_line(f"each of {shards} shards: {share['texts']:,} texts, {usd} dollars, {minutes} minutes", "bold")
+    yield from (text_line(note, "dim") for note in forecast.notes)
+
+
+def _amount(value: float | None, digits: int, mark: str) -> str:
+    """An amount as a table shows it: "?" where it is unknown, never 0 for a little.
+
+    >>> _amount(None, 1, "≈"), _amount(0, 1, "≈"), _amount(0.00002, 4, "≈"), _amount(1234.56, 1, "≈")
+    ('?', '0', '<0.0001', '≈1,234.6')
+    """
+    if not value:
+        return "?" if value is None else "0"
+    return f"<{10**-digits:.{digits}f}" if value < 10**-digits else f"{mark}{value:,.{digits}f}"

@@ -1,0 +1,77 @@
+"""Tables of scores alone: runs side by side, a run query by query, results folders. printing.py prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from harness.console.layout import GAP, NARROWEST, Column, beside, fitting, grid, head_of, shortened, text_line
+from harness.console.tables import Row
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from harness.overview import Entry
+
+
+def runs(entries: Sequence[Entry], *, width: int) -> Iterator[RenderableType]:
+    """Results folders, a line each: date, data, what leads on which measure.
+
+    Args:
+        entries: newest first.
+        width: cells of the terminal.
+    """
+    first = [entry.standings[0] if entry.standings else None for entry in entries]
+    yield grid(fitting([
+        Column("folder", [entry.folder for entry in entries], left=True, name=True),
+        Column("date", [entry.manifest.started[:10] for entry in entries], left=True, rank=2),
+        Column("data", [entry.manifest.dataset.path for entry in entries], left=True, name=True, rank=4),
+        Column("queries", [f"{entry.manifest.dataset.scored or 0:,}" for entry in entries], rank=3),
+        Column("measure", [head_of(entry.primary).replace("\n", "") for entry in entries], left=True, rank=1),
+        Column("highest", [one.retriever if one else "nobody judged" for one in first], left=True, name=True),
+        Column("mean", [_shown(one.mean if one else None) for one in first]),
+    ], width))  # fmt: skip
+
+
+def scoreboard(summary: Sequence[Row], *, width: int) -> Iterator[RenderableType]:
+    """Means, a line a measure and a column a run; what has no room beside stands beneath.
+
+    Args:
+        summary: rows with retriever, measure and mean.
+        width: cells of the terminal.
+    """
+    by_cell = {(row["retriever"], row["measure"]): row["mean"] for row in summary}
+    measures = Column("", list(dict.fromkeys(row["measure"] for row in summary)), left=True)
+    room = max(NARROWEST, width - measures.width - GAP)
+    names = list(dict.fromkeys(row["retriever"] for row in summary))
+    yield from beside(measures, [
+        Column(short, [_shown(by_cell.get((name, measure))) for measure in measures.cells])
+        for name, short in zip(names, shortened(names, room), strict=True)
+    ], width)  # fmt: skip
+
+
+def by_query(scores: Sequence[Row], run: str, *, width: int) -> Iterator[RenderableType]:
+    """The scores of one run, a line a query and a column a measure; what has no room beside stands beneath.
+
+    Args:
+        scores: rows with query_id, measure and value.
+        run: its name.
+        width: cells of the terminal.
+    """
+    by_cell = {(row["query_id"], row["measure"]): row["value"] for row in scores}
+    ids = list(dict.fromkeys(row["query_id"] for row in scores))
+    queries = Column("query", shortened(ids, max(NARROWEST, width // 2)), left=True)
+    yield text_line(run, "bold")
+    yield from beside(queries, [
+        Column(head_of(measure), [_shown(by_cell[query, measure]) for query in ids])
+        for measure in dict.fromkeys(row["measure"] for row in scores)
+    ], width)  # fmt: skip
+
+
+def _shown(value: float | None) -> str:
+    """A mean or a score; a dash where it is undefined.
+
+    >>> _shown(0.5), _shown(None), _shown(float("nan"))
+    ('0.5000', '–', '–')
+    """
+    return "–" if value is None or value != value else f"{value:.4f}"
