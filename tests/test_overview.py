@@ -114,6 +114,26 @@ def test_a_retriever_is_known_again_where_its_table_has_more_keys(place: Path) -
     assert identity(other, "hashing") != identity(manifest, "hashing")
 
 
+def test_changes_have_a_column_only_where_a_retriever_was_in_an_earlier_run(tmp_path: Path, place: Path) -> None:
+    def columns(*folders: str) -> list[list[str]]:
+        results = tmp_path / "-".join(folders)
+        for folder in folders:
+            shutil.copytree(place / folder, results / folder)
+        write_index(results)
+        page = (results / "index.html").read_text(encoding="utf-8")
+        assert ("Change: since the run before." in page) == ("small.1" in folders)
+        tables = re.findall(r"The newest mean of every retriever.*?</table>", page, flags=re.DOTALL)
+        for table in tables:
+            heads, *rows = table.split("<tr>")[1:]
+            assert all(len(re.findall("<t[hd]", row)) == len(re.findall("<th ", heads)) for row in rows)
+        return [re.findall(r'<th scope="col"[^>]*>([^<]*)<', table) for table in tables]
+
+    plain = ["Retriever", "Mean", "Interval", "Runs"]
+    assert columns("small") == [plain]
+    assert columns("small", "third") == [plain]  # the other run holds another retriever
+    assert columns("small", "small.1", "fewer") == [plain, [*plain, "Change"]]
+
+
 def test_a_page_that_is_none_of_ours_is_left_alone(tmp_path: Path, call: Call, place: Path) -> None:
     shutil.copytree(place / "small", tmp_path / "small")
     (tmp_path / "index.html").write_text("<p>My own</p>", encoding="utf-8")

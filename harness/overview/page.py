@@ -62,6 +62,7 @@ def page(read: Listing, place: str) -> str:
         place=place,
         unread=read.unread,
         groups=found,
+        repeated=any(panel.repeated for group in found for panel in group.panels),
         pictures=_pictures(found, drawn),
         drawn=drawn,
         generator=Markup(OVERVIEW),  # noqa: S704 - ours

@@ -43,6 +43,11 @@ class Panel(NamedTuple):
     series: tuple[Series, ...]
     """The highest newest mean first."""
 
+    @property
+    def repeated(self) -> bool:
+        """Whether a retriever was in more than one run: otherwise no mean has an earlier one to change from."""
+        return any(series.change is not None for series in self.series)
+
 
 class DataGroup(NamedTuple):
     """All states of one data set."""
