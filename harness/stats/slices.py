@@ -79,34 +79,40 @@ def interaction_family(
         return []
     asked = sum(map(len, slices.values()))
     gaps = [differences(scores[a], scores[b]).values for a, b in pairs]
-    observed, p_values = _ranges(gaps, list(slices.values()), units, settings.seed)
+    means = np.array([[mean(d[places]) for places in slices.values()] for d in gaps])
+    observed = np.ptp(means, axis=1)
+    p_values = _p_of_ranges(observed, (scores, pairs), list(slices.values()), units, settings.seed)
     adjusted = adjust(p_values, correction_of(settings))
     note = ", ".join(slices)
     return [
         TestRow(*names, a, b, asked, gap, p, corrected, "draws", note, mean(d))
-        for (a, b), d, gap, p, corrected in zip(pairs, gaps, observed, p_values, adjusted, strict=True)
+        for (a, b), d, gap, p, corrected in zip(pairs, gaps, observed.tolist(), p_values, adjusted, strict=True)
     ]
 
 
-def _ranges(
-    gaps: Sequence[Floats], slices: Sequence[list[int]], units: Units, seed: int
-) -> tuple[list[float], list[float]]:
-    """Return each pair's range of the slices' means, and its p."""
-    means = np.array([[mean(d[places]) for places in slices] for d in gaps])
-    observed = np.ptp(means, axis=1)
-    # One column a pair and slice: what each unit adds to that slice's mean.
-    columns = np.zeros((len(units), len(gaps), len(slices)))
-    for number, d in enumerate(gaps):
-        for slot, places in enumerate(slices):
-            off = (d[places] - means[number, slot]) / len(places)
-            np.add.at(columns[:, number, slot], units.members[places], off)
+def _p_of_ranges(
+    observed: Floats, compared: tuple[ScoreTable, Pairs], slices: Sequence[list[int]], units: Units, seed: int
+) -> list[float]:
+    """Return each pair's p: how often flipped signs give its slices' means at least the observed range."""
+    scores, pairs = compared
+    names = list(scores)
+    plus, less = (np.array([names.index(pair[side]) for pair in pairs], dtype=np.intp) for side in (0, 1))
+    # What each unit adds to a slice's mean of each retriever: the sums of a pair are the difference of two columns, so
+    # that the product grows with the retrievers and not with their pairs.
+    columns = np.zeros((len(units), len(slices), len(names)))
+    for slot, places in enumerate(slices):
+        for number, values in enumerate(scores.values()):
+            off = (values[places] - mean(values[places])) / len(places)
+            np.add.at(columns[:, slot, number], units.members[places], off)
     flat = columns.reshape(len(units), -1)
     slack = SLACK * np.maximum(1.0, observed)
-    reached = np.zeros(len(gaps), dtype=np.int64)
-    for signs in sign_patterns(len(units), seed, rows=max(1, BLOCK // max(len(units), flat.shape[1]))):
-        drawn = (signs @ flat).reshape(-1, len(gaps), len(slices))
-        reached += np.count_nonzero(np.ptp(drawn, axis=2) >= observed - slack, axis=0)
-    return observed.tolist(), [(int(count) + 1) / (DRAWS + 1) for count in reached]
+    reached = np.zeros(len(pairs), dtype=np.int64)
+    for signs in sign_patterns(len(units), seed, rows=max(1, BLOCK // max(len(units), len(slices) * len(pairs)))):
+        drawn = (signs @ flat).reshape(-1, len(slices), len(names))
+        means = [drawn[:, slot, plus] - drawn[:, slot, less] for slot in range(len(slices))]
+        ranges = np.maximum.reduce(means) - np.minimum.reduce(means)
+        reached += np.count_nonzero(ranges >= observed - slack, axis=0)
+    return [(int(count) + 1) / (DRAWS + 1) for count in reached]
 
 
 def _large(labels: Sequence[str]) -> dict[str, list[int]]:
