@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from harness.dataset import expected
 from harness.dataset.beside import judgments_beside, note_changes, with_judgments
+from harness.dataset.corpus import COMPARABLE, CheckedDocuments, check_documents, digest_line, read_again, text_key
 from harness.dataset.formats import open_source
 from harness.dataset.model import Dataset, Labels
 from harness.dataset.reference import DatasetReference
 from harness.dataset.source import Findings, Source, id_problem
-from retrievers.errors import DataChanged, InputError, Problem, did_you_mean
-from retrievers.types import Document, Query
-
-COMPARABLE = 2_000
-"""Ids, at most, among which the nearest is looked for where a label names one that does not exist."""
+from retrievers.errors import InputError, did_you_mean
+from retrievers.types import Query
 
 
 def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset:
@@ -35,7 +30,7 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
     name, source = open_source(reference)
     seen = Findings()
     queries = _check_queries(source, seen)
-    documents = _check_documents(source, seen, reference.match, {_key(query.text) for query in queries.values()})
+    documents = check_documents(source, seen, reference.match, {text_key(query.text) for query in queries.values()})
     labels = _check_labels(source, seen, documents, queries, drop_dangling)
     judgments = judgments_beside(reference, seen)
     if judgments is not None:
@@ -51,7 +46,7 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
         seen.wrong(reference.name, "no query has a relevant document", "nothing could be compared")
     recorded = labels.keys() | {query.id for query in asked}
     for query in asked:
-        if _key(query.text) in documents.asked:
+        if text_key(query.text) in documents.asked:
             seen.note("query-is-document", query.id)
     if seen:
         raise InputError(seen.problems)
@@ -61,7 +56,7 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
         query_labels = labels.get(query.id)
         row = [query.id, query.text, dict(query.fields), query_labels and query_labels.as_json()]
         answer = expected.as_json(query.reference)
-        digest.update(_line([*row, answer] if answer else row))
+        digest.update(digest_line([*row, answer] if answer else row))
     return Dataset(
         path=reference.name,
         format=name,
@@ -75,7 +70,7 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
         ledger={kind: tuple(ids) for kind, ids in seen.ledger.items()},
         field_names=frozenset(documents.field_names),
         same_as=documents.same_as,
-        read_documents=partial(_read_again, source, reference.name, documents.digest),
+        read_documents=partial(read_again, source, reference.name, documents.digest),
     )
 
 
@@ -87,7 +82,7 @@ def load_documents(reference: DatasetReference) -> Dataset:
     """
     name, source = open_source(reference)
     seen = Findings()
-    documents = _check_documents(source, seen, (), set())
+    documents = check_documents(source, seen, (), set())
     if seen:
         raise InputError(seen.problems)
     queries = tuple(query for _, query in source.queries(Findings()))
@@ -101,117 +96,8 @@ def load_documents(reference: DatasetReference) -> Dataset:
         digest=documents.digest,
         corpus_digest=documents.digest,
         recorded=queries,
-        read_documents=partial(_read_again, source, reference.name, documents.digest),
+        read_documents=partial(read_again, source, reference.name, documents.digest),
     )
-
-
-@dataclass(slots=True)
-class _Documents:
-    """What is kept of a corpus while it streams by: ids, and which of its texts are asked."""
-
-    ids: set[str] = field(default_factory=set)
-    asked: set[bytes] = field(default_factory=set)
-    """Digests of the queries that are a title or a text, white space and case aside."""
-    keys: dict[str, str] = field(default_factory=dict)
-    """Where labels name a field: its value -> the first document that has it."""
-    same_as: dict[str, str] = field(default_factory=dict)
-    """Document -> the first one with the same value of that field."""
-    by_field: bool = False
-    field_names: set[str] = field(default_factory=set)
-    digest: str = ""
-
-    def named(self, label: str) -> str | None:
-        """The document that a label names, None where there is none."""
-        return self.keys.get(label) if self.by_field else label if label in self.ids else None
-
-    def nearest(self, label: str) -> str:
-        """A remedy for a label that names nothing."""
-        known = self.keys if self.by_field else self.ids
-        otherwise = 'correct the id, or set dangling = "drop" under [relevance]'
-        stem = label.rpartition(".")[0]
-        if stem in known:
-            return f"did you mean {stem!r}? {otherwise}"
-        if len(known) > COMPARABLE:
-            return otherwise
-        remedy = did_you_mean(label, known)
-        return f"{remedy} {otherwise}" if remedy.startswith("did you mean") else otherwise
-
-    def take_key(self, document: Document, match: tuple[str, ...]) -> bool:
-        """Note the value by which labels name a document; False where it has none."""
-        values = [document.fields.get(name, "") for name in match]
-        if not all(values):
-            return False
-        first = self.keys.setdefault(JOINED.join(values), document.id)
-        if first != document.id:
-            self.same_as[document.id] = first
-        return True
-
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
-JOINED = "#"
-"""Between the values of several fields by which labels name documents: `manual.pdf#3`."""
-
-
-def _check_documents(source: Source, seen: Findings, match: tuple[str, ...], asked: set[bytes]) -> _Documents:
-    documents, digest = _Documents(by_field=bool(match)), hashlib.sha256()
-    contents: set[bytes] = set()
-    for place, document in source.documents(seen):
-        if reason := id_problem(document.id):
-            seen.wrong(place, f"document id {document.id!r} {reason}", "give it another id")
-            continue
-        if document.id in documents.ids:
-            seen.wrong(place, f"document id {document.id!r} stands twice", "ids must be unique")
-            continue
-        documents.ids.add(document.id)
-        digest.update(_document_line(document))
-        if document.fields:
-            documents.field_names.update(document.fields)
-        if match and not documents.take_key(document, match):
-            seen.note("document-without-key", document.id)
-        content = document.content
-        if not content or content.isspace():
-            seen.note("empty-document", document.id)
-            continue
-        key = _key(content)
-        if key in contents:
-            seen.note("duplicate-text", document.id)
-        contents.add(key)
-        keys = {key, *map(_key, (document.title, document.text))} if document.title else {key}
-        documents.asked |= keys & asked
-    if not documents.ids and not seen:
-        seen.wrong("documents", "the corpus is empty", "there must be a document")
-    if match and documents.ids and not documents.keys:
-        seen.wrong(
-            "dataset.match",
-            f"no document has {' and '.join(map(repr, match))} among its fields",
-            "see how they are spelt",
-        )
-    documents.digest = digest.hexdigest()
-    return documents
-
-
-def _read_again(source: Source, name: str, digest: str) -> Iterator[Document]:
-    """Yield the corpus once more.
-
-    Raises:
-        DataChanged: at the end, if it was not what it was at first; or where something can no longer be read.
-    """
-    seen, current = Findings(), hashlib.sha256()
-    try:
-        for _, document in source.documents(seen):
-            current.update(_document_line(document))
-            yield document
-    except InputError as error:
-        raise DataChanged(error.problems) from None
-    if seen:
-        raise DataChanged(seen.problems)
-    if current.hexdigest() != digest:
-        what = "has changed since this run began: documents were added, removed or rewritten"
-        raise DataChanged(Problem(name, what, "leave it alone until the run is done, and run again"))
-
-
-def _document_line(document: Document) -> bytes:
-    return _line([document.id, document.title, document.text, dict(document.fields)])
 
 
 def _check_queries(source: Source, seen: Findings) -> dict[str, Query]:
@@ -224,7 +110,7 @@ def _check_queries(source: Source, seen: Findings) -> dict[str, Query]:
             seen.wrong(place, f"query id {query.id!r} stands twice", "ids must be unique")
         else:
             queries[query.id] = query
-            key = _key(query.text)
+            key = text_key(query.text)
             if key in texts and query.text.strip():
                 seen.note("repeated-query", query.id)
             texts.add(key)
@@ -232,7 +118,7 @@ def _check_queries(source: Source, seen: Findings) -> dict[str, Query]:
 
 
 def _check_labels(
-    source: Source, seen: Findings, documents: _Documents, queries: dict[str, Query], drop_dangling: bool
+    source: Source, seen: Findings, documents: CheckedDocuments, queries: dict[str, Query], drop_dangling: bool
 ) -> dict[str, Labels]:
     labels: dict[str, Labels] = {}
     for place, query_id, given in source.labels(seen):
@@ -266,7 +152,7 @@ def _note_contradictions(queries: Mapping[str, Query], labels: Mapping[str, Labe
     """Count queries that ask what another asks and were answered otherwise: one of the two labels must be wrong."""
     first: dict[bytes, str] = {}
     for query_id, given in labels.items():
-        other = first.setdefault(_key(queries[query_id].text), query_id)
+        other = first.setdefault(text_key(queries[query_id].text), query_id)
         if set(given.relevant) != set(labels[other].relevant):
             seen.note("contradicting-labels", query_id)
 
@@ -295,12 +181,3 @@ def _count(query_id: str, given: Labels, seen: Findings) -> None:
     named = given.documents
     if given.grades is None and given.groups is None and len(set(named)) < len(named):
         seen.note("duplicate-label", query_id)
-
-
-def _key(text: str) -> bytes:
-    """A digest that is equal for texts that differ in white space or case only."""
-    return hashlib.blake2b(" ".join(text.split()).casefold().encode(), digest_size=12).digest()
-
-
-def _line(row: list[Any]) -> bytes:
-    return _ENCODER.encode(row).encode("utf-8", "surrogatepass") + b"\n"

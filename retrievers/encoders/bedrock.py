@@ -11,13 +11,13 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
+from retrievers.errors import InputError, Problem, check_not_negative, check_positive
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call, Stop
 from retrievers.prices import Price, price_of
-from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
+from retrievers.remote.aws import AwsConnection, meaning_of, signed
 from retrievers.remote.redaction import as_written, redacted
-from retrievers.remote.service import AnswerPart, JsonService, Refusal, Server, check_address
+from retrievers.remote.service import AnswerPart, JsonService, Server, check_address
 from retrievers.remote.service import TokenCount as Billed
 from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular
 from retrievers.tokens import Tokens, estimate
@@ -25,23 +25,6 @@ from retrievers.types import Embedded, Encoder, Limits, Role
 
 if TYPE_CHECKING:
     import boto3
-
-_THROTTLED = {"ThrottlingException", "TooManyRequestsException", "ServiceQuotaExceededException"}
-_PASSING = {
-    "InternalServerException",
-    "ModelErrorException",
-    "ModelNotReadyException",
-    "ModelTimeoutException",
-    "RequestTimeout",
-    "RequestTimeoutException",
-    "ServiceUnavailableException",
-}
-_REMEDIES = {
-    "AccessDeniedException": "; ask for access to the model in this region, and look at the credentials' policy",
-    "ExpiredTokenException": "; renew the credentials and run again: what was embedded is kept",
-    "ResourceNotFoundException": "; look at the model's name and the region",
-    "UnrecognizedClientException": "; the credentials are not known to AWS",
-}
 
 
 class _Family(NamedTuple):
@@ -83,14 +66,6 @@ class _CohereByType(AnswerPart):
 
 class _CohereAnswer(AnswerPart):
     embeddings: list[_Vector] | _CohereByType
-
-
-class _Connected(NamedTuple):
-    """What the first request finds out by AWS's chain."""
-
-    session: boto3.Session
-    region: str
-    service: JsonService
 
 
 class BedrockEncoder(Encoder):
@@ -148,7 +123,7 @@ class BedrockEncoder(Encoder):
         self._batch_size = min(batch_size, self._family.texts)
         self._timeout = timeout
         self._lock = Lock()
-        self._connected: _Connected | None = None
+        self._connected: AwsConnection | None = None
         self._limits = Limits(concurrency, rpm, tpm, patience, self._family.tokens, self._family.characters)
         self._requests = EmbeddingRequests(self._limits, self._price, count=estimate)
 
@@ -250,10 +225,10 @@ class BedrockEncoder(Encoder):
         connected = self._connect()
         url = f"{connected.service.server.url.rstrip('/')}/model/{quote(self.model, safe='')}/invoke"
         packed_body = json.dumps(body).encode()
-        headers = _signed(connected, url, packed_body)
+        headers = signed(connected, url, packed_body)
         return connected.service.send(url, packed_body, schema, stopped, headers)
 
-    def _connect(self) -> _Connected:
+    def _connect(self) -> AwsConnection:
         with self._lock:
             if self._connected is None:
                 session = self._session()
@@ -262,7 +237,7 @@ class BedrockEncoder(Encoder):
                 known = session.get_credentials()
                 secrets = tuple(filter(None, (known.secret_key, known.token))) if known else ()
                 server = Server(url, self.model, secrets=secrets, timeout=self._timeout, concurrency=self.concurrency)
-                self._connected = _Connected(session, client.meta.region_name, JsonService(server, _understood))
+                self._connected = AwsConnection(session, client.meta.region_name, JsonService(server, meaning_of))
             return self._connected
 
     def _session(self) -> boto3.Session:
@@ -277,30 +252,3 @@ def _family(model: str) -> _Family:
         known = ", ".join(_FAMILIES)
         raise InputError(Problem("encoder.model", f"{model!r} is no embedding model of Bedrock's", f"known: {known}…"))
     return family
-
-
-def _signed(connected: _Connected, url: str, body: bytes) -> Mapping[str, str]:
-    """The headers of a request with AWS's signature (version 4), or with the bearer token of Bedrock's own keys."""
-    from botocore.auth import SigV4Auth
-    from botocore.awsrequest import AWSRequest
-
-    plain = {"Content-Type": "application/json", "Accept": "application/json"}
-    if token := os.environ.get("AWS_BEARER_TOKEN_BEDROCK"):
-        return {**plain, "Authorization": f"Bearer {token}"}
-    credentials = connected.session.get_credentials()
-    if credentials is None:
-        raise BackendError("AWS credentials were not found; run `aws configure`, or set AWS_PROFILE")
-    request = AWSRequest("POST", url, headers=plain, data=body)
-    SigV4Auth(credentials.get_frozen_credentials(), "bedrock", connected.region).add_auth(request)
-    return {name: str(value) for name, value in request.headers.items()}
-
-
-def _understood(refusal: Refusal) -> Exception:
-    """What a refusal of the service means for the request."""
-    code = refusal.headers.get("x-amzn-errortype", refusal.code).partition(":")[0].rpartition("#")[2]
-    if code == "ValidationException" and says_too_long(refusal.words):
-        return TooLong(refusal.message)
-    if code in _THROTTLED | _PASSING or refusal.status >= 500 or refusal.status == 429:
-        wait = retry_after(refusal.headers)
-        return Transient(refusal.message, retry_after=wait, throttled=code in _THROTTLED or refusal.status == 429)
-    return BackendError(refusal.message + _REMEDIES.get(code, ""))

@@ -1,0 +1,141 @@
+"""Streams a corpus by: checks each document, and keeps its ids, its digest, and which of its texts are asked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.dataset.source import Findings, Source, id_problem
+from retrievers.errors import DataChanged, InputError, Problem, did_you_mean
+from retrievers.types import Document
+
+COMPARABLE = 2_000
+"""Ids, at most, among which the nearest is looked for where a label names one that does not exist."""
+JOINED = "#"
+"""Between the values of several fields by which labels name documents: `manual.pdf#3`."""
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
+
+
+@dataclass(slots=True)
+class CheckedDocuments:
+    """What is kept of a corpus while it streams by: ids, and which of its texts are asked."""
+
+    ids: set[str] = field(default_factory=set)
+    asked: set[bytes] = field(default_factory=set)
+    """Digests of the queries that are a title or a text, white space and case aside."""
+    keys: dict[str, str] = field(default_factory=dict)
+    """Where labels name a field: its value -> the first document that has it."""
+    same_as: dict[str, str] = field(default_factory=dict)
+    """Document -> the first one with the same value of that field."""
+    by_field: bool = False
+    field_names: set[str] = field(default_factory=set)
+    digest: str = ""
+
+    def named(self, label: str) -> str | None:
+        """The document that a label names, None where there is none."""
+        return self.keys.get(label) if self.by_field else label if label in self.ids else None
+
+    def nearest(self, label: str) -> str:
+        """A remedy for a label that names nothing."""
+        known = self.keys if self.by_field else self.ids
+        otherwise = 'correct the id, or set dangling = "drop" under [relevance]'
+        stem = label.rpartition(".")[0]
+        if stem in known:
+            return f"did you mean {stem!r}? {otherwise}"
+        if len(known) > COMPARABLE:
+            return otherwise
+        remedy = did_you_mean(label, known)
+        return f"{remedy} {otherwise}" if remedy.startswith("did you mean") else otherwise
+
+    def take_key(self, document: Document, match: tuple[str, ...]) -> bool:
+        """Note the value by which labels name a document; False where it has none."""
+        values = [document.fields.get(name, "") for name in match]
+        if not all(values):
+            return False
+        first = self.keys.setdefault(JOINED.join(values), document.id)
+        if first != document.id:
+            self.same_as[document.id] = first
+        return True
+
+
+def check_documents(source: Source, seen: Findings, match: tuple[str, ...], asked: set[bytes]) -> CheckedDocuments:
+    """Read a corpus once and note its faults.
+
+    Args:
+        source: where the documents come from.
+        seen: takes the faults, and what is allowed and worth knowing.
+        match: the fields by which labels name documents; empty where they name ids.
+        asked: the queries' texts, each as `text_key` gives it.
+    """
+    documents, digest = CheckedDocuments(by_field=bool(match)), hashlib.sha256()
+    contents: set[bytes] = set()
+    for place, document in source.documents(seen):
+        if reason := id_problem(document.id):
+            seen.wrong(place, f"document id {document.id!r} {reason}", "give it another id")
+            continue
+        if document.id in documents.ids:
+            seen.wrong(place, f"document id {document.id!r} stands twice", "ids must be unique")
+            continue
+        documents.ids.add(document.id)
+        digest.update(_document_line(document))
+        if document.fields:
+            documents.field_names.update(document.fields)
+        if match and not documents.take_key(document, match):
+            seen.note("document-without-key", document.id)
+        content = document.content
+        if not content or content.isspace():
+            seen.note("empty-document", document.id)
+            continue
+        key = text_key(content)
+        if key in contents:
+            seen.note("duplicate-text", document.id)
+        contents.add(key)
+        keys = {key, *map(text_key, (document.title, document.text))} if document.title else {key}
+        documents.asked |= keys & asked
+    if not documents.ids and not seen:
+        seen.wrong("documents", "the corpus is empty", "there must be a document")
+    if match and documents.ids and not documents.keys:
+        seen.wrong(
+            "dataset.match",
+            f"no document has {' and '.join(map(repr, match))} among its fields",
+            "see how they are spelt",
+        )
+    documents.digest = digest.hexdigest()
+    return documents
+
+
+def read_again(source: Source, name: str, digest: str) -> Iterator[Document]:
+    """Yield the corpus once more.
+
+    Raises:
+        DataChanged: at the end, if it was not what it was at first; or where something can no longer be read.
+    """
+    seen, current = Findings(), hashlib.sha256()
+    try:
+        for _, document in source.documents(seen):
+            current.update(_document_line(document))
+            yield document
+    except InputError as error:
+        raise DataChanged(error.problems) from None
+    if seen:
+        raise DataChanged(seen.problems)
+    if current.hexdigest() != digest:
+        what = "has changed since this run began: documents were added, removed or rewritten"
+        raise DataChanged(Problem(name, what, "leave it alone until the run is done, and run again"))
+
+
+def _document_line(document: Document) -> bytes:
+    return digest_line([document.id, document.title, document.text, dict(document.fields)])
+
+
+def text_key(text: str) -> bytes:
+    """A digest that is equal for texts that differ in white space or case only."""
+    return hashlib.blake2b(" ".join(text.split()).casefold().encode(), digest_size=12).digest()
+
+
+def digest_line(row: list[Any]) -> bytes:
+    """A document or a query as one line of JSON, of which a digest is made."""
+    return _ENCODER.encode(row).encode("utf-8", "surrogatepass") + b"\n"
