@@ -212,7 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _unwritten(error: OSError) -> int:
-    """The exit code where standard output takes no more; any other failure stays path it is."""
+    """The exit code where standard output takes no more; any other failure stays what it is."""
     if error.errno == errno.ENAMETOOLONG:
         path = f"{str(error.filename)[:40]}…"
         warn(messages.message(InputError(Problem(path, "is too long a name for a file", "give a path that exists"))))
