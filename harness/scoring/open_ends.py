@@ -226,8 +226,9 @@ def scale_of(measure: Measure, linear: Linear, judged: Mapping[str, int], cutoff
 
 def _linear_bounds(measure: Measure, linear: Linear, query: OpenQuery, cutoff: int) -> Bounds:
     scale = scale_of(measure, linear, query.grades, cutoff)
-    gains = {document: linear.gain(grade) for document, grade in query.known.items()}
-    edges = difference_bounds(rank_weights(query.a, query.b, linear.discounts), gains, linear.gains[-1])
+    weights = rank_weights(query.a, query.b, linear.discounts)
+    gains = {document: linear.gain(query.known[document]) for document in weights if document in query.known}
+    edges = difference_bounds(weights, gains, linear.gains[-1])
     return Bounds(*(min(max(edge * scale, -linear.largest), linear.largest) for edge in edges))
 
 
