@@ -132,7 +132,7 @@ def stream(queries: int) -> None:
 
 
 def files(queries: int) -> None:
-    """Score files of `queries` x 100 judgments and as many hits here and with ir-measures, in turn, three times."""
+    """Score files of `queries` x 100 judgments and as many hits three times here, then three times with ir-measures."""
     import ir_measures
 
     names, random = ["nDCG@10", "AP", "RR", "P@10", "R@100"], np.random.default_rng(0)
