@@ -74,6 +74,23 @@ def test_what_is_wrong_with_it_is_one_message(folder, tmp_path, change, message)
 
 
 def test_a_retriever_is_followed_to_all_its_parts(folder):
-    tables = ({"name": "h", "of": ["a", "b"]}, {"name": "a"}, {"name": "b", "of": "a"})
+    tables = (
+        {"name": "h", "kind": "rrf", "of": ["a", "b"]},
+        {"name": "a", "kind": "bm25"},
+        {"name": "b", "kind": "rerank", "of": "a"},
+        {"name": "q", "kind": "qdrant-fusion", "of": ["a", "b"]},
+    )
     resolved = replace(records.read_manifest(folder).resolved, retrievers=tables)
     assert resolved.parts("h") == ("h", "a", "b")
+    assert resolved.parts("q") == ("q",)
+
+
+@pytest.mark.parametrize("key", ["", "encoder"])
+def test_a_retriever_without_a_kind_is_refused(folder, tmp_path, key):
+    def change(content):
+        block = next(block for block in content["resolved"]["retrievers"] if block.get("encoder"))
+        del (block[key] if key else block)["kind"]
+        return content
+
+    with pytest.raises(InputError, match="has no kind"):
+        records.read_manifest(changed(folder, tmp_path, change))

@@ -42,6 +42,9 @@ def _graph_faults(resolved: ResolvedExperiment) -> Iterator[str]:
     """Retrievers that are made of each other in a circle, or of what is not there."""
     waiting = {}
     for name, block in resolved.blocks.items():
+        if not isinstance(block.get("kind"), str):
+            yield f"resolved.retrievers: {name} has no kind"
+            return
         of = block.get("of") or ()
         made_of = (of,) if isinstance(of, str) else of
         if not isinstance(made_of, list | tuple) or not all(isinstance(one, str) for one in made_of):
@@ -51,6 +54,8 @@ def _graph_faults(resolved: ResolvedExperiment) -> Iterator[str]:
         for key in ("encoder", "rerank", "store"):
             if not isinstance(block.get(key) or {}, Mapping):
                 yield f"resolved.retrievers: {key} of {name} is no table"
+            elif key != "store" and block.get(key) and not isinstance(block[key].get("kind"), str):
+                yield f"resolved.retrievers: {key} of {name} has no kind"
     while ready := {name for name, of in waiting.items() if not of & waiting.keys()}:
         if unknown := set().union(*(waiting[name] for name in ready)) - resolved.blocks.keys():
             yield f"resolved.retrievers: made of unknown {', '.join(sorted(unknown))}"
