@@ -105,7 +105,7 @@ def read_readings(folder: Path, by: By) -> Readings:
             try:
                 if (row["judge"], row.get("prompt", "")) == by:
                     put(readings, row)
-            except (KeyError, TypeError, ValueError) as error:
+            except (KeyError, TypeError, ValueError, OverflowError) as error:
                 problems.append(Problem(place, f"is no entry of {name}: {error}", "remove the line"))
     if problems:
         raise InputError(problems)
@@ -217,14 +217,18 @@ def _rows(path: Path, problems: list[Problem]) -> Iterator[tuple[str, dict[str, 
     """The rows of a file, each with its place; a last line that broke off when a run was stopped is left out."""
     if not path.is_file():
         return
-    lines = path.read_text(encoding="utf-8").split("\n")
+    lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines[:-1], start=1):
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = json.loads(line.decode("utf-8"))
+        except RecursionError:
+            problems.append(Problem(f"{path}:{number}", "is nested too deep", "remove the line"))
+            continue
         except ValueError as error:
-            problems.append(Problem(f"{path}:{number}", f"is not JSON: {error}", "remove the line"))
+            reason = "UTF-8" if isinstance(error, UnicodeDecodeError) else "JSON"
+            problems.append(Problem(f"{path}:{number}", f"is not {reason}: {error}", "remove the line"))
             continue
         if isinstance(row, dict):
             yield f"{path}:{number}", row

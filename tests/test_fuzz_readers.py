@@ -1,0 +1,228 @@
+"""Each reader of data sets, judgments, answers and vectors fed with damaged files: an InputError, or an answer.
+
+Each file of a layout is damaged in turn, at places that hypothesis draws, the same in every run. What is read from
+a hub or by ir_datasets is not here: its files are those of another library.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from harness.answers.systems import read_systems
+from harness.dataset import DatasetReference, load
+from harness.dataset.formats import FORMATS
+from harness.dataset.judgments import read_judgments
+from harness.labels.drafts import Draft, kept_drafts, write_drafts
+from harness.labels.pool import read_pool, write_pool
+from harness.records import By, read_passages, read_readings
+from harness.scoring.per_query import read_scores
+from harness.scoring.saved import read_ids
+from retrievers.cache import Cache
+from retrievers.errors import InputError
+from retrievers.parts import import_into
+from retrievers.vectors import open_root, part_keys, write_part
+from tests import labels_small, layouts, small
+from tests.test_fuzz import damaged, spots
+from tests.test_vectors import embedded, texts
+
+bounded = settings(max_examples=25, derandomize=True, database=None)
+RELEVANT = {query: [id_ for id_, grade in judged.items() if grade] for query, judged in layouts.GRADES.items()}
+
+
+def autorag(folder: Path) -> Path:
+    rows = [{"doc_id": id_, "contents": text, "metadata": {"page": "1"}} for id_, text in layouts.DOCUMENTS.items()]
+    layouts.parquet(folder / "corpus.parquet", rows)
+    asked = [{"qid": id_, "query": text, "retrieval_gt": [RELEVANT[id_]]} for id_, text in layouts.QUERIES.items()]
+    layouts.parquet(folder / "qa.parquet", asked)
+    return folder
+
+
+def llama_index(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    whole = {"queries": layouts.QUERIES, "corpus": layouts.DOCUMENTS, "relevant_docs": RELEVANT, "mode": "text"}
+    (folder / "qa.json").write_text(json.dumps(whole), encoding="utf-8")
+    return folder / "qa.json"
+
+
+def ragas(folder: Path) -> Path:
+    layouts.jsonl(folder / "docs.jsonl", layouts.corpus())
+    samples = [{"user_input": text, "reference_context_ids": RELEVANT[id_]} for id_, text in layouts.QUERIES.items()]
+    layouts.jsonl(folder / "testset.jsonl", samples)
+    return folder / "testset.jsonl"
+
+
+def langsmith(folder: Path) -> Path:
+    layouts.jsonl(folder / "docs.jsonl", layouts.corpus())
+    examples = [
+        {"id": id_, "inputs": {"question": text}, "outputs": {"document_ids": RELEVANT[id_]}, "metadata": {"a": "b"}}
+        for id_, text in layouts.QUERIES.items()
+    ]
+    layouts.jsonl(folder / "examples.jsonl", examples)
+    return folder / "examples.jsonl"
+
+
+def phoenix(folder: Path) -> Path:
+    layouts.jsonl(folder / "docs.jsonl", layouts.corpus())
+    examples = [
+        {"id": id_, "input": {"question": text}, "output": {"document_ids": RELEVANT[id_]}, "metadata": {}}
+        for id_, text in layouts.QUERIES.items()
+    ]
+    whole = {"id": "1", "name": "set", "version_id": "2", "examples": examples, "metadata": {}}
+    (folder / "set.json").write_text(json.dumps(whole), encoding="utf-8")
+    return folder / "set.json"
+
+
+def markdown(folder: Path) -> Path:
+    folder.parent.mkdir(exist_ok=True)
+    small.dataset(folder)
+    return folder
+
+
+LAYOUTS: dict[str, Callable[[Path], Path]] = {
+    **layouts.GRADED, "autorag": autorag, "llama-index": llama_index, "ragas": ragas, "langsmith": langsmith,
+    "phoenix": phoenix, "markdown": markdown,
+}  # fmt: skip
+CONTEXTS = {"ragas", "langsmith", "phoenix"}
+"""Those that have no documents of their own."""
+
+
+def files(place: Path) -> list[Path]:
+    """A file, or all files below a folder."""
+    return [place] if place.is_file() else sorted(path for path in place.rglob("*") if path.is_file())
+
+
+def answered(read: Callable[[], object]) -> None:
+    """Read; InputError is an answer."""
+    try:
+        result = read()
+        if isinstance(result, Iterator):
+            list(result)
+    except InputError as error:
+        assert str(error)
+
+
+def read_damaged(paths: list[Path], spot: tuple[float, float, bytes], read: Callable[[], object]) -> None:
+    """Damage each file alone, and read all."""
+    for path in paths:
+        raw = path.read_bytes()
+        try:
+            path.write_bytes(damaged(raw, spot))
+            answered(read)
+        finally:
+            path.write_bytes(raw)
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def laid_out(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("layout") / "data"
+    place = LAYOUTS[request.param](folder)
+    documents = "docs.jsonl" if request.param in CONTEXTS else None
+    return load(DatasetReference(place, documents=documents)).format, DatasetReference(place, documents=documents)
+
+
+@bounded
+@given(spots)
+def test_data_sets_of_every_form(laid_out, spot):
+    form, reference = laid_out
+    named = DatasetReference(reference.path, documents=reference.documents, format=form)
+
+    def read() -> None:
+        list(load(named).documents())
+
+    read_damaged(files(reference.folder), spot, read)
+
+
+def test_every_reader_of_data_sets_has_a_layout(tmp_path):
+    forms = set()
+    for name, write in LAYOUTS.items():
+        place = write(tmp_path / name / "data")
+        documents = "docs.jsonl" if name in CONTEXTS else None
+        forms.add(load(DatasetReference(place, documents=documents)).format)
+    assert forms == FORMATS.keys() - {"hub", "ir_datasets"}
+
+
+def judgments(folder: Path) -> Callable[[], object]:
+    path = folder / "judgments.jsonl"
+    labels_small.write(path, [labels_small.judgment(), labels_small.judgment("q1", grade=None, judge="bob")])
+    return lambda: read_judgments([path])
+
+
+def pools(folder: Path) -> Callable[[], object]:
+    write_pool(folder / "pool.jsonl", labels_small.pool())
+    return lambda: read_pool(folder / "pool.jsonl")
+
+
+def drafts(folder: Path) -> Callable[[], object]:
+    write_drafts(folder / "drafts.jsonl", [Draft(f"q{i}", "what?", "short", "n", "llm:m", "d") for i in range(3)])
+    labels_small.write(folder / "kept.jsonl", [labels_small.judgment()])
+    return lambda: kept_drafts(folder / "drafts.jsonl", [folder / "kept.jsonl"])
+
+
+def scores(folder: Path) -> Callable[[], object]:
+    (folder / "scores.csv").write_text(
+        "retriever,query_id,measure,value\n" + "".join(f"{r},q{i},P@1,0.{i}\n" for r in "ab" for i in range(5)),
+        encoding="utf-8",
+    )
+    return lambda: read_scores(folder / "scores.csv")
+
+
+def ids(folder: Path) -> Callable[[], object]:
+    (folder / "ids.txt").write_text("q1\nq2\n", encoding="utf-8")
+    return lambda: read_ids(folder / "ids.txt")
+
+
+def answers(folder: Path) -> Callable[[], object]:
+    contexts = [{"id": "c1", "text": "a"}, {"id": "c2", "text": "b"}]
+    rows = [{"query_id": query, "response": "It is so [1].", "contexts": contexts} for query in ("q1", "q2")]
+    layouts.jsonl(folder / "mine.jsonl", rows)
+    return lambda: read_systems(folder, {"q1", "q2"})
+
+
+def readings(folder: Path) -> Callable[[], object]:
+    by = {"judge": "j", "prompt": "p"}
+    layouts.jsonl(folder / "claims.jsonl", [{"text": "t", "claims": ["c"], **by}])
+    layouts.jsonl(folder / "verdicts.jsonl", [{"claim": "c", "passage": "0", "verdict": "entailed", **by, "round": 1}])
+    layouts.jsonl(folder / "opinions.jsonl", [{"task": "rating", "of": ["0"], "answer": 1, **by}])
+    layouts.jsonl(folder / "passages.jsonl", [{"id": "d", "passage": "0"}])
+    return lambda: (read_readings(folder, By("j", "p")), read_passages(folder))
+
+
+def vectors(folder: Path) -> Callable[[], object]:
+    root = open_root(str(folder))
+    write_part(root, "fake/model@1", "document", part_keys("fake/model@1", "document", texts(20)), embedded(20))
+
+    def read() -> None:
+        with Cache(folder.parent / "cache") as cache:
+            import_into(cache, root)
+
+    return read
+
+
+OTHERS = (judgments, pools, drafts, scores, ids, answers, readings, vectors)
+
+
+@pytest.mark.parametrize("line", [b"\xff{}", b"[" * 100_000, b'{"round": 1e999}', b"[]", b"9" * 5_000])
+def test_a_reading_that_is_none_is_named_with_its_line(tmp_path, line):
+    by = b'"judge": "j", "claim": "c", "passage": "p", "verdict": null'
+    (tmp_path / "verdicts.jsonl").write_bytes(b"{%s}\n%s\n" % (by, line.replace(b'{"', b'{%s, "' % by)))
+    with pytest.raises(InputError, match=r"verdicts\.jsonl:2: is"):
+        read_readings(tmp_path, By("j", ""))
+
+
+@pytest.fixture(scope="module", params=OTHERS, ids=lambda write: write.__name__)
+def other(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("others") / "files"
+    folder.mkdir()
+    read = request.param(folder)
+    read()
+    return folder, read
+
+
+@bounded
+@given(spots)
+def test_other_files(other, spot):
+    folder, read = other
+    read_damaged(files(folder), spot, read)
