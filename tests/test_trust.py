@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -139,6 +140,17 @@ def test_ids_come_back_as_they_were(hostile, capsys):
     assert code == 0
     assert as_cell(FORMULA) in out
     assert f",{FORMULA}" not in out
+
+
+def test_other_programs_take_the_apostrophe_away_as_the_documentation_says(hostile):
+    page = (Path(__file__).parents[1] / "docs" / "formats.md").read_text(encoding="utf-8")
+    (documented,) = re.findall(r"^re\.sub\(.*\)$", page, re.MULTILINE)
+    with (hostile / "scores.csv").open(encoding="utf-8", newline="") as file:
+        written = [row["query_id"] for row in csv.DictReader(file)]
+    undone = {eval(documented, {"re": re, "cell": cell}) for cell in written}
+    asked = [json.loads(line)["query_id"] for line in (hostile / "labels.jsonl").read_text("utf-8").splitlines()]
+    assert undone == set(asked)
+    assert set(written) - undone == {as_cell(FORMULA)}
 
 
 EVIL = {
