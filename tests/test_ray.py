@@ -37,7 +37,8 @@ def on_cluster(path: Path, url: str, fault: str = "none", *limit: float) -> dict
     quiet = {**os.environ, "RAY_DEDUP_LOGS": "0", "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": place}
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, cwd=place, env=quiet, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    answer: dict = json.loads(done.stdout.splitlines()[-1])
+    # Ray writes lines of its own where a run is ended early.
+    answer: dict = json.loads(next(line for line in reversed(done.stdout.splitlines()) if line.startswith("{")))
     return answer
 
 

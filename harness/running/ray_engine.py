@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from harness.running.embed import EncoderShare, Task, tasks_of
 from retrievers.embedding import Embedder
-from retrievers.errors import InputError, OverBudget, Problem
+from retrievers.errors import BackendError, HarnessError, InputError, OverBudget, Problem
 from retrievers.meter import Budget, Meter
 from retrievers.sharding import Writing, write_requests
 from retrievers.vectors import open_root
@@ -22,6 +22,8 @@ from retrievers.vectors import open_root
 COUNTS = ("calls", "tokens", "usd", "retries")
 LOCAL_REQUESTS = 32
 """Requests that an actor embeds and writes together where nothing is paid."""
+FAILURES = {kind.__name__: kind for kind in (InputError, BackendError, OverBudget)}
+"""What an actor may fail with, by the name that it sends: Ray would wrap an exception, and lose what kind it was."""
 READERS = 4
 """Tasks that plan requests, for each actor that embeds them: enough that no actor waits for the slowest."""
 
@@ -81,14 +83,21 @@ class Embed:
         self._root = open_root(url)
         self._budget = LeasedBudget(ledger)
 
-    def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[float]]:
-        """Embed and write requests; return one row of counts."""
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[float] | list[str]]:
+        """Embed and write requests; return one row of counts, and why it ended early, "" where it did not."""
         meter = Meter(budget=self._budget)
         requests = [tuple(request) for request in batch["texts"]]
-        with meter.stage("embed"):
-            written = write_requests(requests, self._task.role, Embedder(self._task.encoder, None), self._root, meter)
+        written, kind, reason = Writing(0, 0, 0), "", ""
+        try:
+            with meter.stage("embed"):
+                embedder = Embedder(self._task.encoder, None)
+                written = write_requests(requests, self._task.role, embedder, self._root, meter)
+        except HarnessError as failure:
+            kind, reason = type(failure).__name__, str(failure)
         counts = {name: meter.counts("embed").get(name, 0) for name in COUNTS}
-        return {name: [value] for name, value in {**written._asdict(), **counts}.items()}
+        return {
+            name: [value] for name, value in {**written._asdict(), **counts, "kind": kind, "reason": reason}.items()
+        }
 
 
 def embed_on_cluster(
@@ -156,6 +165,8 @@ def _embed_task(task: Task, number: int, experiment: Path, url: str, cluster: Cl
     total = Writing(0, 0, 0)
     with meter.stage(stage):
         for row in rows.iter_rows():
+            if row["kind"]:
+                raise FAILURES.get(row["kind"], BackendError)(row["reason"])
             done = Writing(*(int(row[name]) for name in Writing._fields))
             total = Writing(*(a + b for a, b in zip(total, done, strict=True)))
             counts = {name: float(row[name]) for name in COUNTS}
