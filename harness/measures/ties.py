@@ -70,7 +70,7 @@ def tie_ranges(
 
     >>> from harness.measures import parse
     >>> tie_ranges(parse("P@1"), {"q": {"a": 1}}, {"q": {"a": 0.5, "b": 0.5}})
-    [TieRange(query_id='q', worst=0.0, best=1.0, expected=0.5, method='exact')]
+    [QueryTieRange(query_id='q', worst=0.0, best=1.0, expected=0.5, method='exact')]
     """
     row = row_of(measure)
     largest = largest_grade([measure], judgments)

@@ -32,7 +32,7 @@ def on_dark(color: str) -> str:
     """Return the colour, mixed with white until it is seen on dark paper.
 
     >>> on_dark("#1d1a8a"), on_dark("#cf3a5e")
-    ('#5c59a9', '#cf3a5e')
+    ('#615fad', '#cf3a5e')
     """
     parts = [int(color[at : at + 2], 16) for at in (1, 3, 5)]
     shades = ("#" + "".join(f"{round(part + (255 - part) * step / 20):02x}" for part in parts) for step in range(21))

@@ -55,7 +55,7 @@ def recall_bounds(lists: TwoLists) -> Bounds:
     """Return the bounds of a difference of recall: relevant documents in a ranking / relevant documents.
 
     >>> recall_bounds(TwoLists(["x", "y"], [], {"y": True, "z": True}, 10))
-    Bounds(low=0.1, high=0.6666666666666666)
+    Bounds(low=0.1111111111111111, high=0.6666666666666666)
     """
     return Bounds(-_most_recall(lists.swapped()), _most_recall(lists))
 
