@@ -113,8 +113,8 @@ def trust_in_results(results: Results) -> Trust | None:
     baseline = results.manifest.resolved.baseline
     pairs = family(list(rankings), baseline if baseline in rankings else None)
     level = settings_of(results.manifest).level
-    found = estimates(people, judge, (pairs, [query in whole for query in ids]), level)
-    return Trust(tuple(with_people(folder, read)), len(whole), tuple(found))
+    estimated = estimates(people, judge, (pairs, [query in whole for query in ids]), level)
+    return Trust(tuple(with_people(folder, read)), len(whole), tuple(estimated))
 
 
 def trust_in_answers(

@@ -54,16 +54,16 @@ def page(read: Listing, place: str) -> str:
     env = environment()
     env.loader = jinja2.ChoiceLoader([jinja2.PackageLoader("harness.overview"), jinja2.PackageLoader("harness.report")])
     drawn = marks_of(read.entries)
-    found = groups(read.entries)
+    shown_groups = groups(read.entries)
     style = styled(env) + _source(env, "index.css")
     script = _source(env, "index.js")
     return env.get_template("index.html").render(
         entries=read.entries,
         place=place,
         unread=read.unread,
-        groups=found,
-        repeated=any(panel.repeated for group in found for panel in group.panels),
-        pictures=_pictures(found, drawn),
+        groups=shown_groups,
+        repeated=any(panel.repeated for group in shown_groups for panel in group.panels),
+        pictures=_pictures(shown_groups, drawn),
         drawn=drawn,
         generator=Markup(OVERVIEW),  # noqa: S704 - ours
         style=style,
@@ -73,13 +73,13 @@ def page(read: Listing, place: str) -> str:
     )
 
 
-def _pictures(found: Sequence[DataGroup], drawn: Mapping[str, Mark]) -> dict[tuple[int, int], Markup]:
+def _pictures(shown_groups: Sequence[DataGroup], drawn: Mapping[str, Mark]) -> dict[tuple[int, int], Markup]:
     """(Place of the data set, place of the panel) -> its SVG; panels of one measure share an axis."""
-    panels = [panel for group in found for panel in group.panels]
+    panels = [panel for group in shown_groups for panel in group.panels]
     axes = {name: axis_of([panel for panel in panels if panel.measure == name]) for name in {p.measure for p in panels}}
     return {
         (i, j): drawing(panel, drawn, axes[panel.measure])
-        for i, group in enumerate(found)
+        for i, group in enumerate(shown_groups)
         for j, panel in enumerate(group.panels)
     }
 

@@ -40,7 +40,7 @@ class Found(NamedTuple):
     scores: list[float]
 
 
-def found(response: QueryResponse) -> Found:
+def engine_hits(response: QueryResponse) -> Found:
     """Return what qdrant-client answered to one query."""
     points = response.points
     return Found([(point.payload or {})["id"] for point in points], [point.score for point in points])
@@ -48,7 +48,9 @@ def found(response: QueryResponse) -> Found:
 
 def answers_of(responses: Sequence[QueryResponse], count: int) -> list[Found]:
     """Return what a server answered to so many queries; raises ValueError where that is no answer to them."""
-    answers = [found(response) for response in responses if all("id" in (one.payload or {}) for one in response.points)]
+    answers = [
+        engine_hits(response) for response in responses if all("id" in (one.payload or {}) for one in response.points)
+    ]
     if len(answers) != count or not all(map(math.isfinite, (score for one in answers for score in one.scores))):
         raise ValueError(f"no {count} lists of points with an id and a finite score")
     return answers

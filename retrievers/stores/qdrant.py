@@ -19,8 +19,8 @@ from retrievers.stores.points import (
     Found,
     count_matches,
     engine_errors,
+    engine_hits,
     filter_of,
-    found,
     hits_of,
     past_ties,
     payloads,
@@ -168,7 +168,7 @@ class QdrantStore:
             ]
             with engine_errors(self.location):
                 responses = self._open().query_batch_points(self.collection, asked)
-            yield from map(found, responses)
+            yield from map(engine_hits, responses)
 
     @property
     def _folder(self) -> Path:
