@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from harness.report import charts, text
-from harness.report.figures import Figure, figure
+from harness.report import text
+from harness.report.figures import Figure
+from harness.report.forest import ForestRow, ForestWords, forest
 from harness.report.section import Section
 from harness.report.view import View
 from harness.scoring.evaluate import slices_of
@@ -197,33 +198,23 @@ def _tests(view: View, a: str, b: str) -> tuple[dict[tuple[str, str], float], li
 def _forest(view: View, pair: SlicePair) -> Figure:
     name = view.names[view.primary].short
     rows = [
-        {
-            "place": place,
-            "slice": called(row),
-            "label": f"{text.shortened(called(row), 48)} ({row.queries})",
-            "difference": row.difference,
-            # Without an interval the point stands alone.
-            "low": row.difference if row.low is None else row.low,
-            "high": row.difference if row.high is None else row.high,
-            "queries": row.queries,
-            "record": f"{row.wins} / {row.ties} / {row.losses}",
-            "whole": place == 0,
-            "beside": "",
-        }
+        ForestRow(
+            f"{text.shortened(called(row), 48)} ({row.queries})",
+            called(row),
+            row.difference,
+            row.low,
+            row.high,
+            row.queries,
+            f"{row.wins} / {row.ties} / {row.losses}",
+            whole=place == 0,
+        )
         for place, row in enumerate(pair.rows)
     ]
     means = "; ".join(f"{called(row)} {text.signed(row.difference)}" for row in pair.rows)
-    margin = view.settings.margin
-    return figure(
+    words = ForestWords(
         f"slices-{pair.a}-{pair.b}",
         f"{pair.a} − {pair.b} in {name}, by slice, with {view.settings.level:.0%} intervals",
         f"Mean difference of each slice, right of zero {pair.a} is better: {means}.",
-        charts.forest(
-            [str(row["label"]) for row in rows],
-            measure=f"{name}: {pair.b} better ← 0 → {pair.a} better",
-            band=bool(margin),
-        ),
-        rows=rows,
-        zero=[{"zero": 0}],
-        **({"margin": [{"low": -margin, "high": margin}]} if margin else {}),
-    )._replace(follows="slices", pair=(pair.a, pair.b))
+        f"{name}: {pair.b} better ← 0 → {pair.a} better",
+    )
+    return forest(words, rows, view.settings.margin)._replace(follows="slices", pair=(pair.a, pair.b))

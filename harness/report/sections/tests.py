@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness.report import charts, text
 from harness.report.evidence import beside, chance, in_words, left_out
 from harness.report.figures import Figure, figure
+from harness.report.forest import ForestRow, ForestWords, forest
 from harness.report.section import Section
 from harness.report.sections.integrity import unjudged
 from harness.report.view import View
@@ -97,18 +98,16 @@ def _apart(view: View) -> Figure:
     """The leader against each other: the differences with their intervals, and the margin as a band."""
     whole, name, margin, missing = view.whole, view.names[view.primary].short, view.settings.margin, unjudged(view)
     rows = [
-        {
-            "label": other,
-            "slice": other,
-            "difference": row.mean_difference,
-            # Without an interval the point stands alone.
-            "low": row.mean_difference if row.ci_low is None else row.ci_low,
-            "high": row.mean_difference if row.ci_high is None else row.ci_high,
-            "queries": row.n,
-            "record": f"{row.wins} / {row.ties} / {row.losses}",
-            "whole": False,
-            "beside": f"judged {1 - missing[other]:.0%}" if missing else "",
-        }
+        ForestRow(
+            other,
+            other,
+            row.mean_difference,
+            row.ci_low,
+            row.ci_high,
+            row.n,
+            f"{row.wins} / {row.ties} / {row.losses}",
+            beside=f"judged {1 - missing[other]:.0%}" if missing else "",
+        )
         for other, row in whole.against.items()
     ]
     differences = "; ".join(f"{other} {text.signed(row.mean_difference)}" for other, row in whole.against.items())
@@ -116,19 +115,13 @@ def _apart(view: View) -> Figure:
     judged = (
         f"; judged of the first {view.cutoff} hits, {whole.leader} {1 - missing[whole.leader]:.0%}" if missing else ""
     )
-    return figure(
+    words = ForestWords(
         "leader",
         f"{whole.leader} − each other in {name}, with {view.settings.level:.0%} intervals{band}{judged}",
         f"Mean difference of {whole.leader} from each other: {differences}.",
-        charts.forest(
-            [str(row["label"]) for row in rows],
-            measure=f"{name}: right of 0 {whole.leader} is better",
-            band=bool(margin),
-        ),
-        rows=rows,
-        zero=[{"zero": 0}],
-        **({"margin": [{"low": -margin, "high": margin}]} if margin else {}),
-    )._replace(follows="leader", pair=(whole.leader,))
+        f"{name}: right of 0 {whole.leader} is better",
+    )
+    return forest(words, rows, margin)._replace(follows="leader", pair=(whole.leader,))
 
 
 def _diagram(view: View) -> Figure | None:
