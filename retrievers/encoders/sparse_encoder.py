@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrievers.errors import InputError, Problem
 from retrievers.local.forward import outputs
 from retrievers.local.models import Backend, Dtype
-from retrievers.local.text_model import TextModel, TextOptions
+from retrievers.local.text_model import TextModel, TextModelEncoder, TextOptions
 from retrievers.meter import Call
 from retrievers.ragged import Form, SparseVectors
-from retrievers.tokens import Tokens
-from retrievers.types import Embedded, Encoder, Role, runs
+from retrievers.types import Embedded, Role
 
 if TYPE_CHECKING:
     import torch
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 KIND = "sparse-encoder"
 
 
-class LearnedSparseEncoder(Encoder):
+class LearnedSparseEncoder(TextModelEncoder):
     """Weighs words with a SparseEncoder, such as SPLADE: a folder, or a model of the hub.
 
     Queries and documents go the ways that the model has for them, also where queries need no inference. Nothing is
@@ -62,9 +61,8 @@ class LearnedSparseEncoder(Encoder):
         options = TextOptions(
             model, revision, query_prompt, document_prompt, device, dtype, batch_size, backend, trust_remote_code
         )
-        self._model = TextModel(options, "SparseEncoder", KIND)
+        super().__init__(TextModel(options, "SparseEncoder", KIND))
         self._max_active_dims = max_active_dims
-        self._batch_size = batch_size
 
     @property
     def fingerprint(self) -> str:
@@ -72,37 +70,10 @@ class LearnedSparseEncoder(Encoder):
         return self._model.fingerprint(max_active_dims=self._max_active_dims)
 
     @property
-    def at_hand(self) -> bool:
-        """Whether the weights are on this machine, so that the fingerprint needs no network."""
-        return self._model.weights.at_hand
-
-    @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps: the model, where its weights come from, which they are."""
         most = {} if self._max_active_dims is None else {"max_active_dims": str(self._max_active_dims)}
-        return {**self._model.provenance, **most}
-
-    def count(self, texts: Sequence[str], role: Role) -> Tokens:
-        """Count the tokens that the model would read, without loading it; estimated where it is not on this machine."""
-        return self._model.tokens(texts, role, whole=False)
-
-    @property
-    def reads(self) -> int | None:
-        """Tokens of one document that the model reads, as its files say; None where they are not on this machine."""
-        return self._model.reads
-
-    def lengths(self, texts: Sequence[str], role: Role) -> Tokens:
-        """Count the tokens of whole texts, as `count` does."""
-        return self._model.tokens(texts, role, whole=True)
-
-    @property
-    def concurrency(self) -> int:
-        """Requests at once: one for each device, several on a processor; loads the model."""
-        return len(self._model.replicas)
-
-    def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
-        """Split texts into runs of `batch_size`, so that texts of like length are padded together."""
-        return runs(len(texts), self._batch_size)
+        return {**super().provenance, **most}
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Weigh the words of the texts on the next free copy of the model."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from retrievers.errors import InputError, Problem, check_positive
@@ -11,7 +11,7 @@ from retrievers.local.models import Backend, Dtype, ModelInput, Replicas, Setup
 from retrievers.local.sides import Library, is_trained_as, prompt_of, side_of, side_tokens, stored_prompt
 from retrievers.local.weights import Weights
 from retrievers.tokens import Tokens
-from retrievers.types import Role
+from retrievers.types import Encoder, Role, runs
 
 
 class TextOptions(NamedTuple):
@@ -47,6 +47,11 @@ class TextModel:
         self._check_trained()
         setup = Setup(self.weights, options.dtype, options.backend, options.trust_remote_code)
         self.replicas: Replicas[Any] = Replicas(setup, options.device, lambda device: self._load(setup, device))
+
+    @property
+    def batch_size(self) -> int:
+        """Texts per request."""
+        return self._options.batch_size
 
     def fingerprint(self, **parts: object) -> str:
         """Name all that changes a vector: the weights, the prompts, dtype, backend, and the parts that are given."""
@@ -102,3 +107,43 @@ class TextModel:
         if folder is not None and not is_trained_as(folder, self._library):
             what = f"{self.weights.model} is no {self._library}: layers with random weights would be put on top of it"
             raise InputError(Problem("model", what, f"name a model that was trained as a {self._library}"))
+
+
+class TextModelEncoder(Encoder):
+    """What every encoder over a `TextModel` answers alike; a kind adds its fingerprint and how it embeds."""
+
+    def __init__(self, model: TextModel) -> None:
+        """Take the model, which is loaded at its first use."""
+        self._model = model
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether the weights are on this machine, so that the fingerprint needs no network."""
+        return self._model.weights.at_hand
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What the manifest keeps: the model, where its weights come from, which they are."""
+        return self._model.provenance
+
+    def count(self, texts: Sequence[str], role: Role) -> Tokens:
+        """Count the tokens that the model would read, without loading it; estimated where it is not on this machine."""
+        return self._model.tokens(texts, role, whole=False)
+
+    @property
+    def reads(self) -> int | None:
+        """Tokens of one document that the model reads, as its files say; None where they are not on this machine."""
+        return self._model.reads
+
+    def lengths(self, texts: Sequence[str], role: Role) -> Tokens:
+        """Count the tokens of whole texts, as `count` does."""
+        return self._model.tokens(texts, role, whole=True)
+
+    @property
+    def concurrency(self) -> int:
+        """Requests at once: one for each device, several on a processor; loads the model."""
+        return len(self._model.replicas)
+
+    def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
+        """Split texts into runs of the batch size, so that texts of like length are padded together."""
+        return runs(len(texts), self._model.batch_size)
