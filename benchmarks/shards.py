@@ -20,7 +20,6 @@ from statistics import median
 
 from overhead import portion
 
-
 STARTS = 4
 """Processes a round that embed one document: their median is what starting and loading take."""
 
