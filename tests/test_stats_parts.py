@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import sys
 from unittest.mock import patch
 
 import numpy as np
@@ -26,9 +27,10 @@ from harness.stats import (
     summarize,
     tukey_hsd,
 )
+from harness.stats.draws import generator
 from harness.stats.hodges_lehmann import depth
 from harness.stats.intervals import bca, resample_counts, student, wilson
-from harness.stats.sign_flip import DRAWS, sign_patterns
+from harness.stats.sign_flip import DRAWS, flipped_sums
 from retrievers.errors import InputError
 
 NAMES = {"holm": "holm", "hommel": "hommel", "bonferroni": "bonferroni", "bh": "fdr_bh"}
@@ -213,12 +215,24 @@ def test_another_retriever_moves_no_draw():
     assert sign_flip(table, [Contrast(0, 1), Contrast(1, 0), Contrast(2, 3)])[:2] == few
 
 
-def test_the_blocks_of_draws_move_no_sign():
-    whole = np.concatenate(list(sign_patterns(70, 0, rows=1 << 20)))
-    pieces = np.concatenate(list(sign_patterns(70, 0, rows=777)))
-    assert whole.shape == (DRAWS, 70)
-    assert np.array_equal(whole, pieces)
-    assert abs(whole.mean()) < 0.002
+@settings(deadline=None, max_examples=10)
+@given(st.integers(1, 150), st.integers(1, 4), st.integers(1, 1 << 20), st.integers(0, 3))
+def test_sums_that_are_looked_up_are_those_of_the_signs_whatever_the_blocks(n, k, block, seed):
+    columns = np.random.default_rng(n).normal(size=(n, k))
+    drawn = generator(seed, "signs", n).integers(0, 2**64, size=(DRAWS, -(-n // 64)), dtype=np.uint64).astype("<u8")
+    signs = 1 - 2 * np.unpackbits(drawn.view(np.uint8), axis=1)[:, :n].astype(np.float64)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys.modules["harness.stats.sign_flip"], "BLOCK", max(block, 997 * k))
+        parts = list(flipped_sums(columns, seed))
+    assert np.abs(np.concatenate(parts) - signs @ columns).max() <= 1e-13 * n
+    assert abs(signs.mean()) < 0.02
+
+
+def test_the_memory_of_sums_grows_with_the_rows_and_not_with_the_draws(monkeypatch):
+    monkeypatch.setattr(sys.modules["harness.stats.sign_flip"], "DRAWN", 1 << 12)
+    columns = np.random.default_rng(5).normal(size=(6_400, 1))
+    blocks = flipped_sums(columns, 0)
+    assert {len(next(blocks)) for _ in range(3)} == {(1 << 12) // 100}
 
 
 # Student's t, the sign test, Hodges-Lehmann

@@ -5,6 +5,8 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import integrate
 from scipy import stats as scipy_stats
 
@@ -25,7 +27,7 @@ from harness.stats import (
     spent,
 )
 from harness.stats.populations import MODELS, Population
-from harness.stats.power import approximate_power, doubled_ranks_by_row, flip_p, simulated_power
+from harness.stats.power import approximate_power, doubled_ranks_by_row, flip_p, is_found, simulated_power
 from retrievers.errors import InputError
 
 
@@ -95,7 +97,7 @@ def test_beyond_2000_queries_the_closed_form_takes_the_place_of_the_simulation(m
     d, asked = skewed(2, 400), Criterion("wilcoxon", 0.05)
     simulated = minimum_detectable(d, asked=asked).models
     monkeypatch.setattr(sys.modules["harness.stats.plan"], "MANY", 399)  # the function has the module's name
-    monkeypatch.setattr(sys.modules["harness.stats.plan"], "simulated_power", None)
+    monkeypatch.setattr(sys.modules["harness.stats.plan"], "is_found", None)
     closed = minimum_detectable(d, asked=asked).models
     assert closed == {model: pytest.approx(size, rel=0.05) for model, size in simulated.items()}
 
@@ -105,6 +107,17 @@ def test_a_simulation_in_blocks_is_the_same_simulation(monkeypatch):
     whole = simulated_power(truth, 60, asked)
     monkeypatch.setattr("harness.stats.power.BLOCK", 7 * 60 + 1)
     assert simulated_power(truth, 60, asked) == whole
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.floats(0, 0.25), st.integers(1, 90), st.sampled_from(["wilcoxon", "t", "sign"]), st.floats(0.01, 1))
+def test_a_simulation_that_stops_early_gives_the_answer_of_all_samples(difference, n, test, power):
+    truth, asked = MODELS["shift"](skewed(1), difference, 1.0), Criterion(test, 0.05)
+    assert truth is not None
+    assert is_found(truth, n, asked, power) == (simulated_power(truth, n, asked) >= power)
+    exact = simulated_power(truth, n, asked)
+    assert is_found(truth, n, asked, exact)
+    assert not is_found(truth, n, asked, np.nextafter(exact, 2))
 
 
 def test_what_no_size_and_no_number_of_queries_reaches():

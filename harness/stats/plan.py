@@ -14,7 +14,7 @@ from harness.stats.differences import Differences, Floats, Integers
 from harness.stats.draws import generator
 from harness.stats.intervals import deviation
 from harness.stats.populations import MODELS, Population, reach
-from harness.stats.power import Criterion, approximate_power, simulated_power
+from harness.stats.power import Criterion, approximate_power, is_found
 
 POWER = 0.80
 RESAMPLES = 200
@@ -111,8 +111,9 @@ def _detectable(pairs: Differences, model: str, asked: Criterion, span: float) -
         there = truth(difference)
         if there is None:
             return False
-        power = simulated_power(there, n, asked) if simulate else float(approximate_power(there, [n], asked)[0])
-        return power >= POWER
+        if simulate:
+            return is_found(there, n, asked, POWER)
+        return float(approximate_power(there, [n], asked)[0]) >= POWER
 
     top = limit * (1 - 1e-6)
     low, high = 0.0, top
@@ -150,8 +151,9 @@ def _enough(truth: Population, asked: Criterion) -> int | None:
     """Return the smallest number of queries with the power, None where it is above 10,000."""
 
     def enough_power(n: int) -> bool:
-        power = simulated_power(truth, n, asked) if n <= SIMULATED else approximate_power(truth, [n], asked)[0]
-        return float(power) >= POWER
+        if n <= SIMULATED:
+            return is_found(truth, n, asked, POWER)
+        return float(approximate_power(truth, [n], asked)[0]) >= POWER
 
     low, high = 1, MOST
     if not enough_power(high):

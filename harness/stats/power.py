@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -38,21 +39,36 @@ def simulated_power(truth: Population, n: int, asked: Criterion) -> float:
     As for a verdict the deciding test and that of the mean both have to reject, and ranks and mean to be above 0:
     alone, the signed-rank test "finds" skewed differences whose mean is 0.
     """
-    stream, rows = generator(asked.seed, "power", n), max(1, BLOCK // n)
-    shown = 0
+    return sum(shown for shown, _ in _samples(truth, n, asked)) / SIMULATIONS
+
+
+def is_found(truth: Population, n: int, asked: Criterion, power: float) -> bool:
+    """Return whether `simulated_power` is at least this power; no sample is drawn that cannot change the answer."""
+    shown = missed = 0
+    for found, drawn in _samples(truth, n, asked):
+        shown, missed = shown + found, missed + drawn - found
+        if shown / SIMULATIONS >= power:
+            return True
+        if (SIMULATIONS - missed) / SIMULATIONS < power:
+            break
+    return False
+
+
+def _samples(truth: Population, n: int, asked: Criterion) -> Iterator[tuple[int, int]]:
+    """Draw the samples in blocks, and yield how many of a block are called "better", and how many these are."""
+    stream, rows = generator(asked.seed, "power", n), max(1, min(SIMULATIONS // 8, BLOCK // n))
+    groups = differences(truth.values, np.zeros(len(truth.values))).groups
+    chances = np.cumsum(truth.weights)
     for start in range(0, SIMULATIONS, rows):  # a stream in blocks is the same stream
         drawn = stream.random((min(rows, SIMULATIONS - start), n))
-        shown += _rejections(truth, drawn, asked)
-    return shown / SIMULATIONS
+        places = np.minimum(np.searchsorted(chances, drawn), len(chances) - 1)
+        yield _rejections(truth.values[places], groups[places], asked), len(drawn)
 
 
-def _rejections(truth: Population, drawn: Floats, asked: Criterion) -> int:
-    """How many of the samples, a row each, are called "better"; drawn uniformly from 0 to 1."""
-    places = np.minimum(np.searchsorted(np.cumsum(truth.weights), drawn), len(truth.weights) - 1)
-    groups = differences(truth.values, np.zeros(len(truth.values))).groups
-    values = truth.values[places]
-    signs = np.sign(groups[places])
-    ranks = signs * doubled_ranks_by_row(np.abs(groups[places]), asked.zeros)
+def _rejections(values: Floats, groups: Integers, asked: Criterion) -> int:
+    """How many of the samples, a row of values and tie groups each, are called "better"."""
+    signs = np.sign(groups)
+    ranks = signs * doubled_ranks_by_row(np.abs(groups), asked.zeros)
     p = flip_p(values)
     match asked.test:
         case "t":
@@ -94,10 +110,11 @@ def flip_p(values: Floats, step: float = 0.0) -> Floats:
     """
     sums = np.abs(values.sum(axis=1))
     non_zero = np.count_nonzero(values, axis=1)
-    squares = np.maximum((values**2).sum(axis=1), 1e-100)
+    squared = values**2
+    squares = np.maximum(squared.sum(axis=1), 1e-100)
     spread = np.sqrt(squares)
     z = np.maximum(sums - step / 2, 0.0) / spread
-    kurtosis = -2 * (values**4).sum(axis=1) / squares**2
+    kurtosis = -2 * (squared**2).sum(axis=1) / squares**2
     density: Floats = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
     tail = special.ndtr(-z) - density * kurtosis / 24 * (3 * z - z**3)
     p: Floats = np.clip(2 * tail, np.ldexp(1.0, 1 - np.minimum(non_zero, 1_000)), 1.0)

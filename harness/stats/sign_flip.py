@@ -14,8 +14,12 @@ from harness.stats.draws import generator
 ENUMERATED = 20
 """Non-zero differences up to which all their sign patterns are tried."""
 DRAWS = 100_000
-BLOCK = 1 << 22
-"""Numbers held at once; it bounds the memory and moves no result."""
+BLOCK = 1 << 16
+"""Sums made at once, few enough to stay in a processor's cache; it moves no result."""
+DRAWN = 1 << 22
+"""Words of 64 signs held at once, which bounds the memory of many rows; it moves no result either."""
+SIGNS: Floats = 1 - 2 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float64)
+"""(256, 8): the signs that each byte stands for."""
 
 
 class Contrast(NamedTuple):
@@ -78,15 +82,14 @@ def _enumerated(values: Floats, slack: float) -> FlipTest:
 
 
 def _drawn(scores: Floats, contrasts: Sequence[Contrast], slack: Floats, seed: int) -> list[FlipTest]:
-    """Draw patterns: one of differences is one of the columns, so that one matrix product serves all contrasts."""
+    """Draw patterns: a sum of differences is one of the columns' sums, so that the same sums serve all contrasts."""
     n = len(scores)
     plus = np.array([c.a for c in contrasts], dtype=np.intp)
     less = np.array([c.b for c in contrasts], dtype=np.intp)
     sums = scores.sum(axis=0)
     observed = sums[plus] - sums[less]
     above, outside = np.zeros(len(contrasts), dtype=np.int64), np.zeros(len(contrasts), dtype=np.int64)
-    for signs in sign_patterns(n, seed, rows=max(1, BLOCK // max(n, len(contrasts)))):
-        flipped = signs @ scores
+    for flipped in flipped_sums(scores, seed):
         values = flipped[:, plus] - flipped[:, less]
         above += np.count_nonzero(values >= observed - n * slack, axis=0)
         outside += np.count_nonzero(np.abs(values) >= np.abs(observed) - n * slack, axis=0)
@@ -96,11 +99,27 @@ def _drawn(scores: Floats, contrasts: Sequence[Contrast], slack: Floats, seed: i
     ]
 
 
-def sign_patterns(n: int, seed: int, rows: int) -> Iterator[Floats]:
-    """Yield the draws in blocks of at most `rows` sign patterns, (rows, n) of -1 and 1; blocks move no sign."""
-    rng = generator(seed, "signs", n)
+def flipped_sums(columns: Floats, seed: int) -> Iterator[Floats]:
+    """Yield the sums of the columns under each draw of signs, in blocks of draws; blocks move no sum.
+
+    The signs are random bits, a set one is a minus. Eight rows have 256 patterns: their sums are looked up by the byte
+    that was drawn, which takes a fifth to a tenth of the time of a product with the signs.
+
+    Args:
+        columns: (n, k), a sign for each row.
+        seed: of the draws, which are the same for all columns.
+    """
+    n, k = columns.shape
     words = -(-n // 64)
+    rng = generator(seed, "signs", n)
+    eights = np.zeros((-(-n // 8), 8, k))
+    eights.reshape(-1, k)[:n] = columns
+    rows = max(1, min(BLOCK // k, DRAWN // words))
     for start in range(0, DRAWS, rows):
-        count = min(rows, DRAWS - start)
-        drawn = rng.integers(0, 2**64, size=(count, words), dtype=np.uint64).astype("<u8")
-        yield 1 - 2 * np.unpackbits(drawn.view(np.uint8), axis=1)[:, :n].astype(np.float64)
+        drawn = rng.integers(0, 2**64, size=(min(rows, DRAWS - start), words), dtype=np.uint64).astype("<u8")
+        sums = np.zeros((len(drawn), k))
+        part = np.empty_like(sums)
+        for eight, pattern in zip(eights, np.ascontiguousarray(drawn.view(np.uint8).T), strict=False):
+            # "clip" lets numpy write into `part` as it goes; no byte is beyond 255.
+            sums += np.take(SIGNS @ eight, pattern, axis=0, out=part, mode="clip")
+        yield sums

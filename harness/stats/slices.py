@@ -13,7 +13,7 @@ from harness.stats.facts import Facts, ScoreTable
 from harness.stats.families import Pairs, TestRow, correction_of, deciding_rows
 from harness.stats.intervals import mean
 from harness.stats.settings import Settings
-from harness.stats.sign_flip import BLOCK, DRAWS, sign_patterns
+from harness.stats.sign_flip import DRAWS, flipped_sums
 from harness.stats.units import Units, singles, units_of
 
 FEWEST = 10
@@ -107,8 +107,8 @@ def _p_of_ranges(
     flat = columns.reshape(len(units), -1)
     slack = SLACK * np.maximum(1.0, observed)
     reached = np.zeros(len(pairs), dtype=np.int64)
-    for signs in sign_patterns(len(units), seed, rows=max(1, BLOCK // max(len(units), len(slices) * len(pairs)))):
-        drawn = (signs @ flat).reshape(-1, len(slices), len(names))
+    for sums in flipped_sums(flat, seed):
+        drawn = sums.reshape(-1, len(slices), len(names))
         means = [drawn[:, slot, plus] - drawn[:, slot, less] for slot in range(len(slices))]
         ranges = np.maximum.reduce(means) - np.minimum.reduce(means)
         reached += np.count_nonzero(ranges >= observed - slack, axis=0)
