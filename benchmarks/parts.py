@@ -13,9 +13,10 @@ import time
 import numpy as np
 
 from retrievers.parts import Parts
+from retrievers.roots import open_root
 from retrievers.sharding import PART_TEXTS
 from retrievers.types import Embedded
-from retrievers.vectors import open_root, part_keys, write_part
+from retrievers.vectors import part_keys, write_part
 
 ASKED = 2_000
 """Texts whose vectors are read in one go, as those of a window's requests are."""

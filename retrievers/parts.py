@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from retrievers.arrow import vectors_of
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.types import Counts, Embedded, Role, Vectors
-from retrievers.vectors import KEY_BYTES, Keys, Root, list_parts, part_keys, part_name, stored
+from retrievers.ragged import form_of, joined
+from retrievers.roots import Root
+from retrievers.types import Counts, Embedded, Role
+from retrievers.vectors import KEY_BYTES, Keys, list_parts, part_keys, part_name, stored
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -43,6 +46,7 @@ class Parts:
             BackendError: the place cannot be read.
         """
         self._root = root
+        self._of = (fingerprint, role)
         self._paths = list_parts(root, fingerprint, role)
         columns = [self._keys_of(path) for path in self._paths]
         numbers = [np.full(len(column), number) for number, column in enumerate(columns)]
@@ -74,12 +78,14 @@ class Parts:
             asked = np.flatnonzero(numbers == number)
             positions.append(asked)
             pieces.append(self._rows(self._paths[number], wanted[asked]))
-        if len({piece.vectors.shape[1] for piece in pieces}) > 1:
-            raise InputError(Problem(self._root.url, "its parts hold vectors of several dimensions", _REMEDY))
+        if len({(form_of(piece.vectors), piece.vectors.shape[1]) for piece in pieces}) > 1:
+            raise InputError(Problem(self._root.url, "its parts hold vectors of several dimensions or forms", _REMEDY))
         if not pieces:
             none = np.empty(0, dtype=np.int64)
             return VectorRows(np.empty(0, dtype=np.intp), Embedded(np.empty((0, 0), dtype=np.float32), none, none))
-        return VectorRows(np.concatenate(positions), Embedded(*map(np.concatenate, zip(*pieces, strict=True))))
+        vectors, tokens, lost = zip(*pieces, strict=True)
+        whole = Embedded(joined(vectors), np.concatenate(tokens), np.concatenate(lost))
+        return VectorRows(np.concatenate(positions), whole)
 
     def all(self) -> Iterator[tuple[Keys, Embedded]]:
         """Yield the keys and vectors of each part; errors as `get`."""
@@ -107,28 +113,30 @@ class Parts:
     def _keys_of(self, path: str) -> Keys:
         import pyarrow as pa
 
-        column = self._read(path, ["key"]).column("key")
+        table = self._read(path, ["key"])
+        column = table.column("key")
         if column.type != pa.binary(KEY_BYTES):
             raise InputError(Problem(path, f"its keys are no {KEY_BYTES} bytes each", _REMEDY))
+        if column.null_count:
+            raise InputError(Problem(path, "some of its keys are missing", _REMEDY))
         part = np.frombuffer(b"".join(column.to_pylist()), dtype=f"V{KEY_BYTES}")
         if part_name(part) != Path(path).stem:
             raise InputError(Problem(path, "does not hold the keys that its name stands for", _REMEDY))
+        if self._of != (_told(table, "fingerprint"), _told(table, "role")):
+            told = _told(table, "fingerprint") or "no encoder"
+            raise InputError(Problem(path, f"is of {told} and not of the encoder and role of its folder", _REMEDY))
         return part
 
     def _rows(self, path: str, wanted: Keys) -> Embedded:
         """Read some rows of one part, in the order of the keys."""
-        import pyarrow as pa
-
         table = self._read(path, ["key", "vector", "tokens", "lost"])
-        kind = table.column("vector").type
-        if not pa.types.is_fixed_size_list(kind) or kind.value_type != pa.float32():
-            raise InputError(Problem(path, "its vectors are no lists of 32-bit floats of one length", _REMEDY))
         place = {key: row for row, key in enumerate(table.column("key").to_pylist())}
         rows = [place[key] for key in wanted.tolist()]
-        values = table.column("vector").combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        vectors: Vectors = values.reshape(len(table), -1)[rows]
-        if not vectors.shape[1] or not np.isfinite(vectors).all():
-            raise InputError(Problem(path, "holds a vector that is empty or not finite", _REMEDY))
+        dimensions = _told(table, "dimensions")
+        try:
+            vectors = vectors_of(table.column("vector"), int(dimensions) if dimensions.isdecimal() else 0)[rows]
+        except ValueError as fault:
+            raise InputError(Problem(path, str(fault), _REMEDY)) from None
         counts: list[Counts] = [table.column(name).to_numpy()[rows].astype(np.int64) for name in ("tokens", "lost")]
         return Embedded(vectors, *counts)
 
@@ -143,6 +151,12 @@ class Parts:
             raise BackendError(f"{path} was there and is gone: {failure}") from None
         except (OSError, ArrowException) as failure:
             raise InputError(Problem(path, f"is damaged: {failure}", _REMEDY)) from None
+
+
+def _told(table: Table, name: str) -> str:
+    """What a part says of itself, "" where it does not."""
+    told: bytes = (table.schema.metadata or {}).get(name.encode(), b"")
+    return told.decode(errors="replace")
 
 
 class PartSource:

@@ -9,17 +9,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from retrievers.dense import window_of
 from retrievers.embedding import Embedder, distinct_texts
 from retrievers.meter import Meter
 from retrievers.parts import Parts
+from retrievers.ragged import joined
+from retrievers.roots import Root
 from retrievers.types import Embedded, Encoder, Role
-from retrievers.vectors import Root, part_keys, write_part
+from retrievers.vectors import part_keys, write_part
 
 PART_TEXTS = 4096
 """Texts of a part where nothing is paid: what a killed process loses. What is paid is written request by request."""
 
 Packed = tuple[str, ...]
-"""Packed that are sent together."""
+"""Texts that are sent together."""
 
 
 class Writing(NamedTuple):
@@ -54,61 +57,73 @@ def planned_requests(
                 yield tuple(texts[i] for i in new)
 
 
-def write_requests(requests: Iterable[Packed], role: Role, embedder: Embedder, root: Root, meter: Meter) -> Writing:
-    """Embed what lies in no part yet, and write it.
+class PartWriter:
+    """Embeds requests for one encoder and role, and writes their vectors; what lies in parts is listed once, first."""
 
-    Each answered request of a provider becomes a part at once; what runs here is written by some thousand texts.
+    def __init__(self, embedder: Embedder, role: Role, root: Root) -> None:
+        """List what is there; errors as `Parts`."""
+        self._embedder, self._role, self._root = embedder, role, root
+        self._fingerprint = embedder.encoder.fingerprint_for(role)
+        self._present = Parts(root, self._fingerprint, role)
+        self._paid = embedder.encoder.limits is not None
+        self._own: set[bytes] = set()
 
-    Args:
-        requests: texts, each in one request only.
-        role: of the texts.
-        embedder: an encoder with its cache.
-        root: where parts lie; what lies there is listed first.
-        meter: where counts go.
+    def write(self, requests: Iterable[Packed], meter: Meter) -> Writing:
+        """Embed what lies in no part yet, and write it.
 
-    Raises:
-        BackendError: a request failed for good (what the others brought is written), or a part cannot be written.
-    """
-    fingerprint = embedder.encoder.fingerprint_for(role)
-    paid = embedder.encoder.limits is not None
-    present = Parts(root, fingerprint, role)
-    written = Writing(0, 0, 0)
-    for group in _groups(requests):
-        missing = [_without(present, fingerprint, role, request) for request in group]
-        wanted = [request for request in missing if request]
-        texts = [text for request in wanted for text in request]
-        starts = np.cumsum([0, *map(len, wanted)]).tolist()
-        ready: list[tuple[list[str], Embedded]] = []
-        parts = 0
-        for positions, embedded in embedder.answered(texts, partial(_ranges, starts), role, meter):
-            some = [texts[i] for i in positions.tolist()]
-            if paid:
-                write_part(root, fingerprint, role, part_keys(fingerprint, role, some), embedded)
+        Each answered request of a provider becomes a part at once; what runs here is written by some thousand texts.
+
+        Args:
+            requests: texts; a text of two requests that are written in one call is embedded twice.
+            meter: where counts go.
+
+        Raises:
+            BackendError: a request failed for good (what the others brought is written), or a part cannot be written.
+        """
+        written = Writing(0, 0, 0)
+        for group in _groups(requests, min(PART_TEXTS, window_of(self._embedder.encoder.form))):
+            wanted = [request for whole in group if (request := self._without(whole))]
+            ready: list[tuple[list[str], Embedded]] = []
+            parts = 0
+            for some, embedded in self._answered(wanted, meter):
+                if self._paid:
+                    self._put(some, embedded)
+                    parts += 1
+                else:
+                    ready.append((some, embedded))
+            if ready:
+                vectors, tokens, lost = zip(*(embedded for _, embedded in ready), strict=True)
+                whole = Embedded(joined(vectors), np.concatenate(tokens), np.concatenate(lost))
+                self._put([text for some, _ in ready for text in some], whole)
                 parts += 1
-            else:
-                ready.append((some, embedded))
-        if ready:
-            every = [text for some, _ in ready for text in some]
-            whole = Embedded(*map(np.concatenate, zip(*(embedded for _, embedded in ready), strict=True)))
-            write_part(root, fingerprint, role, part_keys(fingerprint, role, every), whole)
-            parts += 1
-        asked, absent = sum(map(len, group)), sum(map(len, missing))
-        written = Writing(written.texts + asked, written.present + asked - absent, written.parts + parts)
-    return written
+            asked, absent = sum(map(len, group)), sum(map(len, wanted))
+            written = Writing(written.texts + asked, written.present + asked - absent, written.parts + parts)
+        return written
+
+    def _answered(self, requests: list[Packed], meter: Meter) -> Iterator[tuple[list[str], Embedded]]:
+        texts = [text for request in requests for text in request]
+        starts = np.cumsum([0, *map(len, requests)]).tolist()
+        for positions, embedded in self._embedder.answered(texts, partial(_ranges, starts), self._role, meter):
+            yield [texts[i] for i in positions.tolist()], embedded
+
+    def _put(self, texts: Sequence[str], embedded: Embedded) -> None:
+        names = part_keys(self._fingerprint, self._role, texts)
+        write_part(self._root, self._fingerprint, self._role, names, embedded)
+        self._own.update(names.tolist())
+
+    def _without(self, request: Packed) -> Packed:
+        """The texts of a request that lie in no part."""
+        names = part_keys(self._fingerprint, self._role, request)
+        held = zip(request, self._present.held(names).tolist(), names.tolist(), strict=True)
+        return tuple(text for text, is_held, name in held if not is_held and name not in self._own)
 
 
 def _ranges(starts: Sequence[int]) -> list[range]:
     return [range(start, end) for start, end in pairwise(starts)]
 
 
-def _groups(requests: Iterable[Packed]) -> Iterator[list[Packed]]:
-    """Cut requests into groups of PART_TEXTS texts."""
+def _groups(requests: Iterable[Packed], size: int) -> Iterator[list[Packed]]:
+    """Cut requests into groups of about `size` texts."""
     stream = iter(requests)
     while first := next(stream, None):
-        yield [first, *islice(stream, PART_TEXTS // len(first) - 1)] if len(first) < PART_TEXTS else [first]
-
-
-def _without(present: Parts, fingerprint: str, role: Role, request: Packed) -> Packed:
-    """The texts of a request that lie in no part."""
-    held = present.held(part_keys(fingerprint, role, request))
-    return tuple(text for text, is_held in zip(request, held.tolist(), strict=True) if not is_held)
+        yield [first, *islice(stream, size // len(first) - 1)] if len(first) < size else [first]

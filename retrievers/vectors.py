@@ -3,73 +3,29 @@
     <root>/vectors/<fingerprint>/<role>/<name>.parquet
 
 A part holds the vectors of some texts, sorted by key; its name is the SHA-256 of its keys, so that the same texts
-always have the same name and writing a part twice does no harm. A part appears whole or not at all: on a file system
-it is written under a temporary name and renamed, on object storage an upload becomes visible when it is complete.
+always have the same name and writing a part twice does no harm. It says of which encoder and role it is. A part appears
+whole or not at all: on a file system it is written under a temporary name and renamed, on object storage it is put
+where none is.
 """
 
 from __future__ import annotations
 
 import hashlib
-import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
 import numpy as np
 import numpy.typing as npt
 
+from retrievers.arrow import column_of
 from retrievers.cache import keys
-from retrievers.errors import BackendError, InputError, Problem
-from retrievers.ragged import dense
+from retrievers.errors import BackendError
+from retrievers.roots import Root
 from retrievers.types import Embedded, Role
 
-if TYPE_CHECKING:
-    from pyarrow.fs import FileSystem
-
 KEY_BYTES = 32
-REMEDY = "pip install pyarrow"
 Keys = npt.NDArray[np.void]
 """(n,) of 32 bytes each."""
-
-
-class Root(NamedTuple):
-    """Where parts lie: a file system and a path on it."""
-
-    filesystem: FileSystem
-    path: str
-    url: str
-    """As the user wrote it, for messages."""
-
-    def folder(self, fingerprint: str, role: Role) -> str:
-        """Return the folder of one encoder's vectors of one role."""
-        return f"{self.path}/vectors/{quote(fingerprint, safe='')}/{role}"
-
-
-def open_root(url: str) -> Root:
-    """Open a folder, or what a URL names: `s3://`, `gs://`, `file://` by pyarrow, any other scheme by fsspec.
-
-    Raises:
-        InputError: pyarrow or the scheme's package is not installed, or the URL cannot be read.
-    """
-    try:
-        from pyarrow import fs
-    except ImportError:
-        raise InputError(Problem(url, "needs pyarrow", REMEDY)) from None
-    if "://" not in url:
-        return Root(fs.LocalFileSystem(), str(Path(url).expanduser().absolute()), url)
-    try:
-        filesystem, path = fs.FileSystem.from_uri(url)
-    except (ValueError, NotImplementedError, OSError) as failure:
-        try:
-            import fsspec
-
-            other, path = fsspec.core.url_to_fs(url)
-        except (ImportError, ValueError) as missing:
-            raise InputError(Problem(url, f"cannot be opened: {failure}", str(missing))) from None
-        filesystem = fs.PyFileSystem(fs.FSSpecHandler(other))
-    return Root(filesystem, path.rstrip("/"), url)
 
 
 def part_keys(fingerprint: str, role: Role, texts: Sequence[str]) -> Keys:
@@ -111,35 +67,29 @@ def write_part(root: Root, fingerprint: str, role: Role, part: Keys, embedded: E
     from pyarrow import parquet
 
     order = np.asarray(sorted(range(len(part)), key=part.tolist().__getitem__), dtype=np.intp)
-    dimensions = embedded.vectors.shape[1]
-    vectors = np.ascontiguousarray(dense(embedded.vectors)[order], dtype="<f4").ravel()
+    written = {"fingerprint": fingerprint, "role": role, "dimensions": str(embedded.vectors.shape[1])}
     table = pa.table(
         {
             "key": pa.array(part[order].tolist(), type=pa.binary(KEY_BYTES)),
-            "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors), dimensions),
+            "vector": column_of(embedded.vectors[order]),
             "tokens": pa.array(embedded.tokens[order]),
             "lost": pa.array(embedded.lost[order]),
-        }
+        },
+        metadata=written,
     )
-    folder = root.folder(fingerprint, role)
-    path = f"{folder}/{part_name(part)}.parquet"
+    path = f"{folder_of(root, fingerprint, role)}/{part_name(part)}.parquet"
+    content = pa.BufferOutputStream()
+    parquet.write_table(table, content, write_page_checksum=True, compression="zstd")
     try:
-        root.filesystem.create_dir(folder, recursive=True)
-        # An object store shows an upload when it is complete; a file system shows every byte, so the name comes last.
-        renames = _renames(root)
-        aside = f"{folder}/.{uuid.uuid4().hex}.part" if renames else path
-        try:
-            with root.filesystem.open_output_stream(aside) as stream:
-                parquet.write_table(table, stream, write_page_checksum=True, compression="zstd")
-            if renames:
-                root.filesystem.move(aside, path)
-        except BaseException:
-            if renames:
-                _remove(root, aside)
-            raise
+        root.put(path, content.getvalue().to_pybytes())
     except OSError as failure:
         raise BackendError(f"{root.url}: a part cannot be written: {failure}") from None
     return path
+
+
+def folder_of(root: Root, fingerprint: str, role: Role) -> str:
+    """Return the folder of one encoder's vectors of one role."""
+    return f"{root.path}/vectors/{quote(fingerprint, safe='')}/{role}"
 
 
 def list_parts(root: Root, fingerprint: str, role: Role) -> list[str]:
@@ -151,7 +101,9 @@ def list_parts(root: Root, fingerprint: str, role: Role) -> list[str]:
     from pyarrow import fs
 
     try:
-        entries = root.filesystem.get_file_info(fs.FileSelector(root.folder(fingerprint, role), allow_not_found=True))
+        entries = root.filesystem.get_file_info(
+            fs.FileSelector(folder_of(root, fingerprint, role), allow_not_found=True)
+        )
     except OSError as failure:
         raise BackendError(f"{root.url}: parts cannot be listed: {failure}") from None
     return sorted(entry.path for entry in entries if entry.is_file and entry.base_name.endswith(".parquet"))
@@ -170,16 +122,3 @@ def stored(root: Root) -> Iterator[tuple[str, Role]]:
     folders = {tuple(entry.path.split("/")[-3:-1]) for entry in entries if entry.path.endswith(".parquet")}
     for fingerprint, role in sorted(folders):
         yield unquote(fingerprint), "query" if role == "query" else "document"
-
-
-def _renames(root: Root) -> bool:
-    """Whether what is being written can be seen before it is complete, as on every file system."""
-    from pyarrow import fs
-
-    return not isinstance(root.filesystem, (fs.S3FileSystem, fs.GcsFileSystem, fs.PyFileSystem))
-
-
-def _remove(root: Root, path: str) -> None:
-    """Remove what was half written; where that fails too, it stays under a name that is never read."""
-    with suppress(OSError):
-        root.filesystem.delete_file(path)

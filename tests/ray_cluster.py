@@ -2,29 +2,33 @@
 
     python tests/ray_cluster.py EXPERIMENT URL [none | actor | node] [DOLLARS]
 
-With "actor" every actor that embeds is killed (SIGKILL) once, soon after its first request; with "node" the second
-node is taken away then.
+With "actor" the actor that embeds is killed (SIGKILL) at KILLS instants drawn from a seed, each in a life of its own
+that has written something; with "node" the second node is taken away once something is written.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from harness.running.ray_engine import embed_on_cluster
 from retrievers.errors import HarnessError
+
+KILLS = 20
 
 
 def parts(url: str) -> int:
     return len(list(Path(url).rglob("*.parquet")))
 
 
-def workers() -> list[int]:
+def embedding() -> list[int]:
     """The processes of actors that embed, by the title that Ray gives them."""
     found = []
     for entry in Path("/proc").iterdir():
@@ -33,9 +37,24 @@ def workers() -> list[int]:
                 title = (entry / "cmdline").read_bytes()
             except OSError:
                 continue
-            if title.startswith(b"ray::") and b"Map" in title:
+            if title.startswith(b"ray::") and b"Embed" in title:
                 found.append(int(entry.name))
     return found
+
+
+def kill_actors(url: str, done: threading.Event, killed: list[int]) -> None:
+    """Kill what embeds at instants after the next one to three parts, so that every life gets somewhere."""
+    chance = random.Random(19)
+    while len(killed) < KILLS:
+        target, pause = parts(url) + chance.randrange(1, 4), chance.uniform(0, 0.1)
+        while parts(url) < target:
+            if done.wait(0.005):
+                return
+        time.sleep(pause)
+        for process in set(embedding()) - set(killed):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+                killed.append(process)
 
 
 def main() -> None:
@@ -50,30 +69,22 @@ def main() -> None:
     ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
     done = threading.Event()
 
-    def harm() -> None:
-        killed: set[int] = set()
-        while not done.wait(0.02):
-            if not parts(url):
-                continue
-            if fault == "node":
-                cluster.remove_node(second, allow_graceful=False)
-                return
-            for process in set(workers()) - killed:
-                killed.add(process)
-                os.kill(process, signal.SIGKILL)
-            if len(killed) >= 3:
-                return
-            time.sleep(0.3)
+    killed: list[int] = []
 
-    thread = threading.Thread(target=harm, daemon=True)
-    if fault != "none":
-        thread.start()
+    def remove_node() -> None:
+        while not parts(url):
+            if done.wait(0.02):
+                return
+        cluster.remove_node(second, allow_graceful=False)
+
+    if fault == "actor":
+        threading.Thread(target=kill_actors, args=(url, done, killed), daemon=True).start()
+    if fault == "node":
+        threading.Thread(target=remove_node, daemon=True).start()
     try:
         shares = embed_on_cluster(experiment, url, max_cost=limit)
-        sys.stdout.write(
-            json.dumps({"texts": sum(share.written.texts for share in shares), "usd": sum(s.usd for s in shares)})
-            + "\n"
-        )
+        texts, usd = sum(share.written.texts for share in shares), sum(share.usd for share in shares)
+        sys.stdout.write(json.dumps({"texts": texts, "usd": usd, "killed": len(killed)}) + "\n")
     except HarnessError as failure:
         sys.stdout.write(json.dumps({"error": str(failure)}) + "\n")
     finally:

@@ -4,17 +4,21 @@ import json
 import multiprocessing
 import os
 import random
+import sqlite3
 import sys
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from harness import pipeline
 from harness.cli import main
-from harness.running.embed import Shard, embed, parse_shard
+from harness.running.embed import Shard, embed, import_vectors, parse_shard
 from harness.running.options import Options
 from retrievers.errors import BackendError, InputError
+from tests import tiny
+from tests.disks import small_disk
 from tests.servers import OpenAIProvider, serving
 from tests.test_kill import corpus, experiment
 
@@ -60,6 +64,33 @@ def test_what_shares_write_gives_the_rankings_of_one_run(tmp_path):
     assert counts["embed-queries"]["imported"] == QUERIES
     assert documents > DOCUMENTS  # the passages too, each once
     assert imported.manifest.resolved.vectors == {"from": url}
+
+
+def test_shares_of_a_model_that_runs_here_give_the_same_bits_as_one_run(tmp_path, monkeypatch):
+    """Equal batches, equal vectors: requests are shared out whole."""
+    model = tiny.bi_encoder(tmp_path / "model")
+    path, url = hashed(tmp_path), (tmp_path / "parts").as_posix()
+    options = f'kind = "sentence-transformers", model = "{model.as_posix()}", device = "cpu", batch_size = 8'
+    path.write_text(path.read_text().replace('kind = "hashing", dimensions = 64', options))
+    alone = pipeline.run(path, Options(tmp_path / "alone"))
+    kept = rows_of(tmp_path / "cache")
+    for number in (4, 2, 3, 1):
+        monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / f"node{number}"))
+        embed(path, url, shard=Shard(number, 4))
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cold"))
+    import_vectors(url)
+    assert len(kept) > DOCUMENTS + QUERIES
+    assert rows_of(tmp_path / "cold") == kept
+    imported = pipeline.run(path, Options(tmp_path / "imported"))
+    for name in ("whole", "cut"):
+        ours, theirs = ((one.folder / "rankings" / f"{name}.jsonl").read_bytes() for one in (imported, alone))
+        assert ours == theirs
+
+
+def rows_of(cache: Path) -> list[tuple[bytes, int, int, bytes]]:
+    """Key, tokens, lost tokens and the bytes of each vector."""
+    with closing(sqlite3.connect(cache / "cache.sqlite")) as opened:
+        return sorted(opened.execute("SELECT key, tokens, lost, value FROM rows"))
 
 
 def test_each_text_stands_in_one_share(tmp_path):
@@ -166,6 +197,27 @@ def test_killed_at_twenty_instants_pays_again_for_requests_in_flight_only(tmp_pa
     assert len(times) == DOCUMENTS + QUERIES
     in_flight = 4 * (2 + 1)  # batch x (concurrency + what lies ready: retrievers.parallel)
     assert sum(times.values()) - len(times) <= 20 * in_flight
+    result = pipeline.run(with_vectors(path, url), Options(tmp_path / "results"))
+    assert result.manifest.ledger.retrievers["api"].counts["embed-documents"]["imported"] == DOCUMENTS
+
+
+def test_what_a_full_disk_did_not_take_is_not_paid_again(tmp_path):
+    """Written until there is no room; the rest of what was answered is in the cache."""
+    corpus(tmp_path / "data")
+    url = str(tmp_path / "parts")
+    with serving(OpenAIProvider()) as provider:
+        path = experiment(tmp_path, provider.url)
+        with small_disk(tmp_path / "disk", "128k") as disk:
+            with pytest.raises(BackendError, match="No space left"):
+                embed(path, str(disk))
+            assert files(disk) > 0
+            assert not list(disk.rglob("*.part"))
+        assert 0 < len(provider.embedded) < DOCUMENTS + QUERIES
+        embed(path, url)
+        times = Counter(provider.embedded)
+    assert len(times) == DOCUMENTS + QUERIES
+    assert sum(times.values()) - len(times) <= 4 * (2 + 1)  # what was in flight, as above
+    os.environ["HARNESS_CACHE"] = str(tmp_path / "cold")
     result = pipeline.run(with_vectors(path, url), Options(tmp_path / "results"))
     assert result.manifest.ledger.retrievers["api"].counts["embed-documents"]["imported"] == DOCUMENTS
 

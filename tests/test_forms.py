@@ -13,7 +13,7 @@ from harness.report.ragged import vector_sizes
 from harness.report.text import plain, size
 from harness.running.check import check
 from harness.running.drift import drifts
-from harness.running.embed import embed
+from harness.running.embed import Shard, embed
 from harness.running.options import Options
 from harness.running.plan import plan
 from retrievers.errors import InputError
@@ -223,11 +223,18 @@ def test_vectors_of_a_cache_can_be_compared_with_those_of_today(experiment, mode
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_parts_are_refused_with_one_message(experiment, models, form, tmp_path):
-    path = experiment(block(models, form))
-    with pytest.raises(InputError, match=f"its {form} vectors cannot be written as parts"):
-        embed(path, str(tmp_path / "parts"))
-    assert not (tmp_path / "parts").exists()
+def test_what_shares_write_gives_the_rankings_of_one_run(experiment, models, form, tmp_path, monkeypatch):
+    blocks, url = block(models, form), (tmp_path / "parts").as_posix()
+    alone = run(experiment(blocks), Options(tmp_path / "alone"))
+    for number in (1, 2):
+        monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / f"cold{number}"))
+        embed(experiment(blocks), url, shard=Shard(number, 2))
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "colder"))
+    imported = run(experiment(blocks, more=f'[vectors]\nfrom = "{url}"'), Options(tmp_path / "imported"))
+    counts = imported.manifest.ledger.retrievers[form].counts
+    assert (counts["embed-documents"]["imported"], counts["embed-queries"]["imported"]) == (5, len(QUERIES))
+    ours, theirs = ((one.folder / "rankings" / f"{form}.jsonl").read_bytes() for one in (imported, alone))
+    assert ours == theirs
 
 
 def test_an_encoder_of_another_form_is_refused_with_the_kind_to_write(experiment, models):

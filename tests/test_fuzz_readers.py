@@ -23,10 +23,11 @@ from harness.scoring.saved import read_ids
 from retrievers.cache import Cache
 from retrievers.errors import InputError
 from retrievers.parts import import_into
-from retrievers.vectors import open_root, part_keys, write_part
+from retrievers.roots import open_root
+from retrievers.vectors import part_keys, write_part
 from tests import labels_small, layouts, small
 from tests.test_fuzz import damaged, spots
-from tests.test_vectors import embedded, texts
+from tests.test_vectors import embedded, ragged, texts
 
 bounded = settings(max_examples=25, derandomize=True, database=None)
 RELEVANT = {query: [id_ for id_, grade in judged.items() if grade] for query, judged in layouts.GRADES.items()}
@@ -192,7 +193,8 @@ def readings(folder: Path) -> Callable[[], object]:
 
 def vectors(folder: Path) -> Callable[[], object]:
     root = open_root(str(folder))
-    write_part(root, "fake/model@1", "document", part_keys("fake/model@1", "document", texts(20)), embedded(20))
+    for name, some in (("fake", embedded(20)), ("a", ragged("sparse", 20)), ("b", ragged("multivector", 20))):
+        write_part(root, name, "document", part_keys(name, "document", texts(20)), some)
 
     def read() -> None:
         with Cache(folder.parent / "cache") as cache:

@@ -1,8 +1,5 @@
 """Vectors in Parquet parts: whole or not at all, found again, refused where damaged."""
 
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrievers.cache import keys
-from retrievers.errors import BackendError, InputError
-from retrievers.parts import Parts
+from retrievers.cache import Cache, keys
+from retrievers.errors import InputError
+from retrievers.parts import Parts, import_into
+from retrievers.ragged import SparseVectors, TokenVectors, flat
+from retrievers.roots import open_root
 from retrievers.types import Embedded
-from retrievers.vectors import list_parts, open_root, part_keys, part_name, stored, write_part
+from retrievers.vectors import folder_of, list_parts, part_keys, part_name, stored, write_part
 
 PRINT = "fake/model@1"
 
@@ -130,60 +129,87 @@ def test_vectors_that_are_not_finite_are_refused(tmp_path):
         Parts(root, PRINT, "query").get(names)
 
 
-def test_a_writer_that_is_killed_before_the_name_leaves_no_part(tmp_path):
-    """Killed between the temporary name and the rename: nothing half-written is ever read."""
-    code = f"""
-import os, signal, numpy as np
-from pyarrow import fs
-from retrievers.types import Embedded
-from retrievers.vectors import open_root, part_keys, write_part, Root
-class Killed(fs.LocalFileSystem):
-    def move(self, *names):
-        os.kill(os.getpid(), signal.SIGKILL)
-root = open_root({str(tmp_path)!r})
-names = part_keys({PRINT!r}, "query", ["a"])
-write_part(Root(Killed(), root.path, root.url), {PRINT!r}, "query", names,
-           Embedded(np.ones((1, 2), np.float32), np.ones(1, np.int64), np.zeros(1, np.int64)))
-"""
-    ended = subprocess.run([sys.executable, "-c", code], check=False)
-    assert ended.returncode == -signal.SIGKILL
-    folder = tmp_path / "vectors" / "fake%2Fmodel%401" / "query"
-    assert [file.suffix for file in folder.iterdir()] == [".part"]
+def ragged(form: str, count: int) -> Embedded:
+    """Texts of which some have no number at all."""
+    random = np.random.default_rng(4)
+    if form == "sparse":
+        whole = random.standard_normal((count, 20), dtype=np.float32)
+        whole[random.random((count, 20)) < 0.7] = 0
+        whole[0] = 0
+        vectors = SparseVectors.of(whole)
+    else:
+        sizes = [0, *random.integers(1, 6, count - 1).tolist()]
+        vectors = TokenVectors.of([random.standard_normal((size, 4), dtype=np.float32) for size in sizes])
+    return Embedded(vectors, np.arange(count), np.zeros(count, dtype=np.int64))
+
+
+@pytest.mark.parametrize("form", ["sparse", "multivector"])
+def test_vectors_of_every_form_are_read_as_they_were_written(tmp_path, form):
+    root = open_root(str(tmp_path))
+    names, whole = part_keys(PRINT, "document", texts(30)), ragged(form, 30)
+    for rows in (np.arange(0, 11), np.arange(11, 30)):
+        write_part(root, PRINT, "document", names[rows], Embedded(*(column[rows] for column in whole)))
+    order = np.random.default_rng(1).permutation(30)
+    rows = Parts(root, PRINT, "document").get(names[order])
+    assert type(rows.embedded.vectors) is type(whole.vectors)
+    assert rows.embedded.vectors.shape == whole.vectors.shape
+    expected = flat(whole.vectors)
+    for place, numbers in zip(rows.positions.tolist(), flat(rows.embedded.vectors), strict=True):
+        assert numbers.tobytes() == expected[order[place]].tobytes()
+    with Cache(tmp_path / "cache") as cache:
+        assert import_into(cache, root) == [(PRINT, "document", 30)]
+        held, cached = cache.get(keys(PRINT, "document", texts(30)), form)
+    assert [one.tobytes() for one in flat(cached.vectors)] == [expected[place].tobytes() for place in held.tolist()]
+
+
+@pytest.mark.parametrize("what", ["fingerprint", "role"])
+def test_a_part_of_another_encoder_is_refused(tmp_path, what):
+    root = open_root(str(tmp_path))
+    path = Path(write_part(root, PRINT, "document", part_keys(PRINT, "document", texts(3)), embedded(3)))
+    fingerprint, role = ("other", "document") if what == "fingerprint" else (PRINT, "query")
+    there = Path(folder_of(root, fingerprint, role))
+    there.mkdir(parents=True)
+    path.rename(there / path.name)
+    with pytest.raises(InputError, match="not of the encoder and role of its folder"):
+        Parts(root, fingerprint, role)
+    with Cache(tmp_path / "cache") as cache, pytest.raises(InputError, match="not of the encoder"):
+        import_into(cache, root)
+
+
+def test_vectors_of_several_forms_are_refused(tmp_path):
+    root = open_root(str(tmp_path))
+    one, other = part_keys(PRINT, "query", texts(2)), part_keys(PRINT, "query", texts(2, "other"))
+    write_part(root, PRINT, "query", one, embedded(2, 4))
+    write_part(root, PRINT, "query", other, ragged("multivector", 2))
+    with pytest.raises(InputError, match="several dimensions or forms"):
+        Parts(root, PRINT, "query").get(np.concatenate([one, other]))
+
+
+@pytest.mark.parametrize(
+    ("vectors", "told"),
+    [
+        (SparseVectors(np.array([0, 1]), np.array([9], "i4"), np.ones(1, "f4"), 5), "beyond their dimensions"),
+        (SparseVectors(np.array([0, 1]), np.array([-1], "i4"), np.ones(1, "f4"), 5), "beyond their dimensions"),
+        (SparseVectors(np.array([0, 1]), np.array([1], "i4"), np.zeros(1, "f4"), 5), "0 or not finite"),
+        (SparseVectors(np.array([0, 2]), np.array([2, 2], "i4"), np.ones(2, "f4"), 5), "in no order"),
+        (TokenVectors(np.array([0, 1]), np.full((1, 2), np.inf, "f4")), "not finite"),
+    ],
+)
+def test_vectors_that_are_none_are_refused(tmp_path, vectors, told):
+    root = open_root(str(tmp_path))
     names = part_keys(PRINT, "query", ["a"])
-    assert not Parts(open_root(str(tmp_path)), PRINT, "query").held(names).any()
-    write_part(open_root(str(tmp_path)), PRINT, "query", names, embedded(1))
-    assert Parts(open_root(str(tmp_path)), PRINT, "query").held(names).all()
+    write_part(root, PRINT, "query", names, Embedded(vectors, np.ones(1, np.int64), np.zeros(1, np.int64)))
+    with pytest.raises(InputError, match=told):
+        Parts(root, PRINT, "query").get(names)
 
 
-def test_a_place_that_cannot_be_written_is_one_message(tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(BackendError, match="cannot be written"):
-        write_part(open_root(str(tmp_path / "file")), PRINT, "query", part_keys(PRINT, "query", ["a"]), embedded(1))
+@pytest.mark.parametrize("column", ["key", "vector", "tokens", "lost"])
+def test_a_part_that_lacks_a_column_is_refused(tmp_path, column):
+    from pyarrow import parquet
 
-
-def test_an_unknown_scheme_is_one_message():
-    with pytest.raises(InputError, match="cannot be opened"):
-        open_root("nonsense://bucket/path")
-
-
-def test_parts_lie_on_an_object_store(tmp_path, monkeypatch):
-    """moto's server speaks S3 over HTTP: an implementation that is not ours, on the loopback."""
-    server = pytest.importorskip("moto.server").ThreadedMotoServer(port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            monkeypatch.setenv(name, "test")
-        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        url = (
-            f"s3://bucket/team?endpoint_override={host}:{port}&scheme=http&region=us-east-1&allow_bucket_creation=true"
-        )
-        root = open_root(url)
-        names = part_keys(PRINT, "document", texts(50))
-        for _ in range(2):
-            write_part(root, PRINT, "document", names, embedded(50))
-        held = Parts(open_root(url), PRINT, "document")
-        assert held.get(names).embedded.vectors.shape == (50, 3)
-        assert list(stored(root)) == [(PRINT, "document")]
-    finally:
-        server.stop()
+    root = open_root(str(tmp_path))
+    names = part_keys(PRINT, "query", ["a"])
+    path = write_part(root, PRINT, "query", names, embedded(1))
+    parquet.write_table(parquet.read_table(path).drop_columns([column]), path, write_page_checksum=True)
+    with pytest.raises(InputError, match=rf"\.parquet: is damaged: .*\({column}\)"):
+        Parts(root, PRINT, "query").get(names)

@@ -14,14 +14,14 @@ from harness.running.check import prepare
 from harness.running.forecast import chunks_of
 from retrievers.cache import Cache, default_path
 from retrievers.chunking import Chunks, pieces
-from retrievers.dense import WINDOW
+from retrievers.dense import window_of
 from retrievers.embedding import Embedder
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Budget, Meter
 from retrievers.parts import import_into
-from retrievers.sharding import Packed, Writing, planned_requests, write_requests
+from retrievers.roots import open_root
+from retrievers.sharding import Packed, PartWriter, Writing, planned_requests
 from retrievers.types import Encoder, Role
-from retrievers.vectors import open_root
 
 SHARD = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})")
 
@@ -109,7 +109,7 @@ def embed(
             stage = "embed-documents" if task.role == "document" else "embed-queries"
             mine = islice(task.requests(), shard.number - 1, None, shard.total)
             with meter.stage(stage):
-                written = write_requests(mine, task.role, Embedder(task.encoder, cache), root, meter)
+                written = PartWriter(Embedder(task.encoder, cache), task.role, root).write(mine, meter)
             counts = meter.counts(stage)
             cached, tokens = (int(counts.get(name, 0)) for name in ("cached", "tokens"))
             shares.append(EncoderShare(fingerprint, task.role, written, cached, tokens, counts.get("usd", 0.0)))
@@ -138,16 +138,6 @@ def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> l
     blocks = [block for block in loaded.experiment.retrievers if isinstance(block, Encoded)]
     if not blocks:
         raise InputError(Problem(str(experiment), "has no encoder", "nothing is to be embedded"))
-    if problems := [
-        Problem(
-            f"{experiment}: retriever {block.name!r}",
-            f"its {block.kind} vectors cannot be written as parts, which hold one vector of each text",
-            "leave it out of this experiment file; a run embeds its texts",
-        )
-        for block in blocks
-        if block.kind != "dense"
-    ]:
-        raise InputError(problems)
     cuts: dict[str, tuple[Encoder, dict[Chunks | None, None]]] = {}
     asking: dict[str, Encoder] = {}
     for block in blocks:
@@ -159,16 +149,16 @@ def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> l
         cuts.setdefault(encoder.fingerprint_for("document"), (encoder, {}))[1][chunks_of(block, encoder)] = None
         asking.setdefault(encoder.fingerprint_for("query"), encoder)
     documents = [
-        Task(encoder, "document", tuple(_documents(dataset, chunks) for chunks in some))
+        Task(encoder, "document", tuple(_documents(dataset, chunks, window_of(encoder.form)) for chunks in some))
         for encoder, some in cuts.values()
     ]
     return [*documents, *(Task(encoder, "query", (_queries(dataset),)) for encoder in asking.values())]
 
 
-def _documents(dataset: Dataset, chunks: Chunks | None) -> Callable[[], Iterator[list[str]]]:
+def _documents(dataset: Dataset, chunks: Chunks | None, size: int) -> Callable[[], Iterator[list[str]]]:
     def windows() -> Iterator[list[str]]:
         texts = (piece.content for piece in pieces(dataset.documents(), chunks))
-        while window := list(islice(texts, WINDOW)):
+        while window := list(islice(texts, size)):
             yield window
 
     return windows

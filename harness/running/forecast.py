@@ -13,8 +13,8 @@ from retrievers.dense import window_of
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import InputError, Problem
 from retrievers.parts import PartSource
+from retrievers.roots import open_root
 from retrievers.types import Counts, Encoder, Model, Role
-from retrievers.vectors import open_root
 
 
 def source_of(experiment: Experiment) -> PartSource | None:

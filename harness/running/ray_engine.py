@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,8 +17,8 @@ from harness.running.embed import EncoderShare, Task, tasks_of
 from retrievers.embedding import Embedder
 from retrievers.errors import BackendError, HarnessError, InputError, OverBudget, Problem
 from retrievers.meter import Budget, Meter
-from retrievers.sharding import Writing, write_requests
-from retrievers.vectors import open_root
+from retrievers.roots import open_root
+from retrievers.sharding import PartWriter, Writing
 
 COUNTS = ("calls", "tokens", "usd", "retries")
 LOCAL_REQUESTS = 32
@@ -78,10 +79,15 @@ class Embed:
     """An actor: it holds one encoder, and embeds and writes one batch of requests a call."""
 
     def __init__(self, experiment: str, url: str, task: int, ledger: Any) -> None:
-        """Build the encoder; its model is loaded at the first request."""
-        self._task = tasks_of(Path(experiment))[task]
-        self._root = open_root(url)
+        """Take what the first call needs: an actor that failed here could not say why."""
+        self._experiment, self._url, self._number = experiment, url, task
         self._budget = LeasedBudget(ledger)
+
+    @cached_property
+    def _writer(self) -> PartWriter:
+        """Builds the encoder and lists what is written, once in the actor's life."""
+        encoder, role, _ = tasks_of(Path(self._experiment))[self._number]
+        return PartWriter(Embedder(encoder, None), role, open_root(self._url))
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[float] | list[str]]:
         """Embed and write requests; return one row of counts, and why it ended early, "" where it did not."""
@@ -90,8 +96,7 @@ class Embed:
         written, kind, reason = Writing(0, 0, 0), "", ""
         try:
             with meter.stage("embed"):
-                embedder = Embedder(self._task.encoder, None)
-                written = write_requests(requests, self._task.role, embedder, self._root, meter)
+                written = self._writer.write(requests, meter)
         except HarnessError as failure:
             kind, reason = type(failure).__name__, str(failure)
         counts = {name: meter.counts("embed").get(name, 0) for name in COUNTS}
