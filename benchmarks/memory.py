@@ -2,6 +2,7 @@
 
     python benchmarks/memory.py [DOCUMENTS ...]          hashed vectors, the edge store, 50 queries
     python benchmarks/memory.py --queries 20000 100000   two BM25 retrievers, 5,000 documents, 100 hits a query
+    python benchmarks/memory.py --parts [DOCUMENTS ...]  hashed vectors: `harness embed`, then a run from its parts
 
 Documents of twelve words. Prints, for each number, the peaks of a process of its own (Linux): RssAnon, sampled every
 50 ms, and VmHWM, the most that was ever resident, mapped files with it; and the time that the run took.
@@ -60,18 +61,27 @@ def corpus(folder: Path, count: int, queries: int) -> None:
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "\n".join(judged), encoding="utf-8")
 
 
-def peak(folder: Path, retrievers: str) -> Peak:
-    """Run an experiment with these retrievers in a process of its own."""
+def experiment(folder: Path, retrievers: str) -> Path:
+    """Write an experiment over the data set in a folder."""
     file = folder / "memory.toml"
     file.write_text(
         f'name = "memory"\ndataset = {json.dumps(str(folder / "data"))}\nprimary = "nDCG@10"\nmeasures = ["nDCG@10"]\n'
         f"{retrievers}",
         encoding="utf-8",
     )
-    options = f"harness.Options(Path({str(folder)!r}))"
-    code = f"from pathlib import Path; import harness; harness.run(Path({str(file)!r}), {options})"
+    return file
+
+
+def whole_run(file: Path) -> str:
+    """Python that runs an experiment."""
+    options = f"harness.Options(Path({str(file.parent)!r}))"
+    return f"from pathlib import Path; import harness; harness.run(Path({str(file)!r}), {options})"
+
+
+def peak(code: str, cache: Path) -> Peak:
+    """Run Python in a process of its own."""
     start = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "HARNESS_CACHE": str(folder / "cache")})
+    process = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "HARNESS_CACHE": str(cache)})
     anonymous = resident = 0.0
     while process.poll() is None:
         status = Path(f"/proc/{process.pid}/status").read_text()
@@ -88,18 +98,32 @@ def _megabytes(status: str, key: str) -> float:
     return int(status.split(key)[1].split()[0]) / 1024
 
 
+def parted(folder: Path, count: int) -> None:
+    """Print what writing parts takes, and what a run takes that finds nothing but them."""
+    file, url = experiment(folder, HASHED), str(folder / "parts")
+    code = f"from pathlib import Path; from harness.running.embed import embed; embed(Path({str(file)!r}), {url!r})"
+    show(f"{count:,} documents, into parts", peak(code, folder / "cache"))
+    file = experiment(folder, f"[vectors]\nfrom = {json.dumps(url)}\n{HASHED}")
+    show(f"{count:,} documents, from parts", peak(whole_run(file), folder / "empty"))
+
+
+def show(what: str, one: Peak) -> None:
+    print(f"{what}: {one.anonymous:.0f} MB, resident {one.resident:.0f} MB, {one.seconds:.0f} s", flush=True)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("documents", type=int, nargs="*", default=[50_000, 200_000], metavar="DOCUMENTS")
     parser.add_argument("--queries", type=int, nargs="+", metavar="QUERIES")
+    parser.add_argument("--parts", action="store_true")
     given = parser.parse_args()
     for count in given.queries or given.documents:
         with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch)
             documents, queries = (DOCUMENTS, count) if given.queries else (count, QUERIES)
-            corpus(Path(scratch) / "data", documents, queries)
-            one = peak(Path(scratch), WORDS if given.queries else HASHED)
-            what = f"{documents:,} documents, {queries:,} queries"
-            print(
-                f"{what}: {one.anonymous:.0f} MB, resident {one.resident:.0f} MB, {one.seconds:.0f} s",
-                flush=True,
-            )
+            corpus(folder / "data", documents, queries)
+            if given.parts:
+                parted(folder, documents)
+                continue
+            file = experiment(folder, WORDS if given.queries else HASHED)
+            show(f"{documents:,} documents, {queries:,} queries", peak(whole_run(file), folder / "cache"))

@@ -1,6 +1,8 @@
 """Embeds an experiment on a Ray cluster of two nodes on this machine, in a process of its own; prints what was done.
 
-    python tests/ray_cluster.py EXPERIMENT URL [none | actor | node] [DOLLARS]
+    python -m tests.ray_cluster EXPERIMENT URL [command | none | actor | node] [DOLLARS]
+
+With "command" the cluster is used as a user does: `harness embed --engine ray --address …`.
 
 With "actor" the actor that embeds is killed (SIGKILL) at KILLS instants drawn from a seed, each in a life of its own
 that has written something; with "node" the second node is taken away once something is written.
@@ -18,6 +20,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from harness.cli import main as harness
 from harness.running.ray_engine import embed_on_cluster
 from retrievers.errors import HarnessError
 
@@ -66,6 +69,11 @@ def main() -> None:
     memory = {"num_cpus": 2, "object_store_memory": 80_000_000}
     cluster = Cluster(initialize_head=True, head_node_args={**memory, "include_dashboard": False})
     second = cluster.add_node(**memory)
+    if fault == "command":
+        try:
+            harness(["embed", str(experiment), "--to", url, "--engine", "ray", "--address", cluster.address, "--json"])
+        finally:
+            cluster.shutdown()
     ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
     done = threading.Event()
 

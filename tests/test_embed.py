@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import random
 import sqlite3
+import subprocess
 import sys
 from collections import Counter
 from contextlib import closing
@@ -14,6 +15,7 @@ import pytest
 
 from harness import pipeline
 from harness.cli import main
+from harness.report.costs import costs_of
 from harness.running.embed import Shard, embed, import_vectors, parse_shard
 from harness.running.options import Options
 from retrievers.errors import BackendError, InputError
@@ -125,11 +127,69 @@ def test_a_share_that_is_none_is_refused(text):
         parse_shard(text)
 
 
-def test_a_plan_says_what_a_share_takes(tmp_path, capsys):
-    command(["plan", str(hashed(tmp_path)), "--shards", "4", "--json"])
-    share = json.loads(capsys.readouterr().out)["shard"]
-    assert share["shards"] == 4
-    assert share["texts"] >= DOCUMENTS // 4
+def test_a_plan_says_what_a_share_takes(tmp_path, capsys, monkeypatch):
+    corpus(tmp_path / "data")
+    with serving(OpenAIProvider()) as provider:
+        path = priced(experiment(tmp_path, provider.url))
+        pipeline.run(path, Options(tmp_path / "measured"))
+        monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cold"))
+        words = ["plan", str(path), "--results", str(tmp_path / "measured"), "--shards", "4"]
+        command([*words, "--json"])
+        told = json.loads(capsys.readouterr().out)
+        command(words)
+        assert "each of 4 shards: 132 texts" in capsys.readouterr().out  # by two encoders
+        shares = [
+            share for number in (1, 2, 3, 4) for share in embed(path, str(tmp_path / "p"), shard=Shard(number, 4))
+        ]
+    rows = [row for row in told["plan"] if row["stage"].startswith("embed-")]
+    assert told["shard"]["shards"] == 4
+    assert told["shard"]["texts"] == 2 * (DOCUMENTS + QUERIES) // 4
+    assert told["shard"]["usd"] == pytest.approx(sum(row["usd"] for row in rows) / 4)
+    assert told["shard"]["minutes"] == pytest.approx(sum(row["minutes"] for row in rows) / 4)
+    paid = sum(share.usd for share in shares)
+    assert 0 < paid <= 4 * told["shard"]["usd"] <= 3 * paid  # tokens are estimated from above
+
+
+def test_ray_is_loaded_only_where_it_is_asked_for(tmp_path):
+    code = (
+        "import sys; from harness.cli import main\n"
+        "try:\n    main(sys.argv[1:])\n"
+        "except SystemExit as ended:\n    print(ended.code, 'ray' in sys.modules, 'torch' in sys.modules)"
+    )
+    words = ["embed", str(hashed(tmp_path)), "--to", str(tmp_path / "parts"), "--quiet"]
+    told = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    assert told.stdout == "0 False False\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--engine", "ray", "--shard", "1/2"], "--shard: is for machines with nothing between them"),
+        (["--address", "auto"], "--address: is of a Ray cluster"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(tmp_path, capsys, words, told):
+    with pytest.raises(SystemExit) as stopped:
+        main(["embed", str(hashed(tmp_path)), "--to", str(tmp_path / "parts"), *words])
+    assert stopped.value.code == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "parts").exists()
+
+
+def test_what_came_from_parts_was_not_billed_by_the_run(tmp_path, monkeypatch):
+    """Each text has as many tokens as any other, so that a query costs the same however many were asked."""
+    corpus(tmp_path / "data")
+    url = str(tmp_path / "parts")
+    with serving(OpenAIProvider()) as provider:
+        path = priced(experiment(tmp_path, provider.url))
+        embed(path, url, shard=Shard(1, 2))
+        monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "whole"))
+        whole = pipeline.run(path, Options(tmp_path / "whole"))
+        monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "half"))
+        half = pipeline.run(with_vectors(path, url), Options(tmp_path / "half"))
+    assert 0 < half.manifest.ledger.retrievers["api"].counts["embed-queries"]["imported"] < QUERIES
+    assert costs_of(half)["api"].usd < costs_of(whole)["api"].usd
+    assert costs_of(half)["api"].usd_per_million == pytest.approx(costs_of(whole)["api"].usd_per_million)
 
 
 def test_a_limit_holds_for_all_shares(tmp_path):

@@ -46,7 +46,9 @@ def on_cluster(path: Path, url: str, fault: str = "none", *limit: float) -> dict
 def test_two_nodes_give_the_rankings_of_one_run(tmp_path):
     path, url = hashed(tmp_path), str(tmp_path / "parts")
     alone = pipeline.run(path, Options(tmp_path / "alone"))
-    assert on_cluster(path, url)["texts"] > DOCUMENTS + QUERIES
+    told = on_cluster(path, url, "command")["embedded"]
+    assert sum(row["texts"] for row in told) > DOCUMENTS + QUERIES
+    assert not any(row["present"] for row in told)
     os.environ["HARNESS_CACHE"] = str(tmp_path / "cold")
     imported = pipeline.run(hashed(tmp_path, f'[vectors]\nfrom = "{url}"'), Options(tmp_path / "imported"))
     assert imported.manifest.ledger.retrievers["whole"].counts["embed-documents"]["imported"] == DOCUMENTS

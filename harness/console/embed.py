@@ -9,13 +9,16 @@ import typer
 
 from harness.console.options import NoCode
 from harness.console.printing import console_of, print_json, say
+from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from harness.running.embed import EncoderShare
 
 ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (TOML).")]
 To = Annotated[str, typer.Option("--to", metavar="URL", help="A folder, or s3://…, gs://…, what fsspec opens.")]
-ShardOption = Annotated[str, typer.Option("--shard", metavar="I/N", help="The I-th of N equal shares.")]
+ShardOption = Annotated[
+    str | None, typer.Option("--shard", metavar="I/N", help="The I-th of N equal shares; left out, all of it.")
+]
 Engine = Annotated[Literal["none", "ray"], typer.Option(help="ray: all shares at once, on a Ray cluster.")]
 Address = Annotated[str | None, typer.Option(help="Of the Ray cluster; left out, one on this machine.")]
 MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Dollars that all shares may spend.")]
@@ -24,7 +27,7 @@ MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Dolla
 def embed(
     experiment: ExperimentFile,
     to: To,
-    shard: ShardOption = "1/1",
+    shard: ShardOption = None,
     engine: Engine = "none",
     address: Address = None,
     max_cost: MaxCost = None,
@@ -38,13 +41,19 @@ def embed(
     from harness.running.embed import parse_shard
     from harness.running.ray_engine import embed_on_cluster
 
+    if engine == "ray" and shard is not None:
+        raise InputError(
+            Problem("--shard", "is for machines with nothing between them", "--engine ray shares by itself")
+        )
+    if engine != "ray" and address is not None:
+        raise InputError(Problem("--address", "is of a Ray cluster", "write --engine ray beside it"))
+    part = parse_shard(shard or "1/1")
     with Progress(console_of(stderr=True), quiet=quiet) as progress:
         if engine == "ray":
             shares = embed_on_cluster(
                 experiment, to, address=address, max_cost=max_cost, code=not no_code, watch=progress.watch
             )
         else:
-            part = parse_shard(shard)
             shares = embed_share(experiment, to, shard=part, max_cost=max_cost, code=not no_code, watch=progress.watch)
     if as_json:
         print_json(embedded=[_row(share) for share in shares])

@@ -103,10 +103,11 @@ def _stages(rows: Sequence[Mapping[str, Any]]) -> tuple[Stage, ...]:
 def _per_million(row: Mapping[str, Any], manifest: Manifest) -> float | None:
     """Dollars that one stage takes for a million queries; None where that is not known.
 
-    What was billed is shared out over the texts that it was billed for. Where the cache answered all of them, the
-    tokens that the cache remembers are multiplied by the price.
+    What was billed is shared out over the texts that it was billed for. Where the cache or parts answered all of them,
+    the tokens that they remember are multiplied by the price.
     """
-    billed = row["texts"] - row["cached"]
+    counts = manifest.ledger.retrievers[row["retriever"]].counts.get(row["stage"], {})
+    billed = row["texts"] - row["cached"] - counts.get("imported", 0)
     # The texts of a reranker are pairs, of which a query has many.
     of_a_query = row["texts"] / manifest.dataset.queries if row["stage"] == "rerank" and manifest.dataset.queries else 1
     if row["usd"] > 0 and billed > 0:
@@ -120,7 +121,6 @@ def _per_million(row: Mapping[str, Any], manifest: Manifest) -> float | None:
     price = _price(row["retriever"], role, manifest)
     if not price:
         return price
-    counts = manifest.ledger.retrievers[row["retriever"]].counts.get(row["stage"], {})
     tokens = row["tokens"] + counts.get("cached_tokens", 0)
     return float(tokens / row["texts"] * of_a_query * price) if tokens else None
 

@@ -28,6 +28,7 @@ KINDS = {
     "collapsed": "hits beside another of the same page, file or section",
     "lost_tokens": "tokens lost by truncation",
     "retries": "retries",
+    "imported": "texts whose vectors were read from the place of [vectors]",
     "probed": "cached texts embedded again",
     "moved": "cached texts whose vectors have moved",
     "companions_probed": "pairs scored twice, to see whether companions change a score",
