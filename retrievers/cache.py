@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+from filelock import FileLock
 
 from retrievers import claims
 from retrievers.errors import BackendError, InputError, Problem
@@ -26,6 +27,7 @@ from retrievers.ragged import Form, packed, unpacked
 from retrievers.types import Counts, Embedded, PairScores
 
 _VERSION = 1
+_PATIENCE = 60  # seconds that another process may hold the file
 _AT_ONCE = 4096  # keys in one SELECT: SQLite allows 32,766
 _SCHEMA = (
     "CREATE TABLE models (id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE)",
@@ -99,13 +101,13 @@ class Cache:
         self._since = time.time_ns() if fresh else 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=60, isolation_level=None)
+            self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
         except (OSError, sqlite3.Error) as failure:
             raise InputError(Problem(str(path), f"cannot be opened: {failure}", "set HARNESS_CACHE")) from None
         self._claims = claims.Claims(self._db, path.parent)
         try:
-            with self._naming_the_file():
-                self._prepare()
+            with self._naming_the_file(), FileLock(path.with_suffix(".lock"), timeout=_PATIENCE):
+                self._prepare()  # one process at a time: SQLite does not wait for another that begins a log
         except BaseException:
             self._db.close()
             raise
@@ -285,7 +287,7 @@ class Cache:
         """Say which file it is when SQLite fails."""
         try:
             yield
-        except sqlite3.OperationalError as failure:  # locked, full, read-only
+        except (sqlite3.OperationalError, OSError) as failure:  # locked, full, read-only
             raise BackendError(f"{self.path}: {failure}") from failure
         except sqlite3.DatabaseError as failure:
             raise InputError(Problem(str(self.path), f"is damaged: {failure}", _REMEDY)) from failure

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock, Timeout
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -153,6 +154,22 @@ def test_the_environment_says_where_the_cache_lies(monkeypatch, tmp_path):
     monkeypatch.delenv("HARNESS_CACHE")
     assert default_path().name == "cache.sqlite"
     assert "retriever-harness" in str(default_path())
+
+
+def test_a_file_is_prepared_by_one_process_at_a_time(monkeypatch, tmp_path):
+    # SQLite does not wait where two begin a write-ahead log at once: one of them fails with "database is locked".
+    path, prepare, refused = tmp_path / "cache.sqlite", Cache._prepare, []
+
+    def prepared(cache):
+        with pytest.raises(Timeout):
+            FileLock(path.with_suffix(".lock")).acquire(timeout=0)
+        refused.append(cache.path)
+        prepare(cache)
+
+    monkeypatch.setattr(Cache, "_prepare", prepared)
+    Cache(path).close()
+    Cache(path).close()
+    assert refused == [path, path]
 
 
 WRITER = """

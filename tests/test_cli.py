@@ -550,6 +550,7 @@ def test_cache(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_model_that_moved_is_told(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
     monkeypatch.setattr("harness.running.drift.drifts", lambda _, code: [cli_drift(0.5)])
     said = call("cache", "verify", "x")
     assert said.code == 1
