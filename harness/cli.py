@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from harness.console import ahead, answers, caches, embed, labels, messages, queries, scoring
+from harness.console import ahead, answers, caches, embed, judging, labels, messages, queries, scoring
 from harness.console.groups import WholeSentences
 from harness.console.options import ONLY, ExperimentFile, Folder, Fresh, Json, MaxCost, NoCode, Quiet
 from harness.console.printing import agree, console_of, print_json, print_listing, print_results, say, warn
@@ -28,8 +28,8 @@ app = typer.Typer(
 app.add_typer(caches.app, name="cache")
 app.command("embed")(embed.embed)
 caches.app.command("import")(embed.import_parts)
-app.command("pool")(labels.pool)
-app.command("judge")(labels.judge)
+app.command("pool")(judging.pool)
+app.command("judge")(judging.judge)
 app.add_typer(labels.app, name="labels")
 app.add_typer(queries.app, name="queries")
 app.add_typer(answers.app, name="answers")

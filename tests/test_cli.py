@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ import numpy as np
 import pytest
 import typer
 
-from harness import cli, pipeline
+from harness import cli, pipeline, records
 from harness.cli import app, main
 from harness.pipeline import run
 from harness.running.options import Options
@@ -523,7 +524,16 @@ def test_reproduce_wants_the_same_data(call: Call, copied: Path, tmp_path: Path)
     (tmp_path / "data" / "pear.md").write_text("# pear\n\nanother text", encoding="utf-8")
     said = call("reproduce", copied)
     assert said.code == 2
-    assert "is not the data of these results" in said.err
+    assert "is not the data of these results: a document, query or label has changed (" in said.err
+
+
+def test_reproduce_names_the_version_as_a_cause_for_results_of_before(call: Call, copied: Path, tmp_path: Path) -> None:
+    manifest = records.read_manifest(copied)
+    old = replace(manifest, dataset=replace(manifest.dataset, digest="0" * 64), tables={})
+    records.write_manifest(copied, old)
+    said = call("reproduce", copied)
+    assert said.code == 2
+    assert "a document, query or label has changed, or the program, which took digests" in said.err
 
 
 # cache

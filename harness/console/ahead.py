@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.console.layout import Column, fitting, grid, text_line
-from harness.console.options import ExperimentFile, Json, NoCode
+from harness.console.options import ExperimentFile, Json, NoCode, refuse
 from harness.console.printing import print_json, say, show
 from retrievers.errors import InputError, Problem
+
+RESULTS = Path("results")
+"""Where runs write, unless they are told otherwise."""
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,13 +26,15 @@ def check(
     target: Annotated[Path, typer.Argument(metavar="EXPERIMENT|DATASET", help="An experiment file, or a data set.")],
     results: Annotated[
         Path, typer.Option(help="Where earlier runs lie: their differences tell what more would show.")
-    ] = (Path("results")),
+    ] = RESULTS,
     no_code: NoCode = False,
     as_json: Json = False,
 ) -> None:
     """Tell all that is wrong, and what will be counted, before anything is embedded."""
     from harness.running.check import check as look
 
+    if target.suffix.lower() != ".toml":
+        refuse({"--results": results != RESULTS}, "is for an experiment file")
     try:
         report = look(target, code=not no_code, results=results)
     except InputError as error:
@@ -46,9 +51,7 @@ def check(
 
 def plan(
     experiment: ExperimentFile,
-    results: Annotated[Path, typer.Option(help="Where earlier runs lie: they tell how fast models are.")] = Path(
-        "results"
-    ),
+    results: Annotated[Path, typer.Option(help="Where earlier runs lie: they tell how fast models are.")] = RESULTS,
     shards: Annotated[int | None, typer.Option(min=1, help="Say what each of so many shares would take.")] = None,
     no_code: NoCode = False,
     difference: Annotated[
@@ -58,6 +61,8 @@ def plan(
 ) -> None:
     """Tell what a run would take before anything is sent: texts, tokens, calls, dollars, minutes. No network."""
     if experiment.is_dir():
+        of_runs = {"--shards": shards, "--results": results != RESULTS}
+        refuse(of_runs, "is for an experiment file, not for a results folder")
         from harness import records
         from harness.scoring.plans import planned_pairs
 

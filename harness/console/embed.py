@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from harness.console.options import NoCode
+from harness.console.options import ExperimentFile, Json, MaxCost, NoCode, Quiet, refuse
 from harness.console.printing import console_of, print_json, say
-from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from harness.running.embed import EncoderShare
 
-ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (TOML).")]
 To = Annotated[str, typer.Option("--to", metavar="URL", help="A folder, or s3://…, gs://…, what fsspec opens.")]
 ShardOption = Annotated[
     str | None, typer.Option("--shard", metavar="I/N", help="The I-th of N equal shares; left out, all of it.")
 ]
 Engine = Annotated[Literal["none", "ray"], typer.Option(help="ray: all shares at once, on a Ray cluster.")]
 Address = Annotated[str | None, typer.Option(help="Of the Ray cluster; left out, one on this machine.")]
-MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Dollars that all shares may spend.")]
 
 
 def embed(
@@ -32,8 +28,8 @@ def embed(
     address: Address = None,
     max_cost: MaxCost = None,
     no_code: NoCode = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Embed an experiment's texts, or a share of them, and write the vectors where every machine can read them."""
     from harness.console.progress import Progress
@@ -41,12 +37,10 @@ def embed(
     from harness.running.embed import parse_shard
     from harness.running.ray_engine import embed_on_cluster
 
-    if engine == "ray" and shard is not None:
-        raise InputError(
-            Problem("--shard", "is for machines with nothing between them", "--engine ray shares by itself")
-        )
-    if engine != "ray" and address is not None:
-        raise InputError(Problem("--address", "is of a Ray cluster", "write --engine ray beside it"))
+    if engine == "ray":
+        refuse({"--shard": shard}, "is for machines with nothing between them", "--engine ray shares by itself")
+    else:
+        refuse({"--address": address}, "is of a Ray cluster", "write --engine ray beside it")
     part = parse_shard(shard or "1/1")
     with Progress(console_of(stderr=True), quiet=quiet) as progress:
         if engine == "ray":
@@ -63,7 +57,7 @@ def embed(
 
 def import_parts(
     url: Annotated[str, typer.Argument(metavar="URL", help="Where `harness embed` wrote.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Copy vectors that were embedded elsewhere into the cache."""
     from harness.running.embed import import_vectors

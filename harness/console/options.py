@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from harness.console import completion
+from retrievers.errors import InputError, Problem
 
 ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (TOML).")]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
@@ -38,3 +40,23 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 NO_CODE = typer.Option("--no-code", help="Refuse an experiment that names code: for files of others.")
 NoCode = Annotated[bool, NO_CODE]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
+Policy = Annotated[Path | None, typer.Option(help="A text file: when a document deserves which grade.")]
+Prices = Annotated[str, typer.Option(metavar="IN,OUT", help="Dollars for a million tokens of prompts and of replies.")]
+BaseUrl = Annotated[str, typer.Option(help="The endpoint; left out, OpenAI's own.")]
+KeyName = Annotated[str, typer.Option("--key", metavar="NAME", help="The environment variable that holds the key.")]
+PlanOnly = Annotated[bool, typer.Option("--plan", help="Tell calls, tokens and dollars, and ask nothing.")]
+
+
+def refuse(given: Mapping[str, object], reason: str, remedy: str = "leave it out") -> None:
+    """Refuse options that were given and would change nothing.
+
+    Args:
+        given: option -> whether, or what, was given.
+        reason: why it changes nothing, as the end of a sentence.
+        remedy: what to do.
+
+    Raises:
+        InputError: names the first of them.
+    """
+    if first := next((option for option, value in given.items() if value), None):
+        raise InputError(Problem(first, reason, remedy))

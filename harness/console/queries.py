@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.console.groups import WholeSentences
-from harness.console.labels import BaseUrl, KeyName, PlanOnly, Prices
-from harness.console.options import MaxCost
+from harness.console.options import BaseUrl, KeyName, MaxCost, PlanOnly, Prices
 from harness.console.printing import say
 
 app = typer.Typer(

@@ -26,7 +26,7 @@ def runs(entries: Sequence[Entry], *, width: int) -> Iterator[RenderableType]:
         Column("folder", [entry.folder for entry in entries], left=True, name=True),
         Column("date", [entry.manifest.started[:10] for entry in entries], left=True, rank=2),
         Column("data", [entry.manifest.dataset.path for entry in entries], left=True, name=True, rank=4),
-        Column("queries", [f"{entry.manifest.dataset.scored or 0:,}" for entry in entries], rank=3),
+        Column("queries", [f"{entry.queries:,}" for entry in entries], rank=3),
         Column("measure", [head_of(entry.primary).replace("\n", "") for entry in entries], left=True, rank=1),
         Column("highest", [one.retriever if one else "nobody judged" for one in first], left=True, name=True),
         Column("mean", [_shown(one.mean if one else None) for one in first]),

@@ -25,6 +25,7 @@ from harness.console.options import (
     Queries,
     Runs,
     RunsOrFolders,
+    refuse,
 )
 from harness.console.printing import print_csv, print_json, print_scores, say, show, warn
 from retrievers.errors import InputError, NotShown, Problem
@@ -114,13 +115,11 @@ def compare(
     ids = saved.read_ids(queries) if queries else None
     if qrels.suffix.lower() == ".csv":
         without_effect = {"RUN": runs, "--grades": grades, "--skip-no-relevant": skip_no_relevant}
-        if given := next((name for name, value in without_effect.items() if value), None):
-            raise InputError(Problem(given, "does not go with a file of scores", "leave it out"))
+        refuse(without_effect, "does not go with a file of scores")
         wanted = ScoresWanted(qrels, tuple(measure or ()), ids, baseline, report, range_)
         _compare_scores(wanted, settings, form, as_json=as_json)
         return
-    if report is not None or range_ is not None:
-        raise InputError(Problem("--report" if report else "--range", "is for a file of scores"))
+    refuse({"--report": report, "--range": range_}, "is for a file of scores")
     conventions = Conventions(skip_no_relevant, queries=ids)
     scored, notes = _scored((qrels, *(runs or ())), measure or (), grades, conventions)
     if len(scored) < 2:

@@ -18,8 +18,6 @@ from harness.dataset.source import Findings, Place
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
 
-BEGINNING = 1 << 16
-"""Bytes that are looked at to tell what a file is."""
 LabelReader = Callable[[Any, Place, Findings], "Labels | None"]
 
 

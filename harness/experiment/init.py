@@ -42,8 +42,8 @@ class NewExperiment:
         if self.repeated:
             yield f"left aside, the same queries again: {', '.join(self.repeated)}"
         if dataset.labels and len(dataset.queries) < FEW:
-            little = "1 query decides" if len(dataset.queries) == 1 else f"{len(dataset.queries)} queries decide"
-            yield f"{little} little: expect 'undecided' unless the differences are large"
+            decide = "query decides" if len(dataset.queries) == 1 else "queries decide"
+            yield f"{len(dataset.queries)} {decide} little: expect 'undecided' unless the differences are large"
         yield f"wrote {self.path.as_posix()}; next:"
         yield f"  harness check {self.path.as_posix()}"
         yield f"  harness run {self.path.as_posix()}"

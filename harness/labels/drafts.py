@@ -22,7 +22,7 @@ from retrievers.remote.chat import Chat
 from retrievers.remote.prompts import Prompt
 from retrievers.remote.quoting import one_object, quoted
 from retrievers.tokens import beginning
-from retrievers.types import Document, Query
+from retrievers.types import Document
 
 VERSION = "draft-1"
 STYLES = {
@@ -176,12 +176,6 @@ def kept_drafts(path: Path, judgments: Sequence[Path]) -> list[Draft]:
         raise InputError(Problem(str(path), what, "give the judgments of this file's page"))
     kept = {one.query_id for one in judged if one.round == 1 and one.grade == 1}
     return [one for id_, one in drafts.items() if id_ in kept]
-
-
-def written_by_models(queries: Iterable[Query]) -> set[str]:
-    """The models that wrote some of these queries."""
-    origins = {query.fields.get("origin", "") for query in queries}
-    return {origin.removeprefix("llm:") for origin in origins if origin.startswith("llm:")}
 
 
 def _read(path: Path) -> Iterator[Draft]:

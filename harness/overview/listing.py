@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,6 +50,8 @@ class Entry:
     """Its name."""
     manifest: Manifest
     primary: str
+    queries: int
+    """How many have scores."""
     standings: tuple[RetrieverMean, ...]
     """Highest mean first; empty where nobody judged."""
     worse: int | None
@@ -93,7 +95,7 @@ def listing(place: Path) -> Listing:
     entries.sort(key=lambda entry: (entry.manifest.started, entry.folder), reverse=True)
     whole = []
     for entry in entries:
-        number = len(entry.standings) * (entry.manifest.dataset.scored or 0)
+        number = len(entry.standings) * entry.queries
         if not 0 < number <= left:
             whole.append(entry)
             continue
@@ -120,7 +122,10 @@ def _entry(folder: Path, glance: Glance) -> Entry:
         if row["retriever"] in manifest.finished
     ]
     standings.sort(key=lambda standing: -standing.mean)
-    return Entry(folder.name, manifest, primary, tuple(standings), _worse(standings, glance, primary))
+    queries = manifest.dataset.scored
+    if queries is None:  # of before it was kept
+        queries = max((int(row["count"]) for row in rows), default=0)
+    return Entry(folder.name, manifest, primary, queries, tuple(standings), _worse(standings, glance, primary))
 
 
 def _worse(standings: list[RetrieverMean], glance: Glance, primary: str) -> int | None:
@@ -151,9 +156,7 @@ def _with_scores(entry: Entry, place: Path) -> Entry:
         for query in wide.index
     }
     values = {name: [_known(value) for value in wide[name].tolist()] for name in results.retrievers}
-    return Entry(
-        entry.folder, entry.manifest, entry.primary, entry.standings, entry.worse, EmbeddedScores(queries, values)
-    )
+    return replace(entry, scored=EmbeddedScores(queries, values))
 
 
 def _digest(*values: Any) -> str:

@@ -98,7 +98,7 @@ def _facts(entry: Entry, drawn: Mapping[str, Mark]) -> dict[str, Any]:
             "started": manifest.started,
             "data, digest": dataset.digest,
             "data, documents": f"{dataset.documents:,}",
-            "data, queries scored": "" if dataset.scored is None else f"{dataset.scored:,}",
+            "data, queries scored": f"{entry.queries:,}",
             **settings_of(manifest),
             **{f"version of {name}": version for name, version in manifest.versions.items()},
             "commit": manifest.git.commit + (" (changed)" if manifest.git.dirty else ""),

@@ -19,6 +19,7 @@ from harness.report.view import View
 from harness.stats import Plan
 from harness.stats.plan import MOST
 from harness.stats.sentences import rounded
+from harness.stats.words import counted
 
 FILTERS = {
     "score": text.score,
@@ -32,6 +33,7 @@ FILTERS = {
     "seconds": text.seconds,
     "size": text.size,
     "count": text.count,
+    "counted": counted,
     "shortened": text.shortened,
 }
 SCRIPTS = ("start", "copy", "lens", "tables", "follow", "charts", "texts", "look", "margin")

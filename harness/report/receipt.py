@@ -14,7 +14,7 @@ from harness.report.costs import costs_of
 from harness.report.sections.atlas import hits_within
 from harness.report.sections.slices import Slice, SlicePair, called, labels_of, pair_of
 from harness.report.view import View
-from harness.stats.words import join
+from harness.stats.words import count, join
 
 COUNTED = 3
 """Retrievers whose counts stand in the sentence: the leader and the next."""
@@ -57,9 +57,9 @@ def _finds(view: View) -> Iterator[Clause]:
     counts = {name: int((hits > 0).sum()) for name, hits in hits_within(view, k).items()}
     first, *others = view.ranked[:COUNTED]
     rest = f"; {join([f'{name} for {counts[name]:,}' for name in others])}" if others else ""
-    queries = "1 query" if view.n == 1 else f"{view.n:,} queries"
     yield Clause(
-        f"{first} finds a relevant document among its first {k} hits for {counts[first]:,} of {queries}{rest}.", "atlas"
+        f"{first} finds a relevant document among its first {k} hits for {counts[first]:,} of {count(view.n)}{rest}.",
+        "atlas",
     )
 
 

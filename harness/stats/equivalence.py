@@ -16,6 +16,7 @@ from harness.stats.intervals import mean
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 from harness.stats.units import Units
+from harness.stats.words import asked, format_p, related
 from retrievers.errors import InputError, Problem
 
 FEWEST = 5
@@ -140,23 +141,18 @@ def gate(
     nothing = not challenger.any() and not baseline.any()
     passed = not nothing and (same or test.greater <= settings.alpha)
     difference = mean(challenger) - mean(baseline)
-    asked = _asked(len(d.values), units)
+    queries = asked(len(d.values), len(units) if units.clustered else None)
     if nothing:
-        reason = f"nothing was measured: every score is 0 on {asked}"
+        reason = f"nothing was measured: every score is 0 on {queries}"
     elif same:
-        reason = f"not worse by {margin:g}: the rankings are identical on {asked}"
+        reason = f"not worse by {margin:g}: the rankings are identical on {queries}"
     elif span is None:
         reason = f"not worse by {margin:g}: cannot be shown, for the measure's range is not known"
     elif floor > settings.alpha:
-        reason = f"{asked} can never show it: the smallest possible p is {floor:.4g}, above {settings.alpha:g}"
+        reason = f"{queries} can never show it: the smallest possible p is {format_p(floor)}, above {settings.alpha:g}"
     elif len(units) < FEWEST:
-        reason = f"{asked} can never show it: at least {FEWEST} are needed"
+        reason = f"{queries} can never show it: at least {FEWEST} are needed"
     else:
-        reason = f"not worse by {margin:g}: {'shown' if passed else 'not shown'} on {asked}"
-    numbers = f"difference {difference:+.4f}" + ("" if nothing or same else f", p = {test.greater:.4g}")
+        reason = f"not worse by {margin:g}: {'shown' if passed else 'not shown'} on {queries}"
+    numbers = f"difference {difference:+.4f}" + ("" if nothing or same else f", p {related(format_p(test.greater))}")
     return Gate(passed, f"{reason} ({numbers})", len(d.values), difference, margin, test.greater, floor)
-
-
-def _asked(n: int, units: Units) -> str:
-    queries = "1 query" if n == 1 else f"{n:,} queries"
-    return f"{queries} in {len(units):,} clusters" if units.clustered else queries

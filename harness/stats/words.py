@@ -42,8 +42,12 @@ def format_p(p: float, least: float | None = None) -> str:
     return f"{'≤ ' if least is not None and p <= least else ''}{p:.3g}"
 
 
-def _related(p: str) -> str:
-    """A p-value after its name: equal, or the bound that it is."""
+def related(p: str) -> str:
+    """Return a p-value as it stands after its name: equal, or the bound that it is.
+
+    >>> related(format_p(0.5)), related(format_p(0.0))
+    ('= 0.5', '< 1e-300')
+    """
     return p if p.startswith(("<", "≤")) else f"= {p}"
 
 
@@ -56,7 +60,7 @@ def pair_sentence(row: Comparison, settings: Settings) -> str:
     if row.ci_low is not None and row.ci_high is not None:
         short = f", likely too short as only {differing(row)}" if row.wins + row.losses < FEWEST else ""
         interval += f" ({100 * settings.level:.3g} % interval {row.ci_low:+.4f} to {row.ci_high:+.4f}{short})"
-    numbers = f"mean difference in {row.measure} {interval}, adjusted p {_related(format_p(row.p_adjusted))}"
+    numbers = f"mean difference in {row.measure} {interval}, adjusted p {related(format_p(row.p_adjusted))}"
     if settings.correction != "tukey":
         numbers += f" and {format_p(row.p_randomization_adjusted)} for the mean"
     if row.word.startswith((BETTER, WORSE)):

@@ -1,0 +1,180 @@
+"""The commands that lead from questions to judgments: pool, judge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from harness.console.options import BaseUrl, Json, KeyName, MaxCost, PlanOnly, Policy, Prices, refuse
+from harness.console.printing import print_json, say
+from retrievers.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.labels.pool import Pool
+    from harness.labels.pooling import Material
+
+ManyResults = Annotated[list[Path], typer.Argument(metavar="RESULTS", help="Results folders over the same documents.")]
+PoolFile = Annotated[Path, typer.Argument(metavar="POOL", help="What `harness pool` wrote.")]
+JudgedAlready = Annotated[list[Path] | None, typer.Option(help="Judgments made already: their pairs are left out.")]
+Llm = Annotated[str | None, typer.Option(metavar="MODEL", help="Ask this model behind an OpenAI-compatible endpoint.")]
+LONGEST = 8_000
+
+
+def pool(
+    results: ManyResults,
+    depth: Annotated[int, typer.Option(min=1, help="Documents of each ranking that are taken.")] = 10,
+    sample: Annotated[int | None, typer.Option(min=1, help="Questions drawn by chance; else all of them.")] = None,
+    seed: Annotated[int, typer.Option(help="Another seed draws another sample, in another order.")] = 0,
+    audience: Annotated[
+        Literal["human", "llm"],
+        typer.Option("--for", help="Who will judge: whose earlier judgments are not asked for again."),
+    ] = "human",
+    policy: Policy = None,
+    judged: JudgedAlready = None,
+    next_count: Annotated[
+        int | None,
+        typer.Option(
+            "--next",
+            min=1,
+            help="So many documents that could still change "
+            "the difference of two retrievers most: for bounds, for no test.",
+        ),
+    ] = None,
+    pair: Annotated[list[str] | None, typer.Option(help="With --next: a retriever; give two.")] = None,
+    output: Annotated[Path, typer.Option(help="The file to write.")] = Path("pool.jsonl"),
+    as_json: Json = False,
+) -> None:
+    """Draw what is to be judged: a sample of the questions, the top documents of every retriever, in hashed order."""
+    from harness.labels.policy import read_policy
+    from harness.labels.pool import write_pool
+    from harness.labels.pooling import Drawing, draw, gather, known_judgments
+
+    drawing = Drawing(depth, sample, seed, audience, read_policy(policy))
+    material = gather(results, depth)
+    if next_count is None:
+        refuse({"--pair": pair}, "goes with --next")
+    else:
+        drawn_by_chance = {"--seed": seed, "--for": audience != "human", "--judged": judged}
+        refuse(drawn_by_chance, "cannot go with --next, which draws nothing and reads the folder's own labels")
+        if sample is not None or len(results) > 1:
+            remedy = "draw a sample for tests, or choose the next judgments of one folder for bounds"
+            raise InputError(Problem("--next", "cannot go with --sample or several folders", remedy))
+        _next(material, (results[0], output), pair or (), (next_count, drawing.policy), as_json=as_json)
+        return
+    drawn_pool = draw(material, drawing, known_judgments(material, judged or ()))
+    write_pool(output, drawn_pool)
+    if as_json:
+        print_json(path=str(output), digest=drawn_pool.digest, pairs=drawn_pool.pairs, **drawn_pool.drawn.model_dump())
+    else:
+        drawn = drawn_pool.drawn
+        say(
+            f"{output}: {drawn.sampled:,} of {drawn.population:,} questions, {drawn_pool.pairs:,} documents to judge",
+            f"next: harness judge {output}",
+        )
+
+
+def _next(
+    material: Material, places: tuple[Path, Path], names: Sequence[str], wanted: tuple[int, str], *, as_json: bool
+) -> None:
+    """Write the pool of what to judge next, and tell the bounds."""
+    from harness import records
+    from harness.labels.next import next_to_judge
+    from harness.labels.pool import write_pool
+
+    folder, output = places
+    upcoming = next_to_judge(records.read(folder), material, names, *wanted)
+    if upcoming.pool is not None:
+        write_pool(output, upcoming.pool)
+    if as_json:
+        print_json(a=upcoming.a, b=upcoming.b, measure=upcoming.measure,
+                   low=upcoming.bounds.low, high=upcoming.bounds.high, decided=upcoming.bounds.decided,
+                   unjudged=upcoming.unjudged, path=str(output) if upcoming.pool else None)  # fmt: skip
+        return
+    say(upcoming.sentence())
+    if upcoming.pool is not None:
+        say(f"{output}: {upcoming.pool.pairs:,} documents that could change the most; next: harness judge {output}")
+
+
+def judge(
+    pool_file: PoolFile,
+    terminal: Annotated[bool, typer.Option("--terminal", help="Judge here, without a browser.")] = False,
+    name: Annotated[str | None, typer.Option("--judge", help="Your name, for --terminal.")] = None,
+    llm: Llm = None,
+    base_url: BaseUrl = "",
+    key_name: KeyName = "",
+    repeat: Annotated[int, typer.Option(min=1, help="Rounds of --llm: 2 measures the model's own noise.")] = 1,
+    longest: Annotated[
+        int,
+        typer.Option(
+            min=100, metavar="TOKENS", help="Of a document that --llm is shown; the rest is cut, and counted."
+        ),
+    ] = LONGEST,
+    max_cost: MaxCost = None,
+    price: Prices = "",
+    plan: PlanOnly = False,
+    output: Annotated[Path | None, typer.Option(help="The file to write: judge.html, or judgments.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write the judging page of a pool (serving nothing), judge in the terminal, or let a model judge."""
+    from harness.labels.pool import read_pool
+
+    to_judge = read_pool(pool_file)
+    if llm is not None:
+        refuse({"--terminal": terminal, "--judge": name}, "cannot go with --llm", "choose one of them")
+        _judge_by_model(to_judge, output or Path("judgments-llm.jsonl"), (llm, base_url, key_name, price, max_cost),
+                        (repeat, longest), plan=plan, as_json=as_json)  # fmt: skip
+        return
+    of_models = {"--base-url": base_url, "--key": key_name, "--repeat": repeat > 1, "--longest": longest != LONGEST,
+                 "--max-cost": max_cost is not None, "--price": price, "--plan": plan}  # fmt: skip
+    refuse(of_models, "goes with --llm", "people cost nothing that can be planned")
+    if terminal:
+        refuse({"--json": as_json}, "cannot go with --terminal", "choose one of them")
+        _judge_here(to_judge, output or Path("judgments.jsonl"), name)
+    else:
+        from harness.labels.page import write_page
+
+        refuse({"--judge": name}, "goes with --terminal", "the page asks for it")
+        path = output or Path("judge.html")
+        write_page(path, to_judge)
+        if as_json:
+            print_json(path=str(path), digest=to_judge.digest, pairs=to_judge.pairs)
+            return
+        say(f"{path}: {to_judge.pairs:,} documents to judge; open it in a browser, or send it to a judge")
+        say("it exports judgments.jsonl; then: harness labels merge judgments.jsonl --into DATASET")
+
+
+def _judge_here(to_judge: Pool, path: Path, name: str | None) -> None:
+    from harness.labels.terminal import Terminal, judge_in_terminal
+    from harness.pages import visible
+
+    if not name:
+        raise InputError(Problem("--judge", "is missing", "give your name, as it will stand in the judgments"))
+
+    session = judge_in_terminal(to_judge, path, name, Terminal(lambda text: say(visible(text)), input))
+    say(f"{path}: {session.done:,} of {session.total:,} judged")
+
+
+def _judge_by_model(
+    to_judge: Pool,
+    path: Path,
+    model: tuple[str, str, str, str, float | None],
+    manner: tuple[int, int],
+    *,
+    plan: bool,
+    as_json: bool,
+) -> None:
+    from harness.labels.asking import Asking, asking, forecast_sentence
+    from harness.labels.model_judge import Manner, judge_by_model, plan_judging
+
+    llm, base_url, key_name, price, max_cost = model
+    with asking(Asking(llm, base_url, key_name, price, max_cost)) as (chat, meter):
+        if plan:
+            forecast = plan_judging(to_judge, path, chat, Manner(*manner))
+            print_json(plan=forecast._asdict()) if as_json else say(forecast_sentence(forecast))
+            return
+        judged = judge_by_model(to_judge, path, chat, meter, Manner(*manner))
+    print_json(path=str(path), **judged._asdict()) if as_json else say(f"{path}: {judged.sentence()}")
