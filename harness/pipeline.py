@@ -20,10 +20,10 @@ from harness.records import FOLDER, Commit, DatasetFacts, Ledger, Manifest, Resu
 from harness.report import write_report
 from harness.running import provenance
 from harness.running.check import prepare
-from harness.running.dense import Shared
 from harness.running.forecast import source_of
 from harness.running.options import Options
 from harness.running.runner import run_all
+from harness.running.shared import Shared
 from harness.scoring.evaluate import scored, tables_of, ties_of
 from harness.scoring.grading import GradedLabels, gains
 from harness.stats import earlier_looks

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from retrievers.dense import Embeds
 from retrievers.errors import BackendError, OverBudget
 from retrievers.meter import Meter
-from retrievers.ragged import dense
+from retrievers.ragged import Form, dense
 from retrievers.types import Embedded, Role, Vectors
+from retrievers.vector_search import Embeds
 
 PROOF = 20
 """Texts that are asked for at the smaller size."""
@@ -34,6 +34,11 @@ class Cut:
         self._asked = asked
         self._full = 0
         self._least: float | None = None
+
+    @property
+    def form(self) -> Form:
+        """What stands for a text."""
+        return "dense"
 
     @property
     def provenance(self) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from retrievers.cache import Cache, Positions, keys
 from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.parallel import answers
-from retrievers.ragged import finite, flat, form_of, joined
+from retrievers.ragged import Form, finite, flat, form_of, joined
 from retrievers.turns import Turn, Work, answers_in_turn, lease_of
 from retrievers.types import Embedded, Encoder, Role, Vectors
 
@@ -73,6 +73,11 @@ class Embedder:
         self._dimensions = 0
         self._probe = probe if encoder.limits is not None else 0
         self._probed: set[Role] = set()
+
+    @property
+    def form(self) -> Form:
+        """What stands for a text."""
+        return self.encoder.form
 
     def embed(self, texts: Sequence[str], role: Role, meter: Meter) -> Embedded:
         """Return the vectors of texts, in their order; none of them may be blank.

@@ -8,19 +8,19 @@ from itertools import islice
 import numpy as np
 
 from retrievers.bm25 import BM25Retriever
-from retrievers.dense import WINDOW, Embeds
 from retrievers.errors import InputError
 from retrievers.meter import Meter
 from retrievers.ragged import AnyVectors, dense
 from retrievers.stores.hybrid import HybridQuery, HybridStore, SparseRow
 from retrievers.types import Document, Query, Ranking, Retriever, Vectors, ranked
+from retrievers.vector_search import WINDOW, Embeds
 
 
 class QdrantFusionRetriever(Retriever):
     """Keeps an embedding and BM25's weights of each document in one collection, and lets Qdrant fuse the two searches.
 
     The weights are those of `BM25Retriever`, so that the sparse dot product is its score. Notes are those of
-    `DenseRetriever`.
+    `VectorRetriever`.
 
     Args:
         embedder: turns texts into vectors.

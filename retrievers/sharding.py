@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retrievers.dense import window_of
 from retrievers.embedding import Embedder, distinct_texts
 from retrievers.meter import Meter
 from retrievers.parts import Parts
 from retrievers.ragged import joined
 from retrievers.roots import Root
 from retrievers.types import Embedded, Encoder, Role
+from retrievers.vector_search import window_of
 from retrievers.vectors import part_keys, write_part
 
 PART_TEXTS = 4096

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from retrievers.bm25 import BM25Retriever
 from retrievers.chunking import Chunks
-from retrievers.dense import DenseRetriever
 from retrievers.filters import Condition, FieldValues, Narrowed, wanted
 from retrievers.meter import Meter
 from retrievers.stores import QuantizedStore, open_store
 from retrievers.stores.options import StoreOptions
 from retrievers.types import Document, Embedded, Query, Retriever, ranked
+from retrievers.vector_search import Embeds, VectorRetriever
 from tests.qdrant_fake import fake_qdrant
 from tests.qdrant_fake_grpc import fake_qdrant_grpc
 
@@ -51,7 +51,7 @@ CONDITIONS = {
 }
 
 
-class Bag:
+class Bag(Embeds):
     """One dimension a word."""
 
     def embed(self, texts, role, meter):
@@ -83,7 +83,7 @@ def dense(tmp_path, servers, request):
             safe = "".join(letter if letter.isalnum() else "-" for letter in name)
             return open_store(options, safe, documents=200, folder=tmp_path, meter=meter)
 
-        made.append(DenseRetriever(Bag(), opened, conditions=conditions, **more))
+        made.append(VectorRetriever(Bag(), opened, conditions=conditions, **more))
         return made[-1]
 
     yield make
@@ -137,8 +137,8 @@ def test_passages_are_narrowed_by_their_documents_fields(dense, location):
 @pytest.mark.parametrize("name", CONDITIONS)
 def test_quantised_vectors_rank_as_without_a_filter_what_does_not_match_left_out(name, quantization):
     documents, conditions = corpus(200), CONDITIONS[name]
-    whole = DenseRetriever(Bag(), lambda meter: QuantizedStore(quantization))
-    narrow = DenseRetriever(Bag(), lambda meter: QuantizedStore(quantization), conditions=conditions)
+    whole = VectorRetriever(Bag(), lambda meter: QuantizedStore(quantization))
+    narrow = VectorRetriever(Bag(), lambda meter: QuantizedStore(quantization), conditions=conditions)
     whole.index(documents, Meter())
     narrow.index(documents, Meter())
     by_id = {one.id: one for one in documents}

@@ -134,7 +134,7 @@ def test_equal_first_stages_count_once(tmp_path: Path) -> None:
 def test_windows_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = small.experiment(tmp_path, retrievers=LISTED.format("a", ""))
     whole = plan(path, results=tmp_path).rows[0]
-    monkeypatch.setattr("retrievers.dense.WINDOW", 4)
+    monkeypatch.setattr("retrievers.vector_search.WINDOW", 4)
     parts = plan(path, results=tmp_path).rows[0]
     assert (parts.texts, parts.tokens, parts.calls) == (whole.texts, whole.tokens, whole.calls + 1)
 

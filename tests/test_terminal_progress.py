@@ -15,12 +15,12 @@ from harness.console.progress import Progress
 from retrievers import meter
 from retrievers.cache import Cache
 from retrievers.chunking import Chunks, passages, pieces
-from retrievers.dense import DenseRetriever
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.meter import Budget, Meter
 from retrievers.stores.qdrant import QdrantStore
 from retrievers.types import Document
+from retrievers.vector_search import VectorRetriever
 
 
 @pytest.fixture(autouse=True)
@@ -177,7 +177,7 @@ def test_passages_are_counted_against_passages(tmp_path: Path) -> None:
     chunks = Chunks(20)
     with Cache(tmp_path / "cache.sqlite") as cache:
         embedder = Embedder(HashingEncoder(dimensions=8), cache)
-        DenseRetriever(embedder, lambda _: QdrantStore(":memory:", "x"), chunks=chunks).index(texts, counted)
+        VectorRetriever(embedder, lambda _: QdrantStore(":memory:", "x"), chunks=chunks).index(texts, counted)
     distinct = {piece.content for piece in pieces(texts, chunks)}
     assert 1 < len(distinct) < 41 * len(passages(texts[0], chunks))
     assert shares[-1] == (len(distinct), len(distinct))

@@ -14,7 +14,6 @@ from harness.running.check import prepare
 from harness.running.forecast import chunks_of
 from retrievers.cache import Cache, default_path
 from retrievers.chunking import Chunks, pieces
-from retrievers.dense import window_of
 from retrievers.embedding import Embedder
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Budget, Meter
@@ -22,6 +21,7 @@ from retrievers.parts import import_into
 from retrievers.roots import open_root
 from retrievers.sharding import Packed, PartWriter, Writing, planned_requests
 from retrievers.types import Encoder, Role
+from retrievers.vector_search import window_of
 
 SHARD = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})")
 

@@ -9,12 +9,12 @@ from harness.dataset import Dataset
 from harness.experiment import Block, Encoded, Experiment, expanded, origin
 from harness.running.components import Components, in_block
 from retrievers.chunking import Chunks, pieces
-from retrievers.dense import window_of
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import InputError, Problem
 from retrievers.parts import PartSource
 from retrievers.roots import open_root
 from retrievers.types import Counts, Encoder, Model, Role
+from retrievers.vector_search import window_of
 
 
 def source_of(experiment: Experiment) -> PartSource | None:

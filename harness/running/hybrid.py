@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from harness.experiment import QdrantFusion, Standalone, expanded
 from harness.running.components import described, whole_retriever
-from harness.running.dense import Shared
+from harness.running.shared import Shared
 from retrievers.bm25 import BM25Retriever
 from retrievers.fingerprints import fingerprint
 from retrievers.hybrid import QdrantFusionRetriever

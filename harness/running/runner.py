@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from harness.dataset import Dataset
 from harness.experiment import (
     Block,
-    Dense,
     Encoded,
     Experiment,
     Fusion,
@@ -20,11 +19,11 @@ from harness.experiment import (
 )
 from harness.records import Run, StageLatency
 from harness.running.components import Components, canonical, conditions_of, described, whole_retriever
-from harness.running.dense import Shared, Stores, dense_retriever
 from harness.running.forecast import check_needs
 from harness.running.hybrid import hybrid_retriever
 from harness.running.latency import measure, sampled, time_call
-from harness.running.ragged import ragged_retriever
+from harness.running.shared import Shared, Stores
+from harness.running.vector_search import vector_retriever
 from retrievers.cache import UsesCache
 from retrievers.errors import BackendError, DataChanged, HarnessError
 from retrievers.filters import Narrowed, Narrows
@@ -203,10 +202,8 @@ def _first_stage(block: Block, components: Components, state: _State, meter: Met
 
 def _retriever(block: Block, components: Components, state: _State) -> Retriever:
     """What answers a block that is made of no other, among the documents that its filter leaves."""
-    if isinstance(block, Dense) and components.encoder is not None:
-        return dense_retriever(block, components, state.shared, state.stores)
-    if isinstance(block, Encoded) and components.encoder is not None:
-        return ragged_retriever(block, components, state.shared, state.stores)
+    if isinstance(block, Encoded):
+        return vector_retriever(block, components, state.shared, state.stores)
     if isinstance(block, QdrantFusion) and components.encoder is not None:
         lexical = state.blocks[block.of[1]]
         assert isinstance(lexical, Standalone)

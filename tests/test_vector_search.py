@@ -1,20 +1,20 @@
-"""The dense retriever: what it embeds, leaves out, notes, and how it answers."""
+"""The retriever by vectors: what it embeds, leaves out, notes, and how it answers."""
 
 import numpy as np
 import pytest
 
-from retrievers import dense
-from retrievers.dense import DenseRetriever
+from retrievers import vector_search
 from retrievers.errors import InputError
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, open_store
 from retrievers.stores.qdrant import QdrantStore
 from retrievers.types import Document, Embedded, Query
+from retrievers.vector_search import Embeds, VectorRetriever
 
 LOST = "long"
 
 
-class Letters:
+class Letters(Embeds):
     """One dimension a vowel; other letters weigh nothing, so that "xyz" has no direction."""
 
     def embed(self, texts, role, meter):
@@ -37,7 +37,7 @@ def in_memory(meter):
 
 @pytest.fixture
 def retriever():
-    return DenseRetriever(Letters(), in_memory)
+    return VectorRetriever(Letters(), in_memory)
 
 
 @pytest.fixture
@@ -84,8 +84,8 @@ def test_ties_at_the_depth_are_resolved_by_descending_id(retriever, meter):
 def test_windows_do_not_change_the_answer(monkeypatch, meter):
     answers = []
     for window in (2, 1000):
-        monkeypatch.setattr(dense, "WINDOW", window)
-        retriever = DenseRetriever(Letters(), in_memory)
+        monkeypatch.setattr(vector_search, "WINDOW", window)
+        retriever = VectorRetriever(Letters(), in_memory)
         retriever.index(iter(documents("", "a", "ae", "aei", "aeio", " ", "o", "uu")), meter)
         answers.append(retriever.search([Query("q", "aie"), Query("r", "u")], 4, meter))
     assert answers[0] == answers[1]
@@ -104,7 +104,7 @@ def test_no_queries_give_no_rankings(retriever, meter):
 def test_a_finished_collection_is_used_and_its_notes_are_told_again(tmp_path):
     def retrieve(embedder):
         meter = Meter()
-        retriever = DenseRetriever(embedder, lambda _: QdrantStore(str(tmp_path), "letters"))
+        retriever = VectorRetriever(embedder, lambda _: QdrantStore(str(tmp_path), "letters"))
         retriever.index(documents("a", "", "ae", "xyz", "a long e"), meter)
         rankings = retriever.search([Query("q", "a"), Query("r", "ee")], 10, meter)
         retriever.store.close()
@@ -123,12 +123,15 @@ def test_an_approximate_search_is_compared_with_the_exact_one(tmp_path):
     options = StoreOptions("edge", quantization="binary", oversampling=1.0)
     store = open_store(options, "letters", documents=1, folder=tmp_path, meter=Meter())
     meter = Meter()
-    retriever = DenseRetriever(Letters(), lambda _: store)
+    retriever = VectorRetriever(Letters(), lambda _: store)
     words = [a * i + b * j for a in "aeiou" for b in "aeiou" for i in range(1, 5) for j in range(1, 5)]
     retriever.index(documents(*words), meter)
     retriever.search([Query(str(i), word + "a") for i, word in enumerate(words[::2])], 20, meter)
     store.close()
     counts = meter.stages()["search-exact"].counts
-    assert counts["texts"] == dense.COMPARED
-    assert counts["exact_hits"] == 20 * dense.COMPARED and counts["exact_hits_at_10"] == 10 * dense.COMPARED
+    assert counts["texts"] == vector_search.COMPARED
+    assert (
+        counts["exact_hits"] == 20 * vector_search.COMPARED
+        and counts["exact_hits_at_10"] == 10 * vector_search.COMPARED
+    )
     assert 0 < counts["shared_hits"] < counts["exact_hits"]  # one bit a dimension cannot tell these apart

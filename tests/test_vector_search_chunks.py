@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrievers.chunking import Chunks, best_passages, passages
-from retrievers.dense import DenseRetriever
 from retrievers.errors import InputError
 from retrievers.meter import Meter
 from retrievers.stores.qdrant import QdrantStore
 from retrievers.types import Document, Embedded, Query, ranked
+from retrievers.vector_search import Embeds, VectorRetriever
 
 sizes = st.integers(1, 60).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size - 1)))
 
@@ -73,7 +73,7 @@ def test_documents_rank_by_their_best_passage(rows, depth):
     assert ranking.scores == pytest.approx(expected.scores, abs=2e-6)
 
 
-class Words:
+class Words(Embeds):
     """One dimension a word."""
 
     def embed(self, texts, role, meter):
@@ -89,7 +89,7 @@ def test_a_long_document_is_found_by_one_of_its_passages():
         Document("nothing", "", "long " * 10),
     ]
     whole, cut = (
-        DenseRetriever(Words(), lambda meter: QdrantStore(":memory:", "c"), chunks=chunks)
+        VectorRetriever(Words(), lambda meter: QdrantStore(":memory:", "c"), chunks=chunks)
         for chunks in (None, Chunks(16))
     )
     first = {}
@@ -102,7 +102,7 @@ def test_a_long_document_is_found_by_one_of_its_passages():
     assert meter.notes() == {"empty": ("void",), "truncated": ("nothing",), "zero-vector": ("nothing",)}
 
 
-class Ones:
+class Ones(Embeds):
     """Embeds every text as one vector, and counts it as an encoder does."""
 
     def embed(self, texts, role, meter):
@@ -114,14 +114,14 @@ class Ones:
 @pytest.mark.parametrize("window", [7, 16_384])
 def test_progress_counts_passages_against_passages(window, monkeypatch):
     """Documents stood there before: "3,040 of 163", and so no time was left."""
-    monkeypatch.setattr("retrievers.dense.WINDOW", window)
+    monkeypatch.setattr("retrievers.vector_search.WINDOW", window)
     seen = []
     counted = Meter(
         watch=lambda m: seen.append((m.current, m.counts(m.current).get("texts", 0), m.expected(m.current)))
     )
     texts = ["".join(f"{n:04}{part:06}" for part in range(4)) for n in range(10)]  # no two passages are the same text
     corpus = [Document(f"d{n}", "", text) for n, text in enumerate(texts)] + [Document("blank", "", " ")]
-    retriever = DenseRetriever(Ones(), lambda _: QdrantStore(":memory:", "c"), chunks=Chunks(10))
+    retriever = VectorRetriever(Ones(), lambda _: QdrantStore(":memory:", "c"), chunks=Chunks(10))
     retriever.index(corpus, counted)
     for stage in ("embed-documents", "index"):
         steps = [(texts, expected) for current, texts, expected in seen if current == stage and texts]

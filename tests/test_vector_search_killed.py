@@ -11,7 +11,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from retrievers import dense
+from retrievers import vector_search
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, open_store
 from retrievers.types import Document, Embedded, Query
@@ -25,7 +25,7 @@ WAIT = 600
 """Seconds for one run, however busy the machine is."""
 
 
-class Digests:
+class Digests(vector_search.Embeds):
     """Vectors that depend on the text alone."""
 
     def embed(self, texts, role, meter):
@@ -41,11 +41,11 @@ def run(place, location, documents, last_call):
 
 
 def index_and_search(place, location, documents):
-    dense.WINDOW = max(64, documents // 8)
+    vector_search.WINDOW = max(64, documents // 8)
     options = StoreOptions(location)
     store = open_store(options, "hashed-corpus", documents=documents, folder=place, meter=Meter())
     meter = Meter()
-    retriever = dense.DenseRetriever(Digests(), lambda _: store)
+    retriever = vector_search.VectorRetriever(Digests(), lambda _: store)
     retriever.index((Document(f"d{i}", "", f"text {i} " + "x" * (i % 5)) for i in range(documents)), meter)
     rankings = retriever.search([Query(str(i), f"question {i}") for i in range(20)], 20, meter)
     store.close()
@@ -60,7 +60,7 @@ def started(request, tmp_path):
     if request.param == "edge":
         pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.test_dense_killed", "qdrant_client"])
+    context.set_forkserver_preload(["tests.test_vector_search_killed", "qdrant_client"])
     documents = {"edge": 2_000, "folder": 60, "server": 800}[request.param]
     fakes = {}
 

@@ -1,4 +1,4 @@
-"""Retrieval by embedding: documents and queries become vectors, a store finds the nearest."""
+"""Retrieval by vectors of any form: documents and queries become vectors, a store finds the nearest."""
 
 from __future__ import annotations
 
@@ -46,6 +46,11 @@ Describe = Callable[[Extent], Mapping[str, str]]
 class Embeds(Protocol):
     """Turns texts, none of them blank, into vectors in the same order: normally an `Embedder`."""
 
+    @property
+    def form(self) -> Form:
+        """What stands for a text."""
+        return "dense"
+
     def embed(self, texts: Sequence[str], role: Role, meter: Meter) -> Embedded:
         """Embed texts, normally through the cache."""
 
@@ -65,7 +70,7 @@ class Asked(NamedTuple):
         return Asked(self.vectors[:count], self.wanted[:count])
 
 
-class DenseRetriever(Retriever):
+class VectorRetriever(Retriever):
     """Answers with the documents whose vectors lie nearest to the query's, in the way of their form (see `Store`).
 
     Blank documents are never embedded, and vectors of length zero have no direction: neither is ever retrieved, and a
@@ -79,7 +84,6 @@ class DenseRetriever(Retriever):
         fresh: make the collection anew even where a finished one is there.
         chunks: cut documents into passages; a document then has its best passage's score.
         describe: what the manifest keeps, known once queries were embedded.
-        window: texts embedded together.
         conditions: what a query wants of documents, if not all are to be searched.
     """
 
@@ -91,7 +95,6 @@ class DenseRetriever(Retriever):
         fresh: bool = False,
         chunks: Chunks | None = None,
         describe: Describe = lambda extent: {},
-        window: int | None = None,
         conditions: Sequence[Condition] = (),
     ) -> None:
         self._embedder = embedder
@@ -99,7 +102,6 @@ class DenseRetriever(Retriever):
         self._fresh = fresh
         self._chunks = chunks
         self._describe = describe
-        self._window = WINDOW if window is None else window
         self._conditions = tuple(conditions)
         self._extent = Extent()
         self.store: Store
@@ -195,7 +197,7 @@ class DenseRetriever(Retriever):
         corpus = _Counted(documents)
         texts = distinct = points = numbers = 0
         created = False
-        for window in _windows(self._texts(corpus, notes["empty"]), self._window):
+        for window in _windows(self._texts(corpus, notes["empty"]), window_of(self._embedder.form)):
             contents = [document.content for document in window]
             texts, distinct = texts + len(contents), distinct + len(set(contents))
             with meter.stage("embed-documents", total=corpus.expected(distinct)):

@@ -1,0 +1,105 @@
+"""Retrievers by vectors of any form, and their collections: an experiment's table -> what indexes and searches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.experiment import Dense, Encoded, expanded
+from harness.running.components import Components, conditions_of, described
+from harness.running.forecast import chunks_of
+from harness.running.shared import Shared, Stores
+from retrievers.chunking import pieces
+from retrievers.derived import Cut
+from retrievers.filters import suffix_of
+from retrievers.meter import Meter
+from retrievers.quantization import NumberFormat, bytes_a_vector
+from retrievers.ragged import Form
+from retrievers.remote.redaction import as_written
+from retrievers.stores import CSR, MEMORY, QuantizedStore, StoreOptions, open_store
+from retrievers.types import Store
+from retrievers.vector_search import Extent, VectorRetriever
+
+
+def vector_retriever(block: Encoded, components: Components, shared: Shared, stores: Stores) -> VectorRetriever:
+    """Build what answers from a collection of an encoder's vectors, or of what follows from them.
+
+    A collection is named after the retriever in memory, elsewhere after what is in it.
+
+    Args:
+        block: the retriever's table.
+        components: its encoder, and the one that is asked for fewer dimensions.
+        shared: what all retrievers of the run share.
+        stores: those that are open; what is opened is added.
+    """
+    encoder = components.encoder
+    if encoder is None:
+        raise TypeError(f"{block.name} has no encoder")
+    if block.chunk is not None and block.chunk.unit == "tokens" and not encoder.at_hand:
+        _ = encoder.concurrency  # loads the model: its tokenizer, not an estimate, says where documents are cut
+    dataset, chunks, conditions = shared.dataset, chunks_of(block, encoder), conditions_of(block.filter)
+    options, form = StoreOptions(**expanded(block.store)), encoder.form
+    whole = shared.embedder(encoder)
+    derived = isinstance(block, Dense) and (block.dimensions, block.quantization) != (None, None)
+    asked = None if components.asked is None else shared.embedder(components.asked)
+    cut = Cut(whole, _dimensions(block), asked) if derived else None
+
+    def opened(meter: Meter) -> Store:
+        if quantization := _quantization(block):
+            return QuantizedStore(quantization)
+        size = "" if _dimensions(block) is None else f"-cut{_dimensions(block)}"
+        inside = f"{encoder.fingerprint_for('document')}-{dataset.corpus_digest}{chunks.suffix if chunks else ''}{size}"
+        inside += suffix_of(conditions)
+        collection = block.name if options.resolved(dataset.count, form) in (CSR, MEMORY) else inside
+        key = options, collection, block.name if options.on_server else ""  # retries are counted by retriever
+        if key not in stores:
+            stores[key] = open_store(
+                options, collection, documents=dataset.count, folder=shared.stores, meter=meter, form=form
+            )
+        return stores[key]
+
+    def describe(extent: Extent) -> Mapping[str, str]:
+        texts = sum(1 for _ in pieces(dataset.documents(), chunks))
+        return {
+            **described(encoder),
+            **({"derived_from": block.derived_from} if isinstance(block, Dense) and block.derived_from else {}),
+            **({} if cut is None else cut.provenance),
+            **_place(block, options.resolved(dataset.count, form), options),
+            **_sizes(block, options, form, texts, extent),
+        }
+
+    embedder = cut or whole
+    return VectorRetriever(
+        embedder, opened, fresh=shared.fresh, chunks=chunks, describe=describe, conditions=conditions
+    )
+
+
+def _dimensions(block: Encoded) -> int | None:
+    """To how many dimensions vectors are cut; None where they stay as they are."""
+    return block.dimensions if isinstance(block, Dense) else None
+
+
+def _quantization(block: Encoded) -> NumberFormat | None:
+    return block.quantization if isinstance(block, Dense) else None
+
+
+def _place(block: Encoded, location: str, options: StoreOptions) -> dict[str, str]:
+    """Where the vectors are and how they are compared."""
+    if quantization := _quantization(block):
+        return {"store": MEMORY, "search": "exact", "quantization": quantization}
+    return {"store": as_written(location), "search": "approximate" if options.approximate else "exact"}
+
+
+def _sizes(block: Encoded, options: StoreOptions, form: Form, texts: int, extent: Extent) -> dict[str, str]:
+    """Dimensions, texts, bytes that a search needs at hand; of ragged vectors how many numbers or tokens a text has."""
+    facts = {"dimensions": str(extent.dimensions), "vectors": str(texts)}
+    if quantization := _quantization(block):
+        return {**facts, "vector_bytes": str(texts * bytes_a_vector(quantization, extent.dimensions))}
+    if form == "dense":
+        return {**facts, "vector_bytes": str(options.bytes_read(texts, extent.dimensions))}
+    unit, width = ("nonzeros", 1) if form == "sparse" else ("tokens", extent.dimensions)
+    return {
+        **facts,
+        "vector_bytes": str(options.bytes_of_numbers(texts * extent.document_numbers, form)),
+        f"{unit}_per_text": f"{extent.document_numbers / width:.4g}",
+        f"{unit}_per_query": f"{extent.query_numbers / width:.4g}",
+    }
