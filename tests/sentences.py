@@ -22,7 +22,7 @@ SHOWN = (
 """Files of code that make sentences of the report, of `compare`, `plan` and `gate`."""
 TEMPLATES = sorted((ROOT / "harness/report/templates").glob("*.html"))
 SCRIPTS = sorted((ROOT / "harness/report/templates/scripts").glob("*.js"))
-UNSAID = {"Problem", "InputError", "Option", "Argument", "compile", "getattr"}
+UNSAID = {"Problem", "InputError", "refuse", "Option", "Argument", "compile", "getattr"}
 """Calls whose words are messages of errors and helps, or no words: these are documented elsewhere."""
 HEADS = {
     "Query by query", "a against b =", "a and b", "wins/ties/ losses", "as the data has them, else by position",

@@ -62,7 +62,7 @@ def plan(
     """Tell what a run would take before anything is sent: texts, tokens, calls, dollars, minutes. No network."""
     if experiment.is_dir():
         of_runs = {"--shards": shards, "--results": results != RESULTS}
-        refuse(of_runs, "is for an experiment file, not for a results folder")
+        refuse(of_runs, "is for an experiment file")
         from harness import records
         from harness.scoring.plans import planned_pairs
 
