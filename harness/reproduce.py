@@ -13,7 +13,7 @@ import pandas as pd
 import tomli_w
 
 from harness import records
-from harness.experiment import DatasetTable, Question, load, locate, uses, with_runs_found
+from harness.experiment import DatasetTable, Question, load, locate, uses, with_files_found, with_runs_found
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.check import prepare
@@ -67,7 +67,8 @@ def uses_of(folder: str | Path) -> list[str]:
     Raises:
         InputError: the folder cannot be read.
     """
-    return uses(records.read_manifest(Path(folder)).experiment)
+    manifest = records.read_manifest(Path(folder))
+    return uses(with_files_found(manifest.experiment, Path(manifest.experiment_file)))
 
 
 def reproduce(folder: str | Path, options: Options = Options(), *, trust: bool = False) -> Reproduction:  # noqa: B008 - immutable

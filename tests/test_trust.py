@@ -18,6 +18,7 @@ from harness.records import as_cell
 from harness.reproduce import reproduce
 from retrievers.errors import InputError
 from tests import small
+from tests.servers import OpenAIProvider, serving
 
 FORMULA = "=HYPERLINK(1)"
 STEERS = ["\x1b[31m", "\x9b31m", "\x07", "\u202e"]
@@ -43,6 +44,16 @@ def call(capsys, *words) -> tuple[int, str, str]:
         ({"encoder": {"kind": "hashing"}, "store": "../../precious"}, "uses the path ../../precious"),
         ({"encoder": {"kind": "openai", "model": "m", "base_url": "https://x.org/${AWS_SECRET_ACCESS_KEY}"}},
          "uses the environment variable AWS_SECRET_ACCESS_KEY"),
+        ({"encoder": {"kind": "openai", "model": "m", "base_url": " https://x.org"}}, "sends texts to https://x.org"),
+        ({"encoder": {"kind": "openai", "model": "m", "base_url": "x.org/v1"}}, "sends texts to x.org/v1"),
+        ({"encoder": {"kind": "openai", "model": "m", "base_url": "https://x.org\n  all is well"}},
+         "sends texts to https://x.org all is well"),
+        ({"encoder": {"kind": "openai", "model": "m", "base_url": "http://127.0.0.1"},
+          "variants": {"v": {"base_url": ""}}}, "sends texts to OpenAI's server, at your cost"),
+        ({"encoder": {"kind": "bedrock", "model": "m", "endpoint_url": "https://x.org"}},
+         "uses your credentials for AWS"),
+        ({"kind": "http", "url": "\thttps://x.org", "ids": "hits"}, "sends texts to https://x.org"),
+        ({"encoder": {"kind": "hashing"}, "store": "vectors"}, "uses the path vectors"),
         ({"kind": "python", "call": "theirs:ask"}, "runs code: call = theirs:ask"),
         ({"encoder": {"kind": "sentence-transformers", "model": "m", "trust_remote_code": True}}, "runs code"),
     ],
@@ -51,6 +62,67 @@ def test_what_an_experiment_uses_is_shown(block, shown):
     found = uses({"name": "x", "dataset": "data", "retrievers": [{"name": "a", **block}]})
     assert any(line.startswith(shown) for line in found), found
     assert not any("word" in line for line in found)
+
+
+@pytest.mark.parametrize(
+    ("more", "shown"),
+    [
+        ({"judge": {"kind": "openai", "model": "m", "base_url": "https://x.org", "key_name": "AWS_SECRET_ACCESS_KEY"}},
+         "uses the environment variable AWS_SECRET_ACCESS_KEY (judge.key_name)"),
+        ({"judge": {"kind": "openai", "model": "m"}}, "sends texts to OpenAI's server, at your cost (judge)"),
+        ({"judge": {"kind": "nli", "model": "../precious"}}, "uses the path ../precious (judge.model)"),
+        ({"vectors": {"from": "simplecache::https://x.org/parts"}},
+         "sends texts to simplecache::https://x.org/parts (vectors.from)"),
+    ],
+)  # fmt: skip
+def test_what_an_experiment_uses_beside_its_retrievers_is_shown(more, shown):
+    assert shown in uses({"name": "x", "dataset": "data", "retrievers": [{"name": "a", "kind": "bm25"}], **more})
+
+
+def test_models_are_shown_where_something_else_is():
+    local = {"name": "a", "encoder": {"kind": "sentence-transformers", "model": "somebody/something"}}
+    assert uses({"name": "x", "dataset": "data", "retrievers": [local]}) == []
+    found = uses({"name": "x", "dataset": "data", "retrievers": [local], "vectors": {"from": "../precious"}})
+    assert "loads the model somebody/something (retrievers[0].encoder.model)" in found
+
+
+def test_an_address_with_a_space_around_it_is_asked_by_nobody(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    with serving(OpenAIProvider()) as server:
+        block = '[[retrievers]]\nname = "a"\nencoder = {{ kind = "openai", model = "m", price = 0, base_url = "{}" }}\n'
+        path = small.experiment(tmp_path, retrievers=block.format(server.url))
+        folder = harness.run(path, harness.Options(results=tmp_path / "out")).folder
+        asked = len(server.requests)
+        manifest = folder / "manifest.json"
+        manifest.write_text(manifest.read_text().replace(f'"{server.url}"', f'" {server.url}"'))
+        code, _, err = call(capsys, "reproduce", folder, "--fresh")
+        assert (code, f"sends texts to {server.url}" in err) == (2, True)
+        code, _, err = call(capsys, "reproduce", folder, "--fresh", "--trust")
+        assert (code, "has a space around it" in err) == (2, True)
+        assert len(server.requests) == asked
+
+
+def test_data_that_lie_beside_the_file_of_the_experiment_are_shown_with_their_place(tmp_path, monkeypatch, capsys):
+    """A manifest says where its experiment lay: from there every folder above is looked into."""
+    mine = small.dataset(tmp_path / "home" / "precious")
+    (tmp_path / "home" / "mine.trec").write_text("q-rails Q0 train 1 1.0 t\n")
+    folder = harness.run(small.experiment(tmp_path), harness.Options(results=tmp_path / "out")).folder
+    content = json.loads((folder / "manifest.json").read_text())
+    content["experiment_file"] = str(tmp_path / "home" / "deeper" / "x.toml")
+    content["experiment"]["dataset"] = "precious"
+    content["experiment"]["retrievers"] += [
+        {"name": "far", "encoder": {"kind": "openai", "model": "m"}},
+        {"name": "saved", "kind": "run", "path": "mine.trec"},
+    ]
+    (folder / "manifest.json").write_text(json.dumps(content))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    code, _, err = call(capsys, "reproduce", folder)
+    assert code == 2
+    assert f"reads the data at {mine} (dataset)" in err
+    assert f"uses the path {tmp_path / 'home' / 'mine.trec'} (retrievers[4].path)" in err
+    monkeypatch.chdir(tmp_path)
+    assert "reads the data" not in call(capsys, "reproduce", folder)[2]
 
 
 def test_what_stays_on_this_machine_needs_no_yes(project):

@@ -50,6 +50,20 @@ def with_runs_found(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
     return {**tables, "retrievers": list(map(located, entries))}
 
 
+def with_files_found(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The tables of an experiment, the data set too named by where it is: in full where that is outside of here."""
+    found = with_runs_found(tables, path)
+    try:
+        reference = locate(dataset_table(tables), path)
+    except InputError:
+        return found  # nothing will be read
+    if reference.scheme or not reference.folder.is_absolute():
+        return found
+    table = tables["dataset"]
+    named = reference.folder.as_posix()
+    return {**found, "dataset": named if isinstance(table, str) else {**table, "path": named}}
+
+
 def dataset_table(tables: Mapping[str, Any]) -> DatasetTable:
     """The data set's table alone, so that a wrong path is told beside whatever else is wrong."""
     table = tables.get("dataset")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from harness.experiment.blocks import KINDS
@@ -12,11 +12,19 @@ from harness.experiment.guards import REFERENCE
 from harness.experiment.variants import written_out
 from retrievers import ENCODERS, RERANKERS, RETRIEVERS
 from retrievers.remote.redaction import without_user
+from retrievers.stores import CSR, EDGE, MEMORY
 
 PAID = {"openai": "OpenAI's server", "bedrock": "Amazon Bedrock", "cohere": "Cohere's server",
         "gemini": "Google's server", "voyage": "Voyage's server", "jina": "Jina's server"}  # fmt: skip
 """Kinds, and dialects of rerankers, that send texts to a service although no address stands in the file."""
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+ADDRESSES = ("base_url", "endpoint_url", "url")
+"""Keys that name a server, whatever their text looks like."""
+PROSE = ("prompt", "instruction")
+"""How the keys of texts end that a model reads: what looks like a place there is none."""
+OWN_STORES = (MEMORY, EDGE, CSR)
+LOADED = ("sentence-transformers", "sparse-encoder", "multivector-encoder", "cross-encoder", "late-interaction", "nli")
+"""Kinds whose model comes from a folder, or from the hub."""
 HARMLESS = ("dataset",)
 """Tables whose paths are only read as data: told where anything else is, which may carry the data away."""
 
@@ -25,7 +33,7 @@ def uses(tables: Mapping[str, Any]) -> list[str]:
     """Return what a reader must agree to before an experiment is run, a sentence each; empty for a harmless one.
 
     Args:
-        tables: the experiment as it was written, `${NAME}` not expanded.
+        tables: the experiment as it was written, `${NAME}` not expanded, files named by where they are found.
 
     >>> uses({"retrievers": [{"name": "a", "encoder": {"kind": "openai", "base_url": "https://x.org", "model": "m"}}]})
     ['sends texts to https://x.org (retrievers[0].encoder.base_url)']
@@ -35,6 +43,7 @@ def uses(tables: Mapping[str, Any]) -> list[str]:
     lines = [*_services(tables, ""), *(line for place, text in _strings(tables, "") for line in _of_text(place, text))]
     blocks = tables.get("retrievers")
     for place, entry in written_out(blocks if isinstance(blocks, list | tuple) else ()):
+        lines += _services(entry, place)  # a variant may leave an address out
         if code := code_of(entry):
             lines.append(f"runs code: {code} ({place})")
     judge = tables.get("judge")
@@ -43,7 +52,9 @@ def uses(tables: Mapping[str, Any]) -> list[str]:
     if lines:
         data = ((place, text) for place, text in _strings(tables, "") if place.split(".")[0] in HARMLESS)
         lines += [f"reads the data at {text} ({place})" for place, text in data if _leads_out(text)]
-    return list(dict.fromkeys(lines))
+        lines += [f"loads the model {table['model']} ({where}.model)" for where, table in _tables(tables, "")
+                  if table.get("kind") in LOADED and "model" in table]  # fmt: skip
+    return list(dict.fromkeys(" ".join(line.split()) for line in lines))
 
 
 def code_of(entry: object) -> str:
@@ -72,20 +83,25 @@ def code_of(entry: object) -> str:
 def _of_text(place: str, text: str) -> Iterator[str]:
     for name in dict.fromkeys(REFERENCE.findall(text)):
         yield f"uses the environment variable {name} ({place})"
-    if place.split(".")[0] in HARMLESS:
+    key = place.rpartition(".")[2]
+    if key == "key_name" and text:
+        yield f"uses the environment variable {text} ({place})"
+    if place.split(".")[0] in HARMLESS or key.endswith(PROSE):
         return
-    if ADDRESS.match(text):
+    if ADDRESS.search(text) or (key in ADDRESSES and text):
         yield f"sends texts to {without_user(text)} ({place})"
-    elif _leads_out(text) and not place.endswith(("prompt", "instruction")):
+    elif _leads_out(text) or (place.endswith((".store", ".store.location")) and text not in OWN_STORES):
         yield f"uses the path {text} ({place})"
 
 
 def _services(value: object, place: str) -> Iterator[str]:
-    """The services that a kind means where no address is given."""
+    """The services that a kind means where no address is given, and the keys that go to one without being named."""
     for where, table in _tables(value, place):
         service = PAID.get(str(table.get("dialect") or table.get("kind")))
-        if service is not None and not table.get("base_url"):
+        if service is not None and not (table.get("base_url") or table.get("endpoint_url")):
             yield f"sends texts to {service}, at your cost ({where})"
+        elif table.get("kind") == "bedrock":
+            yield f"uses your credentials for AWS ({where})"
 
 
 def _tables(value: object, place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -112,4 +128,6 @@ def _inner(value: object, place: str) -> Iterator[tuple[str, object]]:
 def _leads_out(text: str) -> bool:
     """Whether a text is a path that leaves the working directory."""
     path = PurePosixPath(text)
+    if path.is_absolute() and ".." not in path.parts and Path(text).is_relative_to(Path.cwd()):
+        return False
     return path.is_absolute() or PureWindowsPath(text).is_absolute() or text.startswith("~") or ".." in path.parts

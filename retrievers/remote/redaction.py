@@ -21,7 +21,7 @@ _SECRET_SHAPE = re.compile(
     r"|(?<![\w/+-])(?=[\w/+]*[a-z])(?=[\w/+]*[A-Z])(?=[\w/+]*\d)[\w/+]{40}(?![\w/+=-])"  # AWS's secret keys
     r"|(?<![\w-])(?=\w*[A-Za-z])(?=\w*\d)\w{24,}(?![\w-])"  # any long run of letters and digits
 )
-_USER = re.compile(r"(?<=://)[^/@\s]*@")
+_USER = re.compile(r"(?<=://)[^/?#\s]*@")  # to the last @ before the path, as addresses are read
 _LONGEST = 400
 
 
@@ -77,7 +77,7 @@ def secrets_in(*values: Any) -> list[str]:
 def without_user(text: str) -> str:
     """Return a text, the users and passwords of the addresses in it cut out.
 
-    >>> without_user("asked https://me:word@example.org/v1 in vain")
+    >>> without_user("asked https://me:w@rd@example.org/v1 in vain")
     'asked https://example.org/v1 in vain'
     """
     return _USER.sub("", text)

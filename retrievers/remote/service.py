@@ -177,6 +177,10 @@ def check_address(where: str, url: str) -> None:
     Raises:
         InputError: naming it.
     """
+    # urlsplit would take them away in silence: what is asked must be the address that was read.
+    if url != url.strip() or not url.isprintable():
+        what = f"{shown_or_hidden(url)!r} has a space around it, or a character in it that cannot be seen"
+        raise InputError(Problem(where, what, "write the address alone"))
     try:
         parts = urlsplit(url)
         whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
