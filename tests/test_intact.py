@@ -79,6 +79,33 @@ def test_scores_must_be_whole_even_where_no_digest_is_known(folder, capsys, chan
         assert "scores.csv: " in capsys.readouterr().err
 
 
+def replaced(row: int, column: str, value: str):
+    def change(text: str) -> str:
+        lines = [line.split(",") for line in text.splitlines()]
+        lines[row][lines[0].index(column)] = value
+        return "".join(",".join(line) + "\n" for line in lines)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "value", "message"),
+    [
+        ("summary.csv", "mean", "0.99", "has another mean of nDCG@3 for bm25"),
+        ("summary.csv", "median", "", "lacks a value in one of the columns"),
+        ("comparisons.csv", "mean_difference", "0.99", "has another difference of nDCG@3 between bm25 and hashing"),
+        ("comparisons.csv", "n", "7", "counts other queries of nDCG@3 for bm25 and hashing"),
+        ("comparisons.csv", "wins", "-1", "counts other queries of nDCG@3 for bm25 and hashing"),
+    ],
+)
+@pytest.mark.parametrize("unsigned", [True, False])
+def test_summaries_and_comparisons_must_follow_from_the_scores(folder, unsigned, name, column, value, message):
+    edited(folder, name, replaced(1, column, value))
+    without_digests(folder) if unsigned else small.signed_anew(folder)
+    with pytest.raises(InputError, match=message):
+        records.read(folder)
+
+
 @pytest.mark.parametrize("name", ["labels.jsonl", "documents.jsonl", "rankings/bm25.jsonl", "qrels.trec"])
 def test_evidence_that_was_cut_is_named(folder, name):
     edited(folder, name, cut)

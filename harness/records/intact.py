@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -26,7 +28,10 @@ def table_problems(
     faults = {
         "scores": _score_faults(manifest, measures, queries, tables["scores"]),
         "summary": _summary_faults(manifest, measures, tables["scores"], tables["summary"]),
-        "comparisons": _comparison_faults(manifest, measures, tables["scores"], tables["comparisons"]),
+        "comparisons": itertools.chain(
+            _comparison_faults(manifest, measures, tables["scores"], tables["comparisons"]),
+            _difference_faults(tables["scores"], tables["comparisons"]),
+        ),
         "costs": (
             f"{name} is no retriever that was run"
             for name in set(tables["costs"]["retriever"]) - {*manifest.retrievers, ""}  # "": for all together
@@ -81,9 +86,13 @@ def _summary_faults(
     for retriever, measure, count in summary[["retriever", "measure", "count"]].itertuples(index=False):
         if count != defined.get((retriever, measure), 0):
             yield f"counts {count} scores of {measure} for {retriever}, which is not what scores.csv has"
-    counted = summary["count"] > 0
-    if summary.loc[counted, "mean"].isna().any():
-        yield "lacks a mean"
+    means = scores.groupby(["retriever", "measure"])["value"].mean().to_dict()
+    for retriever, measure, count, mean in summary[["retriever", "measure", "count", "mean"]].itertuples(index=False):
+        if count and not _same(mean, means.get((retriever, measure), mean)):
+            yield f"has another mean of {measure} for {retriever} than the scores in scores.csv"
+    described = [column for column in ("min", "q25", "median", "q75", "max") if column in summary]
+    if summary.loc[summary["count"] > 0, described].isna().any(axis=None):
+        yield f"lacks a value in one of the columns {', '.join(described)}"
 
 
 def _comparison_faults(
@@ -109,6 +118,30 @@ def _comparison_faults(
     for column in ("n", "mean_difference", "p_value", "p_adjusted", "verdict", "role", "method"):
         if column in comparisons and comparisons[column].isna().any():
             yield f"lacks a value in the column {column}"
+
+
+def _difference_faults(scores: pd.DataFrame, comparisons: pd.DataFrame) -> Iterator[str]:
+    """Say where a comparison does not follow from the scores; with undefined ones, pairs have queries of their own."""
+    if scores.empty or scores["value"].isna().any():
+        return
+    of = scores.groupby(["measure", "retriever"])["value"].agg(["mean", "size"])
+    means, sizes = of["mean"].to_dict(), of["size"].to_dict()
+    known = {"wins", "ties", "losses"} <= set(comparisons.columns)  # no column that every folder has
+    rows = comparisons if known else comparisons.assign(wins=comparisons["n"], ties=0, losses=0)
+    columns = ["measure", "a", "b", "mean_difference", "n", "wins", "ties", "losses"]
+    for measure, a, b, difference, n, *outcomes in rows[columns].itertuples(index=False):
+        if not {(measure, a), (measure, b)} <= means.keys():
+            continue  # which is told where rows are counted
+        if not sizes[measure, a] == sizes[measure, b] == n == sum(outcomes) or min(outcomes) < 0:
+            yield f"counts other queries of {measure} for {a} and {b} than scores.csv has"
+        both = means[measure, a], means[measure, b]
+        if not _same(difference, both[0] - both[1], size=max(map(abs, both))):
+            yield f"has another difference of {measure} between {a} and {b} than the scores in scores.csv"
+
+
+def _same(a: float, b: float, *, size: float = 1.0) -> bool:
+    """Whether two means, or differences of means of that size, are the same but for the order of adding up."""
+    return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9 * max(1.0, size))
 
 
 def _pairs(manifest: Manifest, measures: Mapping[str, Measure]) -> list[tuple[str, str]]:
