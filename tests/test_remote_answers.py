@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+import harness
+from harness.experiment import unexpanded
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.openai import OpenAIEncoder
@@ -19,6 +21,8 @@ from retrievers.meter import Meter, Stop, single_call
 from retrievers.remote import http
 from retrievers.remote.faults import TooLong, Transient, retry_after
 from retrievers.remote.redaction import Expanded, redacted
+from retrievers.remote.service import AnswerPart, JsonService, Server
+from tests import small
 from tests.servers import (
     BROKEN_BODIES,
     BROKEN_PARTS,
@@ -320,3 +324,54 @@ def test_a_certificate_that_nobody_knows_is_refused_at_once_and_one_that_is_know
         provider.always = "drip"
         with pytest.raises(BackendError, match="no whole answer came within"):
             encoder(provider.url, timeout=0.5).embed(["a"], "query", single_call())
+
+
+class _Vectors(AnswerPart):
+    rows: list[float]
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_no_half_of_a_key_is_shown_where_an_answer_is_cut(monkeypatch, status):
+    key = "purple-monkey-dishwasher"
+    service = JsonService(Server("http://127.0.0.1:1", "m", {"X-Key": Expanded(key, "${X}")}))
+    for before in range(40, 330, 7):
+        body = b'["' + b"- " * (before // 2) + key.encode() + b'"]'
+        monkeypatch.setattr(http.HttpDoor, "ask", lambda *_, body=body, **__: http.HttpAnswer(status, {}, body))
+        with pytest.raises((BackendError, Transient)) as caught:
+            service.ask("", {}, _Vectors, Stop())
+        assert "purp" not in str(caught.value)
+
+
+def test_a_part_of_a_value_that_came_from_the_environment_is_hidden_too(tmp_path, monkeypatch):
+    """A server that repeats the key of "ApiKey ${NAME}" alone; no program sees by the name that it is a key."""
+    monkeypatch.setenv("SITE_AUTH", "purple-monkey-dishwasher")
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+
+    class Repeating(OpenAIProvider):
+        def answer(self, path, body, headers, fault):
+            raise Refusal(403, "refused", f"nobody knows {headers['Authorization'].partition(' ')[2]} here")
+
+    block = """[[retrievers]]
+name = "far"
+kind = "http"
+url = "{}"
+ids = "hits"
+headers = {{ Authorization = "ApiKey ${{SITE_AUTH}}" }}
+body = {{ q = "{{query}}" }}
+
+[[retrievers]]
+name = "bm25"
+kind = "bm25"
+"""
+    with serving(Repeating()) as server:
+        path = small.experiment(tmp_path, retrievers=block.format(server.url))
+        results = harness.run(path, harness.Options(results=tmp_path / "out"))
+    assert "nobody knows" in results.manifest.failed["far"]
+    kept = [file for file in results.folder.rglob("*") if file.is_file()]
+    assert [file.name for file in kept if b"purple-monkey" in file.read_bytes()] == []
+
+
+def test_a_message_has_the_name_again_of_a_part_that_came_from_the_environment(monkeypatch):
+    monkeypatch.setenv("SITE_AUTH", "purple-monkey-dishwasher")
+    written = {"headers": {"Authorization": "ApiKey ${SITE_AUTH}"}}
+    assert unexpanded("no purple-monkey-dishwasher here", written) == "no ${SITE_AUTH} here"

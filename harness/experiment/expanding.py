@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from harness.experiment.guards import REFERENCE, walk
-from retrievers.remote.redaction import Expanded
+from harness.experiment.guards import walk
+from retrievers.remote.redaction import REFERENCE, SHORTEST, Expanded
 
 
 def expanded(value: Any) -> Any:
@@ -24,14 +24,18 @@ def expanded(value: Any) -> Any:
 
 
 def unexpanded(text: str, written: Any) -> str:
-    """Put `${NAME}` back into a text wherever it holds what a string of the experiment was replaced by.
+    """Put `${NAME}` back into a text wherever it holds what a string of the experiment, or a part of it, came from.
 
     Args:
         text: a message, which may be shown and kept.
         written: the tables as they were written.
     """
-    for _, _, value in walk(written, ""):
+    values = [value for _, _, value in walk(written, "") if REFERENCE.search(value)]
+    for value in values:
         replaced = str(expanded(value))
         if replaced != value and len(replaced) > 3:
             text = text.replace(replaced, value)
+    for name in dict.fromkeys(name for value in values for name in REFERENCE.findall(value)):
+        if len(os.environ[name]) >= SHORTEST:  # a server may repeat the key of "Bearer ${KEY}" alone
+            text = text.replace(os.environ[name], f"${{{name}}}")
     return text

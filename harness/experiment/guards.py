@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from retrievers.errors import Problem
+from retrievers.remote.redaction import REFERENCE
 
-REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 SECRET_KEY = re.compile(r"(api[_-]?key|authorization|secret|password|passwd|token|credential)s?$", re.IGNORECASE)
 PASSWORD_IN_URL = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
 SCHEME = re.compile(r"^(basic|bearer|apikey|token)\b", re.IGNORECASE)

@@ -8,10 +8,9 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from harness.experiment.blocks import KINDS
-from harness.experiment.guards import REFERENCE
 from harness.experiment.variants import written_out
 from retrievers import ENCODERS, RERANKERS, RETRIEVERS
-from retrievers.remote.redaction import without_user
+from retrievers.remote.redaction import REFERENCE, without_user
 from retrievers.stores import CSR, EDGE, MEMORY
 
 PAID = {"openai": "OpenAI's server", "bedrock": "Amazon Bedrock", "cohere": "Cohere's server",

@@ -10,6 +10,11 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 HIDDEN = "***"
+REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+SHORTEST = 6
+"""Characters of a secret below which it is a word like any other, and hiding it would hide what is said."""
+_READ = 4096
+"""Characters beyond the end of a beginning that are looked at for secrets."""
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL)", re.IGNORECASE)
 _SECRET_SHAPE = re.compile(
     r"(?i:\b(?:bearer|basic)\s+)[\w+/=.~-]{16,}"  # authorisation headers
@@ -62,11 +67,11 @@ def as_written_json(table: Mapping[str, Any]) -> str:
 
 
 def secrets_in(*values: Any) -> list[str]:
-    """Return what must not be shown of values of the experiment: what `${NAME}` was replaced by, whole."""
+    """Return what must not be shown of values of the experiment: what `${NAME}` was replaced by, alone and whole."""
     secrets: list[str] = []
     for value in values:
         if isinstance(value, Expanded):
-            secrets.append(str(value))
+            secrets += [str(value), *(os.environ.get(name, "") for name in REFERENCE.findall(value.written))]
         elif isinstance(value, Mapping):
             secrets += secrets_in(*value.values())
         elif isinstance(value, list | tuple):
@@ -116,11 +121,17 @@ def redacted(message: str, *, secrets: Iterable[str] = (), keep: Iterable[str] =
     named = (value for name, value in os.environ.items() if _SECRET_NAME.search(name))
     text = without_user(" ".join(message.split()))
     for secret in sorted({*secrets, *named}, key=len, reverse=True):
-        if len(secret) >= 6:
+        if len(secret) >= SHORTEST:
             text = text.replace(secret, HIDDEN)
     kept = set(keep)
     text = _SECRET_SHAPE.sub(lambda match: match[0] if match[0] in kept else HIDDEN, text)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def beginning_of(body: bytes, length: int, *, secrets: Iterable[str] = (), keep: Iterable[str] = ()) -> str:
+    """Return the first characters of an answer, redacted before they are cut: else half a secret would stand there."""
+    text = body[: length + _READ].decode("utf-8", "replace")
+    return redacted(text, secrets=secrets, keep=keep)[:length]
 
 
 def _as_written(value: Any) -> Any:

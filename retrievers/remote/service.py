@@ -18,7 +18,7 @@ from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Stop
 from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
 from retrievers.remote.http import HttpAnswer, HttpDoor
-from retrievers.remote.redaction import as_written, redacted, secrets_in, shown
+from retrievers.remote.redaction import Expanded, as_written, beginning_of, redacted, secrets_in, shown
 
 Schema = TypeVar("Schema")
 _FOR_NOW = {408, 409, 425, 429}
@@ -129,7 +129,7 @@ class JsonService:
             return adapter.validate_json(answer.body)
         except ValidationError as error:
             fault = error.errors(include_url=False, include_context=False)[0]
-        start = answer.body[:_BEGINNING].decode("utf-8", "replace").strip()
+        start = beginning_of(answer.body, _BEGINNING, **self._hiding)
         if fault["type"] == "json_invalid" and not start.startswith("<"):
             raise Transient(self._hidden("an answer that is no whole JSON came back"))
         if _words(answer.body)[1]:  # an error with the status of a success
@@ -140,13 +140,19 @@ class JsonService:
 
     def _refusal(self, answer: HttpAnswer) -> Refusal:
         code, words = _words(answer.body)
-        text = words or answer.body[: 4 * _BEGINNING].decode("utf-8", "replace")
+        text = words or beginning_of(answer.body, 4 * _BEGINNING, **self._hiding)
         message = self._hidden(f"{answer.status} {text}".strip())
         return Refusal(answer.status, answer.headers, code, text, message)
 
     def _hidden(self, message: str) -> str:
-        secrets = [*self.server.secrets, *secrets_in(self.server.url, self.server.headers)]
-        return f"{self.server.name}: {redacted(message, secrets=secrets, keep=[self.server.model])}"
+        return f"{self.server.name}: {redacted(message, **self._hiding)}"
+
+    @property
+    def _hiding(self) -> Mapping[str, list[str]]:
+        """What no message may show, and what looks like a key and is none."""
+        server = self.server
+        kept = [] if isinstance(server.model, Expanded) else [server.model]
+        return {"secrets": [*server.secrets, *secrets_in(server.url, server.headers, server.model)], "keep": kept}
 
 
 def understood(refusal: Refusal) -> Exception:
