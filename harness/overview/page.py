@@ -51,8 +51,8 @@ def page(read: Listing, place: str) -> str:
         read: what stands in it.
         place: the name of the folder that holds the results, as commands would name it.
     """
-    env = environment()
-    env.loader = jinja2.ChoiceLoader([jinja2.PackageLoader("harness.overview"), jinja2.PackageLoader("harness.report")])
+    loaders = [jinja2.PackageLoader("harness.overview"), jinja2.PackageLoader("harness.report")]
+    env = environment().overlay(loader=jinja2.ChoiceLoader(loaders))
     drawn = marks_of(read.entries)
     shown_groups = groups(read.entries)
     style = styled(env) + _source(env, "index.css")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Any
@@ -87,9 +88,10 @@ def styled(env: jinja2.Environment, declared: Sequence[theme.Shade] = ()) -> Mar
     )
 
 
+@cache
 def environment() -> jinja2.Environment:
     """The templates, autoescaped; strings are made visible as they are written."""
-    env = _environment(autoescape=True, finalize=_visible)
+    env = _environment(without="markdown", autoescape=True, finalize=_visible)
     env.filters |= FILTERS
     env.globals |= {"interval": interval, "needed": needed, "grade_chip": grade_chip}
     return env
@@ -97,7 +99,7 @@ def environment() -> jinja2.Environment:
 
 def plain_environment(escape: Any) -> jinja2.Environment:
     """The same for a text format: every string is escaped unless it is a number of ours."""
-    env = _environment(autoescape=False, finalize=escape)
+    env = _environment(without="html", autoescape=False, finalize=escape)
     env.filters |= {name: partial(_trusted, function) for name, function in FILTERS.items() if name != "shortened"}
     env.filters["shortened"] = text.shortened
     return env
@@ -126,6 +128,12 @@ def source(name: str) -> str:
     """The text of a template, as it is."""
     loader = jinja2.PackageLoader("harness.report")
     return loader.get_source(jinja2.Environment(), name)[0]  # noqa: S701 - nothing is rendered
+
+
+def _source_without(block: str, name: str) -> str:
+    """A template without one of its two blocks, which would be compiled in vain; the lines keep their numbers."""
+    block_of = re.compile(rf"{{% block {block} %}}.*?{{% endblock %}}", re.DOTALL)
+    return block_of.sub(lambda found: "\n" * found[0].count("\n"), source(name))
 
 
 def interval(
@@ -165,9 +173,9 @@ def grade_chip(grade: int | None) -> Markup:
     return Markup('<span class="grade{}">{}</span>').format(kind, "–" if grade is None else grade)
 
 
-def _environment(autoescape: bool, finalize: Any) -> jinja2.Environment:
+def _environment(without: str, autoescape: bool, finalize: Any) -> jinja2.Environment:
     env = jinja2.Environment(
-        loader=jinja2.PackageLoader("harness.report"),
+        loader=jinja2.FunctionLoader(partial(_source_without, without)),
         autoescape=autoescape,  # noqa: S701 - off only where `finalize` escapes for a text format
         finalize=finalize,
         undefined=jinja2.StrictUndefined,
@@ -175,7 +183,6 @@ def _environment(autoescape: bool, finalize: Any) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    # A template holds the page's block and that of Markdown: either environment must know the filters of both.
     # A summary in Markdown is HTML; what is trusted there are digests and names that were checked.
     env.filters |= {"json": as_json, "html": escape, "trusted": Markup}
     return env
