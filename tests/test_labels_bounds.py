@@ -1,12 +1,15 @@
 """Bounds under unjudged documents of measures that are no sums over the ranks, against every outcome of the judging."""
 
+import math
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.measures import parse, score
+from harness.scoring.linear import heads_of, linear_form, mean_bounds, scale_of
 from harness.scoring.open_ends import OpenQuery, bounds_of
 from harness.stats.rank_bounds import TwoLists, average_precision_bounds, first_hit_bounds, recall_bounds
 
@@ -53,3 +56,31 @@ def test_bounds_meet_where_the_whole_corpus_is_judged():
 @pytest.mark.parametrize("name", ["F1@5", "Bpref", "ERR@5", "nDCG(groups='first')@5"])
 def test_other_measures_have_none(name):
     assert bounds_of(parse(name), 5, 1, 10) is None
+
+
+@pytest.mark.parametrize("name", ["nDCG@4", "nDCG(dcg='exp-log2')@3", "nDCG", "DCG@4", "P@2", "RBP(p=0.5)@4"])
+@settings(max_examples=25, deadline=None)
+@given(
+    asked=st.lists(
+        st.tuples(RANKINGS, RANKINGS, st.dictionaries(st.sampled_from(CORPUS), st.integers(-1, 3))), max_size=6
+    ),
+    cells=st.sampled_from([1, 40, 1 << 22]),
+)
+def test_all_queries_at_once_have_the_bounds_that_they_have_one_by_one(name, asked, cells):
+    measure = parse(name)
+    cutoff = measure.cutoff or 4
+    bounds, linear = bounds_of(measure, cutoff, 3, len(CORPUS)), linear_form(measure, cutoff, 3)
+    firsts, seconds, known = ([row[place] for row in asked] for place in range(3))
+    # What was chosen for its effect is known, and in no ideal.
+    grades = [dict(list(judged.items())[:2]) for judged in known]
+    cut = [[ids[:cutoff] for ids in lists] for lists in (firsts, seconds, [()] * len(asked))]
+    scales = np.array([scale_of(measure, linear, judged, cutoff) for judged in grades])
+    numbers = {}
+    a, b, empty = (heads_of(lists, known, linear, numbers) for lists in cut)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("harness.scoring.linear.CELLS", cells)
+        for second, lists in ((b, cut[1]), (empty, cut[2])):
+            each = [bounds(OpenQuery(*query)) for query in zip(cut[0], lists, known, grades, strict=True)]
+            both = mean_bounds(a, second, linear, scales)
+            n = max(1, len(asked))
+            assert both == (math.fsum(one.low for one in each) / n, math.fsum(one.high for one in each) / n)

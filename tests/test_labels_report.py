@@ -16,7 +16,8 @@ from harness.report import write_report
 from harness.scoring.combined import combined, sentence
 from harness.scoring.grading import by_labeller
 from harness.scoring.labellers import LabellerVerdict, labeller_verdicts, labellers_sentence
-from harness.scoring.open_ends import linear_form, open_ends, scale_of
+from harness.scoring.linear import linear_form, scale_of
+from harness.scoring.open_ends import open_ends
 from harness.scoring.outcome import outcome_of
 from harness.stats import Comparison
 from harness.stats.bounds import difference_bounds, rank_weights
@@ -249,15 +250,19 @@ def test_the_linear_form_is_the_measure(name):
     assert bounds.high == bounds.low
 
 
+def heads(results):
+    return {name: {query: answer.doc_ids for query, answer in results.answers(name)} for name in results.retrievers}
+
+
 def test_bounds_hold_the_mean_and_close_where_all_is_judged(both, ran):
-    ends = open_ends(both)
+    ends = open_ends(both, heads(both))
     means = outcome_of(both).whole.means
     for mean in ends.means:
         assert mean.judged == 1.0
         assert mean.bounds.low == pytest.approx(means[mean.retriever])
         assert mean.bounds.high == pytest.approx(means[mean.retriever])
     part = ran(lambda folder: judged(folder, ALL, depth=4))
-    wide = open_ends(part)
+    wide = open_ends(part, heads(part))
     for mean in wide.means:
         assert mean.judged < 1.0
         assert mean.bounds.low == pytest.approx(outcome_of(part).whole.means[mean.retriever])
@@ -272,8 +277,8 @@ def test_documents_chosen_for_their_effect_narrow_the_bounds_and_make_no_score(r
     more = ran(lambda folder: [*judged(folder, ALL, depth=4), *judged(folder, ALL, "ben", design="next")])
     assert more.scores["value"].tolist() == some.scores["value"].tolist()
     assert more.comparisons["p_value"].tolist() == some.comparisons["p_value"].tolist()
-    assert open_ends(more).chosen == 36
-    pairs = zip(open_ends(more).means, open_ends(some).means, strict=True)
+    assert open_ends(more, heads(more)).chosen == 36
+    pairs = zip(open_ends(more, heads(more)).means, open_ends(some, heads(some)).means, strict=True)
     assert all(after.bounds.width < before.bounds.width for after, before in pairs)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -287,7 +288,7 @@ def test_rbp_and_its_residual_share_one() -> None:
 def test_the_winner_that_a_gain_makes() -> None:
     """Two good documents against the best one alone: linear gain prefers the two, exponential gain the one."""
     rules = by_rule({"q": ["a", "b", "c", "d"]})
-    rows = sensitivity(parse("nDCG@2"), rules, {"alone": {"q": ["a", "z"]}, "both": {"q": ["b", "c"]}})
+    rows = sensitivity(parse("nDCG@2"), rules, {"alone": {"q": ["a", "z"]}, "both": {"q": ["b", "c"]}}.items())
     assert [(row.rule, str(row.measure), row.winners, row.changed) for row in rows] == [
         ("linear", "nDCG@2", ("both",), False),
         ("linear", "nDCG(dcg='exp-log2')@2", ("alone",), True),
@@ -298,8 +299,36 @@ def test_the_winner_that_a_gain_makes() -> None:
 
 
 def test_a_measure_without_gain_has_one_row_a_rule() -> None:
-    rows = sensitivity(parse("P@2"), by_rule({"q": ["a"]}, first="binary"), {"x": {"q": ["a"]}, "y": {"q": ["a"]}})
+    alike = [(name, {"q": ["a"]}) for name in "xy"]
+    rows = sensitivity(parse("P@2"), by_rule({"q": ["a"]}, first="binary"), alike)
     assert [(row.rule, row.winners) for row in rows] == [(r, ("x", "y")) for r in ("binary", "linear", "reciprocal")]
+
+
+def test_retrievers_are_rescored_one_after_the_other() -> None:
+    """All rankings of a large result do not fit into memory: each retriever's are asked for once, and then let go."""
+    answers, asked = {"alone": ["a", "z"], "both": ["b", "c"]}, list[str]()
+
+    def rankings() -> Iterator[tuple[str, dict[str, list[str]]]]:
+        for name, documents in answers.items():
+            asked.append(name)
+            yield name, {"q": documents}
+
+    rules = by_rule({"q": ["a", "b", "c", "d"]})
+    rows = sensitivity(parse("nDCG@2"), rules, rankings())
+    assert asked == ["alone", "both"]
+    for row in rows:
+        each = {name: score([row.measure], rules[row.rule], {"q": documents}) for name, documents in answers.items()}
+        assert row.means == {name: scores.means()[row.measure] for name, scores in each.items()}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "@" in name and "retrieved-all" not in name])
+@settings(deadline=None, max_examples=20)
+@given(judged=judged, ranking=ranking)
+def test_a_measure_looks_no_deeper_than_its_cutoff(name: str, judged: dict[str, int], ranking: list[str]) -> None:
+    """The report rescoring with other grades keeps no more than these hits."""
+    measure = parse(name)
+    whole, head = (score([measure], {"q": judged}, {"q": hits}) for hits in (ranking, ranking[: measure.cutoff]))
+    assert head.values.tolist() == whole.values.tolist()
 
 
 def test_a_measure_is_a_key() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ class Sensitivity(NamedTuple):
 def sensitivity(
     measure: Measure,
     rules: Mapping[str, Judgments],
-    rankings: Mapping[str, Mapping[str, Sequence[str]]],
+    rankings: Iterable[tuple[str, Mapping[str, Sequence[str]]]],
 ) -> list[Sensitivity]:
     """Score every retriever under every grade rule, and under both gains where the measure has a gain.
 
@@ -42,26 +42,29 @@ def sensitivity(
     Args:
         measure: whose winner is in question.
         rules: the name of a rule -> judgments under it, the experiment's own rule first; `by_rule` makes them.
-        rankings: retriever -> query id -> document ids, best first.
+        rankings: each retriever with query id -> document ids, best first; read one after the other.
 
     >>> rows = sensitivity(
     ...     Measure("nDCG", 2),
     ...     by_rule({"q": ["a", "b", "c", "d"]}),
-    ...     {"x": {"q": ["a", "z"]}, "y": {"q": ["b", "c"]}},
+    ...     {"x": {"q": ["a", "z"]}, "y": {"q": ["b", "c"]}}.items(),
     ... )
     >>> [(row.rule, str(row.measure), row.winners) for row in rows[:2]]
     [('linear', 'nDCG@2', ('y',)), ('linear', "nDCG(dcg='exp-log2')@2", ('x',))]
     """
+    variants = {rule: _allowed(measure, rule, judgments) for rule, judgments in rules.items()}
+    means: dict[tuple[str, Measure], dict[str, float]] = {
+        (rule, variant): {} for rule, under in variants.items() for variant in under
+    }
+    for name, run in rankings:
+        for rule, under in variants.items():
+            for variant, mean in score(under, rules[rule], run).means().items():
+                means[rule, variant][name] = mean
     rows: list[Sensitivity] = []
-    for rule, judgments in rules.items():
-        largest = max((g for judged in judgments.values() for g in judged.values()), default=0)
-        for variant in _variants(measure):
-            if variant.get("dcg") == "exp-log2" and (rule == "reciprocal" or largest > STEEPEST):
-                continue
-            means = {name: score([variant], judgments, run).means()[variant] for name, run in rankings.items()}
-            top = max(means.values(), default=0.0)
-            winners = tuple(name for name, mean in means.items() if top - mean <= EQUAL)
-            rows.append(Sensitivity(rule, variant, means, winners, bool(rows) and winners != rows[0].winners))
+    for (rule, variant), of in means.items():
+        top = max(of.values(), default=0.0)
+        winners = tuple(name for name, mean in of.items() if top - mean <= EQUAL)
+        rows.append(Sensitivity(rule, variant, of, winners, bool(rows) and winners != rows[0].winners))
     return rows
 
 
@@ -73,6 +76,13 @@ def by_rule(lists: Mapping[str, Sequence[str]], first: Named = "linear") -> dict
     """
     ordered = sorted(RULES, key=lambda rule: rule != first)
     return {rule: {q: grade(documents, rule).grades for q, documents in lists.items()} for rule in ordered}
+
+
+def _allowed(measure: Measure, rule: str, judgments: Judgments) -> list[Measure]:
+    """The measure under both gains, without the exponential one where it is not allowed."""
+    largest = max((g for judged in judgments.values() for g in judged.values()), default=0)
+    steep = rule == "reciprocal" or largest > STEEPEST
+    return [variant for variant in _variants(measure) if not (steep and variant.get("dcg") == "exp-log2")]
 
 
 def _variants(measure: Measure) -> list[Measure]:

@@ -21,6 +21,8 @@ TIE = 1e-9
 class Answers:
     """What one retriever answered."""
 
+    heads: Mapping[str, tuple[str, ...]]
+    """Query id -> the hits that the primary measure looks at, for every query that was scored."""
     top: Mapping[str, tuple[str, ...]]
     """Query id -> its first hits, for the queries that a page shows."""
     places: Mapping[str, Mapping[str, int]]
@@ -34,7 +36,7 @@ class Answers:
 
 
 def read_answers(
-    results: Results, grades: trec.Qrels, extra: Sequence[Measure], *, shown: Collection[str], cutoff: int
+    results: Results, grades: trec.Qrels, extra: Sequence[Measure], *, shown: Collection[str], primary: Measure
 ) -> dict[str, Answers]:
     """Read every retriever's rankings.
 
@@ -43,8 +45,11 @@ def read_answers(
         grades: query id -> document id -> grade; only these queries count.
         extra: measures to compute on the side.
         shown: the queries whose hits are kept.
-        cutoff: of the primary measure.
+        primary: the measure that decides.
     """
+    depth = results.manifest.resolved.depth
+    cutoff = primary.cutoff or depth
+    looked_at = depth if primary.get("ideal") == "retrieved-all" else cutoff
     ids = sorted(grades)
     judged = {qid: grades[qid] for qid in ids}
     answers = {}
@@ -52,6 +57,7 @@ def read_answers(
         rankings = {qid: ranking for qid, ranking in results.answers(name) if qid in judged}
         scored = measures.score(extra, judged, {qid: ranking.doc_ids for qid, ranking in rankings.items()})
         answers[name] = Answers(
+            heads={qid: ranking.doc_ids[:looked_at] for qid, ranking in rankings.items()},
             top={qid: rankings[qid].doc_ids[:SHOWN] for qid in shown if qid in rankings},
             places={qid: _places(rankings[qid], judged[qid]) for qid in shown if qid in rankings},
             extra={measure: scored.of(measure) for measure in extra},

@@ -166,8 +166,8 @@ def view_of(results: Results) -> View:
     shown = _shown(outcome.scores[outcome.primary], order)
     qrels = results.grades()
     grades = {query: qrels.get(query, {}) for query in sorted(place)}  # a query may have claims and no labels
-    cutoff = parse(outcome.primary).cutoff or resolved.depth
-    extra = extra_measures(measures, grades, (cutoff, resolved.depth))
+    primary = parse(outcome.primary)
+    extra = extra_measures(measures, grades, (primary.cutoff or resolved.depth, resolved.depth))
     return View(
         results=results,
         outcome=outcome,
@@ -179,7 +179,7 @@ def view_of(results: Results) -> View:
         ),
         grades=grades,
         shown=shown,
-        answers=read_answers(results, grades, extra, shown={outcome.ids[i] for i in shown}, cutoff=cutoff),
+        answers=read_answers(results, grades, extra, shown={outcome.ids[i] for i in shown}, primary=primary),
         language=language(results),
     )
 

@@ -20,27 +20,13 @@ from harness.dataset.judgments import GRADES
 from harness.measures import Measure, parse, score
 from harness.records import Results
 from harness.scoring.grading import grades_under, people_judged
+from harness.scoring.linear import Linear, heads_of, linear_form, mean_bounds, scale_of
 from harness.scoring.outcome import primary_of
 from harness.scoring.saved import relevance_of, scored_grades
-from harness.stats.bounds import Bounds, difference_bounds, log_discounts, rank_weights
+from harness.stats.bounds import Bounds, difference_bounds, rank_weights
 from harness.stats.rank_bounds import TwoLists, average_precision_bounds, first_hit_bounds, recall_bounds
-from retrievers.types import Floats
 
 GradedQueries = Mapping[str, Mapping[str, int]]
-
-
-class Linear(NamedTuple):
-    """A measure as a sum over the ranks: of discount times gain, times the scale of the query."""
-
-    discounts: Floats
-    gains: tuple[float, ...]
-    """The gain of each grade, from 0 up."""
-    largest: float = 1.0
-    """What one query can score at most."""
-
-    def gain(self, grade: int) -> float:
-        """The gain of a grade; 0 for one below 0."""
-        return self.gains[max(0, min(grade, len(self.gains) - 1))]
 
 
 class OpenMean(NamedTuple):
@@ -130,38 +116,59 @@ def open_pairs(results: Results, a: str, b: str) -> OpenPairs | None:
     return OpenPairs(str(measure), cutoff, _mean([bounds(row) for row in rows.values()]), changes)
 
 
-def open_ends(results: Results) -> OpenEnds:
-    """Return the share that is judged and the bounds of every retriever's mean, and of every difference."""
-    measure = parse(primary_of(results.manifest.resolved))
+def open_ends(results: Results, lists: Mapping[str, Mapping[str, Sequence[str]]]) -> OpenEnds:
+    """Return the share that is judged and the bounds of every retriever's mean, and of every difference.
+
+    Args:
+        results: the labels, and which pairs were compared.
+        lists: retriever -> query id -> document ids, best first, at least as deep as the primary measure looks.
+    """
+    primary = primary_of(results.manifest.resolved)
+    measure = parse(primary)
     cutoff = measure.cutoff or results.manifest.resolved.depth
     grades, known = _known(results)
-    bounds = bounds_of(measure, cutoff, _largest(results, known), results.manifest.dataset.documents)
-    lists = {
-        name: {q: r.doc_ids[:cutoff] for q, r in results.answers(name) if q in grades} for name in results.retrievers
-    }
-
-    def between(a: str, b: str = "") -> Bounds | None:
-        queries = (
-            OpenQuery(lists[a].get(q, ()), lists[b].get(q, ()) if b else (), known[q], grades[q]) for q in grades
-        )
-        return None if bounds is None else _mean([bounds(query) for query in queries])
-
+    lists = {name: {q: of.get(q, ())[:cutoff] for q in grades} for name, of in lists.items()}
+    between = _between(results, measure, (grades, known), lists)
     judged_at = parse(f"Judged@{cutoff}")
     means = tuple(
-        OpenMean(
-            name,
-            score([judged_at], {q: known[q] for q in grades}, lists[name]).means()[judged_at],
-            between(name),
-        )
-        for name in results.retrievers
+        OpenMean(name, score([judged_at], {q: known[q] for q in grades}, of).means()[judged_at], between(name, ""))
+        for name, of in lists.items()
     )
-    primary = primary_of(results.manifest.resolved)
     rows = [row for row in results.comparisons.to_dict("records") if row["measure"] == primary]
     pairs = tuple(
         OpenPair(row["a"], row["b"], open_) for row in rows if (open_ := between(row["a"], row["b"])) is not None
     )
     chosen = sum(len(question.labels.chosen) for question in results.queries.values())
     return OpenEnds(primary, means, pairs, chosen, len(grades))
+
+
+def _between(
+    results: Results,
+    measure: Measure,
+    judged: tuple[GradedQueries, GradedQueries],
+    lists: Mapping[str, Mapping[str, Sequence[str]]],
+) -> Callable[[str, str], Bounds | None]:
+    """What gives the bounds of the mean difference of two retrievers; the second may be "", whose lists are empty."""
+    grades, known = judged
+    cutoff = measure.cutoff or results.manifest.resolved.depth
+    largest = _largest(results, known)
+    empty: Mapping[str, Sequence[str]] = dict.fromkeys(grades, ())
+    if (linear := linear_form(measure, cutoff, largest)) is not None:
+        numbers: dict[str, int] = {}
+        scales = np.array([scale_of(measure, linear, given, cutoff) for given in grades.values()])
+        heads = {
+            name: heads_of(list(of.values()), [known[q] for q in of], linear, numbers)
+            for name, of in {"": empty, **lists}.items()
+        }
+        return lambda a, b: mean_bounds(heads[a], heads[b], linear, scales)
+    bounds = bounds_of(measure, cutoff, largest, results.manifest.dataset.documents)
+
+    def one_by_one(a: str, b: str) -> Bounds | None:
+        first, second = lists[a], lists.get(b, empty)
+        asked = (OpenQuery(first[q], second[q], known[q], grades[q]) for q in grades)
+        return None if bounds is None else _mean([bounds(query) for query in asked])
+
+    return one_by_one
 
 
 def bounds_of(measure: Measure, cutoff: int, largest: int, documents: int) -> Callable[[OpenQuery], Bounds] | None:
@@ -190,38 +197,6 @@ def bounds_of(measure: Measure, cutoff: int, largest: int, documents: int) -> Ca
         return first_hit_bounds(lists, [1.0 / rank if measure.name == "RR" else 1.0 for rank in ranks])
 
     return of_ranks
-
-
-def linear_form(measure: Measure, cutoff: int, largest: int) -> Linear | None:
-    """The measure as a sum over the ranks; None where it is none, or asks for groups.
-
-    >>> linear_form(parse("RR"), 10, 3) is None, linear_form(parse("P@2"), 2, 1).discounts.tolist()
-    (True, [0.5, 0.5])
-    """
-    grades = range(max(largest, 1) + 1)
-    if measure.get("groups") or measure.get("ideal") or measure.get("residual"):
-        return None
-    if measure.name in ("nDCG", "DCG"):
-        exponential = measure.get("dcg") == "exp-log2"
-        gains = tuple(2.0**g - 1 if exponential else float(g) for g in grades)
-        return Linear(log_discounts(cutoff), gains, math.inf if measure.name == "DCG" else 1.0)
-    binary = tuple(float(g >= measure.rel) for g in grades)
-    if measure.name == "P":
-        return Linear(np.full(cutoff, 1 / cutoff), binary)
-    if measure.name == "RBP":
-        p = float(measure.get("p") or 0.0)
-        return Linear(((1 - p) * p ** np.arange(cutoff)).astype(np.float64), binary)
-    return None
-
-
-def scale_of(measure: Measure, linear: Linear, judged: Mapping[str, int], cutoff: int) -> float:
-    """What the sum of one query is multiplied with: 1 / the ideal sum for nDCG, else 1."""
-    if measure.name != "nDCG":
-        return 1.0
-    gains = sorted((linear.gain(grade) for grade in judged.values()), reverse=True)
-    best = gains[:cutoff] if measure.cutoff else gains
-    ideal = math.fsum(gain / math.log2(rank + 2) for rank, gain in enumerate(best))
-    return 1 / ideal if ideal else 0.0
 
 
 def _linear_bounds(measure: Measure, linear: Linear, query: OpenQuery, cutoff: int) -> Bounds:

@@ -177,6 +177,7 @@ def _relevant(view: View, place: int) -> list[str]:
 
 def _no_word_in_common(view: View, place: int) -> bool:
     documents = [view.results.documents.get(doc) for doc in _relevant(view, place)]
-    known = [words(f"{document.title} {document.text}") for document in documents if document is not None]
     asked = words(view.query(place).query.text)
-    return bool(known) and len(known) == len(documents) and not any(asked & held for held in known)
+    return bool(documents) and all(
+        document is not None and not asked & words(f"{document.title} {document.text}") for document in documents
+    )

@@ -18,7 +18,7 @@ def section(view: View) -> Section | None:
     """Judged@k and the certain bounds beside each mean, and the estimate with a model's labels; None without labels."""
     if parse(view.primary).claimed:
         return None
-    ends = open_ends(view.results)
+    ends = open_ends(view.results, {name: view.answers[name].heads for name in view.retrievers})
     both = combined(view.results)
     sources = [labelled.labels.source for labelled in view.results.queries.values()]
     return Section(

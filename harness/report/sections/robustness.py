@@ -20,13 +20,10 @@ def section(view: View) -> Section | None:
         return None
     relevance = checked(Relevance, view.resolved.relevance, "resolved.relevance")
     labels = {query_id: judged.labels for query_id, judged in view.results.queries.items()}
-    rankings = {
-        name: {query_id: ranking.doc_ids for query_id, ranking in view.results.rankings(name).items()}
-        for name in view.retrievers
-    }
     primary = parse(view.primary)
+    heads = ((name, view.answers[name].heads) for name in view.retrievers)
     # A measure by claims has no grades that could be read otherwise.
-    rows = [] if primary.claimed else sensitivity(primary, alternatives(labels, relevance), rankings)
+    rows = [] if primary.claimed else sensitivity(primary, alternatives(labels, relevance), heads)
     changed = [row for row in rows if row.changed]
     ties = {name: range_ for name, range_ in view.manifest.ties.items() if range_.queries}
     if len(rows) > 1 and changed:
