@@ -11,7 +11,7 @@ from stats_samples import ALPHA
 
 from harness.stats import Contrast, adjust, sign_flip, signed_rank, tukey_hsd
 from harness.stats.differences import Floats, differences
-from harness.stats.intervals import bca, resample_counts
+from harness.stats.intervals import ResampleCounts, bca, resample_counts
 from harness.stats.paired import paired_t, sign_test
 from harness.stats.signed_rank import doubled_ranks, subset_sums
 
@@ -109,6 +109,6 @@ def skewed(experiments: int) -> Iterator[str]:
             yield f"| {name} | {n} | " + " | ".join(f"{rate:.1%}" for rate in rates) + " |"
 
 
-def _excludes_zero(values: Floats, counts: Floats) -> bool:
-    low, high, method = bca(values, counts)
+def _excludes_zero(values: Floats, counts: ResampleCounts) -> bool:
+    low, high, method = bca(values, [counts])
     return method == "bca" and not low <= 0 <= high

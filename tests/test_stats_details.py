@@ -4,10 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from harness.stats import Settings, bayesian_bootstrap, compare, details, differences, effect_interval
-from harness.stats.details import MOST_UNITS
+from harness.stats.details import MOST_UNITS, _effects
 from harness.stats.signed_rank import effect_size
 from harness.stats.units import singles, units_of
 
@@ -56,6 +58,16 @@ def test_the_interval_of_the_effect_is_that_of_all_resamples(values):
     # Among 2,000 draws of 256 equally likely ones a quantile lies within 0.03 of its place.
     assert every[int(0.07 * 256)] <= seen.low <= every[int(0.13 * 256)]
     assert every[int(0.87 * 256)] <= seen.high <= every[int(0.93 * 256)]
+
+
+@pytest.mark.parametrize("zeros", ["wilcox", "pratt"])
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.integers(-3, 3), min_size=2, max_size=12).filter(any), st.integers(0, 9))
+def test_an_effect_from_counts_is_that_of_the_queries_written_out(zeros, values, seed):
+    counts = np.random.default_rng(seed).multinomial(len(values), np.full(len(values), 1 / len(values)), size=3)
+    seen = _effects(apart(values), counts.astype(np.uint8), zeros)
+    for row, effect in zip(counts, seen.tolist(), strict=True):
+        assert effect == (effect_size(apart(np.repeat(values, row)), zeros) or 0.0)
 
 
 def test_an_effect_that_nothing_scatters_has_no_interval():

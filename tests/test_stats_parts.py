@@ -16,10 +16,13 @@ from statsmodels.stats.proportion import proportion_confint
 
 from harness.stats import (
     Contrast,
+    Settings,
     adjust,
     differences,
+    effect_interval,
     friedman,
     hodges_lehmann,
+    intervals,
     mean_interval,
     paired_t,
     sign_flip,
@@ -29,7 +32,14 @@ from harness.stats import (
 )
 from harness.stats.draws import generator
 from harness.stats.hodges_lehmann import depth
-from harness.stats.intervals import bca, resample_counts, student, wilson
+from harness.stats.intervals import (
+    bca,
+    mean_difference_interval,
+    resample_blocks,
+    resample_counts,
+    student,
+    wilson,
+)
 from harness.stats.sign_flip import DRAWS, flipped_sums
 from retrievers.errors import InputError
 
@@ -108,13 +118,13 @@ def test_0_1_measures_get_wilson_and_equal_scores_no_interval():
 def test_bca_is_scipy_s_on_the_same_resamples():
     values = np.random.default_rng(1).random(30) ** 3
     counts = resample_counts(30, 0)
-    means = counts.astype(float) @ values / 30
+    means = counts.astype(float) @ values / 30  # all of them at once
     theirs = scipy_stats.bootstrap(
         (values,), np.mean, n_resamples=0, bootstrap_result=_Distribution(means), method="BCa"
     ).confidence_interval
-    ours = bca(values, counts)
+    ours = bca(values, [counts])
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=1e-6)
-    assert bca(np.full(5, 0.2), resample_counts(5, 0)).method == "not estimable"
+    assert bca(np.full(5, 0.2), [resample_counts(5, 0)]).method == "not estimable"
 
 
 class _Distribution:
@@ -122,6 +132,25 @@ class _Distribution:
 
     def __init__(self, means):
         self.bootstrap_distribution = means
+
+
+@settings(deadline=None, max_examples=6)
+@given(st.lists(st.sampled_from([-0.2, 0.0, 0.1, 0.5]), min_size=3, max_size=30), st.integers(1 << 13, 1 << 18))
+def test_resamples_that_are_not_kept_give_the_same_intervals_block_by_block(values, kept):
+    """10,000 resamples of n queries take 10,000 x n bytes: beyond a limit they are drawn again, a part at a time."""
+    off = np.array(values)
+    apart, asked = differences(off, np.zeros(len(off))), Settings(interval="bca")
+    before = mean_difference_interval(apart, asked), effect_interval(apart, 0.95)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(intervals, "KEPT", min(kept, len(off) * 10_000 - 1))
+        patched.setattr(intervals, "resample_counts", None)
+        blocks = list(resample_blocks(len(off), 0))
+        assert max(block.nbytes for block in blocks) <= max(len(off), kept // 16)
+        after = mean_difference_interval(apart, asked), effect_interval(apart, 0.95)
+    assert np.array_equal(np.concatenate(blocks), resample_counts(len(off), 0))
+    for one, other in zip(before, after, strict=True):
+        assert one.method == other.method
+        assert [x or 0.0 for x in one[:2]] == pytest.approx([x or 0.0 for x in other[:2]], rel=1e-12, abs=1e-15)
 
 
 def test_resamples_are_queries_drawn_with_replacement():
@@ -216,14 +245,15 @@ def test_another_retriever_moves_no_draw():
 
 
 @settings(deadline=None, max_examples=10)
-@given(st.integers(1, 150), st.integers(1, 4), st.integers(1, 1 << 20), st.integers(0, 3))
-def test_sums_that_are_looked_up_are_those_of_the_signs_whatever_the_blocks(n, k, block, seed):
+@given(st.integers(1, 150), st.integers(1, 4), st.integers(1, 1 << 20), st.sampled_from([2, 128]))
+def test_sums_that_are_looked_up_are_those_of_the_signs_whatever_the_blocks(n, k, block, wide):
     columns = np.random.default_rng(n).normal(size=(n, k))
-    drawn = generator(seed, "signs", n).integers(0, 2**64, size=(DRAWS, -(-n // 64)), dtype=np.uint64).astype("<u8")
+    drawn = generator(3, "signs", n).integers(0, 2**64, size=(DRAWS, -(-n // 64)), dtype=np.uint64).astype("<u8")
     signs = 1 - 2 * np.unpackbits(drawn.view(np.uint8), axis=1)[:, :n].astype(np.float64)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys.modules["harness.stats.sign_flip"], "BLOCK", max(block, 997 * k))
-        parts = list(flipped_sums(columns, seed))
+        patched.setattr(sys.modules["harness.stats.sign_flip"], "WIDE", wide)
+        parts = list(flipped_sums(columns, 3))
     assert np.abs(np.concatenate(parts) - signs @ columns).max() <= 1e-13 * n
     assert abs(signs.mean()) < 0.02
 

@@ -45,7 +45,7 @@ class Heads(NamedTuple):
 
     def rows(self, part: slice) -> Heads:
         """Some of the queries."""
-        return Heads(*(values[part] for values in self))
+        return Heads(self.documents[part], self.known[part], self.gains[part])
 
 
 def heads_of(

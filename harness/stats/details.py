@@ -10,8 +10,7 @@ import numpy as np
 from harness.stats.differences import SLACK, Differences, Floats
 from harness.stats.draws import generator
 from harness.stats.hodges_lehmann import HodgesLehmann, hodges_lehmann
-from harness.stats.intervals import BLOCK, Interval, ResampleCounts, resample_counts
-from harness.stats.power import doubled_ranks_by_row
+from harness.stats.intervals import BLOCK, Interval, ResampleCounts, resample_blocks
 from harness.stats.settings import Settings
 from harness.stats.signed_rank import Zeros, effect_size
 from harness.stats.units import Units
@@ -117,19 +116,29 @@ def effect_interval(by_unit: Differences, level: float, *, zeros: Zeros = "wilco
     """
     if by_unit.constant or not by_unit.wins or not by_unit.losses:  # every resample would give the same sign
         return Interval(None, None, "not estimable")
-    counts = resample_counts(len(by_unit.groups), seed)[:RESAMPLES]
     rows = max(1, BLOCK // len(by_unit.groups))
-    parts = [_effects(by_unit, counts[i : i + rows], zeros) for i in range(0, len(counts), rows)]
+    parts = [
+        _effects(by_unit, counts[i : i + rows], zeros)
+        for counts in resample_blocks(len(by_unit.groups), seed, RESAMPLES)
+        for i in range(0, len(counts), rows)
+    ]
     low, high = np.quantile(np.concatenate(parts), [(1 - level) / 2, (1 + level) / 2]).tolist()
     return Interval(low, high, "percentile")
 
 
 def _effects(by_unit: Differences, counts: ResampleCounts, zeros: Zeros) -> Floats:
     """Return the effect size of each resample; 0 where no difference was drawn."""
-    n = len(by_unit.groups)
-    places = np.repeat(np.tile(np.arange(n), len(counts)), counts.ravel()).reshape(len(counts), n)
-    groups = by_unit.groups[places]
-    ranks = doubled_ranks_by_row(np.abs(groups), zeros)
-    signed, total = (np.sign(groups) * ranks).sum(axis=1), ranks.sum(axis=1)
+    sizes = np.abs(by_unit.groups)
+    there = np.flatnonzero(sizes)
+    order = there[np.argsort(sizes[there], kind="stable")]
+    first = np.flatnonzero(np.diff(sizes[order], prepend=0))  # of each group of ties
+    drawn = counts[:, order].astype(np.int64)
+    members = np.add.reduceat(drawn, first, axis=1)
+    lead = np.add.reduceat(drawn * np.sign(by_unit.groups[order]), first, axis=1)
+    below = np.cumsum(members, axis=1) - members
+    if zeros == "pratt":
+        below += len(sizes) - members.sum(axis=1, keepdims=True)  # every resample has as many units
+    ranks = 2 * below + members + 1
+    signed, total = (lead * ranks).sum(axis=1), (members * ranks).sum(axis=1)
     effects: Floats = np.divide(signed, total, out=np.zeros(len(counts)), where=total > 0)
     return effects

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -19,9 +19,9 @@ from harness.stats.units import Units, singles
 
 RESAMPLES = 10_000
 BLOCK = 1 << 22
-KEPT = 1 << 28
-"""Bytes of resamples that are kept from one measure to the next."""
 """Counts turned into floats at once; it bounds the memory and moves no result."""
+KEPT = 1 << 28
+"""Bytes of resamples that are kept from one measure to the next; more are drawn again, in blocks."""
 
 ResampleCounts = npt.NDArray[np.uint8]
 
@@ -144,7 +144,7 @@ def mean_difference_interval(
     """
     if settings.interval == "bca":
         grouped = singles(len(pairs.values)) if units is None else units
-        return bca(pairs.values, resample_counts(len(grouped), settings.seed), settings.level, grouped)
+        return bca(pairs.values, resample_blocks(len(grouped), settings.seed), settings.level, grouped)
     return student(pairs.values, settings.level, bounds=None if span is None else Range(-span, span), units=units)
 
 
@@ -156,14 +156,14 @@ def resample_counts(n: int, seed: int, resamples: int = RESAMPLES) -> ResampleCo
     return counts
 
 
-def resample_blocks(n: int, seed: int) -> Iterator[ResampleCounts]:
-    """Yield the rows of `resample_counts` in blocks: of many queries all of them would take gigabytes."""
+def resample_blocks(n: int, seed: int, resamples: int = RESAMPLES) -> Iterator[ResampleCounts]:
+    """Yield the first rows of `resample_counts` in blocks: of many queries all of them would take gigabytes."""
     if n * RESAMPLES <= KEPT:
-        yield resample_counts(n, seed)
+        yield resample_counts(n, seed)[:resamples]
         return
     rng, rows = generator(seed, "bootstrap", n), max(1, KEPT // 16 // n)
-    for start in range(0, RESAMPLES, rows):
-        yield _drawn(rng, n, min(rows, RESAMPLES - start))
+    for start in range(0, resamples, rows):
+        yield _drawn(rng, n, min(rows, resamples - start))
 
 
 def _drawn(rng: np.random.Generator, n: int, resamples: int) -> ResampleCounts:
@@ -185,14 +185,14 @@ def resampled_means(values: Floats, counts: ResampleCounts, units: Units | None 
     return means
 
 
-def bca(values: Floats, counts: ResampleCounts, level: float = 0.95, units: Units | None = None) -> Interval:
+def bca(values: Floats, counts: Iterable[ResampleCounts], level: float = 0.95, units: Units | None = None) -> Interval:
     """Return the bias-corrected and accelerated bootstrap interval of a mean (Efron 1987).
 
     Percentiles are taken with linear interpolation; "not estimable" where all values are equal.
 
     Args:
         values: (n,).
-        counts: (resamples, units) from `resample_counts`, shared by all measures and pairs.
+        counts: blocks of (resamples, units), as `resample_blocks` draws them, the same for all measures and pairs.
         level: confidence.
         units: clusters of the queries, if any.
     """
@@ -202,7 +202,7 @@ def bca(values: Floats, counts: ResampleCounts, level: float = 0.95, units: Unit
     slack = SLACK * max(1.0, float(np.abs(values).max()))
     grouped = singles(len(values)) if units is None else units
     spread = values - centre
-    shifts = resampled_means(spread, counts, grouped)
+    shifts = np.concatenate([resampled_means(spread, block, grouped) for block in counts])
     below = np.count_nonzero(shifts < -slack) + np.count_nonzero(np.abs(shifts) <= slack) / 2
     bias = float(special.ndtri(below / len(shifts)))
     # The jackknife's skewness: how the mean moves where one unit is left out.
