@@ -1,9 +1,9 @@
 """Embeds an experiment on a Ray cluster of two nodes on this machine, in a process of its own; prints what was done.
 
-    python -m tests.ray_cluster EXPERIMENT URL [command | none | actor | node] [DOLLARS]
+    python -m tests.ray_cluster EXPERIMENT URL [command | none | actor | node | unset] [DOLLARS]
 
-With "command" the cluster is used as a user does: `harness embed --engine ray --address …`.
-
+With "unset" the nodes do not know EMBED_URL, which this process knows. With "command" the cluster is used as a user
+does: `harness embed --engine ray --address …`.
 With "actor" the actor that embeds is killed (SIGKILL) at KILLS instants drawn from a seed, each in a life of its own
 that has written something; with "node" the second node is taken away once something is written.
 """
@@ -69,6 +69,7 @@ def main() -> None:
     memory = {"num_cpus": 2, "object_store_memory": 80_000_000}
     cluster = Cluster(initialize_head=True, head_node_args={**memory, "include_dashboard": False})
     second = cluster.add_node(**memory)
+    os.environ["EMBED_URL"] = "http://127.0.0.1:9/v1"  # the nodes were started without it
     if fault == "command":
         try:
             harness(["embed", str(experiment), "--to", url, "--engine", "ray", "--address", cluster.address, "--json"])

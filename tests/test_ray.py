@@ -5,6 +5,7 @@ Slow (a cluster takes some ten seconds to start): one test for each thing that a
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -14,6 +15,8 @@ import pytest
 
 from harness import pipeline
 from harness.running.options import Options
+from harness.running.ray_engine import embed_on_cluster
+from retrievers.errors import InputError
 from tests.ray_cluster import KILLS
 from tests.servers import OpenAIProvider, serving
 from tests.test_embed import DOCUMENTS, QUERIES, hashed, priced, with_vectors
@@ -81,3 +84,17 @@ def test_a_limit_holds_for_all_actors(tmp_path):
         path = priced(experiment(tmp_path, provider.url))
         assert "max-cost" in on_cluster(path, str(tmp_path / "parts"), "none", 0.0003)["error"]
         assert 0 < len(provider.embedded) < DOCUMENTS + QUERIES
+
+
+def test_what_a_node_lacks_is_one_message(tmp_path):
+    corpus(tmp_path / "data")
+    path = experiment(tmp_path, "${EMBED_URL}")
+    told = on_cluster(path, str(tmp_path / "parts"), "unset")["error"]
+    assert "EMBED_URL" in told
+    assert "Traceback" not in told
+
+
+def test_an_address_where_no_cluster_is_is_one_message(tmp_path):
+    with socket.socket() as taken, pytest.raises(InputError, match=r"--address: no Ray cluster at 127\.0\.0\.1:"):
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        embed_on_cluster(hashed(tmp_path), str(tmp_path / "parts"), address=f"127.0.0.1:{taken.getsockname()[1]}")

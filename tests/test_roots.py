@@ -10,9 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from retrievers.embedding import Embedder
+from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import BackendError, InputError
+from retrievers.meter import Meter
 from retrievers.parts import Parts
 from retrievers.roots import TRIES, open_root
+from retrievers.sharding import PartWriter
 from retrievers.vectors import list_parts, part_keys, stored, write_part
 from tests.disks import small_disk
 from tests.test_vectors import PRINT, embedded, texts
@@ -186,3 +190,16 @@ def test_a_store_that_refuses_is_one_message(refusing, monkeypatch, refusals):
     with pytest.raises(BackendError, match=f"cannot be written: .*{refusals[0][1]}"):
         write_part(root, PRINT, "query", part_keys(PRINT, "query", ["a"]), embedded(1))
     assert len(refusing.asked) == len(refusals)
+
+
+def test_who_writes_lists_once_and_knows_what_is_his(tmp_path, monkeypatch):
+    """An actor of a cluster is called many times: to list before each call would take the square of its parts."""
+    listed = []
+    monkeypatch.setattr("retrievers.parts.list_parts", lambda *place: listed.append(place) or [])
+    writer = PartWriter(Embedder(HashingEncoder(dimensions=8), None), "document", open_root(str(tmp_path)))
+    meter = Meter()
+    with meter.stage("embed"):
+        assert writer.write([("a", "b"), ("c",)], meter) == (3, 0, 1)
+        assert writer.write([("d", "a"), ("b", "c")], meter) == (4, 3, 1)
+    assert len(listed) == 1
+    assert len(list(tmp_path.rglob("*.parquet"))) == 2

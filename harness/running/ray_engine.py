@@ -7,6 +7,7 @@ another actor, since the first was killed, is paid again only where its answer h
 from __future__ import annotations
 
 import importlib
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
@@ -24,7 +25,9 @@ COUNTS = ("calls", "tokens", "usd", "retries")
 LOCAL_REQUESTS = 32
 """Requests that an actor embeds and writes together where nothing is paid."""
 FAILURES = {kind.__name__: kind for kind in (InputError, BackendError, OverBudget)}
-"""What an actor may fail with, by the name that it sends: Ray would wrap an exception, and lose what kind it was."""
+"""What a node may fail with, by the name that it sends: Ray would print and wrap an exception."""
+ANSWERS_WITHIN = 10.0
+"""Seconds in which a cluster takes a connection: Ray itself waits for minutes where nothing is."""
 READERS = 4
 """Tasks that plan requests, for each actor that embeds them: enough that no actor waits for the slowest."""
 
@@ -93,10 +96,12 @@ class Embed:
         """Embed and write requests; return one row of counts, and why it ended early, "" where it did not."""
         meter = Meter(budget=self._budget)
         requests = [tuple(request) for request in batch["texts"]]
-        written, kind, reason = Writing(0, 0, 0), "", ""
+        written = Writing(0, 0, 0)
+        failed = (pair for pair in zip(batch["kind"], batch["reason"], strict=True) if pair[0])
+        kind, reason = next(failed, ("", ""))
         try:
             with meter.stage("embed"):
-                written = self._writer.write(requests, meter)
+                written = written if kind else self._writer.write(requests, meter)
         except HarnessError as failure:
             kind, reason = type(failure).__name__, str(failure)
         counts = {name: meter.counts("embed").get(name, 0) for name in COUNTS}
@@ -128,10 +133,12 @@ def embed_on_cluster(
     ray = _ray()
     started_here = not ray.is_initialized()
     if started_here:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+        _connect(ray, address)
     try:
         cluster = Cluster(ray.remote(num_cpus=0)(SharedBudget).remote(max_cost), watch)
         return [_embed_task(task, number, experiment, url, cluster) for number, task in enumerate(tasks)]
+    except ray.exceptions.RayError as failure:
+        raise BackendError(f"the Ray cluster failed: {str(failure).strip().splitlines()[-1]}") from failure
     finally:
         if started_here:
             ray.shutdown()
@@ -150,8 +157,11 @@ def _embed_task(task: Task, number: int, experiment: Path, url: str, cluster: Cl
     place = str(experiment.absolute())
 
     def requests(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        for request in islice(tasks_of(Path(place))[number].requests(), int(row["id"]), None, shares):
-            yield {"texts": list(request)}
+        try:
+            for request in islice(tasks_of(Path(place))[number].requests(), int(row["id"]), None, shares):
+                yield {"texts": list(request), "kind": "", "reason": ""}
+        except HarnessError as failure:
+            yield {"texts": [""], "kind": type(failure).__name__, "reason": str(failure)}
 
     rows = (
         data.range(shares, override_num_blocks=shares)
@@ -179,6 +189,22 @@ def _embed_task(task: Task, number: int, experiment: Path, url: str, cluster: Cl
     sums = meter.counts(stage)
     name = task.encoder.fingerprint_for(task.role)
     return EncoderShare(name, task.role, total, 0, int(sums.get("tokens", 0)), sums.get("usd", 0.0))
+
+
+def _connect(ray: Any, address: str | None) -> None:
+    """Connect to a cluster, or start one on this machine.
+
+    Raises:
+        InputError: nothing answers at the address.
+    """
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    try:
+        if host and port.isdecimal():
+            socket.create_connection((host, int(port)), ANSWERS_WITHIN).close()
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+    except (OSError, ValueError) as failure:
+        where = f"at {address}" if address else "on this machine"
+        raise InputError(Problem("--address", f"no Ray cluster {where}: {failure}", "`ray status` names it")) from None
 
 
 def _ray() -> Any:
