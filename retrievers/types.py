@@ -1,23 +1,23 @@
-"""The words that every room shares: documents, queries, rankings, and the protocols between them."""
+"""The words that every room shares: the protocols, what passes between them, and documents, queries and rankings."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from retrievers.documents import Claim, Document, Query, Reference
 from retrievers.meter import Call, Meter
 from retrievers.prices import FREE, Price
 from retrievers.ragged import AnyVectors, Form
+from retrievers.ranking import RESOLUTION, Floats, Hit, Ranking, collapsed, ranked, without
 from retrievers.tokens import Tokens, estimate
 
 Role = Literal["document", "query"]
-Floats = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
 Counts = npt.NDArray[np.int64]
 Pair = tuple[str, str]
@@ -25,85 +25,8 @@ Pair = tuple[str, str]
 Wanted = tuple[tuple[str, tuple[str, ...]], ...]
 """What a query wants of documents: fields, and for each the values of which a document must have one."""
 
-RESOLUTION = 1e-6
-"""Scores nearer than this share of a query's largest absolute score are equal (see `ranked`)."""
 MOST_DIMENSIONS = 65_536
 """Numbers of a vector, at most: what Qdrant takes."""
-
-
-def _no_fields() -> Mapping[str, str]:
-    return MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One thing that can be retrieved."""
-
-    id: str
-    title: str
-    text: str
-    fields: Mapping[str, str] = field(default_factory=_no_fields, hash=False)
-
-    @property
-    def content(self) -> str:
-        """What encoders and BM25 read: title + " " + text, or the text alone without a title."""
-        return f"{self.title} {self.text}".strip() if self.title else self.text
-
-
-class Claim(NamedTuple):
-    """One statement of a reference answer, which can be checked by itself."""
-
-    text: str
-    vital: bool = True
-    """Whether an answer without it would be no answer."""
-
-
-class Reference(NamedTuple):
-    """What a right answer to a query says; no retriever looks at it."""
-
-    answers: tuple[str, ...] = ()
-    """Each complete by itself."""
-    claims: tuple[Claim, ...] = ()
-
-
-NO_REFERENCE = Reference()
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """One question that is asked."""
-
-    id: str
-    text: str
-    fields: Mapping[str, str] = field(default_factory=_no_fields, hash=False)
-    reference: Reference = NO_REFERENCE
-
-
-class Hit(NamedTuple):
-    """One row of a ranking."""
-
-    doc_id: str
-    score: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Ranking:
-    """What a retriever answered to one query, best first: made by `ranked` and nowhere else."""
-
-    doc_ids: tuple[str, ...]
-    scores: Floats
-    """float64, descending, read-only; equal scores stand in descending order of document id."""
-
-    def __len__(self) -> int:
-        return len(self.doc_ids)
-
-    def __iter__(self) -> Iterator[Hit]:
-        return map(Hit._make, zip(self.doc_ids, self.scores.tolist(), strict=True))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Ranking):
-            return NotImplemented
-        return self.doc_ids == other.doc_ids and np.array_equal(self.scores, other.scores)
 
 
 class Embedded(NamedTuple):
@@ -159,8 +82,8 @@ class Model(Protocol):
 
     @property
     def concurrency(self) -> int:
-        """How many requests may be under way at once; 1 for most local models."""
-        return 1
+        """How many requests may be under way at once: what `limits` say; 1 for what runs on this machine."""
+        return 1 if self.limits is None else self.limits.concurrency
 
     @property
     def at_hand(self) -> bool:
@@ -326,54 +249,8 @@ def runs(count: int, size: int) -> list[range]:
     return [range(start, min(start + size, count)) for start in range(0, count, size)]
 
 
-def without(ranking: Ranking, doc_id: str, depth: int) -> Ranking:
-    """Return a ranking without one document, at most `depth` of the others.
-
-    >>> without(ranked(["a", "b"], [2, 1]), "a", 5).doc_ids
-    ('b',)
-    """
-    kept = [hit for hit in ranking if hit.doc_id != doc_id][:depth]
-    return ranked([hit.doc_id for hit in kept], [hit.score for hit in kept])
-
-
-def collapsed(ranking: Ranking, same_as: Mapping[str, str]) -> Ranking:
-    """Return a ranking in which one document stands for all that are the same: at the best place of any.
-
-    >>> collapsed(ranked(["a2", "b", "a1"], [3, 2, 1]), {"a2": "a1"}).doc_ids
-    ('a1', 'b')
-    """
-    best: dict[str, float] = {}
-    for doc_id, score in ranking:
-        best.setdefault(same_as.get(doc_id, doc_id), score)
-    return ranked(list(best), list(best.values()))
-
-
-def ranked(doc_ids: Sequence[str], scores: npt.ArrayLike, depth: int | None = None) -> Ranking:
-    """Return hits in the one total order: score descending, then document id descending.
-
-    Scores are first rounded to 1e-6 of the query's largest absolute score, since sums of floats differ by
-    2e-7 between engines and batch shapes; the rounded scores are what the ranking carries. Descending ids
-    among equals is the order of NIST's trec_eval (`form_res_rels.c`).
-
-    Args:
-        doc_ids: distinct document ids.
-        scores: one finite number each.
-        depth: how many hits to keep; all of them if left out.
-
-    >>> ranked(["a", "b", "c"], [0.5, 0.9, 0.50000001]).doc_ids
-    ('b', 'c', 'a')
-    """
-    values = np.asarray(scores, dtype=np.float64)
-    if len(doc_ids) != len(values):
-        raise ValueError(f"{len(doc_ids)} ids for {len(values)} scores")
-    if not np.isfinite(values).all():
-        raise ValueError("a score is not finite")
-    largest = float(np.abs(values).max(initial=0.0)) or 1.0
-    steps = np.rint(values / largest / RESOLUTION)
-    values = steps * RESOLUTION * largest
-    by_id = sorted(range(len(doc_ids)), key=doc_ids.__getitem__, reverse=True)
-    order = np.asarray(by_id, dtype=np.intp)
-    order = order[np.argsort(-steps[order], kind="stable")][:depth]
-    kept = values[order]
-    kept.setflags(write=False)
-    return Ranking(tuple(doc_ids[i] for i in order), kept)
+__all__ = [
+    "MOST_DIMENSIONS", "RESOLUTION", "Claim", "Counts", "Document", "Embedded", "Encoder", "Floats", "Hit", "Limits",
+    "Model", "Pair", "PairScores", "Query", "Ranking", "Reference", "Reranker", "Retriever", "Role", "Store",
+    "Vectors", "Wanted", "collapsed", "ranked", "runs", "without",
+]  # fmt: skip

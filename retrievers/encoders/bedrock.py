@@ -155,11 +155,6 @@ class BedrockEncoder(Encoder):
         """The declared limits of the rate, and the family's of a text's length."""
         return self._limits
 
-    @property
-    def concurrency(self) -> int:
-        """Requests at once."""
-        return self._limits.concurrency
-
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
         """Estimate the tokens that would be billed; Bedrock's tokenizers are not public."""
         limit = self._family.characters

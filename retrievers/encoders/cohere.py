@@ -131,11 +131,6 @@ class CohereEncoder(Encoder):
         """The declared limits of the rate."""
         return self._limits
 
-    @property
-    def concurrency(self) -> int:
-        """Requests at once."""
-        return self._limits.concurrency
-
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
         """Estimate the tokens that would be billed; no network."""
         return Tokens(estimate(texts), exact=False)

@@ -138,11 +138,6 @@ class GeminiEncoder(Encoder):
         """The declared limits of the rate."""
         return self._limits
 
-    @property
-    def concurrency(self) -> int:
-        """Requests at once."""
-        return self._limits.concurrency
-
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
         """Estimate the tokens that would be billed; no network."""
         return Tokens(estimate([self._prompts[role] + text for text in texts]), exact=False)

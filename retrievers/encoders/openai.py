@@ -165,11 +165,6 @@ class OpenAIEncoder(Encoder):
         """The declared limits of the rate."""
         return self._limits
 
-    @property
-    def concurrency(self) -> int:
-        """Requests at once."""
-        return self._limits.concurrency
-
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
         """Count the tokens that would be billed; no network."""
         return openai_tokens([self._prompts[role] + text for text in texts])

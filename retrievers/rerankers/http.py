@@ -42,7 +42,6 @@ class _Speech(NamedTuple):
     """Of one document, that the service reads."""
 
 
-_VOYAGE = {"truncation": True}
 _DIALECTS: Mapping[Dialect, _Speech] = {
     "cohere": _Speech("https://api.cohere.com", "v2/rerank", "CO_API_KEY", "documents", {}, 4096),
     "voyage": _Speech(
@@ -186,11 +185,6 @@ class HttpReranker(Reranker):
     def limits(self) -> Limits:
         """The declared limits of the rate, and the tokens of a document."""
         return self._limits
-
-    @property
-    def concurrency(self) -> int:
-        """Requests at once."""
-        return self._limits.concurrency
 
     def check(self) -> None:
         """Look for what a run needs, before it starts: the key.

@@ -1,0 +1,56 @@
+"""What is retrieved and what is asked: documents and queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+
+def _no_fields() -> Mapping[str, str]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One thing that can be retrieved."""
+
+    id: str
+    title: str
+    text: str
+    fields: Mapping[str, str] = field(default_factory=_no_fields, hash=False)
+
+    @property
+    def content(self) -> str:
+        """What encoders and BM25 read: title + " " + text, or the text alone without a title."""
+        return f"{self.title} {self.text}".strip() if self.title else self.text
+
+
+class Claim(NamedTuple):
+    """One statement of a reference answer, which can be checked by itself."""
+
+    text: str
+    vital: bool = True
+    """Whether an answer without it would be no answer."""
+
+
+class Reference(NamedTuple):
+    """What a right answer to a query says; no retriever looks at it."""
+
+    answers: tuple[str, ...] = ()
+    """Each complete by itself."""
+    claims: tuple[Claim, ...] = ()
+
+
+NO_REFERENCE = Reference()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question that is asked."""
+
+    id: str
+    text: str
+    fields: Mapping[str, str] = field(default_factory=_no_fields, hash=False)
+    reference: Reference = NO_REFERENCE
