@@ -61,6 +61,7 @@ class Meter:
         self._watch = watch
         self._lock = threading.RLock()
         self._open: list[str] = []
+        self._default = ""
         self._totals: dict[str, int] = {}
         self._seconds: dict[str, float] = {}
         self._counts: dict[str, dict[str, float]] = {}
@@ -83,6 +84,27 @@ class Meter:
                 self._open.pop()
                 self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - started
             self._notify()
+
+    @contextmanager
+    def stage_by_default(self, name: str) -> Iterator[None]:
+        """Book a block on stage `name` as far as it opens none: counts outside any, and its time where it opened none.
+
+        >>> meter = Meter()
+        >>> with meter.stage_by_default("search"):
+        ...     meter.count(calls=1)
+        >>> list(meter.stages())
+        ['search']
+        """
+        with self._lock:
+            before, self._default = dict(self._seconds), name
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._default = ""
+                if self._seconds == before:
+                    self._seconds[name] = before.get(name, 0.0) + time.perf_counter() - started
 
     def count(self, **numbers: float) -> None:
         """Add numbers to the sums of the stage that is open."""
@@ -118,8 +140,8 @@ class Meter:
 
     @property
     def current(self) -> str:
-        """The innermost open stage, "" outside any."""
-        return self._open[-1] if self._open else ""
+        """The innermost open stage; outside any the one by default, else ""."""
+        return self._open[-1] if self._open else self._default
 
     def expected(self, stage: str) -> int | None:
         """How many texts or steps a stage said there will be."""

@@ -226,7 +226,7 @@ class Retriever(Protocol):
 
     @abstractmethod
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
-        """Take in the corpus; called once, before any search."""
+        """Take in the corpus; called once, before any search. Where no stage is opened, the time is that of "index"."""
 
     @abstractmethod
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:

@@ -175,7 +175,9 @@ def test_they_run_cost_and_are_described_like_any_other(tmp_path: Path) -> None:
     costs = {(row["retriever"], row["stage"]): row for row in results.costs.to_dict("records")}
     assert costs["vowels", "embed-documents"]["tokens"] > 0
     assert costs["short", "rerank"]["calls"] == 1
-    assert {"search"} <= {stage for name, stage in costs if name == "overlap"}
+    assert {stage for name, stage in costs if name == "overlap"} == {"index", "search", "latency"}
+    assert costs["overlap", "search"]["calls"] == len(small.QUERIES)
+    assert costs["overlap", "index"]["seconds"] > 0
     assert [row.usd for row in planned.rows if row.retriever == "vowels"] == [
         pytest.approx(row.tokens * 2e-6) for row in planned.rows if row.retriever == "vowels"
     ]

@@ -240,8 +240,10 @@ def _searched(retriever: Retriever, state: _State, meter: Meter) -> _Answered:
     spare = 1 if state.shared.exclude_self else 0
     if isinstance(retriever, UsesCache):
         retriever.use(state.shared.cache)
-    retriever.index(state.corpus, meter)
-    rankings = retriever.search(queries, depth + spare, meter)
+    with meter.stage_by_default("index"):
+        retriever.index(state.corpus, meter)
+    with meter.stage_by_default("search"):
+        rankings = retriever.search(queries, depth + spare, meter)
     if len(rankings) != len(queries):
         raise BackendError(f"{len(rankings)} rankings came back for {len(queries)} queries")
 
