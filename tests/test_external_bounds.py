@@ -9,7 +9,7 @@ from retrievers.external.http import HttpRetriever
 from retrievers.meter import Meter, single_call
 from retrievers.remote import http
 from retrievers.remote.redaction import Expanded
-from retrievers.types import Query
+from retrievers.types import Document, Query
 from tests.servers import OpenAIProvider, bomb, serving
 
 ASKED = Query("q", "wörter")
@@ -139,3 +139,13 @@ def test_an_address_may_hold_any_letter():
     with serving(Endpoint()) as endpoint:
         own = retriever(f"{endpoint.url}/süche?q={{query}}&n={{depth}}")
         assert own.search([ASKED], 2, Meter())[0].doc_ids == ("a", "b")
+
+
+@pytest.mark.parametrize("id_", ["", " ", "a\r\nb", "\x1b[31m", "\0", "\u2028"])
+def test_an_id_that_no_document_can_have_is_refused(id_):
+    """It would break the TREC files, and steer the terminal on which it is shown."""
+    with serving(Endpoint({"hits": ["a", id_], "scores": [2, 1]})) as endpoint:
+        asked = retriever(endpoint.url)
+        asked.index([Document("a", "", "one")], Meter())
+        with pytest.raises(BackendError, match="is among the hits, which is no id"):
+            asked.search([ASKED], 2, Meter())

@@ -1,15 +1,20 @@
 """Answers that lie, leak, never end or never fit: one message, that retriever's alone, and nothing of it is kept."""
 
 import base64
+import gzip
+import importlib
+import json
 import signal
 import subprocess
 import sys
 import textwrap
 import time
 from datetime import UTC, datetime
+from itertools import chain, repeat
 
 import numpy as np
 import pytest
+from pydantic import BaseModel
 
 import harness
 from harness.experiment import unexpanded
@@ -18,7 +23,7 @@ from retrievers.embedding import Embedder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter, Stop, single_call
-from retrievers.remote import http
+from retrievers.remote import http, service
 from retrievers.remote.faults import TooLong, Transient, retry_after
 from retrievers.remote.redaction import Expanded, redacted
 from retrievers.remote.service import AnswerPart, JsonService, Server
@@ -375,3 +380,40 @@ def test_a_message_has_the_name_again_of_a_part_that_came_from_the_environment(m
     monkeypatch.setenv("SITE_AUTH", "purple-monkey-dishwasher")
     written = {"headers": {"Authorization": "ApiKey ${SITE_AUTH}"}}
     assert unexpanded("no purple-monkey-dishwasher here", written) == "no ${SITE_AUTH} here"
+
+
+def lists_of(schema):
+    """Every list in a pydantic core schema."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "list":
+            yield schema
+        for value in schema.values():
+            yield from lists_of(value)
+    elif isinstance(schema, list | tuple):
+        for value in schema:
+            yield from lists_of(value)
+
+
+@pytest.mark.parametrize("module", ["encoders.openai", "encoders.cohere", "encoders.gemini", "encoders.bedrock",
+                                    "rerankers.http", "remote.chat_model"])  # fmt: skip
+def test_of_a_list_of_faults_one_is_told(module):
+    """Four megabytes of {} took three gigabytes of memory, as four million faults."""
+    own = vars(importlib.import_module(f"retrievers.{module}")).values()
+    parts = [one for one in own if isinstance(one, type) and issubclass(one, BaseModel)]
+    lists = [found for part in parts for found in lists_of(part.__pydantic_core_schema__)]
+    assert lists
+    assert all(found.get("fail_fast") for found in lists)
+
+
+def test_what_follows_a_packed_answer_is_not_kept():
+    packed = gzip.compress(b"{}")
+    assert http._whole([packed], {"content-encoding": "gzip"}, 100) == b"{}"
+    endless = chain([packed], repeat(bytes(1000)))
+    with pytest.raises(Transient, match="goes on after its end"):
+        http._whole(endless, {"content-encoding": "gzip"}, 100)
+
+
+def test_a_long_refusal_is_not_read_as_json(tmp_path, monkeypatch):
+    monkeypatch.setattr(service, "_LONGEST_REFUSAL", 100)
+    monkeypatch.setattr(json, "loads", None)
+    assert service._words(b"[" * 101) == ("", "")

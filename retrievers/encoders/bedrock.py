@@ -17,7 +17,7 @@ from retrievers.meter import Call, Stop
 from retrievers.prices import Price, price_of
 from retrievers.remote.aws import AwsConnection, meaning_of, signed
 from retrievers.remote.redaction import as_written, redacted
-from retrievers.remote.service import AnswerPart, JsonService, Server, check_address
+from retrievers.remote.service import AnswerPart, JsonService, Listed, Server, check_address
 from retrievers.remote.service import TokenCount as Billed
 from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular
 from retrievers.tokens import Tokens, estimate
@@ -51,7 +51,7 @@ _FAMILIES = {
 """What a model's name contains -> its family (Amazon Bedrock User Guide, model parameters)."""
 
 
-_Vector = Annotated[list[float], Field(min_length=1)]
+_Vector = Annotated[Listed[float], Field(min_length=1)]
 _Schema = TypeVar("_Schema", bound=AnswerPart)
 
 
@@ -61,11 +61,11 @@ class _TitanAnswer(AnswerPart):
 
 
 class _CohereByType(AnswerPart):
-    vectors: Annotated[list[_Vector], Field(alias="float")]
+    vectors: Annotated[Listed[_Vector], Field(alias="float")]
 
 
 class _CohereAnswer(AnswerPart):
-    embeddings: list[_Vector] | _CohereByType
+    embeddings: Listed[_Vector] | _CohereByType
 
 
 class BedrockEncoder(Encoder):

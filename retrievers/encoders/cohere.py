@@ -15,7 +15,7 @@ from retrievers.meter import Call, Stop
 from retrievers.prices import Price, price_of
 from retrievers.remote.redaction import as_written, secrets_in, shown
 from retrievers.remote.secrets import key_of
-from retrievers.remote.service import AnswerPart, JsonService, Server, check_address
+from retrievers.remote.service import AnswerPart, JsonService, Listed, Server, check_address
 from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular, unpacked
 from retrievers.tokens import Tokens, estimate
 from retrievers.types import Embedded, Encoder, Limits, Role, Vectors
@@ -23,17 +23,17 @@ from retrievers.types import Embedded, Encoder, Limits, Role, Vectors
 _URL = "https://api.cohere.com"
 _TEXTS = 96
 EmbeddingType = Literal["float", "int8", "uint8", "binary", "ubinary", "base64"]
-_Row = Annotated[list[float], Field(min_length=1)]
-_Byte = Annotated[list[Annotated[int, Field(ge=-128, le=255)]], Field(min_length=1)]
+_Row = Annotated[Listed[float], Field(min_length=1)]
+_Byte = Annotated[Listed[Annotated[int, Field(ge=-128, le=255)]], Field(min_length=1)]
 
 
 class _ByType(AnswerPart):
-    float_: Annotated[list[_Row] | None, Field(alias="float")] = None
-    int8: list[_Byte] | None = None
-    uint8: list[_Byte] | None = None
-    binary: list[_Byte] | None = None
-    ubinary: list[_Byte] | None = None
-    base64: list[str] | None = None
+    float_: Annotated[Listed[_Row] | None, Field(alias="float")] = None
+    int8: Listed[_Byte] | None = None
+    uint8: Listed[_Byte] | None = None
+    binary: Listed[_Byte] | None = None
+    ubinary: Listed[_Byte] | None = None
+    base64: Listed[str] | None = None
 
 
 class _Units(AnswerPart):

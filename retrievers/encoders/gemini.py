@@ -16,7 +16,7 @@ from retrievers.meter import Call, Stop
 from retrievers.prices import Price, price_of
 from retrievers.remote.redaction import Expanded, as_written, secrets_in, shown
 from retrievers.remote.secrets import key_of
-from retrievers.remote.service import AnswerPart, JsonService, Server, check_address
+from retrievers.remote.service import AnswerPart, JsonService, Listed, Server, check_address
 from retrievers.remote.service import TokenCount as Billed
 from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular
 from retrievers.tokens import Tokens, estimate
@@ -27,7 +27,7 @@ _TEXTS = 100
 
 
 class _Row(AnswerPart):
-    values: Annotated[list[float], Field(min_length=1)]
+    values: Annotated[Listed[float], Field(min_length=1)]
 
 
 class _Usage(AnswerPart):
@@ -35,7 +35,7 @@ class _Usage(AnswerPart):
 
 
 class _Embeddings(AnswerPart):
-    embeddings: list[_Row]
+    embeddings: Listed[_Row]
     usage: Annotated[_Usage | None, Field(alias="usageMetadata")] = None
 
 

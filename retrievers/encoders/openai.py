@@ -19,6 +19,7 @@ from retrievers.remote.redaction import as_written, as_written_json, secrets_in,
 from retrievers.remote.service import (
     AnswerPart,
     JsonService,
+    Listed,
     Refusal,
     Server,
     check_address,
@@ -38,7 +39,7 @@ _REQUEST_TOKENS = 300_000
 
 class _Row(AnswerPart):
     index: Annotated[int, Field(ge=0)]
-    embedding: Annotated[list[float], Field(min_length=1)] | Annotated[str, Field(min_length=1)]
+    embedding: Annotated[Listed[float], Field(min_length=1)] | Annotated[str, Field(min_length=1)]
     """Numbers, or the base64 form of 32-bit floats; a server may send the first where it was asked for the second."""
 
 
@@ -49,7 +50,7 @@ class _Usage(AnswerPart):
 
 
 class _Embeddings(AnswerPart):
-    data: list[_Row]
+    data: Listed[_Row]
     usage: _Usage | None = None
 
 

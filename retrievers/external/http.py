@@ -22,11 +22,13 @@ from retrievers.remote.faults import Transient, retry_after
 from retrievers.remote.limits import RateLimiter
 from retrievers.remote.patience import patiently
 from retrievers.remote.redaction import redacted, secrets_in, shown
-from retrievers.remote.service import JsonService, Refusal, Server, check_address
+from retrievers.remote.service import JsonService, Listed, Refusal, Server, check_address
 from retrievers.types import Document, Query, Ranking, Retriever, ranked
 
 QUERY, DEPTH = "{query}", "{depth}"
-NUMBERS = TypeAdapter(list[Annotated[float, Field(strict=True, allow_inf_nan=False)]])
+NUMBERS = TypeAdapter(Listed[Annotated[float, Field(strict=True, allow_inf_nan=False)]])
+LARGEST = 64 << 20
+"""Bytes of an answer, at most: it may be any JSON, which takes thirty times as much memory."""
 PASSING = {408, 425, 429}
 """Codes after which another try may help, beside 500 and above."""
 
@@ -73,7 +75,7 @@ class HttpRetriever(Retriever):
         self._digest = hashlib.sha256(shape.encode()).hexdigest()  # a URL may hold a secret: it is never written down
         self._patience, self._width = patience, concurrency
         secrets = (*self._headers.values(), *secrets_in(body))
-        server = Server(url, "", self._headers, secrets, timeout=timeout, concurrency=concurrency)
+        server = Server(url, "", self._headers, secrets, timeout=timeout, concurrency=concurrency, largest=LARGEST)
         self._service = JsonService(server, _understood)
         self._limiter = RateLimiter(concurrency, rpm=rpm, tpm=0)
         self._cache: Cache | None = None

@@ -15,7 +15,7 @@ from retrievers.remote.faults import TooLong
 from retrievers.remote.limits import RateLimiter
 from retrievers.remote.patience import patiently
 from retrievers.remote.prompts import ChatForecast, ChatOptions, Prompt, Reply
-from retrievers.remote.service import AnswerPart, JsonService, Refusal, Server, understood
+from retrievers.remote.service import AnswerPart, JsonService, Listed, Refusal, Server, understood
 from retrievers.remote.service import TokenCount as Billed
 from retrievers.tokens import estimate
 
@@ -41,7 +41,7 @@ class _Usage(AnswerPart):
 
 
 class _Completion(AnswerPart):
-    choices: list[_Choice]
+    choices: Listed[_Choice]
     usage: _Usage | None = None
 
 

@@ -48,11 +48,12 @@ class HttpAnswer(NamedTuple):
 class HttpDoor:
     """Sends requests to one address; several threads share its connections, which are opened at the first request."""
 
-    def __init__(self, url: str, *, timeout: float, connections: int) -> None:
-        """Take the address, the seconds for a whole answer, and the most connections at once."""
+    def __init__(self, url: str, *, timeout: float, connections: int, largest: int) -> None:
+        """Take the address, the seconds and bytes of a whole answer, and the most connections at once."""
         self._url = url
         self._timeout = timeout
         self._connections = connections
+        self._largest = min(largest, MOST_BYTES)
         self._lock = Lock()
         self._pool: httpcore.ConnectionPool | None = None
 
@@ -85,7 +86,7 @@ class HttpDoor:
                     raise BackendError(
                         f"the server redirects to {where}, which is not followed: write that address instead"
                     )
-                return HttpAnswer(answer.status, received, _whole(answer.iter_stream(), received))
+                return HttpAnswer(answer.status, received, _whole(answer.iter_stream(), received, self._largest))
         except ssl.SSLCertVerificationError as failure:
             why = f"the server's certificate is refused: {failure.verify_message}"
             raise BackendError(f"{why}; set SSL_CERT_FILE to the authority that signed it") from None
@@ -115,7 +116,7 @@ class HttpDoor:
             return self._pool
 
 
-def _whole(chunks: Iterable[bytes], headers: Mapping[str, str]) -> bytes:
+def _whole(chunks: Iterable[bytes], headers: Mapping[str, str], largest: int) -> bytes:
     """Return a body unpacked; raises BackendError beyond the limit."""
     packing = headers.get("content-encoding", "identity").strip().lower()
     if packing not in {"identity", "", "gzip", "deflate"}:
@@ -124,14 +125,16 @@ def _whole(chunks: Iterable[bytes], headers: Mapping[str, str]) -> bytes:
     parts: list[bytes] = []
     size = 0
     for chunk in chunks:
+        if unpacking is not None and unpacking.eof and chunk:  # zlib would keep it, however much there is
+            raise Transient("the answer goes on after its end")
         try:
-            part = chunk if unpacking is None else unpacking.decompress(chunk, MOST_BYTES + 1 - size)
+            part = chunk if unpacking is None else unpacking.decompress(chunk, largest + 1 - size)
         except zlib.error:
             raise Transient("the answer cannot be unpacked") from None
         parts.append(part)
         size += len(part)
-        if size > MOST_BYTES:
-            raise BackendError(f"the answer is larger than {MOST_BYTES >> 20} MiB; set batch_size or depth lower")
+        if size > largest:
+            raise BackendError(f"the answer is larger than {largest >> 20} MiB; set batch_size or depth lower")
     if unpacking is not None and not unpacking.eof:
         raise Transient("the answer breaks off")
     return b"".join(parts)

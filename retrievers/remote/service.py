@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Stop
 from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
-from retrievers.remote.http import HttpAnswer, HttpDoor
+from retrievers.remote.http import MOST_BYTES, HttpAnswer, HttpDoor
 from retrievers.remote.redaction import Expanded, as_written, beginning_of, redacted, secrets_in, shown
 
 Schema = TypeVar("Schema")
@@ -31,6 +31,13 @@ _REMEDIES = {
 _LLAMA = "is too large to process"
 """What llama.cpp says of a long text, with status 500."""
 _BEGINNING = 80
+_LONGEST_REFUSAL = 1 << 20
+"""Bytes of an answer that may be an error in words, at most."""
+
+
+Item = TypeVar("Item")
+Listed = Annotated[list[Item], Field(fail_fast=True)]
+"""A list of which the first fault is told alone: of four million, each of which takes half a kilobyte, nobody reads."""
 
 
 class AnswerPart(BaseModel):
@@ -74,6 +81,8 @@ class Server:
     timeout: float = 60
     """Seconds for a whole answer."""
     concurrency: int = 8
+    largest: int = MOST_BYTES
+    """Bytes of an answer, unpacked, at most."""
 
     @property
     def name(self) -> str:
@@ -88,7 +97,9 @@ class JsonService:
         """Take the server, and what its refusals mean where that is its own affair."""
         self.server = server
         self._understand = understand or understood
-        self._door = HttpDoor(server.url, timeout=server.timeout, connections=server.concurrency)
+        self._door = HttpDoor(
+            server.url, timeout=server.timeout, connections=server.concurrency, largest=server.largest
+        )
 
     def ask(self, path: str, body: Mapping[str, Any], schema: type[Schema], stopped: Stop) -> Schema:
         """Send one request and return its answer, checked.
@@ -207,7 +218,7 @@ def shown_or_hidden(url: str) -> str:
 def _words(body: bytes) -> tuple[str, str]:
     """Return the code and the words of an error, in the forms that services use; "" where it has neither."""
     try:
-        content = json.loads(body)
+        content = json.loads(body) if len(body) <= _LONGEST_REFUSAL else None
     except (ValueError, RecursionError):
         return "", ""
     if not isinstance(content, dict):

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, RootModel
 
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.fingerprints import fingerprint
@@ -17,7 +17,7 @@ from retrievers.remote.faults import TooLong
 from retrievers.remote.redaction import as_written, as_written_json, secrets_in, shown
 from retrievers.remote.requests import Bill, RequestSender
 from retrievers.remote.secrets import key_of
-from retrievers.remote.service import AnswerPart, JsonService, Server, check_address
+from retrievers.remote.service import AnswerPart, JsonService, Listed, Server, check_address
 from retrievers.remote.service import TokenCount as Billed
 from retrievers.remote.splitting import shared_out
 from retrievers.tokens import Tokens, beginning, estimate
@@ -62,6 +62,10 @@ class _Usage(AnswerPart):
     total_tokens: Billed | None = None
 
 
+class _Bare(RootModel[Listed[_Result]]):
+    """What TEI answers with: no object around the list."""
+
+
 class _Units(AnswerPart):
     search_units: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] | None = None
 
@@ -71,7 +75,7 @@ class _Meta(AnswerPart):
 
 
 class _Ranked(AnswerPart):
-    results: Annotated[list[_Result], Field(validation_alias=AliasChoices("results", "data"))]
+    results: Annotated[Listed[_Result], Field(validation_alias=AliasChoices("results", "data"))]
     usage: _Usage | None = None
     meta: _Meta | None = None
 
@@ -244,7 +248,7 @@ class HttpReranker(Reranker):
         limit = {"max_tokens_per_doc": self._limits.tokens} if self._dialect == "cohere" else {}
         body = {**model, "query": query, self._speech.documents: documents, **self._speech.more, **limit, **self._extra}
         if self._dialect == "tei":
-            results, bill = service.ask(self._speech.path, body, list[_Result], stopped), Bill(0)
+            results, bill = service.ask(self._speech.path, body, _Bare, stopped).root, Bill(0)
         else:
             answer = service.ask(self._speech.path, body, _Ranked, stopped)
             results, bill = answer.results, _bill(answer, len(documents))
