@@ -1,5 +1,6 @@
 """Where results come to lie: never among the documents, never over others, and back after a kill."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -39,6 +40,14 @@ def test_an_experiment_leaves_the_results_of_one_that_is_named_like_its_aside(tm
     run(tmp_path)
     assert (other / "manifest.json").read_bytes() == before
     assert records.read(other).manifest.name == "small.unfinished"
+
+
+def test_an_experiment_leaves_results_that_another_release_wrote(tmp_path):
+    other = run(tmp_path, "small.unfinished")
+    content = json.loads((other / "manifest.json").read_text(encoding="utf-8"))
+    (other / "manifest.json").write_text(json.dumps(content | {"schema": 99}), encoding="utf-8")
+    run(tmp_path)
+    assert (other / "rankings" / "bm25.jsonl").exists()
 
 
 HASHING = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimensions = 16 }\n'

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from harness.records.folder import regular
 from harness.records.manifest import Manifest
-from harness.records.manifest_file import read_manifest
+from harness.records.manifest_file import LARGEST, read_manifest
 from harness.records.tables import read_table
 from retrievers.errors import HarnessError, InputError, Problem
 
@@ -23,7 +25,7 @@ def unfinished(place: Path) -> Path:
     Where an experiment of that very name has its results there, the name is lengthened until it is free.
     """
     aside = place.with_name(f"{place.name}.unfinished")
-    while (manifest := _manifest(aside)) is not None and manifest.name != place.name:
+    while _name_in(aside) not in (None, place.name):
         aside = aside.with_name(f"{aside.name}.unfinished")
     return aside
 
@@ -133,6 +135,17 @@ def _manifest(folder: Path) -> Manifest | None:
         return read_manifest(folder)
     except InputError:
         return None
+
+
+def _name_in(folder: Path) -> str | None:
+    """The experiment whose results lie in a folder, whichever release wrote them; None where nobody can say."""
+    try:
+        with regular(folder / "manifest.json").open("rb") as file:
+            content = json.loads(file.read(LARGEST))
+    except (OSError, ValueError, RecursionError):
+        return None
+    name = content.get("name") if isinstance(content, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _lock(folder: Path, locks: ExitStack) -> None:
