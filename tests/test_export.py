@@ -1,6 +1,7 @@
 """A results folder for other programs: each form is read back by the library that owns it, where it is here."""
 
 import json
+import shutil
 from pathlib import Path
 
 import ir_measures
@@ -114,3 +115,11 @@ def test_what_is_there_is_not_overwritten_and_other_data_are_refused(results, tm
         assert not (tmp_path / "beir.unfinished").exists()
     finally:
         corpus.write_bytes(before)
+
+
+@pytest.mark.parametrize("raw", [b"", b"[", b"{}", b'{"scores": {"test": []}}', b'{"scores": 1}', b"\xff", b"[" * 9999])
+def test_a_damaged_result_of_mteb_is_named(results, tmp_path, raw):
+    shutil.copytree(results.folder, tmp_path / "copy")
+    (tmp_path / "copy" / "tables" / "bm25.mteb.json").write_bytes(raw)
+    with pytest.raises(InputError, match=r"bm25.mteb.json: is (damaged|not UTF-8) .harness report .* writes it anew"):
+        export(records.read(tmp_path / "copy"), "model-card", tmp_path / "card")

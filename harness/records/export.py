@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.dataset import Dataset, load
+from harness.dataset.source import parse_json
 from harness.experiment import DatasetTable, locate
 from harness.records.lines import write_jsonl
 from harness.records.results import Results
@@ -94,7 +95,7 @@ def _model_card(results: Results, place: Path) -> None:
     """Metadata for a model's card on Hugging Face's hub: a `model-index`, JSON being YAML too."""
     manifest = results.manifest
     for name, text in _mteb_results(results):
-        scores = json.loads(text)["scores"]["test"][0]
+        scores = _scores_of(results, name, text)
         model = manifest.retrievers[name].provenance.get("model", name)
         metrics = [{"type": key, "value": value} for key, value in scores.items() if isinstance(value, float)]
         task = {
@@ -158,9 +159,22 @@ def _mteb_results(results: Results) -> Iterator[tuple[str, str]]:
         path = results.folder / "tables" / f"{name}.mteb.json"
         try:
             yield name, path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            remedy = f"harness report {results.folder} writes it anew"
+            raise InputError(Problem(str(path), "is not UTF-8", remedy)) from None
         except OSError:
             remedy = f"harness report {results.folder} writes it"
             raise InputError(Problem(str(path), "is missing", remedy)) from None
+
+
+def _scores_of(results: Results, name: str, text: str) -> Mapping[str, Any]:
+    """The scores in a result of MTEB's shape; InputError where it is none."""
+    try:
+        first: dict[str, Any] = parse_json(text)["scores"]["test"][0]
+        return dict(first)
+    except (ValueError, KeyError, IndexError, TypeError):
+        path = results.folder / "tables" / f"{name}.mteb.json"
+        raise InputError(Problem(str(path), "is damaged", f"harness report {results.folder} writes it anew")) from None
 
 
 def _metadata(fields: Mapping[str, str]) -> dict[str, Any]:
