@@ -1,16 +1,29 @@
 """Files that somebody hostile or careless wrote: one message each, nothing that hangs, nothing half read."""
 
 import ast
+import gzip
+import io
 import json
 import os
+import threading
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from harness.dataset import DatasetReference, files, load, reference_of, rows
+from harness.answers.prompts import as_data
+from harness.answers.systems import Context, marked, read_systems
+from harness.dataset import DatasetReference, converted, files, load, reference_of, rows, trec, trec_collection
 from harness.dataset.markdown import parse_document
+from harness.experiment import load as read_experiment
+from harness.scoring.per_query import read_scores
+from harness.scoring.saved import read_ids
+from retrievers import opening
 from retrievers.errors import InputError
+from retrievers.external.run import RunRetriever
+from retrievers.remote.faults import says_too_long
+from retrievers.remote.quoting import quoted
 
 
 def beir(folder: Path, corpus: str = '{"_id": "d1", "text": "one"}\n', qrels: str = "q1\td1\t1\n") -> Path:
@@ -172,3 +185,107 @@ def test_nothing_is_unpickled_and_no_text_is_run_as_code():
                 wrong.append(f"{path}:{node.lineno}: {name}")
     assert wrong == []
     assert called(ast.parse("np.load(f, allow_pickle=True)").body[0].value) == "allow_pickle"
+
+
+SPACES = " " * 20_000
+TAGS = {tag: tag * 10_000 for tag in ("<TITLE>", "<DOCNO>", "<TEXT>", "<topic number")}
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (lambda text: quoted(text, "DOCUMENT"), f"<{SPACES}"),
+        (lambda text: as_data(text, "PASSAGE"), f"<{SPACES}"),
+        (says_too_long, f"maximum batch size{SPACES}"),
+        (lambda text: marked(text, [Context("1", "one")]), f"so [1]{SPACES}it is"),
+        *((lambda text: trec_collection._body(text), text) for text in TAGS.values()),
+        *((lambda text: trec_collection._tag(text, "TEXT"), text) for text in TAGS.values()),
+        (trec_collection.NUMBERED.search, TAGS["<topic number"]),
+    ],
+)
+def test_no_pattern_looks_at_a_text_twice_over(read, text):
+    started = time.process_time()
+    read(text)
+    assert time.process_time() - started < 1  # seconds to a minute, in the square of the length
+
+
+def test_an_element_of_trec_without_an_end_is_text():
+    block = "<DOC><DOCNO>d1</DOCNO><TITLE>one<title>two</TITLE><HEAD>three</DOC>"
+    assert trec_collection._tag(block, "TITLE") == "onetwo"
+    assert trec_collection._tag(block, "HEAD") == ""
+    assert trec_collection._body(block) == "three"
+
+
+@pytest.mark.parametrize("read", [read_ids, trec.read_qrels, trec.read_run, read_experiment])
+def test_a_device_and_a_pipe_that_nobody_writes_to_are_refused(tmp_path, monkeypatch, read):
+    monkeypatch.setattr(opening, "WAITED", 0.05)
+    with pytest.raises(InputError, match="/dev/zero: is no file but a device"):
+        read(Path("/dev/zero"))
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="is a pipe that nobody writes to"):
+        read(tmp_path / "pipe")
+
+
+def test_a_pipe_that_is_written_to_is_read_from_its_first_byte(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(gzip.compress(b"q1 0 d1 1\n"),))
+    writer.start()
+    assert trec.read_qrels(tmp_path / "pipe") == {"q1": {"d1": 1}}
+    writer.join()
+
+
+def test_a_file_of_answers_is_read_as_every_other(tmp_path):
+    os.mkfifo(tmp_path / "one.jsonl")
+    (tmp_path / "two.jsonl").write_text('{"query_id": "q1", "response": "a", "response": "b"}\n[[' + "[" * 100_000)
+    (tmp_path / "three.jsonl").write_text(
+        '{"query_id": "q1", "contexts": ["x"], "response": "so [%s]"}\n' % ("9" * 5000)
+    )
+    with pytest.raises(InputError) as caught:
+        read_systems(tmp_path, ["q1"])
+    for part in ("one.jsonl: is no regular file", "two.jsonl:1: is not JSON: the key 'response' stands twice",
+                 "two.jsonl:2: is not JSON: it is nested too deep"):  # fmt: skip
+        assert part in str(caught.value)
+    assert "three.jsonl" not in str(caught.value)  # a mark of 5,000 digits names no context
+
+
+def test_a_saved_run_that_is_no_file_or_nested_too_deep_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    with pytest.raises(InputError, match="is no regular file"):
+        RunRetriever(path=str(tmp_path / "pipe.jsonl")).check()
+    (tmp_path / "deep.jsonl").write_text("[" * 100_000)
+    with pytest.raises(InputError, match=r"deep.jsonl:1: is nested too deep"):
+        RunRetriever(path=str(tmp_path / "deep.jsonl")).check()
+
+
+def test_scores_are_read_line_by_line_within_bounds(tmp_path, monkeypatch):
+    monkeypatch.setattr(rows, "LONGEST_LINE", 1000)
+    path = tmp_path / "scores.csv"
+    path.write_text("retriever,query_id,measure,value\na,q1,P@1," + "1" * 2000)
+    with pytest.raises(InputError, match=r"scores.csv:2: is longer than 1,000 bytes"):
+        read_scores(path)
+
+
+def test_a_table_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path, monkeypatch):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(rows, "FREE", 1 << 20)
+    path = tmp_path / "corpus.parquet"
+    parquet.write_table(pa.table({"_id": ["x"] * 3_000_000}), path)
+    problems = []
+    list(rows.read_rows(files.File(path), problems))
+    assert [problem.what for problem in problems] == ["unpacks to far more than text would"]
+
+
+def test_a_word_file_that_unpacks_to_far_more_than_a_document_is_not_unpacked(monkeypatch):
+    monkeypatch.setattr(converted, "FREE", 1 << 20)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", b" " * (4 << 20))
+    assert converted.Converter()._fresh(packed.getvalue(), ".docx") == {
+        "failed": "unpacks to 4 MiB, far more than a document would"
+    }
+
+
+def test_an_experiment_of_megabytes_is_refused(tmp_path):
+    (tmp_path / "x.toml").write_bytes(b" " * (5 << 20))
+    with pytest.raises(InputError, match="has more than 4,194,304 bytes"):
+        read_experiment(tmp_path / "x.toml")

@@ -20,7 +20,7 @@ from retrievers.remote.quoting import one_object, quoted
 
 Answer = TypeVar("Answer")
 
-MARKS = re.compile(r"<\s*(/?)\s*(PASSAGE|CLAIM|ANSWER|FACT|QUESTION|SENTENCE|TEXT)", re.IGNORECASE)
+MARKS = re.compile(r"<\s*+(/?)\s*+(PASSAGE|CLAIM|ANSWER|FACT|QUESTION|SENTENCE|TEXT)", re.IGNORECASE)
 AT_ONCE = 5
 """Claims in one request, at most: with more, models lose count."""
 REGENERATED = 3

@@ -6,19 +6,21 @@ and, where the response has no marks such as [1], `citations` (a list of `{sente
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.answers.text import sentences
+from harness.dataset.rows import File, read_lines
+from harness.dataset.source import parse_json
 from harness.records import RESERVED
 from retrievers.errors import InputError, Problem, did_you_mean
 
 KEYS = frozenset({"query_id", "response", "contexts", "citations"})
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-MARK = re.compile(r"\s*\[(\d+)\]")
+MARK = re.compile(r"(?<!\s)\s*+\[(\d{1,9})\]")
+"""A citation, with all white space before it; what lies beyond nine digits is no number of a context."""
 SHOWN = 20
 """Problems of one file that are named; the rest is counted."""
 
@@ -99,20 +101,16 @@ def _answers(path: Path, queries: Collection[str], problems: list[Problem]) -> d
     answers: dict[str, Answer] = {}
     mine: list[Problem] = []
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        problems.append(Problem(str(path), f"cannot be read: {error}", "save the file as UTF-8"))
-        return {}
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            query, answer = _answer(line, queries)
-            if query in answers:
-                raise _Wrong(f"query {query!r} is answered twice", "one answer a query")
-            answers[query] = answer
-        except _Wrong as wrong:
-            mine.append(Problem(f"{path}:{number}", *wrong.args))
+        for number, line in read_lines(File(path), mine):
+            try:
+                query, answer = _answer(line, queries)
+                if query in answers:
+                    raise _Wrong(f"query {query!r} is answered twice", "one answer a query")
+                answers[query] = answer
+            except _Wrong as wrong:
+                mine.append(Problem(f"{path}:{number}", *wrong.args))
+    except InputError as error:
+        mine.extend(error.problems)
     if not answers and not mine:
         mine.append(Problem(str(path), "holds no answer", "one JSON object a line"))
     problems.extend(mine[:SHOWN])
@@ -127,8 +125,8 @@ class _Wrong(Exception):
 
 def _answer(line: str, queries: Collection[str]) -> tuple[str, Answer]:
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        row = parse_json(line)
+    except ValueError as error:
         raise _Wrong(f"is not JSON: {error}", "") from None
     if not isinstance(row, dict):
         raise _Wrong("is not a JSON object", "")
@@ -184,7 +182,7 @@ def marked(response: str, contexts: Sequence[Context]) -> tuple[Citing, ...]:
     if not contexts or not MARK.search(response):
         return ()
     # A mark behind the full stop belongs to the sentence before it.
-    tidy = re.sub(r"([.!?。！？])((?:\s*\[\d+\])+)", r"\2\1", response)
+    tidy = re.sub(r"([.!?。！？])((?:\s*\[\d{1,9}\])+)", r"\2\1", response)
     citing = []
     for sentence in sentences(tidy):
         numbers = dict.fromkeys(int(number) for number in MARK.findall(sentence))

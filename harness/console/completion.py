@@ -55,8 +55,8 @@ def retrievers_of_experiment(ctx: Context, incomplete: str) -> list[str]:
     """Retrievers of the experiment file that was typed."""
     names: list[str] = []
     for path in _typed(ctx):
-        with suppress(OSError, ValueError, AttributeError, TypeError):
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
+        with suppress(OSError, ValueError, AttributeError, TypeError, RecursionError):
+            content = tomllib.loads(path.read_text(encoding="utf-8") if path.is_file() else "")
             names += (str(block["name"]) for block in content["retrievers"])
     return beginning(names, incomplete)
 

@@ -12,12 +12,13 @@ import io
 import json
 import os
 import warnings
+import zipfile
 from collections import Counter
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from harness.dataset.files import File
+from harness.dataset.files import FREE, RATIO, File
 from harness.dataset.model import Dataset
 
 CONVERTED = {".pdf", ".html", ".htm", ".docx", ".pptx", ".xlsx", ".epub", ".ipynb"}
@@ -72,6 +73,8 @@ class Converter:
 
         if self._engine is None:
             self._engine = MarkItDown(enable_plugins=False)
+        if size := _unpacked_size(raw):
+            return {"failed": f"unpacks to {size >> 20:,} MiB, far more than a document would"}
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of parsers, about what they repaired
@@ -82,6 +85,19 @@ class Converter:
         text = converted.markdown.encode("utf-8", "replace").decode().strip()
         title = " ".join((converted.title or _heading(text)).split())
         return {"title": title, "text": text} if text else {"failed": "there is no text in it"}
+
+
+def _unpacked_size(raw: bytes) -> int:
+    """The bytes that an archive (a Word file is one) says it unpacks to where no document would; else 0.
+
+    What it says can be relied on: zipfile gives no more of a member than that.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        return 0
+    return size if size > max(FREE, RATIO * len(raw)) else 0
 
 
 def reading_line(dataset: Dataset) -> str:

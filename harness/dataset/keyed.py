@@ -22,11 +22,10 @@ LabelReader = Callable[[Any, Place, Findings], "Labels | None"]
 
 
 def looks_like(reference: DatasetReference, *keys: str) -> bool:
-    """Whether the reference is a JSON file whose keys are these: by its ends, since it may be large."""
+    """Whether the reference is a JSON file whose keys are these."""
     if reference.scheme or not reference.folder.is_file() or File(reference.folder).suffix != ".json":
         return False
-    with File(reference.folder).open() as handle:
-        text = handle.read().decode("utf-8", "replace")
+    text = File(reference.folder).read().decode("utf-8", "replace")
     return text.lstrip("\ufeff \r\n\t").startswith("{") and all(f'"{key}"' in text for key in keys)
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from harness.dataset.files import COMPRESSED, File, missing
+from harness.dataset.files import COMPRESSED, FREE, RATIO, missing, regular
+from harness.dataset.files import File as File  # what other rooms give these readers
 from harness.dataset.source import Complaints, Place, decode, parse_json
 from retrievers.errors import InputError, Problem
 
@@ -198,10 +199,17 @@ def _parquet(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
         return
     packed = file.archive is not None or file.path.suffix.lower() in COMPRESSED
     try:
-        source: Any = pa.BufferReader(file.read()) if packed else str(file.path)
+        raw = file.read() if packed else b""
+        source: Any = pa.BufferReader(raw) if packed else str(file.path)
+        size = len(raw) if packed else regular(file.path)
         with pq.ParquetFile(source) as table:
-            number = 0
+            number, left = 0, max(FREE, RATIO * size)
             for batch in table.iter_batches(BATCH):
+                left -= batch.nbytes
+                if left < 0:
+                    what = "unpacks to far more than text would"
+                    problems.append(Problem(str(file.path), what, "write it as JSON Lines, if you trust it"))
+                    return
                 for row in _pylist(batch):
                     number += 1
                     yield Place(file.path, number), row

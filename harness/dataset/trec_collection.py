@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from harness.dataset.files import File, is_zip, listing, pick
 from harness.dataset.label_rows import Gathered
@@ -30,6 +31,7 @@ QRELS = ("qrels", "qrel")
 TITLES = ("TITLE", "HEADLINE", "HEAD")
 TAG = re.compile(r"<[^<>]*>")
 NUMBER = re.compile(r"^\s*(?:Number|Query Number)\s*:\s*", re.IGNORECASE)
+NUMBERED = re.compile(r"<topic[^<>]*\bnumber\s*+=\s*+[\"']?([^\"'<>\s]+)", re.IGNORECASE)
 PART = re.compile(r"^\s*(?:Topic|Title|Description|Narrative)\s*:\s*", re.IGNORECASE)
 LARGEST = 64 << 20
 """Characters of one document, at most: so much without its end is a file cut short."""
@@ -123,7 +125,7 @@ class TrecSource:
 
     def _topics(self, file: File, problems: Findings) -> Iterator[tuple[Place, Query]]:
         for place, block in _blocks(file, "top", problems):
-            number = re.search(r"<topic[^>]*\bnumber\s*=\s*[\"']?([^\"'>\s]+)", block, re.IGNORECASE)
+            number = NUMBERED.search(block)
             id_ = number[1] if number else NUMBER.sub("", _open(block, "num"))
             text = PART.sub("", _open(block, self.part) or _open(block, "query" if self.part == "title" else ""))
             if id_.strip() and text.strip():
@@ -182,8 +184,29 @@ def _blocks(file: File, tag: str, problems: Findings) -> Iterator[tuple[Place, s
 
 def _tag(block: str, tag: str) -> str:
     """The text within all elements of this name, one after the other."""
-    elements = re.findall(rf"<{tag}>(.*?)</{tag}>", block, re.IGNORECASE | re.DOTALL)
-    return "\n".join(_plain(one) for one in elements).strip()
+    return "\n".join(_plain(block[one.inner]) for one in _elements(block, tag)).strip()
+
+
+class _Element(NamedTuple):
+    outer: slice
+    inner: slice
+
+
+def _elements(block: str, *tags: str) -> Iterator[_Element]:
+    """The elements of these names that have an end, the outermost of those that lie in each other.
+
+    Each tag is looked at once: `<a>.*?</a>` would look for the end of each `<a>` that has none to the end of the text.
+    """
+    marks = list(re.finditer(rf"<(/?)({'|'.join(tags)})>", block, re.IGNORECASE))
+    last = {mark[2].upper(): number for number, mark in enumerate(marks) if mark[1]}
+    begins: re.Match[str] | None = None
+    for number, mark in enumerate(marks):
+        name = mark[2].upper()
+        if begins is None and not mark[1] and last.get(name, -1) > number:
+            begins = mark
+        elif begins is not None and mark[1] and name == begins[2].upper():
+            yield _Element(slice(begins.start(), mark.end()), slice(begins.end(), mark.start()))
+            begins = None
 
 
 def _open(block: str, tag: str) -> str:
@@ -194,7 +217,11 @@ def _open(block: str, tag: str) -> str:
 
 def _body(block: str) -> str:
     """All that stands outside `DOCNO` and titles."""
-    return _plain(re.sub(rf"<(DOCNO|{'|'.join(TITLES)})>.*?</\1>", " ", block, flags=re.IGNORECASE | re.DOTALL))
+    parts, at = list[str](), 0
+    for element in _elements(block, "DOCNO", *TITLES):
+        parts.append(block[at : element.outer.start])
+        at = element.outer.stop
+    return _plain(" ".join([*parts, block[at:]]))
 
 
 def _plain(text: str) -> str:

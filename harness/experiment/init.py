@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from harness.dataset import Dataset, DatasetReference, format_of, load, reading_line, reference_of
 from harness.dataset.markdown import document_names
+from harness.dataset.rows import File, read_json
 from harness.experiment.language import UNSTEMMED, language_of
 from harness.stats.words import counted
 from retrievers.errors import InputError, Problem
@@ -147,8 +148,8 @@ def _query_files(folder: Path) -> tuple[list[str], list[str]]:
 def _labelled_ids(file: Path) -> set[str]:
     """The ids of the queries in a file, as the reader gives them; empty where it holds no labels."""
     try:
-        rows = json.loads(file.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError):
+        rows = read_json(File(file))
+    except InputError:
         # What is wrong with it is for the reader to say.
         return {"q0"} if file.name == "queries.json" else set()
     if not isinstance(rows, list) or not any(isinstance(row, dict) and "relevant_documents" in row for row in rows):

@@ -15,7 +15,10 @@ from harness.experiment.model import Experiment, Question
 from harness.experiment.parsing import parse
 from harness.measures import Measure
 from retrievers.errors import InputError, Problem
+from retrievers.opening import opened
 
+LARGEST = 4 << 20
+"""Bytes of an experiment, at most."""
 LONGEST_NAME = 80
 """Characters of a measure's name that a message shows."""
 
@@ -93,7 +96,11 @@ def _wrong_measures(tables: Mapping[str, Any], where: str) -> Iterator[Problem]:
 def _read(path: Path) -> dict[str, Any]:
     """The tables of an experiment file."""
     try:
-        tables = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        with opened(path) as file:
+            raw = file.read(LARGEST + 1)
+        if len(raw) > LARGEST:
+            raise InputError(Problem(str(path), f"has more than {LARGEST:,} bytes", "give an experiment, a .toml file"))
+        tables = tomllib.loads(raw.decode("utf-8-sig"))
         if is_deeper(tables, DEEPEST):
             raise RecursionError
         return tables

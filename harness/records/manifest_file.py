@@ -16,6 +16,8 @@ from harness.records.manifest import AGAIN, SCHEMA, Manifest, Table
 from harness.records.manifest_checks import manifest_faults
 from retrievers.errors import InputError, Problem
 
+LARGEST = 256 << 20
+"""Bytes that are read, at most: what a ledger of a million queries takes."""
 NAMED = 5
 """Faults of a manifest that one message names."""
 
@@ -37,7 +39,11 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / "manifest.json"
     try:
-        content = parse_json(regular(path).read_text(encoding="utf-8"))
+        with regular(path).open("rb") as file:
+            raw = file.read(LARGEST + 1)
+        if len(raw) > LARGEST:
+            raise ValueError(f"it has more than {LARGEST:,} bytes")
+        content = parse_json(raw.decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         if folder.exists() and not folder.is_dir():
             what, remedy = "is a file, not a results folder", "give the folder that `harness run` wrote"

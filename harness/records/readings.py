@@ -27,6 +27,8 @@ Support = Literal["support", "partial_support", "not_support"]
 """How far a text holds a nugget."""
 WORDS: tuple[str, ...] = get_args(Word)
 SUPPORTS: tuple[str, ...] = get_args(Support)
+LONGEST_LINE = 64 << 20
+"""Bytes of a line, at most."""
 FOLDER = "answers"
 """Where these files lie in a results folder."""
 PEOPLE = "people"
@@ -217,9 +219,17 @@ def _rows(path: Path, problems: list[Problem]) -> Iterator[tuple[str, dict[str, 
     """The rows of a file, each with its place; a last line that broke off when a run was stopped is left out."""
     if not path.is_file():
         return
-    lines = path.read_bytes().split(b"\n")
-    for number, line in enumerate(lines[:-1], start=1):
-        if not line.strip():
+    with path.open("rb") as file:
+        lines = iter(lambda: file.readline(LONGEST_LINE + 1), b"")
+        yield from _objects(path, lines, problems)
+
+
+def _objects(path: Path, lines: Iterable[bytes], problems: list[Problem]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, line in enumerate(lines, start=1):
+        if len(line) > LONGEST_LINE:
+            problems.append(Problem(f"{path}:{number}", f"is longer than {LONGEST_LINE:,} bytes", "remove the line"))
+            return
+        if not line.strip() or not line.endswith(b"\n"):
             continue
         try:
             row = json.loads(line.decode("utf-8"))

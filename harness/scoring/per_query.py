@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.dataset.rows import File, Row, read_rows
 from retrievers.errors import InputError, Problem
 from retrievers.types import Floats
 
@@ -119,19 +119,15 @@ def selected(scores: PerQuery, measures: Sequence[str], queries: Sequence[str] |
     return PerQuery(tuple(scores.ids[i] for i in kept), values)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, Mapping[str, str | None]]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            header = reader.fieldnames or ()
-            if missing := [name for name in COLUMNS if name not in header]:
-                remedy = f"a header, {','.join(COLUMNS)}; there is {', '.join(header) or 'nothing'}"
-                raise InputError(Problem(f"{path}:1", f"has no column {', '.join(missing)}", remedy))
-            for row in reader:
-                yield reader.line_num, row
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        what = getattr(error, "strerror", None) or str(error)
-        raise InputError(Problem(str(path), f"cannot be read: {what}", "a CSV file in UTF-8")) from None
+def _lines(path: Path) -> Iterator[tuple[int, Row]]:
+    problems: list[Problem] = []
+    for place, row in read_rows(File(path), problems):
+        if missing := [name for name in COLUMNS if name not in row]:
+            remedy = f"a header, {','.join(COLUMNS)}; there is {', '.join(row)}"
+            raise InputError(Problem(f"{path}:1", f"has no column {', '.join(missing)}", remedy))
+        yield place.line or 0, row
+    if problems:
+        raise InputError(problems)
 
 
 def _number(written: str) -> float | None:

@@ -26,8 +26,11 @@ from harness.scoring.trec_runs import Conventions, ScoredRun, score_runs
 from harness.scoring.undefined import compare_defined, defined_everywhere, kept_facts, kept_scores
 from harness.stats import Comparison, Facts, Range, Settings, Whole, whole
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.opening import opened
 from retrievers.types import Floats
 
+LARGEST_IDS = 64 << 20
+"""Bytes of a file of ids, at most."""
 USUAL = ("nDCG@10", "AP", "RR", "P@10", "R@100")
 """What is measured on TREC files where no measure is named."""
 
@@ -95,10 +98,14 @@ def read_ids(path: Path) -> list[str]:
     """Read the ids of a file, one a line; raises InputError where it cannot be read, or holds none."""
     remedy = "one query id a line, in UTF-8"
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
+        with opened(path) as file:
+            raw = file.read(LARGEST_IDS + 1)
+        lines = raw.decode("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         what = getattr(error, "strerror", None) or "it is not UTF-8"
         raise InputError(Problem(str(path), f"cannot be read: {what}", remedy)) from None
+    if len(raw) > LARGEST_IDS:
+        raise InputError(Problem(str(path), f"has more than {LARGEST_IDS:,} bytes", remedy))
     ids = [line.strip() for line in lines if line.strip()]
     if not ids:
         raise InputError(Problem(str(path), "names no query", remedy))

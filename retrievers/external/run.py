@@ -13,7 +13,7 @@ from retrievers.errors import InputError, Problem
 from retrievers.external import note_strangers
 from retrievers.meter import Meter
 from retrievers.remote.redaction import Expanded
-from retrievers.runs import RunScores, read_run
+from retrievers.runs import LONGEST_LINE, RunScores, read_run
 from retrievers.types import Document, Query, Ranking, Retriever, ranked
 
 QUERY = ("query_id", "query-id", "qid", "query")
@@ -69,6 +69,8 @@ class RunRetriever(Retriever):
 
     def _read(self) -> RunScores:
         if self._run is None:
+            if self._path.exists() and not self._path.is_file():  # it is read twice, which a pipe cannot be
+                raise InputError(Problem(str(self._path), "is no regular file", "write it to a file first"))
             rows = {".jsonl": _json_rows, ".ndjson": _json_rows, ".parquet": _parquet_rows}.get(self._path.suffix)
             self._run = read_run(self._path) if rows is None else _gathered(self._path, rows(self._path))
         return self._run
@@ -103,11 +105,16 @@ def _value(row: Any, names: Iterable[str]) -> Any:
 
 def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:
     try:
-        with path.open(encoding="utf-8-sig") as file:
-            for number, line in enumerate(file, 1):
+        with path.open("rb") as file:
+            for number, raw in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
+                if len(raw) > LONGEST_LINE:
+                    raise InputError(Problem(f"{path}:{number}", f"is longer than {LONGEST_LINE:,} bytes", ROW))
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
                 if line.strip():
                     try:
                         yield number, json.loads(line)
+                    except RecursionError:
+                        raise InputError(Problem(f"{path}:{number}", "is nested too deep", ROW)) from None
                     except ValueError as error:
                         raise InputError(Problem(f"{path}:{number}", f"is not JSON: {error}", ROW)) from None
     except OSError as error:

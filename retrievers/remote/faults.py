@@ -27,7 +27,7 @@ _TOO_LONG = re.compile(
 _TEXTS = re.compile(
     r"(?:maximum (?:allowed )?batch size(?: of| is)?|batch size limit(?: of)?|number of (?:texts|inputs|documents) "
     r"must be at most|(?:at most|maximum of|limit of|up to) (?=\d+ (?:texts|inputs|requests|documents|items|strings)))"
-    r"\s*:?\s*(\d+)",
+    r"\s*+:?\s*+(\d+)",
     re.IGNORECASE,
 )
 _DAY = 86_400.0

@@ -28,7 +28,8 @@ def quoted(text: str, mark: str, *others: str) -> str:
     </DOCUMENT>
     """
     words = "|".join(map(re.escape, (mark, *others)))
-    broken = re.sub(rf"<\s*(/?)\s*({words})", r"<\1 \2", text, flags=re.IGNORECASE)
+    # Possessive: white space is looked at once, however much of it there is.
+    broken = re.sub(rf"<\s*+(/?)\s*+({words})", r"<\1 \2", text, flags=re.IGNORECASE)
     return f"<{mark}>\n{broken}\n</{mark}>"
 
 

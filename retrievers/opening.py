@@ -1,0 +1,67 @@
+"""Files that the command line names: regular ones, and pipes, which the shell makes of <(zcat bm25.trec.gz)."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import time
+from pathlib import Path
+from typing import Any
+
+from retrievers.errors import InputError, Problem
+
+WAITED = 5.0
+"""Seconds for somebody to open the other end of a pipe."""
+
+
+def opened(path: str | Path) -> io.BufferedReader:
+    """Open a file or a pipe for reading.
+
+    Raises:
+        InputError: it is a device, or a pipe that nobody writes to: neither would ever come to an end.
+        OSError: it cannot be opened.
+    """
+    mode = Path(path).stat().st_mode
+    if stat.S_ISFIFO(mode):
+        return _opened_pipe(path)
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a folder says by itself that it is one
+        raise InputError(Problem(str(path), "is no file but a device", "give a file"))
+    return Path(path).open("rb")
+
+
+def _opened_pipe(path: str | Path) -> io.BufferedReader:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    end = time.monotonic() + WAITED
+    first = b""
+    while not first:
+        try:
+            first = os.read(descriptor, 1)
+        except BlockingIOError:  # somebody will write
+            break
+        if not first and time.monotonic() > end:
+            os.close(descriptor)
+            raise InputError(Problem(str(path), "is a pipe that nobody writes to", "write it to a file first"))
+        if not first:
+            time.sleep(0.02)
+    os.set_blocking(descriptor, True)
+    return io.BufferedReader(_Begun(first, descriptor))
+
+
+class _Begun(io.RawIOBase):
+    """A pipe of which the first byte has been read."""
+
+    def __init__(self, first: bytes, descriptor: int) -> None:
+        self._first, self._rest = first, io.FileIO(descriptor)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view, begun = memoryview(buffer), len(self._first)
+        view[:begun], self._first = self._first, b""
+        return begun + (self._rest.readinto(view[begun:]) or 0)  # a blocking pipe gives a number
+
+    def close(self) -> None:
+        self._rest.close()
+        super().close()
