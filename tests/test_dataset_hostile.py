@@ -111,6 +111,12 @@ def test_links_that_lead_out_of_the_data_set_are_refused(tmp_path):
     assert "inner: is a link that leads out of the data set" in refused(folder)
 
 
+def test_a_link_to_itself_is_refused(tmp_path):
+    folder = markdown(tmp_path / "set")
+    (folder / "b.md").symlink_to(folder / "b.md")
+    assert "b.md: is a" in refused(folder)
+
+
 def test_a_link_within_the_data_set_is_a_document(tmp_path):
     folder = markdown(tmp_path / "set")
     (folder / "b.md").symlink_to(folder / "a.md")
@@ -283,6 +289,14 @@ def test_a_word_file_that_unpacks_to_far_more_than_a_document_is_not_unpacked(mo
     assert converted.Converter()._fresh(packed.getvalue(), ".docx") == {
         "failed": "unpacks to 4 MiB, far more than a document would"
     }
+
+
+def test_a_key_of_thousands_of_parts_costs_no_minutes(tmp_path):
+    (tmp_path / "x.toml").write_text("a." * 20_000 + "b = 1")
+    started = time.process_time()
+    with pytest.raises(InputError, match="is nested too deep"):
+        read_experiment(tmp_path / "x.toml")
+    assert time.process_time() - started < 1
 
 
 def test_an_experiment_of_megabytes_is_refused(tmp_path):

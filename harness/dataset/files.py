@@ -171,12 +171,20 @@ def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:
     for path in sorted(paths):
         if HALF.search(str(path)):
             problems.append(Problem(ascii(str(path)), "its name is not UTF-8", "rename it"))
-        elif path.is_symlink() and not path.resolve().is_relative_to(root):
+        elif path.is_symlink() and not _within(path, root):
             problems.append(Problem(str(path), "is a link that leads out of the data set", "copy what it points to"))
         elif path.is_dir():
             problems.append(Problem(str(path), "is a link to a folder", "copy the folder, or name it as the data set"))
         else:
             yield path
+
+
+def _within(link: Path, root: Path) -> bool:
+    """Whether a link leads to something in a folder; one that leads to itself leads nowhere."""
+    try:
+        return link.resolve().is_relative_to(root)
+    except (OSError, RuntimeError):  # RuntimeError before Python 3.13
+        return False
 
 
 def _is_results(folder: Path) -> bool:
