@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -102,7 +103,7 @@ def _check(where: str, options: Mapping[str, float], right: Callable[[float], bo
     problems = []
     for name, value in options.items():
         place = f"{where}.{name}" if where else name
-        if not math.isfinite(value):
+        if abs(value) > sys.float_info.max or math.isnan(value):  # a whole number may be larger than any float
             problems.append(Problem(place, f"{value} is not a finite number"))
         elif not right(value):
             problems.append(Problem(place, f"{value} {otherwise}"))

@@ -1,13 +1,15 @@
 """A search endpoint is asked through the same door as every service: bounded in time and size, never led elsewhere."""
 
 import json
+import threading
 
 import pytest
 
-from retrievers.errors import BackendError
+from retrievers.errors import BackendError, InputError
 from retrievers.external.http import HttpRetriever
-from retrievers.meter import Meter, single_call
+from retrievers.meter import Meter, Stop, single_call
 from retrievers.remote import http
+from retrievers.remote.limits import RateLimiter
 from retrievers.remote.redaction import Expanded
 from retrievers.types import Document, Query
 from tests.servers import OpenAIProvider, bomb, serving
@@ -149,3 +151,21 @@ def test_an_id_that_no_document_can_have_is_refused(id_):
         asked.index([Document("a", "", "one")], Meter())
         with pytest.raises(BackendError, match="is among the hits, which is no id"):
             asked.search([ASKED], 2, Meter())
+
+
+@pytest.mark.parametrize("option", [{"timeout": float("inf")}, {"timeout": 0}, {"patience": float("nan")},
+                                    {"concurrency": 0}, {"rpm": -1}, {"concurrency": 10**400}])  # fmt: skip
+def test_limits_that_are_none_are_refused_before_anything_is_asked(option):
+    (name,) = option
+    with pytest.raises(InputError, match=f"^{name}: .* (is not a finite number|is not positive|is negative)"):
+        retriever("http://localhost/", **option)
+
+
+def test_a_pace_of_a_request_in_a_thousand_years_can_be_waited_for_and_interrupted():
+    limiter = RateLimiter(1, rpm=1e-308, tpm=0)
+    with limiter.turn(0, Stop()):
+        pass
+    stopped = Stop()
+    threading.Timer(0.1, stopped.interrupt).start()
+    with pytest.raises(BackendError, match="interrupted"), limiter.turn(0, stopped):
+        pass

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError
 
 from retrievers.cache import Cache, Texts, keys
-from retrievers.errors import BackendError, InputError, Problem
+from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.external import note_strangers
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call, Meter, Stop, single_call
@@ -67,6 +67,8 @@ class HttpRetriever(Retriever):
         if method not in ("GET", "POST"):
             raise InputError(Problem("method", f"{method!r} is not supported", "GET or POST"))
         check_address("url", url)
+        check_positive("", concurrency=concurrency, timeout=timeout, patience=patience)
+        check_not_negative("", rpm=rpm)
         if QUERY not in f"{url}{json.dumps(body, default=list)}":
             raise InputError(Problem("body", "the query stands nowhere", f"write {QUERY} in the body or the URL"))
         self._ids, self._scores = _path("ids", ids), _path("scores", scores) if scores else None

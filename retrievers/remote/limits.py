@@ -13,6 +13,9 @@ from retrievers.remote.faults import Transient
 _MARGIN = 1.05
 """Requests are sent this much slower than the declared limit, since clocks and networks are not exact."""
 
+_LONGEST_WAIT = 3600.0
+"""Seconds between two looks at the clock: no wait may be longer than a few hundred years."""
+
 
 class RateLimiter:
     """Lets the requests of one encoder or reranker pass: so many at once, so fast, and fewer while throttled.
@@ -44,7 +47,7 @@ class RateLimiter:
         sent = 0.0
         try:
             while (delay := max(at, self._resume) - time.monotonic()) > 0:
-                stopped.wait(delay)
+                stopped.wait(min(delay, _LONGEST_WAIT))
                 _check(stopped)
             _check(stopped)
             sent = time.monotonic()
