@@ -108,3 +108,18 @@ def test_what_a_results_folder_cannot_heed_is_refused(folder, option, capsys):
     assert f"{option}: is for TREC runs" in streams.err
     if option == "--skip-no-relevant":
         assert called(capsys, "compare", folder, option)[0] == InputError.exit_code
+
+
+def test_comparing_a_folder_says_what_is_missing_and_recommends_nothing(incomplete, capsys):
+    note = f"{incomplete}: Incomplete: without gone and lost; who leads here leads among those that ran."
+    for command in ("compare", "score"):
+        code, streams = called(capsys, command, incomplete)
+        assert (code, streams.err.splitlines()[0]) == (0, note)
+        assert not [words for words in RECOMMENDS if words in streams.out]
+    assert json.loads(called(capsys, "compare", incomplete, "--json")[1].out)["notes"][0] == note
+
+
+def test_a_list_of_runs_says_how_many_retrievers_failed(incomplete, capsys):
+    _, streams = called(capsys, "report", incomplete.parent)
+    head, _, row, *_ = streams.out.splitlines()
+    assert (head.split()[-1], row.split()[-1]) == ("failed", "2")

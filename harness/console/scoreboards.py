@@ -21,6 +21,7 @@ def runs(entries: Sequence[Entry], *, width: int) -> Iterator[RenderableType]:
         entries: newest first.
         width: cells of the terminal.
     """
+    failed = any(entry.manifest.failed for entry in entries)
     first = [entry.standings[0] if entry.standings else None for entry in entries]
     yield grid(fitting([
         Column("folder", [entry.folder for entry in entries], left=True, name=True),
@@ -30,6 +31,7 @@ def runs(entries: Sequence[Entry], *, width: int) -> Iterator[RenderableType]:
         Column("measure", [head_of(entry.primary).replace("\n", "") for entry in entries], left=True, rank=1),
         Column("highest", [one.retriever if one else "nobody judged" for one in first], left=True, name=True),
         Column("mean", [_shown(one.mean if one else None) for one in first]),
+        *([Column("failed", [f"{len(entry.manifest.failed):,}" for entry in entries])] if failed else []),
     ], width))  # fmt: skip
 
 

@@ -50,6 +50,7 @@ def score(
 ) -> None:
     """Score rankings: anyone's TREC files, or a results folder by other measures. Nothing is embedded."""
     from harness.scoring import saved
+    from harness.scoring.folders import missing_retrievers
     from harness.scoring.trec_runs import Conventions
 
     if as_json and form == "csv":
@@ -57,7 +58,7 @@ def score(
     only = saved.read_ids(queries) if queries else None
     conventions = Conventions(skip_no_relevant, intersection, only, "double" if double else "single")
     scored = saved.score_rankings(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
-    warn(*(f"{one.name}: {note}" for one in scored for note in one.notes))
+    warn(*missing_retrievers([qrels]), *(f"{one.name}: {note}" for one in scored for note in one.notes))
     summary = list(saved.summary_rows(scored))
     rows = [asdict(row) for one in scored for row in one.rows()] if by_query else []
     if as_json:
@@ -106,6 +107,7 @@ def compare(
     the per-query scores of any tool: a CSV file with retriever, query_id, measure, value.
     """
     from harness.scoring import saved
+    from harness.scoring.folders import missing_retrievers
     from harness.scoring.trec_runs import Conventions
     from harness.stats import Settings
 
@@ -124,6 +126,8 @@ def compare(
     scored, notes = _scored((qrels, *(runs or ())), measure or (), grades, conventions)
     if len(scored) < 2:
         raise InputError(Problem(str(qrels), "there is only one run", "give two or more"))
+    lacking = missing_retrievers([qrels, *(runs or ())])
+    notes = [*lacking, *notes]
     warn(*notes)
     compared = saved.compare_runs(scored, baseline=baseline, settings=settings)
     rows = [asdict(row) for row in compared.rows]
@@ -136,7 +140,7 @@ def compare(
     elif form == "csv":
         print_csv(rows)
     else:
-        show(tables.verdict, summary, rows, compared.whole, settings)
+        show(tables.verdict, summary, rows, compared.whole, settings, not lacking)
 
 
 def _scored(

@@ -54,7 +54,7 @@ def _unlabelled(record: Results) -> Iterator[RenderableType]:
 
 
 def verdict(
-    summary: Sequence[Row], rows: Sequence[Row], whole: Whole, settings: Settings, *, width: int
+    summary: Sequence[Row], rows: Sequence[Row], whole: Whole, settings: Settings, complete: bool, *, width: int
 ) -> Iterator[RenderableType]:
     """Means, comparisons, and what they came to in words.
 
@@ -63,11 +63,13 @@ def verdict(
         rows: rows of comparisons.csv.
         whole: the three sets, on the primary measure.
         settings: those of the comparisons.
+        complete: whether no retriever is missing; else nothing is recommended.
         width: cells of the terminal.
     """
     from harness.stats import whole_sentences
 
-    yield from _told(summary, rows, whole, settings.level, width=width, words=whole_sentences(whole, settings))
+    words = whole_sentences(whole, settings, complete=complete)
+    yield from _told(summary, rows, whole, settings.level, width=width, words=words)
 
 
 def _told(

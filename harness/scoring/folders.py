@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -189,4 +189,19 @@ def _notes(results: Sequence[Results], primary: Measure, named: Sequence[str]) -
     if len({one.manifest.dataset.corpus_digest for one in results}) > 1:
         sizes = join([f"{one.manifest.dataset.documents:,} in {one.folder}" for one in results])
         notes.append(f"The documents are not the same ({sizes}): a difference may come from them.")
+    return notes
+
+
+def missing_retrievers(paths: Iterable[Path]) -> list[str]:
+    """Say which retrievers of results folders failed, or had not answered: the best may be among them.
+
+    Args:
+        paths: results folders; anything else is passed over.
+    """
+    notes = []
+    for path in paths:
+        if (path / "manifest.json").is_file():
+            manifest = records.read_manifest(path)
+            if missing := [*manifest.failed, *manifest.waiting]:
+                notes.append(f"{path}: Incomplete: without {join(missing)}; who leads here leads among those that ran.")
     return notes
