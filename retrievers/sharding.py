@@ -16,7 +16,7 @@ from retrievers.ragged import joined
 from retrievers.roots import Root
 from retrievers.types import Embedded, Encoder, Role
 from retrievers.vector_search import window_of
-from retrievers.vectors import part_keys, write_part
+from retrievers.vectors import Keys, part_keys, write_part
 
 PART_TEXTS = 4096
 """Texts of a part where nothing is paid: what a killed process loses. What is paid is written request by request."""
@@ -67,6 +67,7 @@ class PartWriter:
         self._present = Parts(root, self._fingerprint, role)
         self._paid = embedder.encoder.limits is not None
         self._own: set[bytes] = set()
+        self._new: list[Keys] = []
 
     def write(self, requests: Iterable[Packed], meter: Meter) -> Writing:
         """Embed what lies in no part yet, and write it.
@@ -81,6 +82,8 @@ class PartWriter:
             BackendError: a request failed for good (what the others brought is written), or a part cannot be written.
         """
         written = Writing(0, 0, 0)
+        while self._new:  # what this call writes is not asked for in it again: its keys stay an array, a fourth as big
+            self._own.update(self._new.pop().tolist())
         for group in _groups(requests, min(PART_TEXTS, window_of(self._embedder.encoder.form))):
             wanted = [request for whole in group if (request := self._without(whole))]
             ready: list[tuple[list[str], Embedded]] = []
@@ -109,7 +112,7 @@ class PartWriter:
     def _put(self, texts: Sequence[str], embedded: Embedded) -> None:
         names = part_keys(self._fingerprint, self._role, texts)
         write_part(self._root, self._fingerprint, self._role, names, embedded)
-        self._own.update(names.tolist())
+        self._new.append(names)
 
     def _without(self, request: Packed) -> Packed:
         """The texts of a request that lie in no part."""

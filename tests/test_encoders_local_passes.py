@@ -119,6 +119,15 @@ def test_requests_share_the_cores(cores, devices, shared, workers, threads):
         assert torch.get_num_threads() == cores
 
 
+def test_a_model_is_loaded_onto_every_device_that_cuda_names(cores, monkeypatch):
+    """No GPU is needed: the devices are counted, and a model that is none is loaded onto each."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    loaded = []
+    copies = replicas("auto", shared=True, loaded=loaded)
+    assert len(copies) == 3
+    assert loaded == ["cuda:0", "cuda:1", "cuda:2"]
+
+
 def test_no_more_workers_than_python_serves(cores, monkeypatch):
     monkeypatch.setattr(models, "WORKERS", 2)
     copies = replicas("cpu", shared=True, loaded=[])
