@@ -88,6 +88,9 @@ def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
         if not NAME.fullmatch(path.stem):
             problems.append(Problem(str(path), "is no name of a system", "letters, digits, '.', '_' and '-'"))
             continue
+        if not path.is_file():
+            problems.append(Problem(str(path), "is no file", "one file a system, <system>.jsonl"))
+            continue
         systems.append(System(path.stem, _answers(path, queries, problems)))
     if not systems and not problems:
         what = f"holds no answers: {', '.join(sorted(RESERVED))} are not names of systems"

@@ -21,7 +21,7 @@ from harness.answers.table import MEASURES
 from harness.answers.text import TOKENIZERS, Tokenizer, tokenizer_of
 from harness.answers.trust import trust_in_answers
 from harness.experiment import expanded
-from harness.records import RESERVED, Readings, read_readings
+from harness.records import RESERVED, Readings, create, read_readings
 from harness.scoring.compared import ComparedScores, compare_scores
 from harness.scoring.evaluate import settings_of
 from harness.scoring.per_query import PerQuery, selected
@@ -171,7 +171,7 @@ def write_tables(folder: Path, scored: Scored) -> None:
         "comparisons": [asdict(row) for row in scored.compared.rows],
     }
     for name, rows in tables.items():
-        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+        with create(folder / f"{name}.csv") as file:
             if rows:
                 writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
                 writer.writeheader()

@@ -196,7 +196,7 @@ def _is_results(folder: Path) -> bool:
 
 def _is_ours(path: Path) -> bool:
     """Whether a file is hidden, or the page that runs write beside their results."""
-    return path.name.startswith(".") or (path.name == "index.html" and path.is_file() and is_overview(path))
+    return path.name.startswith(".") or (path.name == "index.html" and is_overview(path))
 
 
 def _members(path: Path) -> dict[str, File]:

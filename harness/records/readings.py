@@ -19,6 +19,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from harness.measures import Claimed
 from harness.measures.truth import Truth
+from harness.records.folder import COPY
+from harness.records.lines import write_jsonl
 from retrievers.errors import InputError, Problem
 from retrievers.types import Query
 
@@ -154,11 +156,7 @@ def append_opinions(folder: Path, by: By, task: str, answers: Mapping[tuple[str,
 
 def write_passages(folder: Path, texts: Mapping[str, str]) -> None:
     """Write which document has which text: document id -> text."""
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = ({"id": id_, "passage": digest_of(text)} for id_, text in texts.items())
-    (folder / PASSAGES).write_text(
-        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8", newline="\n"
-    )
+    write_jsonl(folder / PASSAGES, ({"id": id_, "passage": digest_of(text)} for id_, text in texts.items()))
 
 
 def read_passages(folder: Path) -> dict[str, str]:
@@ -250,6 +248,8 @@ def _append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     written = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     if not written:
         return
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise InputError(Problem(str(path), "is a link or no file, and nothing is written through it", COPY))
     path.parent.mkdir(parents=True, exist_ok=True)
     whole = path.read_bytes() if path.is_file() else b""
     if whole and not whole.endswith(b"\n"):  # a run was stopped in the middle of a line
