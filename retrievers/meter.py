@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from retrievers.errors import OverBudget
+from retrievers.errors import InputError, OverBudget, Problem
 
 
 class Budget:
     """Dollars that one run may spend, shared by its retrievers; safe for many threads."""
 
     def __init__(self, limit: float | None = None) -> None:
+        """Take the most dollars; None for no limit. Raises InputError where they are no number of 0 or more."""
+        if limit is not None and not limit >= 0:  # NaN is no limit: no sum is above it
+            raise InputError(Problem("max_cost", f"{limit} is no number of dollars", "0 or more"))
         self.limit = limit
         self._spent = 0.0
         self._lock = threading.Lock()

@@ -171,6 +171,21 @@ def test_a_hard_link_is_not_written_through(folder, tmp_path):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_comparison_refuses_scores_that_are_not_finite(bad):
+    with pytest.raises(InputError, match=r"not .*finite"):
+        stats.compare({"a": np.array([1.0, bad]), "b": np.array([0.0, 0.0])}, measure="RR")
+
+
+@pytest.mark.parametrize("rows", [([], []), ([1.0], [1.0, 0.0])])
+def test_a_gate_and_a_comparison_refuse_rows_that_do_not_fit(rows):
+    first, second = map(np.array, rows)
+    with pytest.raises(InputError, match="give each as many, 1 or more"):
+        stats.gate(first, second, margin=0.1)
+    with pytest.raises(InputError, match="give each as many, 1 or more"):
+        stats.compare({"a": first, "b": second}, measure="RR")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_gate_refuses_scores_that_are_not_finite(bad):
     with pytest.raises(InputError, match=r"not .*finite"):
         stats.gate(np.array([1.0, bad]), np.array([0.0, 0.0]), margin=0.1)

@@ -80,7 +80,13 @@ def test_every_shape_scores_as_the_command_does(files, shape):
      ({"a": A, "b": {"q1": "d1"}}, QRELS, r"runs\['b'\]\['q1'\]: is no list"),
      ({"a": A, "b": {"q1": ["d1", "d1"]}}, QRELS, "has a document twice"), ({"a": A, "b": 5}, QRELS, "it is a int"),
      ({"a": A, "b": pd.DataFrame({"x": [1]})}, QRELS, "its columns are x"), ({"a": A, "b": B}, {}, "no judgment"),
-     ({"a": A, "b": B}, {"q1": {"d1": 0.5}}, "is no whole number"), ({"a": A, "b": B}, {"q1": ["d1"]}, "is no dict")],
+     ({"a": A, "b": B}, {"q1": {"d1": 0.5}}, "is no whole number"),
+     ({"a": A, "b": B}, {"q1": {"d1": float("inf")}}, "grade inf of document 'd1' is no whole number"),
+     ({"a": A, "b": B}, {"q1": {"d1": 10**400}}, "is no whole number"),
+     ({"a": A, "b": B}, {"q1": {"d1": 10**5000}}, "grade of thousands of digits of document"),
+     ({"a": A, "b": {"q1": {"d1": "x"}}}, {"q1": {"d1": 1}}, "'x' is no score"),
+     ({"a": A, "b": {"q1": {"d1": None}}}, {"q1": {"d1": 1}}, "None is no score"),
+     ({"a": A, "b": B}, {"q1": ["d1"]}, "is no dict")],
 )  # fmt: skip
 def test_what_is_none_of_these_is_told(runs, qrels, told):
     with pytest.raises(InputError, match=told):

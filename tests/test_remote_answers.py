@@ -17,12 +17,12 @@ import pytest
 from pydantic import BaseModel
 
 import harness
-from harness.experiment import unexpanded
+from harness.experiment import JudgeOptions, unexpanded
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError
-from retrievers.meter import Meter, Stop, single_call
+from retrievers.meter import Budget, Meter, Stop, single_call
 from retrievers.remote import http, service
 from retrievers.remote.faults import TooLong, Transient, retry_after
 from retrievers.remote.redaction import Expanded, redacted
@@ -417,3 +417,15 @@ def test_a_long_refusal_is_not_read_as_json(tmp_path, monkeypatch):
     monkeypatch.setattr(service, "_LONGEST_REFUSAL", 100)
     monkeypatch.setattr(json, "loads", None)
     assert service._words(b"[" * 101) == ("", "")
+
+
+@pytest.mark.parametrize("limit", [float("nan"), -1.0])
+def test_what_is_no_number_of_dollars_limits_nothing_and_is_refused(limit):
+    with pytest.raises(InputError, match="is no number of dollars"):
+        Budget(limit)
+
+
+@pytest.mark.parametrize("price", [float("nan"), float("inf"), -1.0])
+def test_prices_of_a_judge_are_finite_and_not_negative(price):
+    with pytest.raises(ValueError, match="input_price"):
+        JudgeOptions(kind="openai", model="m", input_price=price, output_price=0)

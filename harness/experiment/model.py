@@ -76,9 +76,9 @@ class JudgeOptions(Strict):
     """Requests a minute that the endpoint allows; 0: unknown."""
     tpm: float = Field(default=0, ge=0)
     """Tokens a minute that the endpoint allows; 0: unknown."""
-    input_price: float | None = Field(default=None, ge=0)
+    input_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Dollars for a million tokens sent."""
-    output_price: float | None = Field(default=None, ge=0)
+    output_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Dollars for a million tokens received."""
     encoder: Kind | None = None
     """What answer relevancy compares questions by."""

@@ -22,6 +22,7 @@ QUERY = ("query_id", "query-id", "qid", "q_id", "query")
 DOCUMENT = ("doc_id", "corpus-id", "corpus_id", "docno", "docid", "document_id", "document")
 GRADE = ("relevance", "grade", "label", "score", "rel")
 SCORE = ("score",)
+LARGEST_GRADE = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -128,7 +129,7 @@ def run_of(source: Any, where: str) -> RunScores:
     rows = _rows(source, where, SCORE)
     run: RunScores = {}
     for query, document, score in rows:
-        run.setdefault(str(query), {})[str(document)] = float(score)
+        run.setdefault(str(query), {})[str(document)] = _number(score, f"{where}[{query!r}]")
     return run
 
 
@@ -142,8 +143,8 @@ def judgments_of(qrels: Any) -> Qrels:
         rows = list(_rows(qrels, "qrels", GRADE))
     judgments: Qrels = {}
     for query, document, grade in rows:
-        if isinstance(grade, bool) or grade != grade or int(grade) != grade:
-            what = f"grade {grade!r} of document {document!r} is no whole number"
+        if isinstance(grade, bool) or not _whole(grade):
+            what = f"grade {_shown(grade)} of document {document!r} is no whole number"
             raise InputError(Problem(f"qrels[{query!r}]", what, "0 is judged and not relevant"))
         judgments.setdefault(str(query), {})[str(document)] = int(grade)
     if not judgments:
@@ -151,9 +152,32 @@ def judgments_of(qrels: Any) -> Qrels:
     return judgments
 
 
+def _whole(grade: Any) -> bool:
+    """Whether a grade is a whole number that can be counted with."""
+    try:
+        return bool(int(grade) == grade) and abs(int(grade)) <= LARGEST_GRADE
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _shown(value: Any) -> str:
+    """A value as messages show it."""
+    try:
+        return repr(value)[:80]
+    except ValueError:  # Python writes no integer of more than 4,300 digits
+        return "of thousands of digits"
+
+
+def _number(score: Any, where: str) -> float:
+    try:
+        return float(score)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(Problem(where, f"{_shown(score)} is no score", "a finite number")) from None
+
+
 def _hits(hits: Any, where: str) -> dict[str, float]:
     if isinstance(hits, Mapping):
-        return {str(document): float(score) for document, score in hits.items()}
+        return {str(document): _number(score, where) for document, score in hits.items()}
     if isinstance(hits, str) or not isinstance(hits, Iterable):
         raise InputError(Problem(where, "is no list and no dict", "documents best first, or {document: score}"))
     ids = [str(one) for one in hits]
