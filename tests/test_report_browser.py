@@ -225,7 +225,7 @@ def test_only_what_scrolls_is_a_stop(opened):
     scroll_through(opened)
     opened.execute_async_script("setTimeout(arguments[0], 300)")
     idle = opened.execute_script("""
-        return [...document.querySelectorAll('.scroll[tabindex], .columns[tabindex]')]
+        return [...document.querySelectorAll('.scroll[tabindex], .columns[tabindex], pre[tabindex]')]
           .filter((x) => x.checkVisibility())
           .filter((x) => x.scrollWidth <= x.clientWidth + 1 && x.scrollHeight <= x.clientHeight + 1)
           .map((x) => x.getAttribute('aria-label'));

@@ -13,6 +13,7 @@ import harness
 from harness.report.lens import lens
 from harness.report.losses import losses
 from harness.report.packed import unpacked
+from harness.report.sections.reranked import rerun_rows
 from harness.report.view import view_of
 from tests import small
 from tests.browser import chromium, complaints, needs_browser, scroll_through, settled
@@ -311,6 +312,17 @@ def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
     for query in held["queries"]:
         ceiling = query["ceilings"][str(reranked)]
         assert ceiling >= max(query["scores"][reranked], query["scores"][names.index("bm25")]) - 1e-6
+    (row,) = rerun_rows(view_of(run))
+    scores = run.scores[run.scores["measure"] == "nDCG@3"].pivot(index="query_id", columns="retriever", values="value")
+    assert (row.retriever, row.of, row.depth) == ("reranked", "bm25", 3)
+    assert (row.before, row.after) == pytest.approx((scores["bm25"].mean(), scores["reranked"].mean()))
+    ceilings = [query["ceilings"][str(reranked)] for query in held["queries"]]
+    assert row.ceiling == pytest.approx(sum(ceilings) / len(scores), abs=1e-6)
+    apart = scores["reranked"] - scores["bm25"]
+    assert (row.better, row.equal, row.worse) == tuple(
+        int(kind.sum()) for kind in (apart > 1e-9, apart.abs() <= 1e-9, apart < -1e-9)
+    )
+    assert 'id="reranked-title">Rerankers<' in page
 
 
 def test_beyond_its_room_the_lens_keeps_the_first_measures_and_says_so(results, monkeypatch):

@@ -10,7 +10,17 @@ import harness
 from harness.records import RetrieverLedger
 from harness.report import alerts as first_screen
 from harness.report.alerts import alerts
-from harness.report.sections.slices import Slice, SlicePair, carried, compared, labels_of, pair_of, section, turns
+from harness.report.sections.slices import (
+    Slice,
+    SlicePair,
+    carried,
+    compared,
+    disagrees,
+    labels_of,
+    pair_of,
+    section,
+    turns,
+)
 from harness.report.view import view_of
 from tests import small
 
@@ -114,6 +124,28 @@ def test_much_that_was_cut_is_told_first_and_little_is_not(results):
     assert alert.text.endswith("hybrid is made of it.")
     assert alert.section == "integrity"
     assert not [one for one in alerts(altered(results)) if "beginning" in one.text]
+
+
+def test_a_slice_carries_nothing_where_no_difference_is_shown(view, monkeypatch):
+    monkeypatch.setattr(first_screen, "carried", lambda view, pair: pair.rows[1])
+    told = [one for one in alerts(view) if "because of" in one.text]
+    assert bool(told) is (view.ranked[1] in view.whole.shown_worse)
+    nobody = replace(view.whole, shown_worse=())
+    open_ = SimpleNamespace(**{name: getattr(view, name) for name in dir(view) if not name.startswith("__")})
+    open_.whole = nobody
+    assert not list(first_screen._carried(open_))
+    open_.whole = replace(nobody, shown_worse=(view.ranked[1],))
+    assert len(list(first_screen._carried(open_))) == 1
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "p", "odd"),
+    [(0.1, 0.3, 0.2, True), (-0.1, 0.3, 0.01, True), (0.1, 0.3, 0.01, False), (-0.1, 0.3, 0.2, False),
+     (None, None, 0.2, False), (0.1, 0.3, None, False)],
+)  # fmt: skip
+def test_a_slice_says_where_interval_and_p_seem_to_disagree(view, low, high, p, odd):
+    row = Slice("field tags", "names", 24, 12, 4, 8, 0.1, low, high, p)
+    assert disagrees(view, row) is odd
 
 
 @pytest.mark.parametrize(("slow", "doubted"), [(974.0, True), (150.0, False)])

@@ -21,7 +21,9 @@ RunsOrFolders = Annotated[
 ]
 MEASURE = typer.Option("--measure", "-m", help="A measure; may be given again.", autocompletion=completion.measures)
 Measures = Annotated[list[str] | None, MEASURE]
-GradeRule = Annotated[str | None, typer.Option(help="Another grade rule for a results folder: linear, binary, …")]
+GradeRule = Annotated[
+    str | None, typer.Option(help="Another grade rule for a results folder: linear, binary, reciprocal, explicit.")
+]
 Queries = Annotated[Path | None, typer.Option(help="Only these queries: a file with one id a line.")]
 SKIP_NO_RELEVANT = typer.Option(
     "--skip-no-relevant", help="Leave out queries without a relevant document; else they score 0."

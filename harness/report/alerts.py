@@ -73,9 +73,9 @@ def _unjudged(view: View) -> Iterator[Alert]:
 
 
 def _carried(view: View) -> Iterator[Alert]:
-    """One slice that carries the whole difference between the leader and the next."""
+    """One slice that carries the whole difference between the leader and the next, where a difference is shown."""
     kinds = labels_of(view)
-    if len(view.retrievers) < 2 or not kinds:
+    if len(view.retrievers) < 2 or not kinds or view.ranked[1] not in view.whole.shown_worse:
         return
     pair = pair_of(view, view.whole.leader, compared(view)[0], kinds)
     if (row := carried(view, pair)) is not None:

@@ -64,12 +64,16 @@ def caveats(view: View) -> list[str]:
             "The ideal of the primary measure is what was retrieved: one relevant document at rank 1 scores 1, "
             "however much was missed."
         )
-    rows = view.comparisons[view.primary]
+    rows, leader = view.comparisons[view.primary], view.whole.leader
     few = [row for row in rows if 0 < row.wins + row.losses < FEWEST]
     if few:
         pairs = join([f"{row.a} and {row.b}" for row in few[:3]] + (["other pairs"] if few[3:] else []))
         notes.append(f"Fewer than {FEWEST} queries differ between {pairs}: the intervals there are likely too short.")
-    return [note for note in [*notes, interval_note(rows), *_judged(view)] if note]
+    return [
+        note
+        for note in [*notes, interval_note(sorted(rows, key=lambda row: leader not in (row.a, row.b))), *_judged(view)]
+        if note
+    ]
 
 
 def observed_forecasts(view: View) -> list[str]:

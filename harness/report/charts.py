@@ -17,13 +17,13 @@ UNDEFINED = alt.Undefined
 POWERS = [10.0**power for power in range(-3, 13)]
 FINE = [step * power for power in POWERS for step in (1, 2, 5)]
 """The ticks of a logarithmic axis; those whose labels would collide are left out."""
-COLUMNS = 7
-"""Measures that stand side by side."""
+SCREEN, COLUMN, LETTER = 1110, 118, 7
+"""Pixels that a page of 1280 leaves for a chart, that one measure of many takes, and that a letter takes."""
 PLAIN = "(datum.value >= 1000 ? format(datum.value, ',.0f') : format(datum.value, '.3~r'))"
 PRICED = {"dollars": f"'$' + {PLAIN}", "ms": PLAIN, "bytes": "format(datum.value, '.3~s') + 'B'"}
 """Labels of an axis of prices by its unit: half a dollar is $0.5, never 500m."""
-SIGNED = "datum.value ? format(datum.value, '+.2~f') : '0'"
-"""Labels of an axis of differences."""
+SIGNED = "datum.value ? format(datum.value, '+.3~r') : '0'"
+"""Labels of an axis of differences, as many decimals as its steps need."""
 
 
 def _chart(rows: str = "rows") -> Any:
@@ -65,7 +65,7 @@ def means(order: Sequence[str], marks: Mapping[str, Mark], *, measure: str) -> A
 
     Data: rows (retriever, mean, low, high, letters).
     """
-    y = alt.Y("retriever:N", sort=list(order), title=None).axis(labelColor=INK.light, labelFontSize=13)
+    y = alt.Y("retriever:N", sort=list(order), title=None).axis(labelColor=INK.light, labelFontSize=13, labelLimit=0)
     base = _chart().encode(y=y)
     x = alt.X("mean:Q", title=measure).scale(zero=False, nice=True)
     tips = ["retriever:N", alt.Tooltip("mean:Q", format=".4f"), alt.Tooltip("low:Q", format=".4f"),
@@ -135,16 +135,23 @@ def dots(order: Sequence[str], measures: Sequence[str], marks: Mapping[str, Mark
     """
     colors = _by_retriever(marks)
     tips = ["retriever:N", "measure:N", *(alt.Tooltip(f"{part}:Q", format=".4f") for part in ("mean", "low", "high"))]
+    fit = max(1, (SCREEN - LETTER * max(map(len, order))) // COLUMN)
+    lines = -(-len(measures) // fit)
+    beside = -(-len(measures) // lines)  # as many in each line
     columns = []
     for number, measure in enumerate(measures):
-        axis = alt.Axis(labelColor=INK.light, labelLimit=230) if number % COLUMNS == 0 else None
+        axis = alt.Axis(labelColor=INK.light, labelLimit=0) if number % beside == 0 else None
         y = alt.Y("retriever:N", sort=list(order), title=None, axis=axis)
-        x = alt.X("low:Q", title=None).scale(zero=False).axis(tickCount=3, format="~g", grid=True)
+        x = (
+            alt.X("low:Q", title=None)
+            .scale(zero=False)
+            .axis(tickCount=3, format="~g", grid=True, labelOverlap="greedy", labelSeparation=8)
+        )
         base = _chart().transform_filter(alt.datum.measure == measure).encode(y=y)
         rule = base.mark_rule(strokeWidth=2).encode(x=x, x2="high:Q", color=colors["color"])
         point = base.mark_point(filled=True, size=60, opacity=1).encode(x="mean:Q", tooltip=tips, **colors)
         columns.append(alt.layer(rule, point).properties(width=95, height=alt.Step(24), title=measure))
-    return alt.concat(*columns, columns=COLUMNS, spacing=14).resolve_scale(x="independent")
+    return alt.concat(*columns, columns=beside, spacing=14).resolve_scale(x="independent")
 
 
 def ranks(marks: Mapping[str, Mark], *, bars: int) -> Any:
@@ -172,7 +179,7 @@ def forest(order: Sequence[str], *, measure: str, band: bool) -> Any:
     Data: rows (label, slice, difference, low, high, queries, record, whole, and beside: what stands at the right); zero
     (zero); margin (low, high), where there is a band.
     """
-    y = alt.Y("label:N", sort=list(order), title=None).axis(labelColor=INK.light, labelLimit=330)
+    y = alt.Y("label:N", sort=list(order), title=None).axis(labelColor=INK.light, labelLimit=0)
     x = alt.X("low:Q", title=measure).axis(grid=True, tickCount=6, labelExpr=SIGNED)
     tips = [alt.Tooltip("slice:N"), alt.Tooltip("queries:Q"), alt.Tooltip("difference:Q", format="+.4f"),
             alt.Tooltip("low:Q", format="+.4f"), alt.Tooltip("high:Q", format="+.4f"),
@@ -231,7 +238,7 @@ def stages(names: Sequence[str], order: Sequence[str]) -> Any:
 
     Data: rows (retriever, stage, p50, p95, p99 in milliseconds, above 0).
     """
-    y = alt.Y("retriever:N", sort=list(order), title=None).axis(labelColor=INK.light, grid=True)
+    y = alt.Y("retriever:N", sort=list(order), title=None).axis(labelColor=INK.light, labelLimit=0, grid=True)
     offset = alt.YOffset("stage:N", sort=list(names))
     shapes = alt.Shape("stage:N", sort=list(names)).scale(domain=list(names), range=list(SHAPES)[: len(names)])
     x = (

@@ -69,6 +69,8 @@ def section(view: View) -> Section:
     # The limits of each pair stand in the cards, in figures; so does who is shown worse.
     each = {view.spoken(sentence) for sentence in limits(whole, view.settings)}
     worse = f"Shown to be worse than {whole.leader}: "
+    told = view.spoken(f" cannot tell {join([whole.leader, *whole.unresolved])} apart.")
+    repeated = told if "cannot tell" in headline(view) else "\n"  # The headline and the cards say it.
     declared = (
         []
         if len(lines) == 1 or not view.settings.by_people or not whole.measured
@@ -86,7 +88,8 @@ def section(view: View) -> Section:
             "alerts": alerts(view),
             "lede": [
                 *first_caveats(view), *declared,
-                *(s for s in sentences[first:] if s not in each and not s.startswith(worse)),
+                *(s for s in sentences[first:]
+                  if s not in each and not s.startswith(worse) and not s.endswith(repeated)),
                 *resolution(view),
             ],
             "forecasts": observed_forecasts(view),

@@ -19,6 +19,7 @@ def section(view: View) -> Section | None:
     if parse(view.primary).claimed:
         return None
     ends = open_ends(view.results, {name: view.answers[name].heads for name in view.retrievers})
+    leader = view.whole.leader
     both = combined(view.results)
     sources = [labelled.labels.source for labelled in view.results.queries.values()]
     return Section(
@@ -26,6 +27,9 @@ def section(view: View) -> Section | None:
         "Labels",
         {
             "ends": ends,
+            "ranked": sorted(ends.means, key=lambda mean: view.ranked.index(mean.retriever)),
+            "leading": [pair for pair in ends.pairs if leader in (pair.a, pair.b)],
+            "others": [pair for pair in ends.pairs if leader not in (pair.a, pair.b)],
             "whole": all(mean.judged > SHARE for mean in ends.means),
             "bounded": any(mean.bounds is not None for mean in ends.means),
             "means": view.whole.means,

@@ -78,6 +78,7 @@ def section(view: View) -> Section | None:
             "drawn": drawn,
             "turned": [sentence for pair in pairs for sentence in turns(view, pair)],
             "called": called,
+            "odd": any(disagrees(view, row) for pair in pairs for row in pair.rows[1:]),
         },
         tuple(drawn),
     )
@@ -118,6 +119,13 @@ def turns(view: View, pair: SlicePair) -> Iterator[str]:
                 f"On the {row.queries} queries of {called(row)}, {ahead} is ahead by {abs(row.difference):.3f} "
                 f"in {name}, against the direction of all queries (adjusted p {text.p_value(row.p_adjusted)})."
             )
+
+
+def disagrees(view: View, row: Slice) -> bool:
+    """Whether the interval of a slice and its corrected p seem to say different things."""
+    if row.low is None or row.high is None or row.p_adjusted is None:
+        return False
+    return (row.low > 0 or row.high < 0) != (row.p_adjusted <= view.settings.alpha)
 
 
 def carried(view: View, pair: SlicePair) -> Slice | None:

@@ -40,10 +40,10 @@ const unpacked = async (id) => {
 const fits = (node) => node.scrollWidth <= node.clientWidth + 1 && node.scrollHeight <= node.clientHeight + 1;
 const reach = (node) => { if (fits(node)) node.removeAttribute("tabindex"); else node.tabIndex = 0; };
 const sizes = "ResizeObserver" in window ? new ResizeObserver((seen) => {
-  for (const entry of seen) reach(entry.target.matches(".scroll, .columns") ? entry.target : entry.target.parentElement);
+  for (const entry of seen) reach(entry.target.matches(".scroll, .columns, pre") ? entry.target : entry.target.parentElement);
 }) : null;
 const watchSize = (node) => { sizes?.observe(node); if (node.firstElementChild) sizes?.observe(node.firstElementChild); };
-document.querySelectorAll(".scroll").forEach(watchSize);
+document.querySelectorAll(".scroll, pre").forEach(watchSize);
 const number = (one) => {
   const raw = one.dataset.value;
   return raw !== undefined ? parseFloat(raw) : parseFloat(one.textContent.replace("\u2212", "-").replace(/[$,]/g, ""));

@@ -1,0 +1,125 @@
+"""Twelve retrievers with the longest names there can be, on a screen of 1280 pixels: nothing is cut."""
+
+import json
+import re
+
+import pytest
+
+import harness
+from harness.report import charts
+from harness.report.figures import figure, svg
+from tests import small
+from tests.browser import chromium, needs_browser, resize, scroll_through, settled
+
+NAMES = [f"{f'bm25-with-k1-of-{i / 10:.1f}-and-':n<61}-{i:02}" for i in range(1, 13)]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """Twenty queries, twelve retrievers, their latency measured."""
+    folder = tmp_path_factory.mktemp("many")
+    data = small.dataset(folder / "data")
+    texts = list(small.TEXTS)
+    queries = [
+        {"id": f"q{i:02}", "query": f"{small.TEXTS[texts[i % 6]]} {i}", "relevant_documents": [texts[i % 6]]}
+        for i in range(20)
+    ]
+    (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
+    blocks = "".join(
+        f'\n[[retrievers]]\nname = "{name}"\nkind = "bm25"\nk1 = {i / 10:.1f}\nb = {i % 3 / 2:.1f}\n'
+        for i, name in enumerate(NAMES, 1)
+    )
+    path = small.experiment(folder, retrievers=blocks, more="[latency]\nsample = 5")
+    return harness.run(path, harness.Options(results=folder / "results")).folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
+
+
+@pytest.fixture
+def opened(driver, page):
+    resize(driver, 1280)
+    driver.get(page.as_uri())
+    settled(driver)
+    return driver
+
+
+@needs_browser
+def test_every_column_of_the_leaderboard_is_seen(opened):
+    wide, seen, heads = opened.execute_script("""
+        const board = document.querySelector('.scroll:has(> .board)');
+        const heads = [...board.querySelectorAll('thead th')].filter((x) => x.checkVisibility());
+        return [board.scrollWidth, board.clientWidth, heads.map((x) => x.textContent)];
+    """)
+    assert {"Letters", "p50", "p95"} <= set(heads)
+    assert wide <= seen
+
+
+@needs_browser
+def test_the_lens_is_one_row_of_choices(opened):
+    tops = opened.execute_script("""
+        return [...document.querySelectorAll('#lens .tools > label, #lens .tools > button')]
+          .map((x) => Math.round(x.getBoundingClientRect().top / 10));
+    """)
+    assert len(tops) > 4
+    assert max(tops) - min(tops) <= 1
+
+
+@needs_browser
+def test_charts_are_no_wider_than_the_page_and_show_whole_names(opened):
+    scroll_through(opened)
+    cut, names = opened.execute_script("""
+        const charts = [...document.querySelectorAll('figure.chart')].filter((x) => x.checkVisibility());
+        const cut = charts.map((x) => [x.dataset.figure, x.querySelector('.scroll')])
+          .filter(([, x]) => x.scrollWidth > x.clientWidth + 1).map(([name]) => name);
+        const texts = charts.map((x) =>
+          [x.dataset.figure, [...x.querySelectorAll('.plot text')].map((t) => t.textContent)]);
+        return [cut, texts];
+    """)
+    assert names
+    assert cut == []
+    assert [name for name, texts in names if any("…" in one for one in texts)] == []
+
+
+@needs_browser
+def test_marks_of_the_leaderboard_stand_under_one_another(opened):
+    places = opened.execute_script(
+        "return [...document.querySelectorAll('.board tbody .mark')].map((x) => x.getBoundingClientRect().left)"
+    )
+    assert len(places) == 12
+    assert max(places) - min(places) < 1
+
+
+def test_what_the_headline_says_is_not_said_again(page):
+    source = page.read_text(encoding="utf-8")
+    assert "20 queries cannot tell the 12 retrievers apart</h1>" in source
+    lede = source.partition('<div class="lede">')[2].partition("</div>")[0]
+    assert "No difference" in lede
+    assert "cannot tell" not in lede
+
+
+def test_the_leaders_pairs_stand_before_the_others(page):
+    source = page.read_text(encoding="utf-8")
+    labels = source.partition('<section id="labels"')[2].partition("</section>")[0]
+    means, first, others = (part.partition("</tbody>")[0] for part in labels.split("<tbody>")[1:])
+    order = re.findall(r"</svg>([^<]+)</span></th>", means)
+    assert sorted(order) == sorted(NAMES)
+    assert order == re.findall(r'data-r="\d+">.*?</svg>([^<]+)<', source, re.DOTALL)
+    leader = order[0]
+    assert first.count(leader) == first.count("<tr>") == 11
+    assert others.count("<tr>") == 55
+    assert leader not in others
+    assert "<details>" in labels
+
+
+@pytest.mark.parametrize("size", [0.004, 0.00004, 0.4, 30.0])
+def test_no_two_ticks_of_a_difference_read_the_same(size):
+    rows = [{"label": "x", "slice": "x", "difference": size / 2, "low": 0.0, "high": size, "queries": 5,
+             "record": "", "whole": True, "beside": ""}]  # fmt: skip
+    drawn = svg(figure("f", "t", "d", charts.forest(["x"], measure="m", band=False), rows=rows, zero=[{"zero": 0}]))
+    ticks = re.findall(r">([+−]?[\d.,e]+)</text>", drawn)
+    assert len(ticks) > 2
+    assert len(set(ticks)) == len(ticks)
