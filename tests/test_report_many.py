@@ -8,6 +8,7 @@ import pytest
 import harness
 from harness.report import charts
 from harness.report.figures import figure, svg
+from harness.report.theme import marks
 from tests import small
 from tests.browser import chromium, needs_browser, resize, scroll_through, settled
 
@@ -123,3 +124,13 @@ def test_no_two_ticks_of_a_difference_read_the_same(size):
     ticks = re.findall(r">([+−]?[\d.,e]+)</text>", drawn)
     assert len(ticks) > 2
     assert len(set(ticks)) == len(ticks)
+
+
+def test_no_tick_of_a_score_lies_below_the_lowest_interval():
+    rows = [{"retriever": name, "price": price, "mean": mean, "low": low, "high": high, "left": name, "right": ""}
+            for name, price, mean, low, high in (("x", 1, 0.063, 0.02, 0.19), ("y", 5, 0.55, 0.39, 0.72))]  # fmt: skip
+    chart = charts.trade_off([1, 5], marks({"x": "x", "y": "y"}), axis="ms", unit="ms")
+    drawn = svg(figure("f", "t", "d", chart, rows=rows, edge=[{"price": 1, "mean": 0.063}]))
+    ticks = re.findall(r">([\u2212-]?[\d.]+)</text>", drawn)
+    assert "0.2" in ticks or "0.20" in ticks
+    assert [tick for tick in ticks if tick[0] in "\u2212-"] == []

@@ -216,7 +216,7 @@ def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], *, axis: str, 
     x = alt.X("price:Q", title=axis, scale=scale).axis(
         grid=True, labelExpr=PRICED[unit], labelOverlap="greedy", labelSeparation=8, **ticks
     )
-    y = alt.Y("mean:Q", title=None).scale(zero=False, padding=10)
+    y = alt.Y("mean:Q", title=None).scale(zero=False, padding=10, nice=False)  # a round end may lie below 0
     looks = _by_retriever(marks)
     base = _chart().encode(x=x)
     frontier = _chart("edge").mark_line(color=MUTED.light, strokeDash=[4, 3], interpolate="step-after").encode(x=x, y=y)
