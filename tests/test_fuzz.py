@@ -206,3 +206,13 @@ FOUND_IN_RESULTS = [
 @pytest.mark.parametrize(("name", "spot"), FOUND_IN_RESULTS)
 def test_results_that_were_found(whole, name, spot):
     with_file(whole, name, damaged((whole / name).read_bytes(), spot))
+
+
+@pytest.mark.parametrize("key", ["cores", "load"])
+def test_a_machine_whose_figures_are_none_is_refused(whole, key):
+    """Found by changing folders at random: the report compares the two."""
+    content = json.loads((whole / "manifest.json").read_text(encoding="utf-8"))
+    content["machine"] |= {"cores": 2, "load": 9.5, key: {"a": None}}
+    with_file(whole, "manifest.json", json.dumps(content).encode(), then=render)
+    with pytest.raises(InputError, match=f"machine: {key} is no number"):
+        records.read(whole.parent / "copied")

@@ -31,6 +31,9 @@ def manifest_faults(manifest: Manifest) -> Iterator[str]:
         yield "dataset: counts are below 0"
     if not 0 <= manifest.seconds < float("inf"):
         yield f"seconds: {manifest.seconds} is no duration"
+    for key in ("cores", "load"):
+        if not isinstance(manifest.machine.get(key), int | float | None):
+            yield f"machine: {key} is no number"
     yield from _graph_faults(resolved)
     yield from _experiment_faults(resolved)
     yield from (
