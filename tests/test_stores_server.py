@@ -148,7 +148,7 @@ def test_after_a_failure_no_further_batch_is_tried(fake, store):
     assert tried <= 3 * server.PARALLEL * connection.ATTEMPTS  # of 100 batches
 
 
-@pytest.mark.parametrize(("scheme", "error"), [("http", "ConnectError"), ("grpc", "UNAVAILABLE")])
+@pytest.mark.parametrize(("scheme", "error"), [("http", "no whole answer came"), ("grpc", "UNAVAILABLE")])
 def test_a_server_that_is_not_there_is_one_clear_error(scheme, error):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -12,7 +12,9 @@ from urllib.parse import urlsplit
 
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.meter import Meter
+from retrievers.remote.faults import Transient
 from retrievers.remote.redaction import redacted, shown
+from retrievers.stores.transport import DoorTransport
 
 if TYPE_CHECKING:
     import tenacity
@@ -86,6 +88,8 @@ class Connection:
                 raise BackendError(f"{shown(self.url)}: {what}") from error
             if status is None and not isinstance(error, ApiException | QdrantException):
                 raise
+            if _is_final(error):
+                raise BackendError(f"{shown(self.url)}: {_in_words(error)}") from error
             raise BackendError(f"{shown(self.url)}: {_in_words(error)}; {remedy}") from error
 
     def _connect(self) -> QdrantClient:
@@ -107,6 +111,7 @@ class Connection:
                 api_key=self._api_key,
                 timeout=TIMEOUT,
                 check_compatibility=False,  # it would only warn
+                transport=DoorTransport(self.url, TIMEOUT),
             )
         try:
             server = self._insist(lambda asked: asked.info(), client, 2, "start the server, then run again").version
@@ -139,8 +144,13 @@ def _passing(error: BaseException) -> bool:
     from qdrant_client.http.exceptions import ResponseHandlingException
 
     if isinstance(error, ResponseHandlingException):
-        return not isinstance(error.source, ValueError)  # an answer that cannot be read stays so
+        return not isinstance(error.source, ValueError) and not _is_final(error)  # what cannot be read stays so
     return isinstance(error, ResourceExhaustedResponse) or _status(error) in PASSING
+
+
+def _is_final(error: BaseException) -> bool:
+    """Whether the door refused what came, or where it leads, for good."""
+    return isinstance(getattr(error, "source", None), BackendError)
 
 
 def _pause(state: tenacity.RetryCallState) -> float:
@@ -153,4 +163,6 @@ def _in_words(error: Exception) -> str:
     if callable(details):
         return f"{_status(error)}: {redacted(str(details()))}"
     source = getattr(error, "source", error)
+    if isinstance(source, HarnessError | Transient):
+        return redacted(str(source))
     return f"{type(source).__name__}: {redacted(str(source)) or 'no answer'}"

@@ -1,0 +1,95 @@
+"""A Qdrant server that answers with more, later or elsewhere than asked: one message, in bounded time and size."""
+
+import gzip
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from retrievers.errors import BackendError
+from retrievers.meter import Meter
+from retrievers.stores import connection, transport
+from retrievers.stores.options import StoreOptions
+from retrievers.stores.server import ServerStore
+
+
+@pytest.fixture
+def hostile(monkeypatch):
+    """A server that does to each request what `hostile.behave` says, and counts them."""
+    monkeypatch.setattr(connection, "FIRST_PAUSE", 0.005)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.server.asked += 1
+            self.server.behave(self)
+
+        def log_message(self, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.asked = 0
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def refused(server):
+    store = ServerStore(StoreOptions(f"http://127.0.0.1:{server.server_address[1]}"), "c", Meter())
+    with pytest.raises(BackendError) as error:
+        store.finished()
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_an_answer_is_not_unpacked_beyond_the_limit(hostile, monkeypatch):
+    monkeypatch.setattr(transport, "MOST_BYTES", 1 << 20)
+    packed = gzip.compress(bytes(64 << 20))
+
+    def bomb(request):
+        request.send_response(200)
+        request.send_header("Content-Encoding", "gzip")
+        request.send_header("Content-Length", str(len(packed)))
+        request.end_headers()
+        request.wfile.write(packed)
+
+    hostile.behave = bomb
+    assert "the answer is larger than 1 MiB" in refused(hostile)
+    assert hostile.asked == 1
+
+
+def test_a_redirection_is_named_and_not_followed(hostile):
+    elsewhere = f"http://127.0.0.1:{hostile.server_address[1]}/elsewhere"
+
+    def redirect(request):
+        request.send_response(307)
+        request.send_header("Location", elsewhere)
+        request.send_header("Content-Length", "0")
+        request.end_headers()
+
+    hostile.behave = redirect
+    told = refused(hostile)
+    assert f"redirects to {elsewhere}" in told
+    assert "start the server" not in told
+    assert hostile.asked == 1
+
+
+def test_an_answer_that_drips_ends_with_the_time_of_a_whole_one(hostile, monkeypatch):
+    monkeypatch.setattr(connection, "TIMEOUT", 0.3)
+    ended = threading.Event()
+
+    def drip(request):
+        request.send_response(200)
+        request.send_header("Content-Length", "1000000")
+        request.end_headers()
+        while not ended.wait(0.05):
+            request.wfile.write(b" ")
+
+    hostile.behave = drip
+    started = time.monotonic()
+    assert "no whole answer came within 0.3 s" in refused(hostile)
+    ended.set()
+    assert time.monotonic() - started < 60  # a byte each 0.05 s would take 14 hours
+    assert hostile.asked == 2
