@@ -2,26 +2,37 @@
 
     python benchmarks/shards.py DATASET [--model MODEL] [--documents N] [--shards 16] [--rounds 2]
 
-DATASET is a folder in BEIR's format. Prints processor seconds (user and system) of whole processes. What a process
-takes to start and to load the model is had from one that embeds a single document, and told apart. Each round embeds
-anew, with a cache of its own.
+DATASET is a folder in BEIR's format. Prints processor seconds of whole processes. What each of them takes to start and
+to load the model is measured in it and told apart; the rest reads and checks the data, plans, embeds and writes. Each
+round embeds anew, with caches of its own, the one process before and after the shares.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
-import subprocess
-import sys
 import tempfile
+import time
 from pathlib import Path
-from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
 
 from overhead import portion
 
-STARTS = 4
-"""Processes a round that embed one document: their median is what starting and loading take."""
+from harness.running.embed import Shard, embed
+from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
+
+if TYPE_CHECKING:
+    from multiprocessing.queues import SimpleQueue
+
+
+class Seconds(NamedTuple):
+    """Processor seconds of one process, or of several together."""
+
+    start: float
+    """To start the interpreter, import what is needed and load the model."""
+    rest: float
 
 
 def experiment(data: Path, model: str, file: Path) -> Path:
@@ -35,27 +46,35 @@ def experiment(data: Path, model: str, file: Path) -> Path:
     return file
 
 
-def smallest(folder: Path) -> Path:
-    """Write a data set of one document and one query."""
-    (folder / "qrels").mkdir(parents=True)
-    (folder / "corpus.jsonl").write_text('{"_id": "d", "text": "one document"}\n', encoding="utf-8")
-    (folder / "queries.jsonl").write_text('{"_id": "q", "text": "one query"}\n', encoding="utf-8")
-    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n", encoding="utf-8")
-    return folder
+def share(file: Path, folder: Path, shard: Shard, answers: SimpleQueue[Seconds]) -> None:
+    """Embed one share in this process, which was begun for it."""
+    started = time.process_time()
+    os.environ["HARNESS_CACHE"] = str(folder / f"cache-{shard.number}")
+    whole, loading = SentenceTransformerEncoder.concurrency, [0.0]
+
+    def loaded(encoder: SentenceTransformerEncoder) -> int:
+        before = time.process_time()
+        count: int = whole.__get__(encoder)
+        loading[0] += time.process_time() - before
+        return count
+
+    SentenceTransformerEncoder.concurrency = property(loaded)  # type: ignore[assignment, method-assign]
+    embed(file, str(folder / "parts"), shard=shard)
+    start = started + loading[0]
+    answers.put(Seconds(start, time.process_time() - start))
 
 
-def seconds(file: Path, folder: Path, count: int) -> list[float]:
-    """Processor seconds of each of `count` processes that embed one share of the experiment, one after another."""
-    taken = []
+def embedded(file: Path, folder: Path, count: int) -> Seconds:
+    """Embed the experiment in `count` processes, one after another."""
+    context = multiprocessing.get_context("spawn")
+    answers: SimpleQueue[Seconds] = context.SimpleQueue()
+    every = []
     for number in range(1, count + 1):
-        command = ["embed", str(file), "--to", str(folder / "parts"), "--shard", f"{number}/{count}", "--quiet"]
-        cache = {**os.environ, "HARNESS_CACHE": str(folder / f"cache-{number}")}
-        process = subprocess.Popen([Path(sys.executable).with_name("harness"), *command], env=cache)
-        _, status, used = os.wait4(process.pid, 0)
-        if status:
-            raise SystemExit(f"shard {number} of {count} failed")
-        taken.append(used.ru_utime + used.ru_stime)
-    return taken
+        process = context.Process(target=share, args=(file, folder, Shard(number, count), answers))
+        process.start()
+        every.append(answers.get())
+        process.join()
+    return Seconds(sum(one.start for one in every), sum(one.rest for one in every))
 
 
 def main() -> None:
@@ -66,23 +85,22 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=2)
     arguments = parser.parse_args()
-    starts, wholes, shares = [], [], []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         data = portion(arguments.dataset, folder / "data", arguments.documents)
         file = experiment(data, arguments.model, folder / "all.toml")
-        least = experiment(smallest(folder / "smallest"), arguments.model, folder / "smallest.toml")
         for number in range(arguments.rounds):
-            for attempt in range(STARTS):
-                starts += seconds(least, folder / f"start-{number}-{attempt}", 1)
-            wholes += seconds(file, folder / f"one-{number}", 1)
-            shares.append(sum(seconds(file, folder / f"many-{number}", arguments.shards)))
-            print(f"round {number + 1}: one {wholes[-1]:.1f} s, {arguments.shards} shards {shares[-1]:.1f} s")
-    start, whole, many = median(starts), median(wholes), median(shares)
-    alone, parted = whole - start, many - arguments.shards * start
-    print(f"start and loading: {start:.1f} s a process ({min(starts):.1f} to {max(starts):.1f})")
-    print(f"without them: one {alone:.1f} s, {arguments.shards} shards {parted:.1f} s, ratio {parted / alone:.2f}")
-    print(f"with them: ratio {many / whole:.2f}")
+            before, many, after = (
+                embedded(file, folder / f"{number}-{step}", count)
+                for step, count in enumerate((1, arguments.shards, 1))
+            )
+            one = (before.rest + after.rest) / 2
+            print(
+                f"start and loading: {before.start:.1f} and {after.start:.1f} s, {many.start:.1f} s in "
+                f"{arguments.shards}; the rest: {before.rest:.1f} and {after.rest:.1f} s in one, {many.rest:.1f} s in "
+                f"{arguments.shards}, ratio {many.rest / one:.2f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -2,44 +2,35 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
 
-from harness.dataset import (
-    autorag,
-    beir,
-    catalogue,
-    embench,
-    hub,
-    huggingface,
-    langsmith,
-    llama_index,
-    markdown,
-    phoenix,
-    ragas,
-    tables,
-    trec_collection,
-)
 from harness.dataset.files import is_zip, listing, refuse_other_archives
 from harness.dataset.reference import DatasetReference
 from harness.dataset.source import Source
 from retrievers.errors import InputError, Problem, did_you_mean
 
-FORMATS: dict[str, ModuleType] = {
-    "hub": hub,
-    "ir_datasets": catalogue,
-    "beir": beir,
-    "huggingface": huggingface,
-    "autorag": autorag,
-    "trec": trec_collection,
-    "ragas": ragas,
-    "langsmith": langsmith,
-    "phoenix": phoenix,
-    "embench": embench,
-    "llama-index": llama_index,
-    "tables": tables,
-    "markdown": markdown,
+FORMATS = {
+    "hub": "hub",
+    "ir_datasets": "catalogue",
+    "beir": "beir",
+    "huggingface": "huggingface",
+    "autorag": "autorag",
+    "trec": "trec_collection",
+    "ragas": "ragas",
+    "langsmith": "langsmith",
+    "phoenix": "phoenix",
+    "embench": "embench",
+    "llama-index": "llama_index",
+    "tables": "tables",
+    "markdown": "markdown",
 }
-"""Tried in this order where no format is named: each has `matches(reference)` and `read(reference)`."""
+"""Format -> its file in this room, tried in this order where no format is named."""
+
+
+def reader_of(name: str) -> ModuleType:
+    """Import the reader of a format: it has `matches(reference)` and `read(reference)`."""
+    return import_module(f"harness.dataset.{FORMATS[name]}")
 
 
 def open_source(reference: DatasetReference) -> tuple[str, Source]:
@@ -56,13 +47,13 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
     name = reference.format or format_of(reference)
     if name is None:
         raise InputError(Problem(reference.name, *_not_known(reference)))
-    source: Source = FORMATS[name].read(reference)
+    source: Source = reader_of(name).read(reference)
     return name, source
 
 
 def format_of(reference: DatasetReference) -> str | None:
     """The format of what is there, None where no reader takes it."""
-    return next((name for name, reader in FORMATS.items() if reader.matches(reference)), None)
+    return next((name for name in FORMATS if reader_of(name).matches(reference)), None)
 
 
 def suggestion(reference: DatasetReference) -> str:

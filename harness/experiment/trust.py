@@ -11,7 +11,7 @@ from harness.experiment.blocks import KINDS
 from harness.experiment.variants import written_out
 from retrievers import ENCODERS, RERANKERS, RETRIEVERS
 from retrievers.remote.redaction import REFERENCE, without_user
-from retrievers.stores import CSR, EDGE, MEMORY
+from retrievers.stores import STORES
 
 PAID = {"openai": "OpenAI's server", "bedrock": "Amazon Bedrock", "cohere": "Cohere's server",
         "gemini": "Google's server", "voyage": "Voyage's server", "jina": "Jina's server"}  # fmt: skip
@@ -21,7 +21,6 @@ ADDRESSES = ("base_url", "endpoint_url", "url")
 """Keys that name a server, whatever their text looks like."""
 PROSE = ("prompt", "instruction")
 """How the keys of texts end that a model reads: what looks like a place there is none."""
-OWN_STORES = (MEMORY, EDGE, CSR)
 LOADED = ("sentence-transformers", "sparse-encoder", "multivector-encoder", "cross-encoder", "late-interaction", "nli")
 """Kinds whose model comes from a folder, or from the hub."""
 HARMLESS = ("dataset",)
@@ -89,7 +88,7 @@ def _of_text(place: str, text: str) -> Iterator[str]:
         return
     if ADDRESS.search(text) or (key in ADDRESSES and text):
         yield f"sends texts to {without_user(text)} ({place})"
-    elif _leads_out(text) or (place.endswith((".store", ".store.location")) and text not in OWN_STORES):
+    elif _leads_out(text) or (place.endswith((".store", ".store.location")) and text not in STORES):
         yield f"uses the path {text} ({place})"
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
+from importlib import import_module
 from pathlib import Path
 
-from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.ragged import Form
-from retrievers.stores.options import CSR, EDGE, MEMORY, StoreOptions
+from retrievers.stores.options import CSR, EDGE, MEMORY, Opening, StoreOptions
 from retrievers.stores.quantized import QuantizedStore
 from retrievers.types import Store
+
+ADDRESS = "://"
+STORES = {ADDRESS: "server", EDGE: "edge", CSR: "csr", MEMORY: "qdrant"}
+"""Location -> the file whose `opened` returns its store; ADDRESS stands for that of a server."""
+OTHERWISE = "qdrant"
+"""The file for every other location, which is a folder."""
 
 
 def open_store(options: StoreOptions, collection: str, *, documents: int, folder: Path, meter: Meter,
@@ -30,25 +35,10 @@ def open_store(options: StoreOptions, collection: str, *, documents: int, folder
     """
     options.check(form)
     location = options.resolved(documents, form)
-    name = collection + options.suffix
-    if options.on_server:
-        from retrievers.stores.server import ServerStore
-
-        return ServerStore(options, name, meter, form)
-    if location == EDGE:
-        if importlib.util.find_spec("qdrant_edge") is None:
-            what = f"the edge store, for {documents} documents, needs the package qdrant-edge-py"
-            raise InputError(Problem("store", what, "pip install qdrant-edge-py, or name another store"))
-        from retrievers.stores.edge import EdgeStore
-
-        return EdgeStore(folder, name, options, form, documents=documents)
-    if location == CSR:
-        from retrievers.stores.csr import CsrStore
-
-        return CsrStore()
-    from retrievers.stores.qdrant import QdrantStore
-
-    return QdrantStore(location, name, form)
+    file = STORES.get(ADDRESS if options.on_server else location, OTHERWISE)
+    opening = Opening(location, options, collection + options.suffix, documents, folder, meter, form)
+    store: Store = import_module(f"retrievers.stores.{file}").opened(opening)
+    return store
 
 
-__all__ = ["CSR", "EDGE", "MEMORY", "QuantizedStore", "StoreOptions", "open_store"]
+__all__ = ["CSR", "EDGE", "MEMORY", "STORES", "QuantizedStore", "StoreOptions", "open_store"]

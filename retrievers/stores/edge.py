@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 import os
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 from retrievers.errors import InputError, Problem
 from retrievers.ragged import AnyVectors, Form
 from retrievers.stores.edge_vectors import bytes_of, collection_of, points_of, queries_of
-from retrievers.stores.options import StoreOptions
+from retrievers.stores.options import Opening, StoreOptions
 from retrievers.stores.points import (
     FIELDS,
     Found,
@@ -250,3 +251,11 @@ def _quantization(kind: str | None) -> qdrant_edge.QuantizationConfigType | None
     if kind == "binary":
         return edge.BinaryQuantizationConfig()
     return None
+
+
+def opened(opening: Opening) -> EdgeStore:
+    """Return the collection in its folder; raises InputError where the engine is not installed."""
+    if importlib.util.find_spec("qdrant_edge") is None:
+        what = f"the edge store, for {opening.documents} documents, needs the package qdrant-edge-py"
+        raise InputError(Problem("store", what, "pip install qdrant-edge-py, or name another store"))
+    return EdgeStore(opening.folder, opening.collection, opening.options, opening.form, documents=opening.documents)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 from retrievers.errors import InputError, Problem
+from retrievers.meter import Meter
 from retrievers.ragged import Form
 
 MEMORY = ":memory:"
@@ -143,3 +145,21 @@ class StoreOptions:
         bits = BITS[self.quantization] if self.quantization else 32
         links = 2 * self.m * documents.bit_length()
         return documents * -(-(dimensions * bits + links) // 8)
+
+
+class Opening(NamedTuple):
+    """What a store's file is given to open it."""
+
+    location: str
+    """Where it is: what the options name, or what follows from the form of the vectors and the corpus's size."""
+    options: StoreOptions
+    collection: str
+    """What is in it, and what it was built for."""
+    documents: int
+    """How many there are, about."""
+    folder: Path
+    """Where collections live from run to run."""
+    meter: Meter
+    """Counts a server's retries."""
+    form: Form
+    """Of the vectors."""

@@ -14,7 +14,7 @@ import numpy as np
 from retrievers.errors import InputError, Problem
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors
 from retrievers.stores.client_vectors import collection_of, name_of, points_of, queries_of, requests
-from retrievers.stores.options import MEMORY
+from retrievers.stores.options import MEMORY, Opening
 from retrievers.stores.points import (
     Found,
     count_matches,
@@ -203,3 +203,8 @@ def _units(vectors: AnyVectors) -> AnyVectors:
         return vectors
     norms = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     return np.asarray(vectors / norms, dtype=np.float32)
+
+
+def opened(opening: Opening) -> QdrantStore:
+    """Return the collection in memory, or in the folder that the location names."""
+    return QdrantStore(opening.location, opening.collection, opening.form)

@@ -14,7 +14,7 @@ from retrievers.ragged import AnyVectors, Form
 from retrievers.remote.redaction import shown
 from retrievers.stores.client_vectors import collection_of, kept_as, name_of, points_of, queries_of, requests, wanted_as
 from retrievers.stores.connection import Connection
-from retrievers.stores.options import StoreOptions
+from retrievers.stores.options import Opening, StoreOptions
 from retrievers.stores.points import (
     FIELDS,
     Found,
@@ -205,3 +205,8 @@ def _quantization(kind: str | None) -> Any:
     if kind == "binary":
         return models.BinaryQuantization(binary=models.BinaryQuantizationConfig(always_ram=True))
     return None
+
+
+def opened(opening: Opening) -> ServerStore:
+    """Return the collection of a server; nothing is connected before its first use."""
+    return ServerStore(opening.options, opening.collection, opening.meter, opening.form)
