@@ -248,7 +248,8 @@ def test_a_file_of_answers_is_read_as_every_other(tmp_path):
     )
     with pytest.raises(InputError) as caught:
         read_systems(tmp_path, ["q1"])
-    for part in ("one.jsonl: is no file (one file a system", "two.jsonl:1: is not JSON: the key 'response' stands twice",
+    for part in ("one.jsonl: is no file (one file a system",
+                 "two.jsonl:1: is not JSON: the key 'response' stands twice",
                  "two.jsonl:2: is not JSON: it is nested too deep"):  # fmt: skip
         assert part in str(caught.value)
     assert "three.jsonl" not in str(caught.value)  # a mark of 5,000 digits names no context
