@@ -1,6 +1,6 @@
 """How long reading takes: three million judgments, and a million short documents as `harness check` reads them.
 
-    python -m benchmarks.datasets judgments | documents
+    python -m benchmarks.loading judgments | documents
 
 Each is run in a process of its own, so that the peak of memory is its own. The collections are made from a seed.
 """
