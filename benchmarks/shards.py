@@ -3,8 +3,9 @@
     python benchmarks/shards.py DATASET [--model MODEL] [--documents N] [--shards 16] [--rounds 2]
 
 DATASET is a folder in BEIR's format. Prints processor seconds of whole processes. What each of them takes to start and
-to load the model is measured in it and told apart; the rest reads and checks the data, plans, embeds and writes. Each
-round embeds anew, with caches of its own, the one process before and after the shares.
+to load the model is measured in it and told apart: all until it has embedded a data set of one document, and loading
+the model once more for its share. The rest reads and checks the data, plans, embeds and writes. Each round embeds anew,
+with caches of its own, the one process before and after the shares.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Seconds(NamedTuple):
     """Processor seconds of one process, or of several together."""
 
     start: float
-    """To start the interpreter, import what is needed and load the model."""
+    """To start the interpreter, import what is needed, and load the model."""
     rest: float
 
 
@@ -46,10 +47,20 @@ def experiment(data: Path, model: str, file: Path) -> Path:
     return file
 
 
-def share(file: Path, folder: Path, shard: Shard, answers: SimpleQueue[Seconds]) -> None:
-    """Embed one share in this process, which was begun for it."""
-    started = time.process_time()
+def smallest(folder: Path) -> Path:
+    """Write a data set of one document and one query."""
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text('{"_id": "d", "text": "one document"}\n', encoding="utf-8")
+    (folder / "queries.jsonl").write_text('{"_id": "q", "text": "one query"}\n', encoding="utf-8")
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n", encoding="utf-8")
+    return folder
+
+
+def share(files: tuple[Path, Path], folder: Path, shard: Shard, answers: SimpleQueue[Seconds]) -> None:
+    """Embed the smaller experiment, then a share of the other, in this process, which was begun for them."""
     os.environ["HARNESS_CACHE"] = str(folder / f"cache-{shard.number}")
+    embed(files[0], str(folder / f"start-{shard.number}"))
+    started = time.process_time()
     whole, loading = SentenceTransformerEncoder.concurrency, [0.0]
 
     def loaded(encoder: SentenceTransformerEncoder) -> int:
@@ -59,18 +70,18 @@ def share(file: Path, folder: Path, shard: Shard, answers: SimpleQueue[Seconds])
         return count
 
     SentenceTransformerEncoder.concurrency = property(loaded)  # type: ignore[assignment, method-assign]
-    embed(file, str(folder / "parts"), shard=shard)
+    embed(files[1], str(folder / "parts"), shard=shard)
     start = started + loading[0]
     answers.put(Seconds(start, time.process_time() - start))
 
 
-def embedded(file: Path, folder: Path, count: int) -> Seconds:
-    """Embed the experiment in `count` processes, one after another."""
+def embedded(files: tuple[Path, Path], folder: Path, count: int) -> Seconds:
+    """Embed the larger experiment in `count` processes, one after another."""
     context = multiprocessing.get_context("spawn")
     answers: SimpleQueue[Seconds] = context.SimpleQueue()
     every = []
     for number in range(1, count + 1):
-        process = context.Process(target=share, args=(file, folder, Shard(number, count), answers))
+        process = context.Process(target=share, args=(files, folder, Shard(number, count), answers))
         process.start()
         every.append(answers.get())
         process.join()
@@ -88,10 +99,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         data = portion(arguments.dataset, folder / "data", arguments.documents)
-        file = experiment(data, arguments.model, folder / "all.toml")
+        least = experiment(smallest(folder / "smallest"), arguments.model, folder / "smallest.toml")
+        files = (least, experiment(data, arguments.model, folder / "all.toml"))
         for number in range(arguments.rounds):
             before, many, after = (
-                embedded(file, folder / f"{number}-{step}", count)
+                embedded(files, folder / f"{number}-{step}", count)
                 for step, count in enumerate((1, arguments.shards, 1))
             )
             one = (before.rest + after.rest) / 2
