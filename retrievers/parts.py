@@ -122,9 +122,9 @@ class Parts:
         part = np.frombuffer(b"".join(column.to_pylist()), dtype=f"V{KEY_BYTES}")
         if part_name(part) != Path(path).stem:
             raise InputError(Problem(path, "does not hold the keys that its name stands for", _REMEDY))
-        if self._of != (_told(table, "fingerprint"), _told(table, "role")):
-            told = _told(table, "fingerprint") or "no encoder"
-            raise InputError(Problem(path, f"is of {told} and not of the encoder and role of its folder", _REMEDY))
+        if self._of != (_metadata(table, "fingerprint"), _metadata(table, "role")):
+            owner = _metadata(table, "fingerprint") or "no encoder"
+            raise InputError(Problem(path, f"is of {owner} and not of the encoder and role of its folder", _REMEDY))
         return part
 
     def _rows(self, path: str, wanted: Keys) -> Embedded:
@@ -132,7 +132,7 @@ class Parts:
         table = self._read(path, ["key", "vector", "tokens", "lost"])
         place = {key: row for row, key in enumerate(table.column("key").to_pylist())}
         rows = [place[key] for key in wanted.tolist()]
-        dimensions = _told(table, "dimensions")
+        dimensions = _metadata(table, "dimensions")
         try:
             vectors = vectors_of(table.column("vector"), int(dimensions) if dimensions.isdecimal() else 0)[rows]
         except ValueError as fault:
@@ -153,7 +153,7 @@ class Parts:
             raise InputError(Problem(path, f"is damaged: {failure}", _REMEDY)) from None
 
 
-def _told(table: Table, name: str) -> str:
+def _metadata(table: Table, name: str) -> str:
     """What a part says of itself, "" where it does not."""
     told: bytes = (table.schema.metadata or {}).get(name.encode(), b"")
     return told.decode(errors="replace")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from harness import records
-from harness.answers.blame import FATES, shares, trace, worst_first
+from harness.answers.attribution import FATES, shares, trace, worst_first
 from harness.answers.evidence import Case, judge_answers, pairs_of
 from harness.answers.inputs import judged
 from harness.answers.judging import Questions

@@ -12,9 +12,9 @@ from harness.dataset import DatasetReference, Labels, load, reference_of
 from harness.pipeline import run
 from harness.running.capacity import Capacity
 from harness.running.check import check
+from harness.running.dataset_summary import SAMPLE, dataset_summary, near_duplicates, sample
 from harness.running.options import Options
 from harness.running.paraphrases import paraphrases
-from harness.running.portrait import SAMPLE, near_duplicates, portrait, sample
 from harness.scoring.plans import planned_pairs
 from retrievers.errors import InputError
 from retrievers.types import Document, Query
@@ -73,7 +73,7 @@ def test_the_page(tmp_path):
     layouts.table(folder / "qrels" / "test.tsv", [
         {"query-id": "q1", "corpus-id": "a", "score": 2}, {"query-id": "q1", "corpus-id": "b", "score": 0},
     ], delimiter="\t")  # fmt: skip
-    found = portrait(load(reference_of(folder)))
+    found = dataset_summary(load(reference_of(folder)))
     assert found.near_duplicates == ("b",)
     assert found.quoted == ("q1",)
     assert found.grades == ((0, 1), (2, 1))

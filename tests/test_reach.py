@@ -66,7 +66,7 @@ def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path, model: str) 
     (warning,) = [one for one in check(path).warnings if "beginning" in one]
     assert warning.startswith(told)
     assert warning.endswith("take a model that reads more; m-8, hybrid and again are made of it")
-    assert check(path).portrait.reaches == (reach,)
+    assert check(path).summary.reaches == (reach,)
     (alert,) = [one.text for one in alerts(view_of(results)) if "beginning" in one.text]
     assert alert.endswith("or take a model that reads more. m-8, hybrid and again are made of it.")
 

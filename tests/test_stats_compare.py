@@ -408,7 +408,7 @@ def test_pair_sentences_put_the_difference_before_p():
     assert words.index("95 % interval") < words.index("adjusted p")
     few = compare({"a": np.array([0.9, 0.8]), "b": np.zeros(2)}, measure="P@5")[0]
     assert (
-        "too few queries (2 of 2 queries differ; the smallest adjusted p that they could give is 0.5, above 0.05)"
+        "too few queries (2 of 2 queries differ; the smallest adjusted p that they could give is 0.500, above 0.05)"
         in (pair_sentence(few, Settings()))
     )
 

@@ -18,7 +18,7 @@ from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
 from retrievers.stores import open_store
 from retrievers.stores.options import StoreOptions
-from retrievers.stores.points import DOCUMENTS, Found, past_ties, point_id
+from retrievers.stores.points import DOCUMENTS, EngineHits, past_ties, point_id
 from retrievers.types import RESOLUTION, ranked
 from tests.qdrant_fake import fake_qdrant
 from tests.qdrant_fake_grpc import fake_qdrant_grpc
@@ -416,7 +416,7 @@ def test_a_tie_at_the_limit_is_resolved_however_the_engine_orders_it(scores, lim
     def ask(queries, size):
         shuffled = chance.sample(rows, len(rows))
         best = sorted(shuffled, key=lambda row: -row[1])[:size]
-        return [Found([row[0] for row in best], [row[1] for row in best]) for _ in queries]
+        return [EngineHits([row[0] for row in best], [row[1] for row in best]) for _ in queries]
 
     [ranking] = past_ties(ask, 1, limit)
     ids, values = zip(*rows, strict=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from harness.answers.blame import TracedAnswer, trace
+from harness.answers.attribution import TracedAnswer, trace
 from harness.answers.evidence import judge_answers, pairs_of, texts_to_split
 from harness.answers.inputs import Inputs, VerdictCounts, cases_of, judged, read_inputs, readings_for
 from harness.answers.judges import build_judge, chat_of, signed

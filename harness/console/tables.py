@@ -35,7 +35,7 @@ def results(record: Results, *, width: int) -> Iterator[RenderableType]:
         yield text_line(f"{outcome.incomplete}.", "bold")
         yield ""
     yield from (text_line(f"{name} failed: {reason}") for name, reason in outcome.failed.items())
-    yield from _told(
+    yield from _scores_and_words(
         rows_of(record.summary), rows_of(record.comparisons), outcome.whole, outcome.settings.level, width=width,
         words=outcome.sentences(),
     )  # fmt: skip
@@ -69,10 +69,10 @@ def verdict(
     from harness.stats import whole_sentences
 
     words = whole_sentences(whole, settings, complete=complete)
-    yield from _told(summary, rows, whole, settings.level, width=width, words=words)
+    yield from _scores_and_words(summary, rows, whole, settings.level, width=width, words=words)
 
 
-def _told(
+def _scores_and_words(
     summary: Sequence[Row], rows: Sequence[Row], whole: Whole, level: float, *, width: int, words: Sequence[str]
 ) -> Iterator[RenderableType]:
     """Means, comparisons, words; where nothing was measured, the words come first."""

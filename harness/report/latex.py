@@ -11,7 +11,7 @@ from harness.report.sections.tests import describe_settings
 from harness.report.text import latex
 from harness.report.view import View
 from harness.stats.verdicts import BETTER, WORSE
-from harness.stats.words import count
+from harness.stats.words import count, format_p
 
 
 def tables(view: View) -> dict[str, str]:
@@ -104,9 +104,8 @@ def _number(value: float | None, form: str) -> str:
 
 
 def _p(p: float) -> str:
-    if p < 1e-300:
-        return "$<10^{-300}$"
-    if p >= 0.0001:
-        return f"${p:#.3g}$"
-    digits, _, power = f"{p:.2e}".partition("e")
-    return rf"${digits}\times10^{{{int(power)}}}$"
+    digits, _, power = format_p(p).partition("e")
+    if not power:
+        return f"${digits}$"
+    start = "<" if digits == "< 1" else rf"{digits}\times"
+    return f"${start}10^{{{int(power)}}}$"

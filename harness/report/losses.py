@@ -15,7 +15,7 @@ STEPS = 200
 """Places of the slider, about."""
 
 
-class Praise(NamedTuple):
+class Expense(NamedTuple):
     """One way to be the cheapest."""
 
     word: str
@@ -24,10 +24,10 @@ class Praise(NamedTuple):
     shown: Callable[[float], str]
 
 
-PRAISES = (
-    Praise("Cheapest", "a million queries", lambda cost: cost.usd_per_million, text.dollars),
-    Praise("Fastest", "a query (median)", lambda cost: cost.p50, text.milliseconds),
-    Praise("Smallest", "of vectors", lambda cost: cost.vector_bytes, text.size),
+EXPENSES = (
+    Expense("Cheapest", "a million queries", lambda cost: cost.usd_per_million, text.dollars),
+    Expense("Fastest", "a query (median)", lambda cost: cost.p50, text.milliseconds),
+    Expense("Smallest", "of vectors", lambda cost: cost.vector_bytes, text.size),
 )
 
 
@@ -60,7 +60,7 @@ def losses(view: View) -> dict[str, Any] | None:
                     if (value := one.price(costs[name])) is not None
                 },
             }
-            for one in PRAISES
+            for one in EXPENSES
         ],
     }
 

@@ -40,8 +40,8 @@ def names_of(measures: Sequence[str], depth: int, largest: int) -> dict[str, Mea
             glosses.append(f"over the {depth} hits kept")
         names[full] = MeasureName(full, measure.name + at, ", ".join(glosses))
     shorts = Counter(name.short for name in names.values())
-    return {full: name if shorts[name.short] == 1 else _told_apart(name) for full, name in names.items()}
+    return {full: name if shorts[name.short] == 1 else _with_parameters(name) for full, name in names.items()}
 
 
-def _told_apart(name: MeasureName) -> MeasureName:
+def _with_parameters(name: MeasureName) -> MeasureName:
     return MeasureName(name.full, f"{name.short} ({name.gloss})", "") if name.gloss else name

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from harness.answers.blame import FATES, TracedAnswer, shares, worst_first
+from harness.answers.attribution import FATES, TracedAnswer, shares, worst_first
 from harness.pages import policy
 from harness.report.page import environment, styled
 from harness.scoring.compared import ComparedScores

@@ -8,6 +8,7 @@ import re
 
 from harness.pages import visible as visible  # the report's own word for it
 from harness.records import as_cell
+from harness.stats import format_p
 
 FORMULA = re.compile(r"[\s\0]*[=+\-@|%]|[\t\r\n]")
 MARKDOWN = re.compile(r"([\\`*_\[\]#|~$])")
@@ -78,12 +79,10 @@ def p_value(p: float | None) -> str:
     """
     if p is None or math.isnan(p):
         return "–"
-    if p < 1e-300:
-        return "< 10⁻³⁰⁰"
-    if p >= 0.0001:
-        return f"{p:#.3g}"
-    digits, _, power = f"{p:.2e}".partition("e")
-    return f"{digits}×10{str(int(power)).translate(SUPERSCRIPTS)}"
+    digits, _, power = format_p(p).partition("e")
+    if not power:
+        return digits
+    return f"{'< ' if digits == '< 1' else digits + '×'}10{str(int(power)).translate(SUPERSCRIPTS)}"
 
 
 def plain(value: float | None) -> str:

@@ -15,8 +15,8 @@ from harness.experiment import load as load_experiment
 from harness.measures import score
 from harness.running.capacity import Capacity, planned
 from harness.running.components import Components, build_components, in_block
+from harness.running.dataset_summary import DatasetSummary, dataset_summary
 from harness.running.paraphrases import paraphrases
-from harness.running.portrait import Portrait, portrait
 from harness.running.reach import reaches
 from harness.scoring.grading import GradedLabels, grade_labels, with_claims_alone
 from harness.stats.words import counted
@@ -53,7 +53,7 @@ class Checked:
     """A data set without faults, and what is to be known of it."""
 
     dataset: Dataset
-    portrait: Portrait
+    summary: DatasetSummary
     capacity: Capacity
     """What its queries can show."""
     uses: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class Checked:
         if dataset.same_as:
             behind = counted(len(dataset.same_as), "document")
             yield f"labels name fields: {behind} stand behind another of the same value"
-        yield from self.portrait.lines(dataset)
+        yield from self.summary.lines(dataset)
         yield from self.capacity.lines()
         yield from (f"warning: {warning}" for warning in self.warnings)
         yield from self.uses
@@ -101,7 +101,7 @@ class Checked:
         return {"path": dataset.path, "format": dataset.format, "documents": dataset.count,
                 "queries": len(dataset.queries), "references": self.answers, "claims": self.claims,
                 "digest": dataset.digest, "ledger": dict(dataset.ledger),
-                "portrait": self.portrait.as_json(), "comparisons": self.capacity.comparisons,
+                "portrait": self.summary.as_json(), "comparisons": self.capacity.comparisons,
                 "warnings": list(self.warnings), "uses": list(self.uses),
                 "capacity": self.capacity.as_json(), "carries": list(self.capacity.lines())}  # fmt: skip
 
@@ -131,7 +131,7 @@ def check(target: Path, *, code: bool = True, results: Path = Path("results")) -
         dataset = load_dataset(reference_of(target))
         dependent = paraphrases(dataset.queries, dataset.labels).warning()
         return Checked(
-            dataset, portrait(dataset), Capacity(len(dataset.queries)), warnings=(dependent,) * bool(dependent)
+            dataset, dataset_summary(dataset), Capacity(len(dataset.queries)), warnings=(dependent,) * bool(dependent)
         )
     try:
         loaded = load_experiment(target, code=code)
@@ -149,7 +149,7 @@ def check(target: Path, *, code: bool = True, results: Path = Path("results")) -
         raise InputError(problems)
     encoders = {name: one.encoder for name, one in components.items() if one.encoder is not None}
     blocks = loaded.experiment.retrievers
-    seen = portrait(dataset, lambda some: reaches(blocks, components, some), seed=loaded.experiment.seed)
+    seen = dataset_summary(dataset, lambda some: reaches(blocks, components, some), seed=loaded.experiment.seed)
     unread = (reach.warning() for reach in seen.reaches if reach.is_much)
     statistics = loaded.experiment.statistics
     dependent = "" if statistics.cluster else paraphrases(dataset.queries, dataset.labels).warning()

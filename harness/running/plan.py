@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from harness.experiment import Dense, Encoded, QdrantFusion, load, origin
 from harness.running.check import prepare
+from harness.running.dataset_summary import sample
 from harness.running.forecast import source_of
 from harness.running.pace import earlier_runs
 from harness.running.plan_rows import (
@@ -20,7 +21,6 @@ from harness.running.plan_rows import (
     proof_rows,
     reranking_rows,
 )
-from harness.running.portrait import sample
 from harness.running.reach import Reach, reaches
 from harness.running.runner import in_order
 from retrievers.cache import Cache, default_path

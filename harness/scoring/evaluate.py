@@ -109,12 +109,12 @@ def tables_of(
     pairs = family(list(rankings), baseline)
     decides = defined_everywhere(values[primary])
     decided, asked = kept_scores(values[primary], decides), [asked[i] for i in np.flatnonzero(decides).tolist()]
-    beside = Beside(primary, settings, kept_facts(facts, decides))
+    context = FamilyContext(primary, settings, kept_facts(facts, decides))
     others = [
-        *pairwise_families(decided, pairs, measure=primary, settings=settings, facts=beside.facts),
+        *pairwise_families(decided, pairs, measure=primary, settings=settings, facts=context.facts),
         *_friedman_rows(values, pairs, facts),
-        *_slices(decided, pairs, asked, beside),
-        *_uplifts(question, judged._replace(grades=grades), rankings, decided, beside),
+        *_slices(decided, pairs, asked, context),
+        *_uplifts(question, judged._replace(grades=grades), rankings, decided, context),
     ] if asked else []  # fmt: skip
     summaries = [
         (
@@ -134,8 +134,8 @@ def tables_of(
     )
 
 
-class Beside(NamedTuple):
-    """What every family of tests is told beside its scores."""
+class FamilyContext(NamedTuple):
+    """What every family of tests needs beside its scores."""
 
     measure: str
     settings: Settings
@@ -205,9 +205,11 @@ def _friedman_rows(values: Values, pairs: Pairs, facts: Facts) -> Iterator[TestR
             yield friedman_row(kept_scores(of, kept), measure=measure, facts=kept_facts(facts, kept))
 
 
-def _slices(scores: Mapping[str, Floats], pairs: Pairs, queries: Sequence[Query], beside: Beside) -> Iterator[TestRow]:
+def _slices(
+    scores: Mapping[str, Floats], pairs: Pairs, queries: Sequence[Query], context: FamilyContext
+) -> Iterator[TestRow]:
     """The pairs within the queries of one length, and of one value of each field that has several; and between them."""
-    measure, settings, facts = beside
+    measure, settings, facts = context
     for name, labels in slices_of(queries, settings.cluster).items():
         if len(set(labels)) > 1:
             names, between = (name, measure), (f"interaction {name}", measure)
@@ -216,7 +218,7 @@ def _slices(scores: Mapping[str, Floats], pairs: Pairs, queries: Sequence[Query]
 
 
 def _uplifts(
-    question: Question, judged: GradedLabels, rankings: Rankings, scores: Mapping[str, Floats], beside: Beside
+    question: Question, judged: GradedLabels, rankings: Rankings, scores: Mapping[str, Floats], context: FamilyContext
 ) -> Iterator[TestRow]:
     """Each reranked retriever against its own first stage, with the ceiling that the candidates allow."""
     blocks = {
@@ -224,8 +226,8 @@ def _uplifts(
         for block in question.experiment.retrievers
         if isinstance(block, Reranked) and {block.name, block.of} <= rankings.keys()
     }
-    names = ("rerank uplift", beside.measure)
-    rows = pair_family(scores, list(blocks), names=names, settings=beside.settings, facts=beside.facts)
+    names = ("rerank uplift", context.measure)
+    rows = pair_family(scores, list(blocks), names=names, settings=context.settings, facts=context.facts)
     for row in rows:
         # Nobody judged the claims against candidates below the cutoff: what could be made of them is not known.
         note = "no ceiling: the candidates below the cutoff have no verdicts" if question.primary.claimed else (

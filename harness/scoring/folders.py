@@ -93,7 +93,7 @@ def score_folders(
         raise InputError(Problem(", ".join(map(str, folders)), "share no query with the same text and the same grades"))
     measures = parse_all(named) if named else _measures(results)
     scored = [score_saved(one, measures, relevance=relevance_of(one, rule), queries=ids) for one in results]
-    runs, repeated = told_apart(scored, _folders_apart([one.folder for one in results]))
+    runs, repeated = distinctly_named(scored, _folders_apart([one.folder for one in results]))
     return Joined(runs, [shared.sentence(), *repeated, *_notes(results, measures[0], named)])
 
 
@@ -116,7 +116,9 @@ def shared_queries(results: Sequence[Results], rule: str | None = None) -> Share
     return SharedQueries(tuple(ids), len(every) - len(common), len(common) - len(worded), len(worded) - len(ids))
 
 
-def told_apart(folders: Sequence[Sequence[ScoredRun]], called: Sequence[str]) -> tuple[list[ScoredRun], list[str]]:
+def distinctly_named(
+    folders: Sequence[Sequence[ScoredRun]], called: Sequence[str]
+) -> tuple[list[ScoredRun], list[str]]:
     """Give every run a name of its own: where two have the same, its folder's name stands before it.
 
     Runs of one name with the same first hits and the same scores are one retriever, asked twice: it stands once, since

@@ -110,6 +110,7 @@ def _sums(rows: Floats) -> Floats:
 def linear_form(measure: Measure, cutoff: int, largest: int) -> Linear | None:
     """The measure as a sum over the ranks; None where it is none, or asks for groups.
 
+    >>> from harness.measures import parse
     >>> linear_form(parse("RR"), 10, 3) is None, linear_form(parse("P@2"), 2, 1).discounts.tolist()
     (True, [0.5, 0.5])
     """

@@ -17,7 +17,7 @@ from retrievers.stores.edge_vectors import bytes_of, collection_of, points_of, q
 from retrievers.stores.options import Opening, StoreOptions
 from retrievers.stores.points import (
     FIELDS,
-    Found,
+    EngineHits,
     alternatives,
     count_matches,
     engine_errors,
@@ -179,7 +179,7 @@ class EdgeStore:
 
         filters: list[edge.Filter | None] = [*map(_filter, wanted)] or [None] * len(vectors)
 
-        def ask(positions: list[int], size: int) -> Iterator[Found]:
+        def ask(positions: list[int], size: int) -> Iterator[EngineHits]:
             for start in range(0, len(positions), SEARCH):
                 some = positions[start : start + SEARCH]
                 requests = [
@@ -189,7 +189,7 @@ class EdgeStore:
                 with engine_errors(self._place):
                     answers = self._open().query_batch(edge.QueryBatchRequest(requests))
                 for points in answers:
-                    yield Found([(p.payload or {})["id"] for p in points], [p.score for p in points])
+                    yield EngineHits([(p.payload or {})["id"] for p in points], [p.score for p in points])
 
         return hits_of(vectors, past_ties(ask, len(vectors), limit))
 

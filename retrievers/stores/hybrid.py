@@ -12,7 +12,7 @@ from retrievers.fusion import FusionMethod
 from retrievers.meter import Meter
 from retrievers.stores.connection import Connection
 from retrievers.stores.options import MEMORY, StoreOptions
-from retrievers.stores.points import Found, answers_of, engine_errors, point_id
+from retrievers.stores.points import EngineHits, answers_of, engine_errors, point_id
 from retrievers.types import Ranking, Vectors, ranked
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class HybridStore:
         All of the fused hits are asked for, so that ties among them have the order of `ranked`. Which of several hits
         of equal score one side counts among its first is the engine's choice.
         """
-        answers: list[Found] = []
+        answers: list[EngineHits] = []
         for start, end in pairwise([*range(0, len(queries), ASKED), len(queries)]):
             requests = [self._request(one, limit) for one in queries[start:end]]
             answers += self._call(

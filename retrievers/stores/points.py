@@ -33,20 +33,20 @@ SPARE = 10
 """Hits asked for beyond the limit, so that a tie at the limit rarely needs a second request."""
 
 
-class Found(NamedTuple):
+class EngineHits(NamedTuple):
     """What an engine answered to one query: best first, equal scores in any order."""
 
     doc_ids: list[str]
     scores: list[float]
 
 
-def engine_hits(response: QueryResponse) -> Found:
+def engine_hits(response: QueryResponse) -> EngineHits:
     """Return what qdrant-client answered to one query."""
     points = response.points
-    return Found([(point.payload or {})["id"] for point in points], [point.score for point in points])
+    return EngineHits([(point.payload or {})["id"] for point in points], [point.score for point in points])
 
 
-def answers_of(responses: Sequence[QueryResponse], count: int) -> list[Found]:
+def answers_of(responses: Sequence[QueryResponse], count: int) -> list[EngineHits]:
     """Return what a server answered to so many queries; raises ValueError where that is no answer to them."""
     answers = [
         engine_hits(response) for response in responses if all("id" in (one.payload or {}) for one in response.points)
@@ -147,7 +147,7 @@ def engine_errors(place: Path | str) -> Iterator[None]:
         raise BackendError(f"store {place}: {error}; if it is damaged, delete it and run again") from error
 
 
-def past_ties(ask: Callable[[list[int], int], Iterable[Found]], queries: int, limit: int) -> list[Ranking]:
+def past_ties(ask: Callable[[list[int], int], Iterable[EngineHits]], queries: int, limit: int) -> list[Ranking]:
     """Return the best `limit` hits of each query in the one total order of `ranked`.
 
     Engines leave equal scores in no order, so which of several tied points they put last is chance. This asks for

@@ -16,7 +16,7 @@ from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors
 from retrievers.stores.client_vectors import collection_of, name_of, points_of, queries_of, requests
 from retrievers.stores.options import MEMORY, Opening
 from retrievers.stores.points import (
-    Found,
+    EngineHits,
     count_matches,
     engine_errors,
     engine_hits,
@@ -116,7 +116,7 @@ class QdrantStore:
         if wanted and not isinstance(units, SparseVectors | TokenVectors):
             return past_ties(partial(self._ask_matching, units, wanted, {}), len(vectors), limit)
 
-        def ask(positions: list[int], size: int) -> Iterator[Found]:
+        def ask(positions: list[int], size: int) -> Iterator[EngineHits]:
             return self._ask(units[positions], [wanted[i] for i in positions] if wanted else (), size)
 
         return hits_of(vectors, past_ties(ask, len(vectors), limit))
@@ -129,7 +129,7 @@ class QdrantStore:
 
     def _ask_matching(
         self, units: Vectors, wanted: Sequence[Wanted], held: dict[Wanted, Matching], positions: list[int], size: int
-    ) -> Iterator[Found]:
+    ) -> Iterator[EngineHits]:
         """Answer from the points that the engine's payload filter leaves.
 
         The client goes through all payloads in Python for each request (25 microseconds a point), so it is asked once
@@ -141,7 +141,7 @@ class QdrantStore:
                 held[one] = self._matching(one, units.shape[1])
             scores = held[one].units @ units[position]
             best = np.argsort(-scores)[:size]
-            yield Found([held[one].ids[i] for i in best.tolist()], scores[best].tolist())
+            yield EngineHits([held[one].ids[i] for i in best.tolist()], scores[best].tolist())
 
     def _matching(self, wanted: Wanted, dimensions: int) -> Matching:
         with engine_errors(self.location):
@@ -156,7 +156,7 @@ class QdrantStore:
         units = np.array([one.vector for one in records], np.float32).reshape(-1, dimensions)
         return Matching([(one.payload or {})["id"] for one in records], units)
 
-    def _ask(self, vectors: AnyVectors, wanted: Sequence[Wanted], limit: int) -> Iterator[Found]:
+    def _ask(self, vectors: AnyVectors, wanted: Sequence[Wanted], limit: int) -> Iterator[EngineHits]:
         from qdrant_client.models import QueryRequest
 
         for batch in requests(vectors, BATCH):

@@ -17,7 +17,7 @@ from retrievers.stores.connection import Connection
 from retrievers.stores.options import Opening, StoreOptions
 from retrievers.stores.points import (
     FIELDS,
-    Found,
+    EngineHits,
     Payload,
     answers_of,
     count_matches,
@@ -134,7 +134,7 @@ class ServerStore:
         filters: list[models.Filter | None] = [*map(filter_of, wanted)] or [None] * len(vectors)
         name = name_of(vectors)
 
-        def ask(positions: list[int], size: int) -> Iterator[Found]:
+        def ask(positions: list[int], size: int) -> Iterator[EngineHits]:
             some = vectors[positions]
             for batch in requests(some, SEARCH):
                 asked = [
@@ -144,7 +144,7 @@ class ServerStore:
                     for at, query in zip(positions[batch], queries_of(some[batch]), strict=True)
                 ]
 
-                def send(client: QdrantClient, asked: list[models.QueryRequest] = asked) -> list[Found]:
+                def send(client: QdrantClient, asked: list[models.QueryRequest] = asked) -> list[EngineHits]:
                     return answers_of(client.query_batch_points(self._collection, asked), len(asked))
 
                 yield from self._connection.call(send)

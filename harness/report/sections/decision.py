@@ -11,7 +11,7 @@ from harness.report.alerts import alerts
 from harness.report.caveats import caveats, first_caveats, observed_forecasts
 from harness.report.costs import Cost, costs_of
 from harness.report.figures import Figure, figure
-from harness.report.losses import PRAISES, losses
+from harness.report.losses import EXPENSES, losses
 from harness.report.receipt import receipt
 from harness.report.section import Section
 from harness.report.view import View
@@ -209,7 +209,7 @@ def choice(view: View, lines: Sequence[Line]) -> list[str]:
         why = "no margin was declared" if view.settings.margin is None else "none is shown to be as good as the leader"
         return [f"Cheapest and fastest are not named: {why}, and what is not resolved is not known to be as good."]
     sentences = []
-    for word, unit, price, shown in PRAISES:
+    for word, unit, price, shown in EXPENSES:
         priced = [(value, line.retriever) for line in good if (value := price(line.cost)) is not None]
         if len(priced) == len(good) and len({value for value, _ in priced}) > 1:
             value, name = min(priced)

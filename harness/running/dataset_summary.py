@@ -38,7 +38,7 @@ WRITTEN = {"japanese": re.compile("[\u3041-\u30ff]"), "korean": re.compile("[\ua
 ReachOf = Callable[[Sequence[Document]], Iterable[Reach]]
 
 
-class Portrait(NamedTuple):
+class DatasetSummary(NamedTuple):
     """What is to be known of a data set before it is used; everything but the labels from a sample."""
 
     sampled: int
@@ -88,7 +88,7 @@ class Portrait(NamedTuple):
                 "reaches": [reach._asdict() for reach in self.reaches]}  # fmt: skip
 
 
-def portrait(dataset: Dataset, reach: ReachOf = lambda documents: (), *, seed: int = 0) -> Portrait:
+def dataset_summary(dataset: Dataset, reach: ReachOf = lambda documents: (), *, seed: int = 0) -> DatasetSummary:
     """Look at a data set: the corpus in one pass, the costly checks on a sample that the seed and the ids decide.
 
     Args:
@@ -104,7 +104,7 @@ def portrait(dataset: Dataset, reach: ReachOf = lambda documents: (), *, seed: i
     held = holders_of(asked, documents)
     relevant = sorted(len(set(labels.relevant)) for labels in dataset.labels.values() if labels.relevant)
     named = {doc for labels in dataset.labels.values() for doc in labels.documents}
-    return Portrait(
+    return DatasetSummary(
         len(documents),
         (int(np.median(tokens)), int(np.percentile(tokens, 95)), int(tokens.max())),
         tuple(languages.most_common()),
