@@ -143,6 +143,12 @@ class Cache:
         """Return the keys that are held, without looking at what they hold."""
         return {key for key, size in self._select("SELECT key, length(value) FROM rows", wanted) if size}
 
+    def settled(self, wanted: Sequence[bytes]) -> set[bytes]:
+        """Return the keys that are held since before this run and those side by side with it began."""
+        with self._naming_the_file():
+            began = self._claims.settled()
+        return {key for key, at in self._select("SELECT key, stored_at FROM rows", wanted) if at < began}
+
     def get(self, wanted: Sequence[bytes], form: Form = "dense") -> tuple[Positions, Embedded]:
         """Return which of the distinct keys are held, as positions, and their rows; (0, 0) vectors if none is.
 

@@ -27,8 +27,18 @@ class Claims:
         """Take the open file, and the folder for the owner's lock; nothing is written before the first claim."""
         self._database = database
         self._folder = folder
-        self._owner = uuid.uuid4().hex
+        self._began = time.time_ns()
+        self._owner = f"{self._began:016x}{uuid.uuid4().hex[:16]}"
         self._lock: FileLock | None = None
+
+    def settled(self) -> int:
+        """Return when the first of the runs that are computing now began, this one among them, in ns since 1970.
+
+        What was stored before then, none of them has stored.
+        """
+        owners = [owner for (owner,) in self._database.execute("SELECT DISTINCT owner FROM claims")]
+        living = [owner for owner in owners if owner != self._owner and self._lives(owner)]
+        return min([self._began, *(int(owner[:16], 16) for owner in living)])
 
     def take(
         self, keys: Sequence[bytes], stored: Callable[[Sequence[bytes]], set[bytes]], seconds: float

@@ -205,13 +205,18 @@ class Embedder:
     def _look_for_drift(self, held: Sequence[str], role: Role, meter: Meter) -> None:
         """Embed a few held texts again before others, once a role: old vectors and new ones may be of two models.
 
-        The meter counts `probed` and `moved`.
+        What this run or one beside it has embedded is new, and not asked again. The meter counts `probed` and `moved`.
         """
-        if not self._probe or not held or role in self._probed:
+        if not self._probe or not held or role in self._probed or self._cache is None:
+            return
+        names = keys(self.encoder.fingerprint_for(role), role, held)
+        settled = self._cache.settled(names)
+        old = [text for text, name in zip(held, names, strict=True) if name in settled]
+        if not old:
             return
         self._probed.add(role)
-        step = max(len(held) // self._probe, 1)
-        drift = self.drift(held[::step][: self._probe], role, sample=self._probe, meter=meter)
+        step = max(len(old) // self._probe, 1)
+        drift = self.drift(old[::step][: self._probe], role, sample=self._probe, meter=meter)
         meter.count(probed=drift.compared, moved=drift.moved)
 
     def drift(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,9 +16,9 @@ class Budget:
     """Dollars that one run may spend, shared by its retrievers; safe for many threads."""
 
     def __init__(self, limit: float | None = None) -> None:
-        """Take the most dollars; None for no limit. Raises InputError where they are no number of 0 or more."""
-        if limit is not None and not limit >= 0:  # NaN is no limit: no sum is above it
-            raise InputError(Problem("max_cost", f"{limit} is no number of dollars", "0 or more"))
+        """Take the most dollars; None for no limit. Raises InputError where they are no finite number of 0 or more."""
+        if limit is not None and not 0 <= limit < math.inf:  # no sum is above NaN, or infinity
+            raise InputError(Problem("max_cost", f"{limit} is no number of dollars", "0 or more, or none for no limit"))
         self.limit = limit
         self._spent = 0.0
         self._lock = threading.Lock()

@@ -11,7 +11,7 @@ from retrievers.cache import Cache, keys
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.encoders.openai import OpenAIEncoder
-from retrievers.meter import Meter
+from retrievers.meter import Meter, single_call
 from retrievers.types import Embedded
 from tests.servers import OpenAIProvider, serving
 
@@ -26,8 +26,10 @@ def embed(provider, cache, texts, meter=None, **more):
 
 
 def test_three_cached_texts_are_asked_again_before_new_ones(tmp_path):
-    with serving(OpenAIProvider()) as provider, Cache(tmp_path / "c") as cache:
-        assert "probed" not in embed(provider, cache, TEXTS[:10])
+    with serving(OpenAIProvider()) as provider:
+        with Cache(tmp_path / "c") as before:
+            assert "probed" not in embed(provider, before, TEXTS[:10])
+        cache = Cache(tmp_path / "c")
         counts = embed(provider, cache, TEXTS)
         assert (counts["probed"], counts["moved"]) == (3, 0)
         assert set(provider.requests[1]["body"]["input"]) < set(TEXTS[:10])
@@ -35,16 +37,35 @@ def test_three_cached_texts_are_asked_again_before_new_ones(tmp_path):
         sent = len(provider.requests)
         assert "probed" not in embed(provider, cache, TEXTS)
         assert len(provider.requests) == sent
+        cache.close()
+
+
+def test_what_a_run_beside_this_one_embeds_is_not_asked_again(tmp_path):
+    with serving(OpenAIProvider()) as provider:
+        with Cache(tmp_path / "c") as before:
+            embed(provider, before, TEXTS[:4])
+        with Cache(tmp_path / "c") as other:
+            own = OpenAIEncoder("m", base_url=provider.url)
+            names = keys(own.fingerprint, "document", TEXTS[4:10])
+            other.claim(names, 3600)
+            other.put(own.fingerprint, names[1:], own.embed(TEXTS[5:10], "document", single_call()))  # one is awaited
+            provider.embedded.clear()
+            with Cache(tmp_path / "c") as cache:  # of a run that begins now
+                assert embed(provider, cache, [*TEXTS[:4], *TEXTS[5:]])["probed"] == 3
+        assert set(TEXTS[10:]) < set(provider.embedded) < {*TEXTS[:4], *TEXTS[10:]}
 
 
 def test_a_moved_vector_is_counted_and_stays_as_it_was(tmp_path):
-    with serving(OpenAIProvider()) as provider, Cache(tmp_path / "c") as cache:
+    with serving(OpenAIProvider()) as provider:
         fingerprint = OpenAIEncoder("m", base_url=provider.url).fingerprint
         old = Embedded(np.ones((10, 128), dtype=np.float32), np.ones(10, dtype=int), np.zeros(10, dtype=int))
-        cache.put(fingerprint, keys(fingerprint, "document", TEXTS[:10]), old)
-        counts = embed(provider, cache, TEXTS)
+        with Cache(tmp_path / "c") as before:
+            before.put(fingerprint, keys(fingerprint, "document", TEXTS[:10]), old)
+        with Cache(tmp_path / "c") as cache:
+            counts = embed(provider, cache, TEXTS)
+            kept = cache.get(keys(fingerprint, "document", TEXTS[:1]))[1].vectors
         assert (counts["probed"], counts["moved"]) == (3, 3)
-        assert np.array_equal(cache.get(keys(fingerprint, "document", TEXTS[:1]))[1].vectors, old.vectors[:1])
+        assert np.array_equal(kept, old.vectors[:1])
 
 
 def test_a_model_on_this_machine_is_not_probed(tmp_path):
@@ -56,9 +77,11 @@ def test_a_model_on_this_machine_is_not_probed(tmp_path):
 
 
 def test_a_probe_is_paid_from_the_budget(tmp_path):
-    with serving(OpenAIProvider()) as provider, Cache(tmp_path / "c") as cache:
-        embed(provider, cache, TEXTS[:10])
-        assert embed(provider, cache, TEXTS, price=1e6)["usd"] == sum(3 for _ in TEXTS[10:]) + 3 * 3
+    with serving(OpenAIProvider()) as provider:
+        with Cache(tmp_path / "c") as before:
+            embed(provider, before, TEXTS[:10])
+        with Cache(tmp_path / "c") as cache:
+            assert embed(provider, cache, TEXTS, price=1e6)["usd"] == sum(3 for _ in TEXTS[10:]) + 3 * 3
 
 
 EXPERIMENT = """

@@ -92,7 +92,18 @@ def replaced(row: int, column: str, value: str):
     ("name", "column", "value", "message"),
     [
         ("summary.csv", "mean", "0.99", "has another mean of nDCG@3 for bm25"),
-        ("summary.csv", "median", "", "lacks a value in one of the columns"),
+        ("summary.csv", "mean", "", "has another mean of nDCG@3 for bm25"),
+        ("summary.csv", "median", "", "has another median of nDCG@3 for bm25"),
+        ("summary.csv", "min", "-1", "has another min of nDCG@3 for bm25"),
+        ("summary.csv", "q25", "0", "has another q25 of nDCG@3 for bm25"),
+        ("summary.csv", "q75", "0", "has another q75 of nDCG@3 for bm25"),
+        ("summary.csv", "max", "7", "has another max of nDCG@3 for bm25"),
+        ("summary.csv", "std", "0", "has another std of nDCG@3 for bm25"),
+        ("summary.csv", "std", "", "has another std of nDCG@3 for bm25"),
+        ("summary.csv", "ci_low", "0.99", "has another ci_low of nDCG@3 for bm25"),
+        ("summary.csv", "ci_high", "", "has another ci_high of nDCG@3 for bm25"),
+        ("summary.csv", "ci_method", "bca", "has another ci_method of nDCG@3 for bm25"),
+        ("summary.csv", "ci_method", "", "has another ci_method of nDCG@3 for bm25"),
         ("comparisons.csv", "mean_difference", "0.99", "has another difference of nDCG@3 between bm25 and hashing"),
         ("comparisons.csv", "n", "7", "counts other queries of nDCG@3 for bm25 and hashing"),
         ("comparisons.csv", "wins", "-1", "counts other queries of nDCG@3 for bm25 and hashing"),
@@ -104,6 +115,22 @@ def test_summaries_and_comparisons_must_follow_from_the_scores(folder, unsigned,
     without_digests(folder) if unsigned else small.signed_anew(folder)
     with pytest.raises(InputError, match=message):
         records.read(folder)
+
+
+@pytest.mark.parametrize("value", ["1e308", "-1", "1.5"])
+def test_scores_that_a_measure_cannot_have_are_refused(folder, value):
+    for row in (1, 2, 3):
+        edited(folder, "scores.csv", replaced(row, "value", value))
+    small.signed_anew(folder)
+    with pytest.raises(InputError, match="describes scores of nDCG@3 for bm25 that the measure cannot have"):
+        records.read(folder)
+
+
+def test_evidence_that_is_missing_is_named(folder):
+    without_digests(folder)
+    (folder / "qrels.trec").unlink()
+    with pytest.raises(InputError, match=r"qrels\.trec"):
+        records.read(folder).grades()
 
 
 @pytest.mark.parametrize("name", ["labels.jsonl", "documents.jsonl", "rankings/bm25.jsonl", "qrels.trec"])
@@ -183,6 +210,12 @@ def test_a_gate_and_a_comparison_refuse_rows_that_do_not_fit(rows):
         stats.gate(first, second, margin=0.1)
     with pytest.raises(InputError, match="give each as many, 1 or more"):
         stats.compare({"a": first, "b": second}, measure="RR")
+
+
+@pytest.mark.parametrize("scores", [{}, {"a": []}, {"a": [], "b": []}, {"a": [1.0], "b": []}, {"a": [np.nan]}])
+def test_the_whole_refuses_what_it_cannot_compare(scores):
+    with pytest.raises(InputError, match=r"RR.*: (has no scores to compare|has scores of|1 scores are not finite)"):
+        stats.whole({name: np.array(row) for name, row in scores.items()}, [], measure="RR", settings=stats.Settings())
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -419,7 +419,7 @@ def test_a_long_refusal_is_not_read_as_json(tmp_path, monkeypatch):
     assert service._words(b"[" * 101) == ("", "")
 
 
-@pytest.mark.parametrize("limit", [float("nan"), -1.0])
+@pytest.mark.parametrize("limit", [float("nan"), float("inf"), -1.0])
 def test_what_is_no_number_of_dollars_limits_nothing_and_is_refused(limit):
     with pytest.raises(InputError, match="is no number of dollars"):
         Budget(limit)

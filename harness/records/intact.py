@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from harness.experiment import Relevance
 from harness.experiment.options import checked
 from harness.measures import Measure, parse
+from harness.records.described import Described
 from harness.records.manifest import AGAIN, Manifest, ResolvedExperiment
 from harness.records.rows import LabelledQuery
 from retrievers.errors import Problem
@@ -19,18 +20,19 @@ from retrievers.errors import Problem
 if TYPE_CHECKING:
     import pandas as pd
 
-ROUNDED = 1e-4
-"""What a mean may be off from its scores, as `harness reproduce` allows it."""
-
 
 def table_problems(
     folder: Path, manifest: Manifest, queries: Mapping[str, LabelledQuery], tables: Mapping[str, pd.DataFrame]
 ) -> list[Problem]:
-    """Return what the tables lack, or hold twice, against the manifest and the queries of labels.jsonl."""
+    """Return what the tables lack, hold twice, or say otherwise than the scores give, against manifest and labels."""
     measures = _measures(manifest.resolved, set(tables["scores"]["measure"]))
+    described = Described(folder, manifest, queries, scored=tables["scores"]["query_id"].nunique())
     faults = {
         "scores": _score_faults(manifest, measures, queries, tables["scores"]),
-        "summary": _summary_faults(manifest, measures, tables["scores"], tables["summary"]),
+        "summary": itertools.chain(
+            _summary_faults(manifest, measures, tables["scores"], tables["summary"]),
+            described.faults(measures, tables["scores"], tables["summary"]),
+        ),
         "comparisons": itertools.chain(
             _comparison_faults(manifest, measures, tables["scores"], tables["comparisons"]),
             _difference_faults(tables["scores"], tables["comparisons"]),
@@ -89,13 +91,6 @@ def _summary_faults(
     for retriever, measure, count in summary[["retriever", "measure", "count"]].itertuples(index=False):
         if count != defined.get((retriever, measure), 0):
             yield f"counts {count} scores of {measure} for {retriever}, which is not what scores.csv has"
-    means = scores.groupby(["retriever", "measure"])["value"].mean().to_dict()
-    for retriever, measure, count, mean in summary[["retriever", "measure", "count", "mean"]].itertuples(index=False):
-        if count and not abs(mean - (own := means.get((retriever, measure), mean))) <= ROUNDED * max(1.0, abs(own)):
-            yield f"has another mean of {measure} for {retriever} than the scores in scores.csv"
-    described = [column for column in ("min", "q25", "median", "q75", "max") if column in summary]
-    if summary.loc[summary["count"] > 0, described].isna().any(axis=None):
-        yield f"lacks a value in one of the columns {', '.join(described)}"
 
 
 def _comparison_faults(

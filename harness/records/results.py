@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from harness.dataset import trec
 from harness.records import rows
+from harness.records.described import grades_in
 from harness.records.folder import refuse_links
 from harness.records.intact import table_problems
 from harness.records.lines import CHANGED, read_jsonl, sha256_of
@@ -55,8 +55,7 @@ class Results:
 
     def grades(self) -> dict[str, dict[str, int]]:
         """The labels after the grade rule, as qrels.trec has them; empty where claims alone were scored."""
-        path = self.folder / "qrels.trec"
-        return dict(trec.read_qrels(path)) if path.stat().st_size else {}
+        return grades_in(self.folder)
 
     def __repr__(self) -> str:
         failed = f", {len(self.manifest.failed)} failed" if self.manifest.failed else ""

@@ -98,9 +98,9 @@ def embed(
         InputError: the experiment, its data or its environment is at fault.
         BackendError: an encoder failed for good; what was answered is written.
     """
-    root = open_root(url)
     limit = None if max_cost is None else max_cost / shard.total
     budget = Budget(limit)
+    root = open_root(url)
     shares = []
     with Cache(default_path()) as cache:
         for task in tasks_of(experiment, limited=max_cost is not None, code=code):

@@ -129,6 +129,7 @@ def embed_on_cluster(
         code: whether the experiment may name code that is run.
         watch: is called with the encoder's name and its meter as batches come back.
     """
+    Budget(max_cost)  # what is no limit is refused here, not by an actor
     tasks = tasks_of(experiment, limited=max_cost is not None, code=code)
     ray = _ray()
     started_here = not ray.is_initialized()

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from harness.stats.comparing import compare
 from harness.stats.comparison import Comparison, swapped
 from harness.stats.differences import differences
-from harness.stats.facts import Facts, ScoreTable
+from harness.stats.facts import Facts, ScoreTable, check_finite
 from harness.stats.intervals import mean
 from harness.stats.plan import FEWEST, Detectable, Needed, Plan, minimum_detectable, plan, queries_needed
 from harness.stats.power import Criterion
 from harness.stats.settings import Settings
 from harness.stats.verdicts import BETTER, BUT_NEGLIGIBLE, EQUIVALENT
+from retrievers.errors import InputError, Problem
 
 EXAMPLE = 0.05
 """Of the measure's range: the difference that a plan is for where none was declared."""
@@ -78,13 +79,19 @@ def whole(
     family (where a baseline does not lead) are corrected over all pairs.
 
     Args:
-        scores: retriever -> (n,) scores of the primary measure, queries in the order of their ids; at least one.
+        scores: retriever -> (n,) scores of the primary measure, queries in the order of their ids; n >= 1.
         declared: the rows of `compare` on it.
         measure: its name.
         settings: those of `compare`; without a margin nothing but the leader is within it.
         facts: those of `compare`.
         difference: the smallest worth finding; left out, the margin, else 0.05 of the measure's range.
+
+    Raises:
+        InputError: no retriever, no query, or a score that is not finite.
     """
+    if not scores or not all(len(values) for values in scores.values()):
+        raise InputError(Problem(measure, "has no scores to compare", "give each retriever as many, 1 or more"))
+    check_finite({measure: scores})
     means = dict(sorted(((name, mean(values)) for name, values in scores.items()), key=lambda item: -item[1]))
     leader, *others = means
     n = len(scores[leader])
