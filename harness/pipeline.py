@@ -110,7 +110,6 @@ def _write(
     """Write all that follows from the rankings of these retrievers, the manifest after it, and the report last."""
     loaded, dataset = work.loaded, work.dataset
     graded = work.graded._replace(claims=judgment.claims)
-    (aside / records.LAST_FILE).unlink(missing_ok=True)  # one of a part of the retrievers is not the last file
     for one in runs:
         if not one.error and not (aside / "rankings" / f"{one.retriever}.jsonl").exists():
             records.write_run(aside, one)  # of an earlier run
@@ -128,6 +127,8 @@ def _write(
         seconds=time.perf_counter() - work.clock,
         tables=records.file_digests(aside),
     )
+    if not waiting:  # a page of a part of the retrievers is not the last file of a whole folder
+        (aside / records.LAST_FILE).unlink(missing_ok=True)
     records.write_manifest(aside, manifest)
     with work.meter.stage("reporting"):
         write_report(records.read(aside))

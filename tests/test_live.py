@@ -139,3 +139,16 @@ def test_measures_by_claims_come_when_all_have_answered(
     harness.run(tmp_path / "claims.toml", harness.Options(tmp_path / "out", live=True))
     claimed = [[name for name in page.manifest.resolved.measures if "Claim" in name] for page in pages]
     assert claimed == [[], [], ["ClaimRecall@5"]]
+
+
+def test_the_page_stays_while_the_next_one_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever loads it again meanwhile still finds it; a whole folder has no page of a part of its retrievers."""
+    there: list[bool] = []
+
+    def write(results: Results) -> None:
+        there.append((results.folder / "report.html").is_file())
+        write_report(results)
+
+    monkeypatch.setattr("harness.pipeline.write_report", write)
+    harness.run(small.experiment(tmp_path), harness.Options(tmp_path / "out", live=True))
+    assert there == [False, True, False]

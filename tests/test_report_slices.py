@@ -10,6 +10,10 @@ import harness
 from harness.records import RetrieverLedger
 from harness.report import alerts as first_screen
 from harness.report.alerts import alerts
+from harness.report.lens import slices_of_lens
+from harness.report.pairs import in_reading_order
+from harness.report.sections.labels import section as labels_section
+from harness.report.sections.over_queries import drawn_pairs
 from harness.report.sections.slices import (
     Slice,
     SlicePair,
@@ -21,7 +25,9 @@ from harness.report.sections.slices import (
     section,
     turns,
 )
+from harness.report.sections.tests import section as section_of_tests
 from harness.report.view import view_of
+from harness.stats import swapped
 from tests import small
 
 WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
@@ -165,3 +171,42 @@ def test_equal_encoders_of_very_different_speed_are_doubted(results, slow, doubt
     assert bool(warnings) is doubted
     if doubted:
         assert "974 ms in one and 87 ms in the other" in warnings[0].text
+
+
+def test_lengths_stand_from_short_to_long(view):
+    rows = pair_of(view, "bm25", "hashing", labels_of(view)).rows
+    lengths = [row.slice.split()[0] for row in rows if row.family == "query length"]
+    assert lengths == ["short", "long"] or lengths == ["short", "medium", "long"]
+    chosen = [slice_.split()[2] for slice_ in slices_of_lens(view) if slice_.startswith("query length: ")]
+    assert chosen == sorted(chosen, key=["short", "medium", "long"].index)
+
+
+def test_the_test_of_interaction_is_seen_before_anything_is_opened(results):
+    source = (results.folder / "report.html").read_text(encoding="utf-8")
+    shown = source.split('id="slices-title"')[1].split('id="atlas-title"')[0].split("<details")[0]
+    assert "Is the difference the same in every slice of <bdi>tags</bdi>?" in shown
+
+
+def test_every_list_of_pairs_begins_with_the_leaders(view):
+    leader, second, third = view.ranked
+    assert list(view.retrievers) != [leader, second, third]
+    read = [(leader, second), (leader, third), (second, third)]
+    for _, rows, _ in section_of_tests(view).context["families"]:
+        assert [(row.a, row.b) for row in rows] == read
+    assert [(row.a, row.b) for row in drawn_pairs(view)[0]] == read
+    labels = labels_section(view).context
+    assert [(row.a, row.b) for row in [*labels["leading"], *labels["others"]]] == read
+
+
+def test_a_pair_that_is_turned_says_the_same(view):
+    known = {(row.a, row.b): row for row in view.comparisons[view.primary]}
+    for row in in_reading_order(view, view.comparisons[view.primary]):
+        told = known.get((row.a, row.b)) or swapped(known[row.b, row.a])
+        assert row == told
+        assert row.mean_difference == pytest.approx(view.whole.means[row.a] - view.whole.means[row.b])
+
+
+def test_families_of_tests_have_names_that_people_read(view):
+    called = set(section_of_tests(view).context["other"])
+    assert {"Slices by tags", "Interaction with tags", "Slices by query length"} <= called
+    assert not [name for name in called if name.startswith(("field ", "interaction "))]

@@ -13,6 +13,8 @@ import altair as alt
 from harness.report.theme import INK, MUTED, RULE, SHAPES, Mark
 
 WIDE, NARROW, HIGH = 694, 306, 190
+TRADE_OFF, PADDING = (WIDE - 160, 260), 24
+"""Width and height of quality against a price, and what is left beside its outermost points: pixels."""
 UNDEFINED = alt.Undefined
 POWERS = [10.0**power for power in range(-3, 13)]
 FINE = [step * power for power in POWERS for step in (1, 2, 5)]
@@ -20,7 +22,8 @@ FINE = [step * power for power in POWERS for step in (1, 2, 5)]
 SCREEN, COLUMN, LETTER = 1110, 118, 7
 """Pixels that a page of 1280 leaves for a chart, that one measure of many takes, and that a letter takes."""
 PLAIN = "(datum.value >= 1000 ? format(datum.value, ',.0f') : format(datum.value, '.3~r'))"
-PRICED = {"dollars": f"'$' + {PLAIN}", "ms": PLAIN, "bytes": "format(datum.value, '.3~s') + 'B'"}
+BYTES = "replace(format(datum.value, '.3~s'), regexp('([a-zA-Z]?)$'), ' $1B')"
+PRICED = {"dollars": f"'$' + {PLAIN}", "ms": PLAIN, "bytes": BYTES}
 """Labels of an axis of prices by its unit: half a dollar is $0.5, never 500m."""
 SIGNED = "datum.value ? format(datum.value, '+.3~r') : '0'"
 """Labels of an axis of differences, as many decimals as its steps need."""
@@ -211,7 +214,7 @@ def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], *, axis: str, 
     """
     spread = logarithmic(prices)
     kind = "log" if spread else "linear"
-    scale = alt.Scale(type=kind, zero=UNDEFINED if spread else False, nice=False, padding=24)
+    scale = alt.Scale(type=kind, zero=UNDEFINED if spread else False, nice=False, padding=PADDING)
     ticks = {"values": POWERS} if spread else {"tickCount": 4}
     x = alt.X("price:Q", title=axis, scale=scale).axis(
         grid=True, labelExpr=PRICED[unit], labelOverlap="greedy", labelSeparation=8, **ticks
@@ -230,7 +233,7 @@ def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], *, axis: str, 
         base.mark_text(align=align, dx=dx, dy=-9, fontSize=12, color=INK.light).encode(y=y, text=f"{align}:N")
         for align, dx in (("left", 7), ("right", -7))
     ]
-    return alt.layer(frontier, bar, point, *names).properties(width=WIDE - 160, height=260)
+    return alt.layer(frontier, bar, point, *names).properties(width=TRADE_OFF[0], height=TRADE_OFF[1])
 
 
 def stages(names: Sequence[str], order: Sequence[str]) -> Any:
@@ -243,7 +246,7 @@ def stages(names: Sequence[str], order: Sequence[str]) -> Any:
     shapes = alt.Shape("stage:N", sort=list(names)).scale(domain=list(names), range=list(SHAPES)[: len(names)])
     x = (
         alt.X("p50:Q", title="ms a query")
-        .scale(type="log", nice=False)
+        .scale(type="log", nice=False, padding=10)
         .axis(grid=True, values=FINE, labelExpr=PLAIN, labelOverlap="greedy", labelSeparation=8)
     )
     tips = ["retriever:N", "stage:N", *(alt.Tooltip(f"{p}:Q", title=f"{p} (ms)", format=".3~f")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.report.pairs import in_reading_order
 from harness.report.view import View
 from harness.scoring.evidence import PairEvidence, evidence, pairs_by_weight
 from harness.scoring.overlap import answers_of
@@ -29,7 +30,8 @@ def left_out(view: View, shown: int) -> str:
 
 def in_words(view: View) -> list[str]:
     """Return each comparison of the primary measure as a sentence."""
-    return [view.spoken(pair_sentence(row, view.settings)) for row in view.comparisons[view.primary]]
+    rows = in_reading_order(view, view.comparisons[view.primary])
+    return [view.spoken(pair_sentence(row, view.settings)) for row in rows]
 
 
 def chance(share: float | None) -> str:

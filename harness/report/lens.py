@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.report import text
 from harness.report.browsed import fields_of
-from harness.report.sections.slices import ALL, label_of, labels_of
+from harness.report.sections.slices import ALL, kinds_of, label_of, labels_of
 from harness.report.view import View, second
 
 VALUES = 250_000
@@ -48,9 +48,10 @@ def slices_of_lens(view: View) -> dict[str, list[int]]:
     """Slice as the page names it -> places of its queries in the order of the file."""
     members: dict[str, list[int]] = {}
     for family, labels in labels_of(view).items():
+        members |= {label_of(family, kind): [] for kind in kinds_of(family, [labels[i] for i in view.order])}
         for place, i in enumerate(view.order):
             if labels[i]:
-                members.setdefault(label_of(family, labels[i]), []).append(place)
+                members[label_of(family, labels[i])].append(place)
     fields = [fields_of(view, view.ids[i]) for i in view.order]
     for value, _ in Counter(value for values in fields for value in values).most_common(SLICES):
         if value not in members and len(members) < SLICES:

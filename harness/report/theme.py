@@ -32,7 +32,7 @@ SERIES = (
     Shade("#cf3a5e", "#ff8fa3"),
     Shade("#1d1a8a", "#837bf0"),
     Shade("#66737f", "#a9b8c4"),
-    Shade("#6f9a1f", "#a5cc4f"),
+    Shade("#d12fa6", "#ff5fe0"),
     Shade("#7b5a48", "#b58f78"),
 )
 """At least 3 : 1 against their paper (WCAG 2.2, 1.4.11). The first five are 20 apart or more (CIE 1976) to readers with

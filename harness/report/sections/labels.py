@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.measures import parse
+from harness.report.pairs import open_in_reading_order
 from harness.report.section import Section
 from harness.report.view import View
 from harness.scoring.combined import combined, sentence
@@ -19,7 +20,7 @@ def section(view: View) -> Section | None:
     if parse(view.primary).claimed:
         return None
     ends = open_ends(view.results, {name: view.answers[name].heads for name in view.retrievers})
-    leader = view.whole.leader
+    leader, pairs = view.whole.leader, open_in_reading_order(view, ends.pairs)
     both = combined(view.results)
     sources = [labelled.labels.source for labelled in view.results.queries.values()]
     return Section(
@@ -28,8 +29,8 @@ def section(view: View) -> Section | None:
         {
             "ends": ends,
             "ranked": sorted(ends.means, key=lambda mean: view.ranked.index(mean.retriever)),
-            "leading": [pair for pair in ends.pairs if leader in (pair.a, pair.b)],
-            "others": [pair for pair in ends.pairs if leader not in (pair.a, pair.b)],
+            "leading": [pair for pair in pairs if leader in (pair.a, pair.b)],
+            "others": [pair for pair in pairs if leader not in (pair.a, pair.b)],
             "whole": all(mean.judged > SHARE for mean in ends.means),
             "bounded": any(mean.bounds is not None for mean in ends.means),
             "means": view.whole.means,

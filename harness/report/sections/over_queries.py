@@ -8,9 +8,10 @@ import numpy as np
 
 from harness.report import charts, text
 from harness.report.figures import Figure, figure
+from harness.report.pairs import in_reading_order
 from harness.report.section import Section
 from harness.report.view import View, second
-from harness.stats import Comparison, differences, swapped
+from harness.stats import Comparison, differences
 from harness.stats.words import count
 
 PLACE = 50
@@ -41,12 +42,11 @@ def drawn_pairs(view: View) -> tuple[list[Comparison], int]:
     The leader against the baseline, or the next, stands first: the page's lens begins with it.
     """
     first = (view.whole.leader, second(view))
-    declared = [swapped(row) if (row.b, row.a) == first else row for row in view.comparisons[view.primary]]
-    declared.sort(key=lambda row: (row.a, row.b) != first)
-    if len(declared) <= PAIRS:
-        return declared, 0
+    pairs = sorted(in_reading_order(view, view.comparisons[view.primary]), key=lambda row: (row.a, row.b) != first)
+    if len(pairs) <= PAIRS:
+        return pairs, 0
     against = list(view.whole.against.values())[:PAIRS]
-    return against, len(declared) - len(against)
+    return against, len(pairs) - len(against)
 
 
 def _lines(view: View, measure: str, width: int) -> Figure:

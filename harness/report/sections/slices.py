@@ -22,6 +22,8 @@ FEWEST = 10
 DRAWN = 3
 """Pairs that have a picture; the table has every pair with the leader."""
 ALL = "all queries"
+BY_LENGTH, LENGTHS = "query length", ("short", "medium", "long")
+"""The family of slices that the length of a query makes, and what their names begin with."""
 
 
 class Slice(NamedTuple):
@@ -78,6 +80,7 @@ def section(view: View) -> Section | None:
             "drawn": drawn,
             "turned": [sentence for pair in pairs for sentence in turns(view, pair)],
             "called": called,
+            "divided": divided,
             "odd": any(disagrees(view, row) for pair in pairs for row in pair.rows[1:]),
         },
         tuple(drawn),
@@ -87,7 +90,7 @@ def section(view: View) -> Section | None:
 def labels_of(view: View) -> dict[str, list[str]]:
     """Family -> each query's slice, for the families with at least two slices of ten queries."""
     kinds = slices_of([view.query(place).query for place in range(view.n)], view.settings.cluster)
-    return {family: labels for family, labels in kinds.items() if len(_large(labels)) > 1}
+    return {family: labels for family, labels in kinds.items() if len(_large(family, labels)) > 1}
 
 
 def compared(view: View) -> list[str]:
@@ -102,7 +105,7 @@ def pair_of(view: View, a: str, b: str, kinds: Mapping[str, Sequence[str]]) -> S
     tested, interactions = _tests(view, a, b)
     rows = [_slice(view, (a, b), list(range(view.n)), ("", ALL), None)]
     for family, labels in kinds.items():
-        for kind in _large(labels):
+        for kind in _large(family, labels):
             places = [place for place, label in enumerate(labels) if label == kind]
             rows.append(_slice(view, (a, b), places, (family, kind), tested.get((family, kind))))
     return SlicePair(a, b, tuple(rows), tuple(interactions))
@@ -155,12 +158,31 @@ def label_of(family: str, kind: str) -> str:
     >>> label_of("field tags", "typo")
     'tags: typo'
     """
-    return f"{text.shortened(family.removeprefix('field '), 40)}: {text.shortened(kind, 60)}"
+    return f"{text.shortened(divided(family), 40)}: {text.shortened(kind, 60)}"
 
 
-def _large(labels: Sequence[str]) -> list[str]:
-    """The slices with enough queries, in the order of their first query."""
-    return [kind for kind in dict.fromkeys(labels) if kind and list(labels).count(kind) >= FEWEST]
+def divided(family: str) -> str:
+    """What a family of slices divides the queries by, wherever the page names it.
+
+    >>> divided("field tags"), divided("query length")
+    ('tags', 'query length')
+    """
+    return family.removeprefix("field ")
+
+
+def kinds_of(family: str, labels: Sequence[str]) -> list[str]:
+    """The slices of a family as they are read: lengths from short to long, others in the order of their first query.
+
+    >>> kinds_of("query length", ["long (3 or more)", "", "short (up to 1)"])
+    ['short (up to 1)', 'long (3 or more)']
+    """
+    kinds = [kind for kind in dict.fromkeys(labels) if kind]
+    return sorted(kinds, key=lambda kind: LENGTHS.index(kind.split()[0])) if family == BY_LENGTH else kinds
+
+
+def _large(family: str, labels: Sequence[str]) -> list[str]:
+    """The slices with enough queries."""
+    return [kind for kind in kinds_of(family, labels) if list(labels).count(kind) >= FEWEST]
 
 
 def _slice(

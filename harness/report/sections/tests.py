@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.report import charts, text
 from harness.report.evidence import beside, chance, in_words, left_out
 from harness.report.figures import Figure, figure
 from harness.report.forest import ForestRow, ForestWords, forest
+from harness.report.pairs import in_reading_order
 from harness.report.section import Section
 from harness.report.sections.integrity import unjudged
+from harness.report.sections.slices import divided
 from harness.report.view import View
 from harness.scoring.evaluate import slices_of
 from harness.stats import Comparison, rank_diagram, significance_sentence, small_slices, swapped
@@ -23,8 +27,10 @@ FAMILIES = {
     "tukey": "Tukey's randomised HSD",
     "equivalence": "Equivalence within the margin",
     "friedman": "Friedman's test of all retrievers at once",
+    "query length": "Slices by query length",
+    "rerank uplift": "Reranked against its first stage",
 }
-"""What the families of tests.csv are called; any other has its own name."""
+"""What the families of tests.csv are called; those of fields and of interactions follow from what they divide."""
 ROWS = 2_000
 """Rows of other tests that the page shows."""
 
@@ -35,9 +41,7 @@ def section(view: View) -> Section | None:
         return None
     table, apart, diagram, evidence = view.results.tests, _apart(view), _diagram(view), beside(view)
     families = {
-        FAMILIES.get(str(family), str(family)): group.drop(columns="family")
-        .dropna(axis=1, how="all")
-        .to_dict("records")
+        _called(str(family)): group.drop(columns="family").dropna(axis=1, how="all").to_dict("records")
         for family, group in table.head(ROWS).groupby("family", sort=False)
     }
     return Section(
@@ -48,7 +52,7 @@ def section(view: View) -> Section | None:
             "columns": (view.baseline,) if view.baseline else view.ranked,
             "matrix": matrix(view),
             "families": [
-                (view.names[measure], rows, view.spoken(significance_sentence(rows, view.settings)))
+                (view.names[measure], in_reading_order(view, rows), _significant(view, rows))
                 for measure, rows in view.comparisons.items()
             ],
             "evidence": evidence,
@@ -76,6 +80,23 @@ def _small_slices(view: View) -> list[tuple[str, str, int]]:
         if len(set(labels)) > 1
         for kind, number in small_slices(labels).items()
     ]
+
+
+def _significant(view: View, rows: Sequence[Comparison]) -> str:
+    return view.spoken(significance_sentence(rows, view.settings))
+
+
+def _called(family: str) -> str:
+    """What a family of tests.csv is called on the page.
+
+    >>> _called("field tags"), _called("interaction field tags"), _called("interaction query length")
+    ('Slices by tags', 'Interaction with tags', 'Interaction with query length')
+    """
+    if family.startswith("interaction "):
+        return f"Interaction with {divided(family.removeprefix('interaction '))}"
+    if family.startswith("field "):
+        return f"Slices by {divided(family)}"
+    return FAMILIES.get(family, family)
 
 
 def matrix(view: View) -> list[tuple[str, list[Comparison | None]]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 
 from harness.report import charts, text
 from harness.report.approximation import approximations
 from harness.report.costs import PER_QUERY, Cost, costs_of, frontier
 from harness.report.figures import Figure, figure
+from harness.report.point_names import SIDES, Plane, placed_names
 from harness.report.ragged import vector_sizes
 from harness.report.section import Section
 from harness.report.view import View
@@ -24,10 +24,6 @@ PRICES: Mapping[str, tuple[str, str, PriceOf]] = {
     "dollars": ("dollars", "dollars for a million queries", lambda cost: cost.usd_per_million),
     "bytes": ("vector bytes", "bytes of vectors", lambda cost: cost.vector_bytes),
 }
-
-
-NEAR = 0.06
-"""Points whose quality differs by less than this share of the range of all would have names that lie on each other."""
 UNITS = {"latency": "ms", "dollars": "dollars", "bytes": "bytes"}
 
 
@@ -80,13 +76,12 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
     summary = view.results.summary
     intervals = {row["retriever"]: row for row in summary[summary["measure"] == view.primary].to_dict("records")}
     edge = frontier((value, means[r]) for r, value in priced.items())
-    named = _named({r: (value, means[r]) for r, value in priced.items()})
-    low, high = min(priced.values()), max(priced.values())
-    middle = math.sqrt(low * high) if charts.logarithmic([low, high]) else (low + high) / 2
+    ends = [end for r in priced for end in (intervals[r]["ci_low"], means[r], intervals[r]["ci_high"]) if end == end]
+    plane = Plane(*charts.TRADE_OFF, charts.PADDING, charts.logarithmic(list(priced.values())))
+    sides = placed_names({r: (value, means[r]) for r, value in priced.items()}, (min(ends), max(ends)), plane)
     rows = [
         {"retriever": r, "price": value, "mean": means[r], "low": intervals[r]["ci_low"],
-         "high": intervals[r]["ci_high"], "left": r if r in named and value <= middle else "",
-         "right": r if r in named and value > middle else ""}
+         "high": intervals[r]["ci_high"], **{side: r if sides.get(r) == side else "" for side in SIDES}}
         for r, value in priced.items()
     ]  # fmt: skip
     points = "; ".join(f"{r}: {text.plain(value)}, {text.score(means[r])}" for r, value in priced.items())
@@ -98,21 +93,6 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
         rows=rows,
         edge=[{"price": p, "mean": q} for p, q in edge],
     )._replace(follows="means")
-
-
-def _named(points: Mapping[str, tuple[float, float]]) -> list[str]:
-    """The retrievers that have their name beside their point: not where it would lie on the name of a better one.
-
-    >>> _named({"a": (1, 0.5), "b": (2, 0.499), "c": (3, 0.1)})
-    ['a', 'c']
-    """
-    qualities = [quality for _, quality in points.values()]
-    near = NEAR * (max(qualities) - min(qualities))
-    named: list[str] = []
-    for name in sorted(points, key=lambda name: -points[name][1]):
-        if all(abs(points[name][1] - points[other][1]) > near for other in named):
-            named.append(name)
-    return named
 
 
 def _stages(view: View, costs: Mapping[str, Cost]) -> Figure | None:

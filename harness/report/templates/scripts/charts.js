@@ -141,18 +141,40 @@ const dim = (figure) => {
     if (meant(datumOf(node))) node.classList.add("link");
   }
 };
+// On a narrow screen a chart gives up the width of its plot, or stands in more lines, before it has to be scrolled.
+const LEAST = 90, COLUMN = 118;
+const wide = (node) => node.querySelector("svg")?.viewBox.baseVal.width ?? 0;
+const folded = (spec, by) => {
+  const columns = Math.max(1, spec.columns - Math.ceil(by / COLUMN));
+  if (columns === spec.columns) return false;
+  const axes = spec.concat[0].layer.map((layer) => layer.encoding.y.axis);
+  spec.concat.forEach((column, i) => column.layer.forEach((layer, l) => (layer.encoding.y.axis = i % columns ? null : axes[l])));
+  spec.columns = columns;
+  return true;
+};
+const narrowed = (spec, by) => {
+  if (spec.concat) return by > 0 && folded(spec, by);
+  const left = spec.width - by;
+  if (by <= 0 || left < LEAST || !spec.layer || spec.layer.some((layer) => layer.encoding.x?.axis === null)) return false;
+  for (const { encoding } of spec.layer) if (encoding.x?.value !== undefined) encoding.x.value -= by;
+  spec.width = left;
+  spec.config.axisX.titleAnchor = "end"; // a title longer than the plot goes on below its labels
+  return true;
+};
 const draw = (figure) => {
   const plot = figure.querySelector(".plot");
   const stage = make("div");
   const tooltip = { disableDefaultStyle: true, theme: "custom" };
-  window.vegaEmbed(stage, relensed(figure), { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip })
-    .then(() => {
-      // The figure's label speaks for the whole chart.
-      stage.querySelector("svg").setAttribute("aria-hidden", "true");
-      plot.replaceChildren(...stage.childNodes);
-      figure.classList.add("live");
-      dim(figure);
-    });
+  const spec = relensed(figure), look = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip };
+  const room = figure.querySelector(".scroll").clientWidth - 18;
+  const fitted = () => window.vegaEmbed(stage, spec, look).then((made) => (narrowed(spec, Math.ceil(wide(stage) - room)) ? fitted() : made));
+  fitted().then(() => {
+    // The figure's label speaks for the whole chart.
+    stage.querySelector("svg").setAttribute("aria-hidden", "true");
+    plot.replaceChildren(...stage.childNodes);
+    figure.classList.add("live");
+    dim(figure);
+  });
 };
 const figures = [...document.querySelectorAll("figure.chart")];
 if (window.vegaEmbed && "IntersectionObserver" in window) {

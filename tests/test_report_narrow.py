@@ -1,0 +1,53 @@
+"""The report on a telephone: charts give up width before they have to be scrolled."""
+
+import json
+
+import pytest
+
+import harness
+from tests import small
+from tests.browser import chromium, needs_browser, resize, scroll_through
+
+pytestmark = needs_browser
+WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """48 queries with tags, so that slices are drawn, and eight measures."""
+    folder = tmp_path_factory.mktemp("narrow")
+    data = small.dataset(folder / "data")
+    texts = list(small.TEXTS)
+    queries = [
+        {
+            "id": f"q{i:02}",
+            "query": f"{WORDS[i % 6]} {i}" if i % 2 else f"the {small.TEXTS[texts[i % 6]]} {i}",
+            "relevant_documents": [texts[i % 6]],
+            "tags": ["one word and a number" if i % 2 else "a sentence"],
+        }
+        for i in range(48)
+    ]
+    (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
+    return harness.run(small.experiment(folder), harness.Options(results=folder / "results")).folder / "report.html"
+
+
+def test_every_chart_fits_on_a_telephone(page, tmp_path):
+    with chromium(tmp_path / "profile", width=400) as driver:
+        driver.get(page.as_uri())
+        scroll_through(driver)
+        charts = driver.execute_script("""
+            return [...document.querySelectorAll("figure.chart.live")].map((figure) => {
+              const box = figure.querySelector(".scroll");
+              return [figure.dataset.figure, box.scrollWidth - box.clientWidth];
+            });
+        """)
+        assert {"leader", "measures"} <= {name for name, _ in charts}
+        assert any(name.startswith("slices-") for name, _ in charts)
+        assert [name for name, over in charts if over > 0] == []
+        resize(driver, 1280)
+        driver.refresh()
+        scroll_through(driver)
+        wide = driver.execute_script(
+            "return document.querySelector('figure[data-figure^=slices-] svg').viewBox.baseVal.width"
+        )
+        assert wide > 500
