@@ -39,6 +39,7 @@ def chromium(profile: Path, *, width: int = 1280, height: int = 900) -> Iterator
     options.binary_location = str(CHROMIUM)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(CHROMEDRIVER))
+    driver.set_script_timeout(600)  # a busy machine draws slowly
     try:
         resize(driver, width, height)
         yield driver
@@ -90,15 +91,18 @@ def settled(driver: Any) -> None:
 
 
 def scroll_through(driver: Any) -> None:
-    """Look at the whole page, so that every chart comes alive."""
+    """Look at the whole page, so that every chart comes alive, and wait until the last one is drawn."""
     driver.execute_async_script("""
         const done = arguments[0];
         let y = 0;
+        // What comes into view is told to the page between two frames.
+        const after = (next) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(next)));
+        const drawn = () => document.querySelector("figure.chart[aria-busy]") ? setTimeout(drawn, 20) : after(done);
         const step = () => {
           scrollTo(0, y);
           y += 600;
-          if (y < document.documentElement.scrollHeight + 600) setTimeout(step, 40);
-          else { scrollTo(0, 0); setTimeout(done, 300); }
+          if (y < document.documentElement.scrollHeight + 600) after(step);
+          else { scrollTo(0, 0); drawn(); }
         };
         step();
     """)

@@ -14,6 +14,11 @@ NEVER = 0
 """The call at which a process is killed that only counts."""
 
 
+def heed_interrupts() -> None:
+    """Shells start what runs in the background with interrupts ignored, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def live(work: Callable[[], None], last_call: int) -> int:
     """Do the work and return how many functions were called, or kill this process at the call of that number."""
     numbers = count(1)

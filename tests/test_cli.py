@@ -26,6 +26,7 @@ from harness.running.options import Options
 from retrievers.cache import Cache
 from retrievers.types import Embedded
 from tests import small
+from tests.mortal import heed_interrupts
 
 QRELS = "q1 0 d1 1\nq1 0 d2 2\nq2 0 d3 1\nq3 0 d1 0\nq3 0 d4 1\n"
 FIRST = "q1 Q0 d2 1 9.1 x\nq1 Q0 d5 2 7.4 x\nq2 Q0 d1 1 3.3 x\nq2 Q0 d3 2 3.1 x\nq3 Q0 d4 1 5.0 x\n"
@@ -219,11 +220,6 @@ def test_an_interrupt_is_one_line_that_says_how_to_go_on(
     assert f"finished rankings lie in {tmp_path / 'small.unfinished'} (harness score " in said.err
     monkeypatch.setattr("harness.running.check.check", interrupted)
     assert call("check", "x") == (130, "", "stopped\n")
-
-
-def heed_interrupts() -> None:
-    """Shells start what runs in the background with interrupts ignored, and children inherit that."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")

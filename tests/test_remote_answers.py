@@ -28,6 +28,7 @@ from retrievers.remote.faults import TooLong, Transient, retry_after
 from retrievers.remote.redaction import Expanded, redacted
 from retrievers.remote.service import AnswerPart, JsonService, Server
 from tests import small
+from tests.mortal import heed_interrupts
 from tests.servers import (
     BROKEN_BODIES,
     BROKEN_PARTS,
@@ -137,7 +138,8 @@ def test_ctrl_c_does_not_wait_for_answers(tmp_path):
             Embedder(encoder, cache).embed(["a", "b", "c"], "document", Meter())
     """)
     with serving(OpenAIProvider(always="drip")) as provider:
-        process = subprocess.Popen([sys.executable, "-c", code, provider.url, tmp_path / "c"], stderr=subprocess.PIPE)
+        words = [sys.executable, "-c", code, provider.url, tmp_path / "c"]
+        process = subprocess.Popen(words, stderr=subprocess.PIPE, preexec_fn=heed_interrupts)
         while len(provider.requests) < 3 and process.poll() is None:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)

@@ -119,7 +119,7 @@ def test_chromium_prints_the_same_without_a_driver(driver, page, quickstart, tmp
     for number, url in enumerate((page, (quickstart.folder / "report.html").as_uri())):
         path = tmp_path / f"{number}.pdf"
         words = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--no-pdf-header-footer"]
-        subprocess.run([*words, f"--print-to-pdf={path}", url], check=True, capture_output=True, timeout=120)
+        subprocess.run([*words, f"--print-to-pdf={path}", url], check=True, capture_output=True, timeout=600)
         driver.get(url)
         assert read_back(path) == pages_of(driver, "Letter", tmp_path)
 

@@ -188,10 +188,10 @@ def test_the_verdict_ends_in_words() -> None:
     settings = Settings()
     rows = compare_all({"nDCG@10": values}, primary="nDCG@10", settings=settings)
     found = whole(values, rows, measure="nDCG@10", settings=settings)
-    told = tables.verdict(summary(["x", "y"]), [comparison("x", "y")], found, settings, width=80)
+    told = tables.verdict(summary(["x", "y"]), [comparison("x", "y")], found, settings, complete=True, width=80)
     assert rendered(told, 80)[-1] == "x is the best of the 2 on this measure."
     alone = whole({"x": values["x"]}, [], measure="nDCG@10", settings=settings)
-    told = tables.verdict(summary(["x"]), [], alone, settings, width=80)
+    told = tables.verdict(summary(["x"]), [], alone, settings, complete=True, width=80)
     assert rendered(told, 80)[-1] == "It ran alone: there is nothing to compare it with."
 
 

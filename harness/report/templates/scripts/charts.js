@@ -161,7 +161,12 @@ const narrowed = (spec, by) => {
   spec.config.axisX.titleAnchor = "end"; // a title longer than the plot goes on below its labels
   return true;
 };
+// The latest drawing of each chart that was looked at: an earlier one that ends later is dropped.
+const latest = new Map();
 const draw = (figure) => {
+  const turn = (latest.get(figure) ?? 0) + 1;
+  latest.set(figure, turn);
+  figure.setAttribute("aria-busy", "true");
   const plot = figure.querySelector(".plot");
   const stage = make("div");
   const tooltip = { disableDefaultStyle: true, theme: "custom" };
@@ -169,11 +174,14 @@ const draw = (figure) => {
   const room = figure.querySelector(".scroll").clientWidth - 18;
   const fitted = () => window.vegaEmbed(stage, spec, look).then((made) => (narrowed(spec, Math.ceil(wide(stage) - room)) ? fitted() : made));
   fitted().then(() => {
+    if (latest.get(figure) !== turn) return;
     // The figure's label speaks for the whole chart.
     stage.querySelector("svg").setAttribute("aria-hidden", "true");
     plot.replaceChildren(...stage.childNodes);
     figure.classList.add("live");
     dim(figure);
+  }).finally(() => {
+    if (latest.get(figure) === turn) figure.removeAttribute("aria-busy");
   });
 };
 const figures = [...document.querySelectorAll("figure.chart")];
@@ -187,7 +195,7 @@ if (window.vegaEmbed && "IntersectionObserver" in window) {
   }, { rootMargin: "100px" });
   figures.forEach((figure) => watch.observe(figure));
   lens.follow(() => {
-    for (const figure of figures.filter((one) => one.classList.contains("live"))) {
+    for (const figure of latest.keys()) {
       const before = figure.dataset.shows ?? "";
       const now = kinds[figure.dataset.follows] && !ownChoice(figure) ? JSON.stringify([lens.state.a, lens.state.b, lens.state.slice, lens.state.measure]) : "";
       if (before !== now) draw(figure); else dim(figure);
