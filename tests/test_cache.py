@@ -191,7 +191,7 @@ def test_two_processes_write_at_once(tmp_path):
     path = tmp_path / "cache.sqlite"
     root = Path(__file__).parents[1]
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(who)], cwd=root) for who in (1, 2)]
-    assert [writer.wait(60) for writer in writers] == [0, 0]
+    assert [writer.wait(600) for writer in writers] == [0, 0]
     with Cache(path) as cache:
         positions, found = cache.get(keys("model", "document", map(str, range(400))))
         assert len(positions) == 400
