@@ -311,3 +311,17 @@ def test_a_folder_of_before_says_how_many_queries_have_scores(place, tmp_path):
     assert entry.queries == manifest.dataset.scored == 4
     assert entry.scored is not None
     assert len(entry.scored.queries) == 4
+
+
+@pytest.mark.parametrize(
+    ("days", "shown"),
+    [(("2026-01-01", "2026-01-03"), ["2026-01-01", "2026-01-03"]), (("2026-01-02", "2026-01-02"), ["01-02 08:00"] * 2)],
+)
+def test_two_runs_of_one_day_are_dated_by_their_times(tmp_path: Path, days: tuple[str, str], shown: list[str]) -> None:
+    harness.run(small.experiment(tmp_path), harness.Options(tmp_path / "out"))
+    shutil.copytree(tmp_path / "out" / "small", tmp_path / "out" / "small.1")
+    for folder, day in zip(("small.1", "small"), days, strict=True):
+        dated(tmp_path / "out" / folder, day)
+    write_index(tmp_path / "out")
+    text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert re.findall(r'<text class="date"[^>]*>([^<]+)<', text) == shown

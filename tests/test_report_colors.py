@@ -151,3 +151,11 @@ def test_contrast_is_that_of_an_independent_reckoning():
         assert colors.contrast(shade.light, theme.PAPER.light) == pytest.approx(
             contrast(shade.light, theme.PAPER.light), rel=1e-3
         )
+
+
+@pytest.mark.parametrize(("scheme", "ink"), [(0, theme.INK.light), (1, theme.INK.dark)])
+def test_marked_words_are_read_on_their_mark(scheme, ink):
+    style = page.source("style.css")
+    (color,) = re.findall(r"^mark \{ background: var\(--mark\); color: var\(--(\w+)\)", style, re.MULTILINE)
+    assert color == "ink"
+    assert contrast(ink, re.findall(r"--mark: (#\w{6})", style)[scheme]) >= 4.5

@@ -117,6 +117,8 @@ class Progress:
                 self._say(key, ", ".join([reading.share(), *reading.details(ahead=True)]))
 
     def _draw(self, key: StageKey, meter: Meter, now: float) -> None:
+        for told in [other for other in self._tasks if other != key and other not in self._untold]:
+            self._bars.remove_task(self._tasks.pop(told))  # it began again, and has ended again
         reading = _reading(meter, key[1], now - self._started[key])
         if key not in self._tasks:
             self._tasks[key] = self._bars.add_task(_called(key), total=None, details="")

@@ -62,11 +62,17 @@ def _axis(panel: Panel, scale: Scale) -> Markup:
         rule.format(LEFT, WIDTH - RIGHT, scale.y(value), scale.y(value), LEFT - 6, scale.y(value) + 4, value)
         for value in (scale.low, (scale.low + scale.high) / 2, scale.high)
     ]
-    dates = [
-        date.format(scale.x(run), HEIGHT - 6, panel.runs[run].manifest.started[:10])
-        for run in sorted({0, len(panel.runs) - 1})
-    ]
+    ends = sorted({0, len(panel.runs) - 1})
+    dates = [date.format(scale.x(run), HEIGHT - 6, day) for run, day in zip(ends, _days(panel, ends), strict=True)]
     return Markup('<g class="axis">{}</g>').format(Markup("").join(rules + dates))
+
+
+def _days(panel: Panel, ends: Sequence[int]) -> list[str]:
+    """The days of the first and the last run; with their times instead of the year where they are one day."""
+    started = [panel.runs[run].manifest.started for run in ends]
+    if len(started) > 1 and started[0][:10] == started[1][:10]:
+        return [one[5:16].replace("T", " ") for one in started]
+    return [one[:10] for one in started]
 
 
 def _offset(panel: Panel, point: Point) -> float:
