@@ -23,6 +23,7 @@ from filelock import FileLock
 
 from retrievers import claims
 from retrievers.errors import BackendError, InputError, Problem
+from retrievers.opening import check_lock
 from retrievers.ragged import Form, packed, unpacked
 from retrievers.types import Counts, Embedded, PairScores
 
@@ -99,14 +100,16 @@ class Cache:
         """
         self.path = path
         self._since = time.time_ns() if fresh else 0
+        lock = path.with_suffix(".lock")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            check_lock(lock)
             self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
         except (OSError, sqlite3.Error) as failure:
             raise InputError(Problem(str(path), f"cannot be opened: {failure}", "set HARNESS_CACHE")) from None
         self._claims = claims.Claims(self._db, path.parent)
         try:
-            with self._naming_the_file(), FileLock(path.with_suffix(".lock"), timeout=_PATIENCE):
+            with self._naming_the_file(), FileLock(lock, timeout=_PATIENCE):
                 self._prepare()  # one process at a time: SQLite does not wait for another that begins a log
         except BaseException:
             self._db.close()

@@ -30,6 +30,21 @@ def opened(path: str | Path) -> io.BufferedReader:
     return Path(path).open("rb")
 
 
+def check_lock(path: str | Path) -> None:
+    """Refuse what cannot be locked: a pipe or a device would be waited for, a link may lead to somebody's file.
+
+    Raises:
+        InputError: something else than a file has the name of the lock.
+        OSError: it cannot be looked at.
+    """
+    try:
+        mode = Path(path).lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(mode):
+        raise InputError(Problem(str(path), "is no regular file, so that it cannot be locked", "remove it"))
+
+
 def _opened_pipe(path: str | Path) -> io.BufferedReader:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     end = time.monotonic() + WAITED

@@ -158,6 +158,30 @@ def test_a_ranking_that_no_run_writes_is_refused(folder, line, message):
         records.read(folder).rankings("bm25")
 
 
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("labels.jsonl", {"grades": dict.fromkeys(map(str, range(1000)), "x")}),
+        ("labels.jsonl", {"given": {"a": dict.fromkeys(map(str, range(1000)), 1.5)}}),
+        ("labels.jsonl", {"given": dict.fromkeys(map(str, range(1000)), 1)}),
+        ("labels.jsonl", {"fields": {str(i): [] for i in range(1000)}}),
+        ("labels.jsonl", {"ranked": [1] * 1000}),
+        ("labels.jsonl", {"groups": [1] * 1000}),
+        ("labels.jsonl", {"groups": [[1] * 1000] * 1000}),
+        ("labels.jsonl", {"claims": [1] * 1000}),
+        ("rankings/bm25.jsonl", {"doc_ids": [1] * 1000, "scores": ["x"] * 1000}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else next(iter(value)),
+)
+def test_of_a_line_of_wrong_values_the_first_are_told_and_no_more_are_kept(folder, name, row):
+    line = json.dumps({"query_id": "x", "text": "t", "fields": {}} | row)
+    edited(without_digests(folder), name, lambda text: text + line + "\n")
+    with pytest.raises(
+        InputError, match=r"should be a valid \w+( in '\w+')?( and [1-9] more)? \(run the experiment again\)$"
+    ):
+        records.read(folder).rankings("bm25")
+
+
 def renamed(content: dict, name: str) -> dict:
     """A manifest in which the retriever bm25 has another name."""
     return json.loads(json.dumps(content).replace('"bm25"', json.dumps(name)))

@@ -1,6 +1,7 @@
 """Where results come to lie: never among the documents, never over others, and back after a kill."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 import harness
 from harness import records
+from retrievers.cache import Cache
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import BackendError, InputError
 from tests import small
@@ -134,6 +136,25 @@ def test_results_that_a_kill_hid_come_back(tmp_path, monkeypatch):
     with pytest.raises(BackendError):
         run(tmp_path, retrievers=FAILS)
     assert records.read(place).rankings("bm25")
+
+
+@pytest.mark.parametrize("name", [".small.lock", ".small.unfinished.lock"])
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+def test_a_lock_that_is_no_file_is_refused_and_not_waited_for(tmp_path, name, kind):
+    place, precious = tmp_path / "out" / "small", tmp_path / "precious"
+    place.parent.mkdir()
+    precious.write_text("precious")
+    path = place.parent / name
+    {"pipe": lambda: os.mkfifo(path), "link": lambda: path.symlink_to(precious), "folder": path.mkdir}[kind]()
+    with pytest.raises(InputError, match=r"lock: is no regular file, so that it cannot be locked \(remove it\)"):
+        run(tmp_path)
+    assert precious.read_text() == "precious"
+
+
+def test_a_lock_of_the_cache_that_is_no_file_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "c.lock")
+    with pytest.raises(InputError, match="cannot be locked"):
+        Cache(tmp_path / "c.sqlite")
 
 
 def test_two_runs_never_write_to_one_folder(tmp_path):

@@ -158,6 +158,15 @@ def test_a_server_that_is_not_there_is_one_clear_error(scheme, error):
         assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("version", ["A" * 20_000, "\x00", "9.20\u202e", ""])
+def test_a_version_that_is_none_is_shown_short_and_quoted(fake, store, version):
+    fake.version = version
+    with pytest.raises(InputError, match="the server is Qdrant '") as caught:
+        store.finished()
+    assert len(str(caught.value)) < 300
+    assert str(caught.value).isprintable()
+
+
 @pytest.mark.parametrize(
     ("version", "accepted"), [("1.19.4", True), ("1.21.0", True), ("1.17.0", False), ("2.0.0", False), ("dev", False)]
 )

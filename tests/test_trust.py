@@ -21,7 +21,8 @@ from tests import small
 from tests.servers import OpenAIProvider, serving
 
 FORMULA = "=HYPERLINK(1)"
-STEERS = ["\x1b[31m", "\x9b31m", "\x07", "\u202e"]
+STEERS = ["\x1b[31m", "\x9b31m", "\x07", "\u202e", "\u2066", "\u200e", "\u200b", "\u200d", "\u2060", "\ufeff",
+          "\xad", "\u2028", "\U000e0041", "\udc80"]  # fmt: skip
 
 
 def call(capsys, *words) -> tuple[int, str, str]:
@@ -72,7 +73,9 @@ def test_what_an_experiment_uses_is_shown(block, shown):
         ({"judge": {"kind": "openai", "model": "m"}}, "sends texts to OpenAI's server, at your cost (judge)"),
         ({"judge": {"kind": "nli", "model": "../precious"}}, "uses the path ../precious (judge.model)"),
         ({"vectors": {"from": "simplecache::https://x.org/parts"}},
-         "sends texts to simplecache::https://x.org/parts (vectors.from)"),
+         "reads vectors at simplecache::https://x.org/parts (vectors.from)"),
+        ({"vectors": {"from": "../precious"}}, "reads vectors at ../precious (vectors.from)"),
+        ({"vectors": {"from": "s3://me:word@bucket/parts"}}, "reads vectors at s3://bucket/parts (vectors.from)"),
     ],
 )  # fmt: skip
 def test_what_an_experiment_uses_beside_its_retrievers_is_shown(more, shown):
@@ -182,6 +185,20 @@ def test_nothing_steers_the_terminal(capsys, steering, tmp_path):
     code, _, err = call(capsys, "check", tmp_path / f"a{steering}b.toml")
     assert code == 2
     assert steering not in err
+
+
+@pytest.mark.parametrize("text", ["می\u200cخواهم", "👩\u200d🔬", "ភាសា\u200bខ្មែរ", "क्\u200dष"])
+def test_what_a_script_is_written_with_stays(text, capsys):
+    printing.say(text)
+    assert capsys.readouterr().out == f"{text}\n"
+
+
+def test_csv_is_escaped_for_a_terminal_and_left_as_it_is_for_programs(capsys, monkeypatch):
+    printing.print_csv([{"id": "a\u202eb"}])
+    assert capsys.readouterr().out == "id\na\u202eb\n"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    printing.print_csv([{"id": "a\u202eb"}])
+    assert capsys.readouterr().out == "id\na\\u202eb\n"
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os.path
 import re
 from collections.abc import Iterator, Sequence
@@ -17,8 +18,14 @@ NARROWEST = 6
 """Cells of a name that are left in the narrowest terminal."""
 
 
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What steers a terminal, direction of writing included."""
+CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"  # what steers a terminal, or no terminal can show
+    "|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f]"  # the direction of writing
+    "|[\xad\u180e\u2060-\u2065\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"  # what nobody sees
+    "|(?<![^\x00-\x7f])[\u200c\u200d]"  # beside other letters they belong to Persian, Indic scripts and emoji
+    "|(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b"  # Thai, Lao, Burmese and Khmer part words by it
+)
+"""What a reader of a terminal would be led astray by."""
 
 
 class Column(NamedTuple):
@@ -41,19 +48,24 @@ class Column(NamedTuple):
         return max(map(cells_of, [*self.head.split("\n"), *self.cells]), default=0)
 
 
-def visible(text: str, escape: str = "\\x{:02x}") -> str:
+def visible(text: str, *, as_json: bool = False) -> str:
     r"""Return a text without control characters: ids, paths and what servers answer could move the cursor, or worse.
 
-    Line feeds and tabs stay.
+    What cannot be seen is shown too, else two ids could look the same. Line feeds and tabs stay.
 
     Args:
         text: what is shown.
-        escape: how a character is shown, by its number.
+        as_json: whether it is JSON, and has to stay it.
 
-    >>> visible("a\x1b[31mb")
-    'a\\x1b[31mb'
+    >>> visible("a\x1b[31mb\u200b")
+    'a\\x1b[31mb\\u200b'
     """
-    return CONTROL.sub(lambda match: escape.format(ord(match[0])), text)
+    return CONTROL.sub(lambda match: json.dumps(match[0])[1:-1] if as_json else _escaped(match[0]), text)
+
+
+def _escaped(letter: str) -> str:
+    number = ord(letter)
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
 def shortened(names: Sequence[str], width: int) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -107,14 +108,16 @@ def print_scores(scores: PerQuery, compared: ComparedScores, notes: Sequence[str
 
 def print_json(**values: Any) -> None:
     """One object, numbers in full precision."""
-    typer.echo(visible(json.dumps(values, ensure_ascii=False), escape="\\u{:04x}"))
+    typer.echo(visible(json.dumps(values, ensure_ascii=False), as_json=True))
 
 
 def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows as in the CSV files of a results folder."""
-    writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+    """Rows as in the CSV files of a results folder; a terminal shows what programs read as it is."""
+    written = io.StringIO()
+    writer = csv.DictWriter(written, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    typer.echo(visible(written.getvalue()) if sys.stdout.isatty() else written.getvalue(), nl=False)
 
 
 def _cell(value: Any) -> Any:

@@ -23,6 +23,8 @@ PROSE = ("prompt", "instruction")
 """How the keys of texts end that a model reads: what looks like a place there is none."""
 LOADED = ("sentence-transformers", "sparse-encoder", "multivector-encoder", "cross-encoder", "late-interaction", "nli")
 """Kinds whose model comes from a folder, or from the hub."""
+VECTORS = "vectors.from"
+"""A place that is read and never written to, wherever it is."""
 HARMLESS = ("dataset",)
 """Tables whose paths are only read as data: told where anything else is, which may carry the data away."""
 
@@ -86,7 +88,9 @@ def _of_text(place: str, text: str) -> Iterator[str]:
         yield f"uses the environment variable {text} ({place})"
     if place.split(".")[0] in HARMLESS or key.endswith(PROSE):
         return
-    if ADDRESS.search(text) or (key in ADDRESSES and text):
+    if place == VECTORS:
+        yield f"reads vectors at {without_user(text)} ({place})"
+    elif ADDRESS.search(text) or (key in ADDRESSES and text):
         yield f"sends texts to {without_user(text)} ({place})"
     elif _leads_out(text) or (place.endswith((".store", ".store.location")) and text not in STORES):
         yield f"uses the path {text} ({place})"

@@ -14,6 +14,7 @@ from harness.records.manifest import Manifest
 from harness.records.manifest_file import LARGEST, read_manifest
 from harness.records.tables import read_table
 from retrievers.errors import HarnessError, InputError, Problem
+from retrievers.opening import check_lock
 
 LAST_FILE = "report.html"
 """What a run writes last: a folder that has it is whole."""
@@ -151,8 +152,10 @@ def _name_in(folder: Path) -> str | None:
 def _lock(folder: Path, locks: ExitStack) -> None:
     from filelock import FileLock, Timeout
 
+    path = folder.parent / f".{folder.name}.lock"
+    check_lock(path)
     try:
-        locks.enter_context(FileLock(folder.parent / f".{folder.name}.lock", timeout=0))
+        locks.enter_context(FileLock(path, timeout=0))
     except Timeout:
         what = "another run of this experiment is writing here"
         raise InputError(Problem(str(folder), what, "wait for it, or choose another --results")) from None

@@ -4,15 +4,36 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic_core import PydanticCustomError
 
 from harness.dataset import Labels, LabelSource, expected
 from retrievers.types import Document, Query, Ranking
 
 Row = TypeVar("Row")
+Item = TypeVar("Item")
+Listed = Annotated[list[Item], Field(fail_fast=True)]
+"""A list of which the first fault is told alone: a line may have millions, which take half a kilobyte each."""
+
+
+def _first_wrong(kind: type, called: str) -> BeforeValidator:
+    """Tell the first wrong value of an object alone, for the same reason."""
+
+    def check(value: object) -> object:
+        for key, inner in value.items() if isinstance(value, dict) else ():
+            if type(inner) is not kind:
+                raise PydanticCustomError("wrong_value", "Input should be a valid {called} in {key}",
+                                          {"called": called, "key": repr(key[:80])})  # fmt: skip
+        return value
+
+    return BeforeValidator(check)
+
+
+Texts = Annotated[dict[str, str], _first_wrong(str, "string")]
+Grades = Annotated[dict[str, int], _first_wrong(int, "integer")]
 
 
 class LabelledQuery(NamedTuple):
@@ -32,17 +53,17 @@ class _Claim:
 class _LabelRow:
     query_id: str
     text: str
-    fields: dict[str, str]
-    reference: list[str] = field(default_factory=list)
-    claims: list[str | _Claim] = field(default_factory=list)
-    grades: dict[str, int] | None = None
-    ranked: list[str] | None = None
-    groups: list[list[str]] | None = None
+    fields: Texts
+    reference: Listed[str] = field(default_factory=list)
+    claims: Listed[str | _Claim] = field(default_factory=list)
+    grades: Grades | None = None
+    ranked: Listed[str] | None = None
+    groups: Listed[Listed[str]] | None = None
     by: str = ""
     source: LabelSource = ""
-    model: dict[str, int] = field(default_factory=dict)
-    chosen: dict[str, int] = field(default_factory=dict)
-    given: dict[str, dict[str, int]] = field(default_factory=dict)
+    model: Grades = field(default_factory=dict)
+    chosen: Grades = field(default_factory=dict)
+    given: Annotated[dict[str, Grades], _first_wrong(dict, "object")] = field(default_factory=dict)
     inclusion: float = 1.0
     population: int = 0
 
@@ -57,8 +78,8 @@ class _DocumentRow:
 @dataclass(frozen=True, slots=True)
 class _RankingRow:
     query_id: str
-    doc_ids: list[str]
-    scores: list[float]
+    doc_ids: Listed[str]
+    scores: Listed[float]
 
 
 def labelled(line: bytes) -> LabelledQuery:

@@ -46,10 +46,9 @@ def patiently(send: Callable[[], Answer], limiter: RateLimiter, tokens: int, *, 
     try:
         return retrying(once)
     except Transient as last:
-        tries = retrying.statistics["attempt_number"]
-        raise BackendError(
-            f"gave up after {tries} tries in {time.monotonic() - started:.0f} s (patience = {patience:g}): {last}"
-        ) from None
+        number = retrying.statistics["attempt_number"]
+        tries, seconds = f"{number} {'try' if number == 1 else 'tries'}", f"{time.monotonic() - started:.0f} s"
+        raise BackendError(f"gave up after {tries} in {seconds} (patience = {patience:g}): {last}") from None
 
 
 def _pause(state: tenacity.RetryCallState) -> float:

@@ -116,12 +116,18 @@ class Connection:
         try:
             server = self._insist(lambda asked: asked.info(), client, 2, "start the server, then run again").version
             if not _supported(version("qdrant-client"), server):
-                what = f"the server is Qdrant {server}, which qdrant-client {version('qdrant-client')} does not support"
+                own = version("qdrant-client")
+                what = f"the server is Qdrant {_plain(server)}, which qdrant-client {own} does not support"
                 raise InputError(Problem(shown(self.url), what, "bring them within one minor version of each other"))
         except BaseException:
             client.close()
             raise
         return client
+
+
+def _plain(server: str) -> str:
+    """A version as the server tells it; whatever else it tells, shortened and in quotes."""
+    return server if re.fullmatch(r"[\w.+-]{1,40}", server, re.ASCII) else repr(server[:40])
 
 
 def _supported(client: str, server: str) -> bool:

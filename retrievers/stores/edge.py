@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retrievers.errors import InputError, Problem
+from retrievers.opening import check_lock
 from retrievers.ragged import AnyVectors, Form
 from retrievers.stores.edge_vectors import bytes_of, collection_of, points_of, queries_of
 from retrievers.stores.options import Opening, StoreOptions
@@ -214,7 +215,9 @@ class EdgeStore:
 
         if self._lock is None:
             # One lock a process: its retrievers may search one collection in several ways.
-            lock = FileLock(f"{self._place}.lock", timeout=0, is_singleton=True, thread_local=False)
+            path = f"{self._place}.lock"
+            check_lock(path)
+            lock = FileLock(path, timeout=0, is_singleton=True, thread_local=False)
             with engine_errors(self._place):
                 self._place.parent.mkdir(parents=True, exist_ok=True)
                 try:
