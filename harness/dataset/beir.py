@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from harness.dataset.columns import Columns
-from harness.dataset.files import COMPRESSED, File, is_zip, listing, pick
+from harness.dataset.files import File, is_zip, listing, pick
 from harness.dataset.label_rows import Gathered
 from harness.dataset.model import Labels
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import read_lines
 from harness.dataset.source import WHOLE, Findings, Place, grade_of
 from harness.dataset.tables import TableSource, rows_of
+from harness.dataset.unpacking import COMPRESSED
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 

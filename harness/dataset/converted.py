@@ -18,8 +18,9 @@ from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from harness.dataset.files import FREE, RATIO, File
+from harness.dataset.files import File
 from harness.dataset.model import Dataset
+from harness.dataset.unpacking import FREE, RATIO
 
 CONVERTED = {".pdf", ".html", ".htm", ".docx", ".pptx", ".xlsx", ".epub", ".ipynb"}
 """What markitdown is asked to read."""

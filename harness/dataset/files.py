@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import io
 import lzma
 import os
 import stat
@@ -14,22 +11,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO
 
 from harness.dataset.source import HALF, Findings
+from harness.dataset.unpacking import COMPRESSED, bounded, unpacked
 from harness.pages import is_overview
 from retrievers.errors import InputError, Problem, did_you_mean
 
-COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
-"""Suffixes that may stand behind a file's own."""
 OTHER_ARCHIVES = (".tgz", ".tbz2", ".txz", ".7z", ".rar", *(f".tar{suffix}" for suffix in ("", *COMPRESSED)))
 """Suffixes of archives that no reader opens."""
 LARGEST_FILE = 1 << 30
 """Bytes of a file that is read whole, at most."""
-FREE = 64 << 20
-"""Bytes that any archive or compressed file may unpack to."""
-RATIO = 200
-"""Beyond that, so many times its size: text shrinks to a tenth or so, a bomb to a thousandth."""
 READABLE = "see that it is there and that you may read it"
 AGAIN = "fetch or make it again"
 PACKED = "is damaged, or cut short"
@@ -80,12 +72,12 @@ class File:
             with zipfile.ZipFile(self.archive) as archive:
                 size = archive.getinfo(self.member).compress_size
                 with archive.open(self.member) as member:
-                    bounded: IO[bytes] = _bounded(member, self.path, size)
-                    yield _unpacked(bounded, suffix, self.path, size)
+                    packed: IO[bytes] = bounded(member, self.path, size)
+                    yield unpacked(packed, suffix, self.path, size)
         else:
             size = regular(self.path)
             with self.path.open("rb") as plain:
-                yield _unpacked(plain, suffix, self.path, size)
+                yield unpacked(plain, suffix, self.path, size)
 
     def read(self) -> bytes:
         """The whole of it; InputError where that is more than 1 GiB."""
@@ -226,66 +218,3 @@ def _plain(name: str) -> str:
     """A name without the suffix of a compression."""
     pure = PurePosixPath(name)
     return pure.with_suffix("").as_posix() if pure.suffix.lower() in COMPRESSED else pure.as_posix()
-
-
-def _unpacked(raw: IO[bytes], suffix: str, path: Path, size: int) -> IO[bytes]:
-    if suffix not in COMPRESSED:
-        return raw
-    if suffix == ".zst":
-        return _bounded(_zstd(raw, path), path, size)
-    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    return _bounded(openers[suffix](raw), path, size)
-
-
-def _zstd(raw: IO[bytes], path: Path) -> Any:
-    try:
-        import zstandard
-    except ImportError:
-        raise InputError(missing(str(path), "zstandard", "formats")) from None
-
-    class Reader(io.RawIOBase):
-        """The decompressor, its own error turned into one that `File.open` knows."""
-
-        def __init__(self) -> None:
-            self._stream = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-
-        def readable(self) -> bool:
-            return True
-
-        def readinto(self, buffer: Any) -> int:
-            try:
-                data = self._stream.read(len(buffer))
-            except zstandard.ZstdError as error:
-                raise EOFError(str(error)) from None
-            buffer[: len(data)] = data
-            return len(data)
-
-    return Reader()
-
-
-def missing(where: str, package: str, extra: str) -> Problem:
-    """What to say where a library of an extra is not installed."""
-    return Problem(where, f"needs the package {package}", f'pip install {package}, or the extra "{extra}"')
-
-
-def _bounded(stream: Any, path: Path, size: int) -> IO[bytes]:
-    return io.BufferedReader(_Bounded(stream, path, max(FREE, RATIO * size)), 1 << 20)
-
-
-class _Bounded(io.RawIOBase):
-    """A stream that stops with an InputError where it gives more than it may."""
-
-    def __init__(self, stream: IO[bytes], path: Path, most: int) -> None:
-        self._stream, self._path, self._left, self._most = stream, path, most, most
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._stream.read(len(buffer))
-        self._left -= len(data)
-        if self._left < 0:
-            what = f"unpacks to more than {self._most >> 20:,} MiB, far more than text would"
-            raise InputError(Problem(str(self._path), what, "unpack it yourself, if you trust it"))
-        buffer[: len(data)] = data
-        return len(data)

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.dataset.columns import Columns
-from harness.dataset.files import missing
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import Row
 from harness.dataset.source import Findings, Place
 from harness.dataset.tables import RowSource, TableSource
+from harness.dataset.unpacking import missing
 from retrievers.errors import InputError, Problem, did_you_mean
 
 PREFIX = "hf:"

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from harness.dataset.files import COMPRESSED, FREE, RATIO, missing, regular
 from harness.dataset.files import File as File  # what other rooms give these readers
+from harness.dataset.files import regular
 from harness.dataset.source import Complaints, Place, decode, parse_json
+from harness.dataset.unpacking import COMPRESSED, FREE, RATIO, missing
 from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
