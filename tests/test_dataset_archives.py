@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import DatasetReference, files, load, reference_of
+from harness.dataset import DatasetReference, load, reference_of, unpacking
 from harness.dataset.files import File, listing
 from retrievers.errors import InputError
 from tests import layouts
@@ -37,7 +37,7 @@ def test_reading_an_archive_writes_nothing(tmp_path):
 
 
 def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "FREE", 1 << 16)
+    monkeypatch.setattr(unpacking, "FREE", 1 << 16)
     row = json.dumps({"_id": "a", "text": "x"}).encode() + b"\n"
     path = archive(tmp_path / "set.zip", {"corpus.jsonl": row + b" " * (8 << 20), "queries.jsonl": row,
                                           "qrels/test.tsv": b"a\ta\t1\n"})  # fmt: skip
