@@ -7,6 +7,7 @@ another actor, since the first was killed, is paid again only where its answer h
 from __future__ import annotations
 
 import importlib
+import logging
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
@@ -149,6 +150,7 @@ def _embed_task(task: Task, number: int, experiment: Path, url: str, cluster: Cl
     """Embed the texts of one encoder and role: tasks plan shares of the requests, actors embed them."""
     data: Any = importlib.import_module("ray.data")
     data.DataContext.get_current().enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.WARNING)  # progress is shown as that of any embedding is
     resources = _ray().cluster_resources()
     # The limits of a provider hold for all its requests, so one actor sends them, several at once.
     remote = task.encoder.limits is not None
