@@ -4,7 +4,7 @@ import pytest
 from retrievers.cache import Cache
 from retrievers.errors import InputError
 from retrievers.local.models import Setup
-from retrievers.meter import Meter
+from retrievers.meter import Meter, single_call
 from retrievers.rerankers.late_interaction import LateInteractionReranker
 from retrievers.reranking import CachedReranker
 from retrievers.types import Document, Query, ranked
@@ -98,4 +98,4 @@ def test_a_model_of_the_hub_that_turns_out_to_be_trained_for_it_is_not_read_as_a
     known = iter([False, True])
     monkeypatch.setattr(LateInteractionReranker, "_trained", property(lambda self: next(known)))
     with pytest.raises(InputError, match="run again"):
-        model._load("cpu")
+        model.score([("a", "b")], single_call())

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 
-from retrievers.errors import InputError, Problem, check_positive
-from retrievers.fingerprints import fingerprint
+from retrievers.errors import InputError, Problem
 from retrievers.local.forward import outputs
-from retrievers.local.models import Backend, Dtype, Replicas, Setup
-from retrievers.local.weights import Weights
+from retrievers.local.models import Backend, Dtype
+from retrievers.local.pair_model import PairModelReranker, PairOptions
 from retrievers.meter import Call
 from retrievers.tokens import Tokens, folder_tokens
-from retrievers.types import Pair, PairScores, Reranker, runs
+from retrievers.types import Pair, PairScores
 
 
-class CrossEncoderReranker(Reranker):
+class CrossEncoderReranker(PairModelReranker):
     """Orders the first `depth` candidates by a cross-encoder's raw score; the others keep their order beneath.
 
     Raw scores (logits), since the usual sigmoid makes ties of high ones and never changes an order.
@@ -45,53 +43,17 @@ class CrossEncoderReranker(Reranker):
             backend: "torch", or "onnx" (needs optimum with onnxruntime).
             trust_remote_code: run code that comes with the model.
         """
-        check_positive("rerank", depth=depth, batch_size=batch_size)
-        self._depth = depth
-        self._weights = Weights(model, revision)
-        self._dtype: Dtype = dtype
-        self._batch_size = batch_size
-        self._backend: Backend = backend
-        setup = Setup(self._weights, dtype, backend, trust_remote_code)
-        self._replicas = Replicas(setup, device, partial(setup.load, "CrossEncoder"))
+        options = PairOptions(model, depth, revision, device, dtype, batch_size, backend, trust_remote_code)
+        super().__init__(options, lambda setup, place: setup.load("CrossEncoder", place))
 
     @property
     def fingerprint(self) -> str:
         """All that changes a score: the weights, dtype and backend."""
-        return fingerprint(
-            "cross-encoder",
-            self._weights.name,
-            weights=self._weights.revision,
-            dtype=self._dtype,
-            backend=self._backend,
-        )
-
-    @property
-    def depth(self) -> int:
-        """How many candidates of each query are read again."""
-        return self._depth
-
-    @property
-    def concurrency(self) -> int:
-        """Requests at once: one for each device, several on a processor; loads the model."""
-        return len(self._replicas)
-
-    @property
-    def at_hand(self) -> bool:
-        """Whether the weights lie on this machine, so that the fingerprint needs no network."""
-        return self._weights.at_hand
-
-    @property
-    def provenance(self) -> Mapping[str, str]:
-        """What the manifest keeps: the model, where its weights come from, which they are."""
-        return {**self._weights.provenance, "dtype": self._dtype, "backend": self._backend, "depth": str(self.depth)}
+        return self._named("cross-encoder")
 
     def count(self, texts: Sequence[str]) -> Tokens:
         """Count the tokens of texts, each as one side of a pair, without loading the model."""
         return folder_tokens(self._weights.snapshot, texts)
-
-    def batches(self, pairs: Sequence[Pair]) -> Iterable[Sequence[int]]:
-        """Split pairs into runs of `batch_size`, so that pairs of like length are padded together."""
-        return runs(len(pairs), self._batch_size)
 
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
         """Score the pairs of one request on the next free copy of the model."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from retrievers.errors import InputError, Problem, check_positive
-from retrievers.fingerprints import fingerprint
+from retrievers.errors import InputError, Problem
 from retrievers.local.late_interaction import ScoredTokens, max_sim, token_vectors
-from retrievers.local.models import Backend, Dtype, Replicas, Setup
+from retrievers.local.models import Backend, Dtype, Setup
+from retrievers.local.pair_model import PairModelReranker, PairOptions
 from retrievers.local.sides import is_trained_as, prompt_of, side_tokens, stored_prompt
-from retrievers.local.weights import Weights
 from retrievers.meter import Call
 from retrievers.tokens import Tokens, folder_tokens
-from retrievers.types import Counts, Pair, PairScores, Reranker, Role, runs
+from retrievers.types import Counts, Pair, PairScores, Role
 
 
 class _Side(NamedTuple):
@@ -25,7 +24,7 @@ class _Side(NamedTuple):
     lost: Counts
 
 
-class LateInteractionReranker(Reranker):
+class LateInteractionReranker(PairModelReranker):
     """Orders candidates by how well each token of the query is met by some token of the document.
 
     The score is the mean, over the query's tokens, of the largest cosine with any of the document's: MaxSim of
@@ -57,46 +56,13 @@ class LateInteractionReranker(Reranker):
             backend: "torch", or "onnx" (needs optimum with onnxruntime).
             trust_remote_code: run code that comes with the model.
         """
-        check_positive("rerank", depth=depth, batch_size=batch_size)
-        self._depth = depth
-        self._weights = Weights(model, revision)
-        self._dtype: Dtype = dtype
-        self._batch_size = batch_size
-        self._backend: Backend = backend
-        self._setup = Setup(self._weights, dtype, backend, trust_remote_code)
-        self._replicas = Replicas(self._setup, device, self._load)
+        options = PairOptions(model, depth, revision, device, dtype, batch_size, backend, trust_remote_code)
+        super().__init__(options, self._load)
 
     @property
     def fingerprint(self) -> str:
         """All that changes a score: the weights, dtype and backend."""
-        return fingerprint(
-            "late-interaction",
-            self._weights.name,
-            weights=self._weights.revision,
-            dtype=self._dtype,
-            backend=self._backend,
-            **({"trained": True} if self._trained else {}),
-        )
-
-    @property
-    def depth(self) -> int:
-        """How many candidates of each query are read again."""
-        return self._depth
-
-    @property
-    def concurrency(self) -> int:
-        """Requests at once: one for each device, several on a processor; loads the model."""
-        return len(self._replicas)
-
-    @property
-    def at_hand(self) -> bool:
-        """Whether the weights lie on this machine, so that the fingerprint needs no network."""
-        return self._weights.at_hand
-
-    @property
-    def provenance(self) -> Mapping[str, str]:
-        """What the manifest keeps: the model, where its weights come from, which they are."""
-        return {**self._weights.provenance, "dtype": self._dtype, "backend": self._backend, "depth": str(self.depth)}
+        return self._named("late-interaction", **({"trained": True} if self._trained else {}))
 
     def count(self, texts: Sequence[str]) -> Tokens:
         """Count the tokens of texts, each as one side of a pair, without loading the model."""
@@ -105,10 +71,6 @@ class LateInteractionReranker(Reranker):
             prompt = stored_prompt(folder, "document")
             return side_tokens(folder, "document", [prompt + text for text in texts], whole=False)
         return folder_tokens(self._weights.snapshot, texts)
-
-    def batches(self, pairs: Sequence[Pair]) -> Iterable[Sequence[int]]:
-        """Split pairs into runs of `batch_size`, so that pairs of like length are padded together."""
-        return runs(len(pairs), self._batch_size)
 
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
         """Score the pairs of one request on the next free copy of the model."""
@@ -128,9 +90,9 @@ class LateInteractionReranker(Reranker):
         folder = self._weights.snapshot
         return folder is not None and is_trained_as(folder, "MultiVectorEncoder")
 
-    def _load(self, device: str) -> Any:
+    def _load(self, setup: Setup, device: str) -> Any:
         trained = self._trained
-        model = self._setup.load("MultiVectorEncoder" if trained else "SentenceTransformer", device)
+        model = setup.load("MultiVectorEncoder" if trained else "SentenceTransformer", device)
         if self._trained != trained:  # of the hub's, the files are here only now
             what = f"{self._weights.model} is a MultiVectorEncoder, which was not known before its files were here"
             raise InputError(Problem("rerank.model", what, "run again: now it is known"))
