@@ -60,6 +60,21 @@ def test_every_column_of_the_leaderboard_is_seen(opened):
 
 
 @needs_browser
+@pytest.mark.parametrize("width", [400, 1280])
+def test_a_column_that_stays_leaves_room_for_the_others(driver, page, width):
+    resize(driver, width)
+    driver.get(page.as_uri())
+    shares = driver.execute_script("""
+        return [".matrix", ".comparisons"].map((table) => {
+          const first = document.querySelector(`${table} tbody th`);
+          return [getComputedStyle(first).position, first.offsetWidth / first.closest(".scroll").clientWidth];
+        });
+    """)
+    assert [position for position, _ in shares] == ["sticky", "sticky"]
+    assert max(share for _, share in shares) <= 0.5
+
+
+@needs_browser
 def test_the_lens_is_one_row_of_choices(opened):
     tops = opened.execute_script("""
         return [...document.querySelectorAll('#lens .tools > label, #lens .tools > button')]

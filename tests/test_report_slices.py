@@ -12,6 +12,7 @@ from harness.report import alerts as first_screen
 from harness.report.alerts import alerts
 from harness.report.lens import slices_of_lens
 from harness.report.pairs import in_reading_order
+from harness.report.sections.decision import headline
 from harness.report.sections.labels import section as labels_section
 from harness.report.sections.over_queries import drawn_pairs
 from harness.report.sections.slices import (
@@ -28,6 +29,7 @@ from harness.report.sections.slices import (
 from harness.report.sections.tests import section as section_of_tests
 from harness.report.view import view_of
 from harness.stats import swapped
+from harness.stats.sentences import untold
 from tests import small
 
 WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
@@ -210,3 +212,23 @@ def test_families_of_tests_have_names_that_people_read(view):
     called = set(section_of_tests(view).context["other"])
     assert {"Slices by tags", "Interaction with tags", "Slices by query length"} <= called
     assert not [name for name in called if name.startswith(("field ", "interaction "))]
+
+
+def test_the_headline_does_not_deny_a_difference_that_a_test_shows(view):
+    """Nobody is told from the leader, yet two others are told from each other."""
+    leader, second, third = view.ranked
+    whole = SimpleNamespace(
+        n=48, clusters=None, measured=True, means=view.whole.means, leader=leader, shown_worse=(),
+        within_margin=(leader,), unresolved={second: None, third: None}, against={},
+    )  # fmt: skip
+    shown = [SimpleNamespace(word="worse" if {row.a, row.b} == {second, third} else "undecided")
+             for row in view.comparisons[view.primary]]  # fmt: skip
+    untested = [SimpleNamespace(word="undecided") for _ in shown]
+    seen = SimpleNamespace(
+        whole=whole, outcome=SimpleNamespace(incomplete=""), primary=view.primary, settings=view.settings,
+        comparisons={view.primary: shown},
+    )  # fmt: skip
+    assert headline(seen) == f"{leader} leads, but 48 queries cannot tell it from any other"
+    seen.comparisons = {view.primary: untested}
+    assert headline(seen) == "No difference shown: 48 queries cannot tell the 3 retrievers apart"
+    assert untold(whole) == f"cannot tell {leader} from {second} and {third}."

@@ -53,11 +53,21 @@ def whole_sentences(result: Whole, settings: Settings, *, complete: bool = True)
             sentences.append(f"{leader} is the best of the {len(result.means)} on this measure.")
         return sentences
     these = "This query" if result.n == 1 else f"These {queries}"
-    sentences.append(f"{these} cannot tell {join((leader, *result.unresolved))} apart.")
+    sentences.append(f"{these} {untold(result)}")
     sentences += _outlook(result, settings)
     sentences += limits(result, settings)
     sentences.append("That no difference was shown does not mean that there is none.")
     return sentences
+
+
+def untold(result: Whole) -> str:
+    """Return what the queries cannot tell from the leader, after "These 12 queries".
+
+    Two that are not told from the leader may be told from each other. There must be one.
+    """
+    others = list(result.unresolved)
+    apart = f"{join([result.leader, *others])} apart" if len(others) == 1 else f"{result.leader} from {join(others)}"
+    return f"cannot tell {apart}."
 
 
 def _within(result: Whole, settings: Settings, *, complete: bool) -> list[str]:

@@ -27,8 +27,8 @@ from harness.stats import (
     significance_sentence,
     standings,
 )
-from harness.stats.sentences import NO_MATTER_OF_SIZE, limits
-from harness.stats.verdicts import IDENTICAL
+from harness.stats.sentences import NO_MATTER_OF_SIZE, limits, untold
+from harness.stats.verdicts import BETTER, IDENTICAL, WORSE
 from harness.stats.words import asked, join
 
 PLACE = 10
@@ -69,8 +69,8 @@ def section(view: View) -> Section:
     # The limits of each pair stand in the cards, in figures; so does who is shown worse.
     each = {view.spoken(sentence) for sentence in limits(whole, view.settings)}
     worse = f"Shown to be worse than {whole.leader}: "
-    told = view.spoken(f" cannot tell {join([whole.leader, *whole.unresolved])} apart.")
-    repeated = told if "cannot tell" in headline(view) else "\n"  # The headline and the cards say it.
+    # The headline and the cards say it.
+    repeated = view.spoken(f" {untold(whole)}") if whole.unresolved and "cannot tell" in headline(view) else "\n"
     declared = (
         []
         if len(lines) == 1 or not view.settings.by_people or not whole.measured
@@ -180,6 +180,8 @@ def headline(view: View) -> str:
     if not view.settings.by_people:
         return f"A model alone judged {queries}: its labels put {whole.leader} first, and decide nothing"
     if len(whole.unresolved) == len(whole.means) - 1:
+        if any(row.word.startswith((BETTER, WORSE)) for row in view.comparisons[view.primary]):
+            return f"{whole.leader} leads, but {queries} cannot tell it from any other"
         which = join(list(whole.means)) if len(whole.means) == 2 else f"the {len(whole.means)} retrievers"
         return f"No difference shown: {queries} cannot tell {which} apart"
     if whole.unresolved:

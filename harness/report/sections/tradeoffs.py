@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 from harness.report import charts, text
@@ -74,14 +75,18 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
         return None
     means, name = view.whole.means, view.names[view.primary]
     summary = view.results.summary
-    intervals = {row["retriever"]: row for row in summary[summary["measure"] == view.primary].to_dict("records")}
+    intervals = {
+        # Without an interval the point stands alone.
+        row["retriever"]: tuple(row["mean"] if math.isnan(row[end]) else row[end] for end in ("ci_low", "ci_high"))
+        for row in summary[summary["measure"] == view.primary].to_dict("records")
+    }
     edge = frontier((value, means[r]) for r, value in priced.items())
-    ends = [end for r in priced for end in (intervals[r]["ci_low"], means[r], intervals[r]["ci_high"]) if end == end]
+    ends = [end for r in priced for end in (*intervals[r], means[r])]
     plane = Plane(*charts.TRADE_OFF, charts.PADDING, charts.logarithmic(list(priced.values())))
     sides = placed_names({r: (value, means[r]) for r, value in priced.items()}, (min(ends), max(ends)), plane)
     rows = [
-        {"retriever": r, "price": value, "mean": means[r], "low": intervals[r]["ci_low"],
-         "high": intervals[r]["ci_high"], **{side: r if sides.get(r) == side else "" for side in SIDES}}
+        {"retriever": r, "price": value, "mean": means[r], "low": intervals[r][0],
+         "high": intervals[r][1], **{side: r if sides.get(r) == side else "" for side in SIDES}}
         for r, value in priced.items()
     ]  # fmt: skip
     points = "; ".join(f"{r}: {text.plain(value)}, {text.score(means[r])}" for r, value in priced.items())

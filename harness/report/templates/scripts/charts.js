@@ -172,8 +172,10 @@ const draw = (figure) => {
   const tooltip = { disableDefaultStyle: true, theme: "custom" };
   const spec = relensed(figure), look = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip };
   const room = figure.querySelector(".scroll").clientWidth - 18;
-  const fitted = () => window.vegaEmbed(stage, spec, look).then((made) => (narrowed(spec, Math.ceil(wide(stage) - room)) ? fitted() : made));
-  fitted().then(() => {
+  // Twice at most: what a narrower plot does not make narrower, such as a long title, is scrolled.
+  const fitted = (times) => window.vegaEmbed(stage, spec, look)
+    .then((made) => (times && narrowed(spec, Math.ceil(wide(stage) - room)) ? fitted(times - 1) : made));
+  fitted(2).then(() => {
     if (latest.get(figure) !== turn) return;
     // The figure's label speaks for the whole chart.
     stage.querySelector("svg").setAttribute("aria-hidden", "true");
