@@ -272,6 +272,21 @@ def test_scores_are_read_line_by_line_within_bounds(tmp_path, monkeypatch):
         read_scores(path)
 
 
+def test_a_value_that_stands_once_and_is_meant_by_every_row_is_refused_in_bounded_memory(tmp_path, monkeypatch):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(rows, "FREE", 8 << 20)
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 50_000, pa.int32()), pa.array([os.urandom(50_000).hex()]))
+    path = tmp_path / "corpus.parquet"
+    parquet.write_table(pa.table({"_id": [str(i) for i in range(50_000)], "text": text}), path)
+    assert path.stat().st_size < 1 << 20  # of 5 GB
+    problems = []
+    number = sum(1 for _ in rows.read_rows(files.File(path), problems))
+    assert [problem.what for problem in problems] == ["unpacks to far more than text would"]
+    assert number < 5_000
+    with parquet.ParquetFile(path) as table:
+        assert next(rows._batches(table)).num_rows < 3_000
+
+
 def test_a_table_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path, monkeypatch):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr(rows, "FREE", 1 << 20)

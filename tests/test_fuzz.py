@@ -208,6 +208,17 @@ def test_results_that_were_found(whole, name, spot):
     with_file(whole, name, damaged((whole / name).read_bytes(), spot))
 
 
+@pytest.mark.parametrize("column", ["ci_low", "std", "max", "ci_method"])
+def test_a_summary_without_one_of_its_columns_is_refused(whole, column):
+    """Found by changing folders at random: the report's LaTeX needs each of them."""
+    head, *lines = ((line.split(",")) for line in (whole / "summary.csv").read_text(encoding="utf-8").splitlines())
+    place = head.index(column)
+    text = "".join(",".join(row[:place] + row[place + 1 :]) + "\n" for row in (head, *lines))
+    with_file(whole, "summary.csv", text.encode(), then=render)
+    with pytest.raises(InputError, match=f"it has no column {column}"):
+        records.read(whole.parent / "copied")
+
+
 @pytest.mark.parametrize("key", ["cores", "load"])
 def test_a_machine_whose_figures_are_none_is_refused(whole, key):
     """Found by changing folders at random: the report compares the two."""

@@ -17,6 +17,7 @@ from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 Row = Mapping[str, Any]
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
@@ -26,7 +27,11 @@ PLAIN = (".txt",)
 LONGEST_LINE = 64 << 20
 """Bytes of one line or one cell, at most."""
 BATCH = 4096
-"""Rows of a Parquet file in memory."""
+"""Rows of a Parquet file in memory, at most."""
+FEWEST = 16
+"""Rows of it at once, however large its values may be."""
+AT_ONCE = 256 << 20
+"""Bytes of them, at most, if every value were as large as all of its column's distinct values together."""
 VALID = "write it with a JSON library, and see that it is whole"
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -205,8 +210,8 @@ def _parquet(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
         size = len(raw) if packed else regular(file.path)
         with pq.ParquetFile(source) as table:
             number, left = 0, max(FREE, RATIO * size)
-            for batch in table.iter_batches(BATCH):
-                left -= batch.nbytes
+            for batch in _batches(table):
+                left -= sum(_unpacked_bytes(column) for column in batch.columns)
                 if left < 0:
                     what = "unpacks to far more than text would"
                     problems.append(Problem(str(file.path), what, "write it as JSON Lines, if you trust it"))
@@ -219,6 +224,22 @@ def _parquet(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
         problems.append(Problem(str(file.path), what, "fetch or write it again"))
     except UnicodeDecodeError:
         problems.append(Problem(str(file.path), "holds text that is not UTF-8", "write the strings as UTF-8"))
+
+
+def _batches(table: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+    """Rows that are read at once: few where a value may be large, since one that stands once may be a million rows'."""
+    for number in range(table.num_row_groups):
+        group = table.metadata.row_group(number)
+        largest = max((group.column(i).total_uncompressed_size for i in range(group.num_columns)), default=0)
+        rows = min(max(AT_ONCE // max(largest, 1), FEWEST), BATCH)
+        yield from table.iter_batches(rows, row_groups=[number])
+
+
+def _unpacked_bytes(column: pa.Array) -> int:
+    """The bytes of a column's values, each counted as often as it stands there."""
+    import pyarrow as pa
+
+    return int((column.dictionary_decode() if pa.types.is_dictionary(column.type) else column).nbytes)
 
 
 def _pylist(batch: pa.RecordBatch) -> list[dict[str, Any]]:

@@ -57,7 +57,7 @@ class Described:
             units = self._units(group["query_id"])
             own = summarize(values, self._level, binary=is_binary(measures[name]), bounds=ranges[name], units=units)
             for column, value in asdict(own).items():
-                if column in row and not _holds(row[column], value):
+                if not _holds(row[column], value):
                     yield f"has another {column} of {name} for {retriever} than the scores in scores.csv"
 
     def _units(self, ids: pd.Series[Any]) -> Units:

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 _NOTHING: Mapping[str, StageTotals] = MappingProxyType({})
 LEADING = {
     "scores": ("retriever", "query_id", "measure", "value"),
-    "summary": ("retriever", "measure", "count", "mean"),
+    "summary": (
+        "retriever", "measure", "count", "mean", "ci_low", "ci_high", "std", "min", "q25", "median", "q75", "max",
+        "ci_method",
+    ),
     "comparisons": ("measure", "a", "b", "n", "mean_difference", "p_value", "p_adjusted", "verdict"),
     "tests": ("family", "measure", "a", "b", "p_value"),
     "costs": COSTS,
