@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.dataset import converted, load, reference_of
+from harness.dataset import converted, converting, load, reference_of
 from harness.dataset.converted import reading_line
 from harness.experiment.init import write_experiment
 
@@ -129,3 +130,31 @@ def test_a_run_says_first_what_is_not_read(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         main(["check", str(path)])
     assert "2 of 7 files are read" in capsys.readouterr().out.split("\n")[1]
+
+
+@needs
+def test_a_document_that_takes_too_long_is_given_up_and_the_next_is_converted(monkeypatch):
+    """A page of a hundred thousand letters in one place keeps the PDF's reader busy for minutes."""
+    converter = converted.Converter()
+    assert "25 days" in converter._fresh(HTML.encode(), ".html")["text"]
+    monkeypatch.setattr(converted, "SECONDS", 1)
+    assert "took more than 1 s" in converter._fresh(pdf(") Tj (".join(["a" * 50] * 40_000)), ".pdf")["failed"]
+    monkeypatch.setattr(converted, "SECONDS", 300)
+    assert "25 days" in converter._fresh(HTML.encode(), ".html")["text"]
+
+
+@needs
+def test_a_text_that_no_document_has_is_not_taken(monkeypatch, capfd):
+    monkeypatch.setattr(converting, "LONGEST", 5)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"suffix": ".html", "size": %d}\n' % len(HTML)
+                                                                 + HTML.encode())))  # fmt: skip
+    monkeypatch.setattr(converting, "_limit_memory", lambda: None)
+    told = os.dup(1)
+    try:
+        converting.serve()
+    finally:
+        os.dup2(told, 1)
+        os.close(told)
+    ready, answer = capfd.readouterr().out.splitlines()
+    assert ready == "{}"
+    assert json.loads(answer) == {"failed": "its text has more than 5 characters"}

@@ -11,19 +11,25 @@ import importlib.util
 import io
 import json
 import os
-import warnings
+import subprocess
+import sys
+import threading
+import weakref
 import zipfile
 from collections import Counter
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from harness.dataset import converting
 from harness.dataset.files import File
 from harness.dataset.model import Dataset
 from harness.dataset.unpacking import FREE, RATIO
 
 CONVERTED = {".pdf", ".html", ".htm", ".docx", ".pptx", ".xlsx", ".epub", ".ipynb"}
 """What markitdown is asked to read."""
+SECONDS = 120
+"""That one document may take."""
 NAMED = 5
 """Kinds of files that are named."""
 REMEDY = 'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
@@ -45,7 +51,7 @@ class Converter:
 
     def __init__(self) -> None:
         self.available = _installed()
-        self._engine: Any = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     def convert(self, file: File) -> Converted:
         """Convert one file, or take what was kept.
@@ -70,22 +76,52 @@ class Converter:
         return Converted(conversion["title"], conversion["text"])
 
     def _fresh(self, raw: bytes, suffix: str) -> dict[str, str]:
-        from markitdown import MarkItDown, StreamInfo
-
-        if self._engine is None:
-            self._engine = MarkItDown(enable_plugins=False)
         if size := _unpacked_size(raw):
             return {"failed": f"unpacks to {size >> 20:,} MiB, far more than a document would"}
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of parsers, about what they repaired
-                converted = self._engine.convert_stream(io.BytesIO(raw), stream_info=StreamInfo(extension=suffix))
-        except Exception as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
-            return {"failed": reason[:200]}
-        text = converted.markdown.encode("utf-8", "replace").decode().strip()
-        title = " ".join((converted.title or _heading(text)).split())
+        if self._process is None:
+            self._process = _started()
+            weakref.finalize(self, _ended, self._process)
+            if _answer(self._process, b"") is None:
+                self._process = None
+                raise NotConverted("markitdown does not start")
+        head = json.dumps({"suffix": suffix, "size": len(raw)}).encode()
+        conversion = _answer(self._process, head + b"\n" + raw)
+        if conversion is None:
+            _ended(self._process)
+            self._process = None
+            return {"failed": f"took more than {SECONDS} s, or more memory than a document would"}
+        if "failed" in conversion:
+            return conversion
+        text = conversion["text"].encode("utf-8", "replace").decode().strip()
+        title = " ".join((conversion["title"] or _heading(text)).split())
         return {"title": title, "text": text} if text else {"failed": "there is no text in it"}
+
+
+def _started() -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-P", str(Path(converting.__file__))]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)  # noqa: S603 - our own
+
+
+def _answer(process: subprocess.Popen[bytes], asked: bytes) -> dict[str, str] | None:
+    """Send what is asked and return the answer; None where the process died, or was ended since it took too long."""
+    assert process.stdin is not None and process.stdout is not None
+    timer = threading.Timer(SECONDS, process.kill)
+    timer.start()
+    try:
+        process.stdin.write(asked)
+        process.stdin.flush()
+        answer: dict[str, str] = json.loads(process.stdout.readline())
+        return answer
+    except (OSError, ValueError):  # a pipe that broke, a line that is not whole
+        return None
+    finally:
+        timer.cancel()
+
+
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.communicate()
 
 
 def _unpacked_size(raw: bytes) -> int:
