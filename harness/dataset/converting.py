@@ -20,17 +20,17 @@ LONGEST = 64 << 20
 
 def serve() -> None:
     """Answer until standard input ends."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a parser prints is no answer
-    _limit_memory()
-    from markitdown import MarkItDown
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
+        os.dup2(2, 1)  # what a parser prints is no answer
+        _limit_memory()
+        from markitdown import MarkItDown
 
-    engine = MarkItDown(enable_plugins=False)
-    print("{}", file=answers, flush=True)
-    while head := sys.stdin.buffer.readline():
-        asked = json.loads(head)
-        raw = sys.stdin.buffer.read(asked["size"])
-        print(json.dumps(_converted(engine, raw, asked["suffix"])), file=answers, flush=True)
+        engine = MarkItDown(enable_plugins=False)
+        print("{}", file=answers, flush=True)
+        while head := sys.stdin.buffer.readline():
+            asked = json.loads(head)
+            raw = sys.stdin.buffer.read(asked["size"])
+            print(json.dumps(_converted(engine, raw, asked["suffix"])), file=answers, flush=True)
 
 
 def _converted(engine: object, raw: bytes, suffix: str) -> dict[str, str]:
