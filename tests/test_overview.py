@@ -296,8 +296,21 @@ def test_the_page_fits_every_width(driver, place: Path, width: int) -> None:  # 
 
 
 @needs_browser
-def test_everyone_can_read_it(driver, place: Path) -> None:  # type: ignore[no-untyped-def]
-    resize(driver, 1280)
+def test_a_command_that_scrolls_is_reached_by_keyboard(driver, place: Path) -> None:  # type: ignore[no-untyped-def]
+    for width, stop in ((320, True), (1920, False)):
+        resize(driver, width)
+        driver.get((place / "index.html").as_uri())
+        scrolls, focused = driver.execute_script("""
+            const command = document.querySelector("#command").parentElement;
+            return [command.scrollWidth > command.clientWidth, command.tabIndex === 0];
+        """)
+        assert scrolls == focused == stop
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [400, 1280])
+def test_everyone_can_read_it(driver, place: Path, width: int) -> None:  # type: ignore[no-untyped-def]
+    resize(driver, width)
     driver.get((place / "index.html").as_uri())
     assert axe(driver) == []
 

@@ -2,7 +2,7 @@
 document.documentElement.classList.add("js");
 
 // What overflows can be scrolled by keyboard; what does not takes no stop.
-const stops = () => document.querySelectorAll(".scroll").forEach((region) => {
+const stops = () => document.querySelectorAll(".scroll, pre").forEach((region) => {
   if (region.scrollWidth > region.clientWidth + 1) region.tabIndex = 0;
   else region.removeAttribute("tabindex");
 });
