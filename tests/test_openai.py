@@ -127,7 +127,7 @@ def test_patience_ends(serve, tmp_path):
 
 def test_a_wait_longer_than_patience_is_not_begun(serve, tmp_path):
     provider = serve(always="429-after")
-    with pytest.raises(BackendError, match="gave up after 1 tries"):
+    with pytest.raises(BackendError, match="gave up after 1 try"):
         embed(provider, tmp_path, patience=0.5)
 
 

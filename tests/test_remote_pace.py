@@ -141,7 +141,7 @@ def tries(clock: Clock, failure: Transient, *, seconds: float, limit: float) -> 
 def test_patience_ends_before_a_wait_that_is_longer_than_it(clock: Clock) -> None:
     made, message = tries(clock, Transient("no", retry_after=1), seconds=0, limit=0.5)
     assert made == [0]
-    assert "gave up after 1 tries in 0 s (patience = 0.5): no" in str(message)
+    assert "gave up after 1 try in 0 s (patience = 0.5): no" in str(message)
 
 
 def test_waits_grow_and_end_with_patience(clock: Clock) -> None:
