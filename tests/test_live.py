@@ -46,7 +46,7 @@ def test_a_live_run_writes_the_page_at_every_finished_retriever(tmp_path: Path, 
         ("bm25",), ("bm25", "hashing"), ("bm25", "hashing", "hybrid"),
     ]  # fmt: skip
     for number, page in enumerate(pages[:-1], 1):
-        head = f"Unfinished: {number} of 3 retrievers have answered; among those that ran, bm25 leads"
+        head = f"Unfinished: {number} of 3 retrievers answered so far; among those that ran, bm25 leads"
         assert f'<h1 id="decision-title">{head}' in page.html
         assert page.text.startswith(f"# {head}")
         assert "This run is not finished." in page.html
@@ -110,7 +110,7 @@ def test_a_retriever_that_failed_is_told_beside_those_that_wait(
         'name = "soft"\nkind = "bm25"\nk1 = 0.1'))  # fmt: skip
     harness.run(small.experiment(tmp_path, retrievers=blocks), harness.Options(tmp_path / "out", live=True, fresh=True))
     assert pages[1].manifest.failed == {"hashing": "refused"}
-    assert pages[1].text.startswith("# Unfinished: 2 of 3 retrievers have answered; among those that ran, bm25 leads")
+    assert pages[1].text.startswith("# Unfinished: 2 of 3 retrievers answered so far; among those that ran, bm25 leads")
     assert "failed and is not compared" in pages[1].text
     assert pages[-1].text.startswith("# Incomplete: 1 of 3 retrievers failed")
 

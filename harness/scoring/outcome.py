@@ -70,7 +70,7 @@ class Outcome:
         every = len(self.failed) + len(self.waiting) + len(self.whole.means)
         if self.waiting:
             return (
-                f"Unfinished: {every - len(self.waiting)} of {every} retrievers have answered; "
+                f"Unfinished: {every - len(self.waiting)} of {every} retrievers answered so far; "
                 f"among those that ran, {self.whole.leader} leads"
             )
         return (

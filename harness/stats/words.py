@@ -132,7 +132,7 @@ def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str
         return f"Every score of {measure} is 0: nothing was measured."
     shown = [row for row in rows if row.word.startswith((BETTER, WORSE))]
     if shown:
-        many = f"{len(shown)} of {len(rows)} differences in {measure} are"
+        many = f"{len(shown)} of {len(rows)} differences in {measure} {'is' if len(shown) == 1 else 'are'}"
         one = f"The difference in {measure} is"
         by = "" if _one_test(settings) else ", by the deciding test and by that of the mean"
         return f"{one if len(rows) == 1 else many} significant at {level} after correction{by}."
