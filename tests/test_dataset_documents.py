@@ -138,7 +138,10 @@ def test_a_document_that_takes_too_long_is_given_up_and_the_next_is_converted(mo
     converter = converted.Converter()
     assert "25 days" in converter._fresh(HTML.encode(), ".html")["text"]
     monkeypatch.setattr(converted, "SECONDS", 1)
-    assert "took more than 1 s" in converter._fresh(pdf(") Tj (".join(["a" * 50] * 40_000)), ".pdf")["failed"]
+    assert (
+        "took more than 1 s of the processor"
+        in converter._fresh(pdf(") Tj (".join(["a" * 50] * 40_000)), ".pdf")["failed"]
+    )
     monkeypatch.setattr(converted, "SECONDS", 300)
     assert "25 days" in converter._fresh(HTML.encode(), ".html")["text"]
 
@@ -146,7 +149,7 @@ def test_a_document_that_takes_too_long_is_given_up_and_the_next_is_converted(mo
 @needs
 def test_a_text_that_no_document_has_is_not_taken(monkeypatch, capfd):
     monkeypatch.setattr(converting, "LONGEST", 5)
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"suffix": ".html", "size": %d}\n' % len(HTML)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"suffix": ".html", "size": %d, "seconds": 0}\n' % len(HTML)
                                                                  + HTML.encode())))  # fmt: skip
     monkeypatch.setattr(converting, "_limit_memory", lambda: None)
     told = os.dup(1)

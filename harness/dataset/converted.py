@@ -29,7 +29,9 @@ from harness.dataset.unpacking import FREE, RATIO
 CONVERTED = {".pdf", ".html", ".htm", ".docx", ".pptx", ".xlsx", ".epub", ".ipynb"}
 """What markitdown is asked to read."""
 SECONDS = 120
-"""That one document may take."""
+"""Of the processor, that one document may take."""
+PATIENCE = 1800
+"""Seconds after which a process that does not even work is ended."""
 NAMED = 5
 """Kinds of files that are named."""
 REMEDY = 'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
@@ -84,12 +86,12 @@ class Converter:
             if _answer(self._process, b"") is None:
                 self._process = None
                 raise NotConverted("markitdown does not start")
-        head = json.dumps({"suffix": suffix, "size": len(raw)}).encode()
+        head = json.dumps({"suffix": suffix, "size": len(raw), "seconds": SECONDS}).encode()
         conversion = _answer(self._process, head + b"\n" + raw)
         if conversion is None:
             _ended(self._process)
             self._process = None
-            return {"failed": f"took more than {SECONDS} s, or more memory than a document would"}
+            return {"failed": f"took more than {SECONDS} s of the processor, or more memory than a document would"}
         if "failed" in conversion:
             return conversion
         text = conversion["text"].encode("utf-8", "replace").decode().strip()
@@ -106,7 +108,7 @@ def _started() -> subprocess.Popen[bytes]:
 def _answer(process: subprocess.Popen[bytes], asked: bytes) -> dict[str, str] | None:
     """Send what is asked and return the answer; None where the process died, or was ended since it took too long."""
     assert process.stdin is not None and process.stdout is not None
-    timer = threading.Timer(SECONDS, process.kill)
+    timer = threading.Timer(PATIENCE, process.kill)
     timer.start()
     try:
         process.stdin.write(asked)

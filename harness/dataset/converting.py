@@ -1,7 +1,8 @@
 """The process that converts documents: a file that would take hours, or all memory, ends it and nothing else.
 
 It is run as a script and imports nothing of this project, so that it starts fast. It answers each document on standard
-input, a line of JSON with its suffix and size and then its bytes, with a line of JSON on standard output.
+input, a line of JSON with its suffix, its size and the processor's seconds that it may take, and then its bytes, with a
+line of JSON on standard output.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import sys
 import warnings
 
@@ -30,7 +32,10 @@ def serve() -> None:
         while head := sys.stdin.buffer.readline():
             asked = json.loads(head)
             raw = sys.stdin.buffer.read(asked["size"])
-            print(json.dumps(_converted(engine, raw, asked["suffix"])), file=answers, flush=True)
+            _limit_time(asked["seconds"])
+            conversion = _converted(engine, raw, asked["suffix"])
+            _limit_time(0)
+            print(json.dumps(conversion), file=answers, flush=True)
 
 
 def _converted(engine: object, raw: bytes, suffix: str) -> dict[str, str]:
@@ -46,6 +51,12 @@ def _converted(engine: object, raw: bytes, suffix: str) -> dict[str, str]:
     if len(made.markdown) > LONGEST:
         return {"failed": f"its text has more than {LONGEST:,} characters"}
     return {"title": made.title or "", "text": made.markdown}
+
+
+def _limit_time(seconds: float) -> None:
+    """End the process after so many seconds of the processor, on a busy machine as on an idle one; 0: never."""
+    if hasattr(signal, "setitimer"):  # not on Windows: there the caller's patience ends it
+        signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def _limit_memory() -> None:
