@@ -149,8 +149,8 @@ def test_a_document_that_takes_too_long_is_given_up_and_the_next_is_converted(mo
 @needs
 def test_a_text_that_no_document_has_is_not_taken(monkeypatch, capfd):
     monkeypatch.setattr(converting, "LONGEST", 5)
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"suffix": ".html", "size": %d, "seconds": 0}\n' % len(HTML)
-                                                                 + HTML.encode())))  # fmt: skip
+    asked = json.dumps({"suffix": ".html", "size": len(HTML), "seconds": 0}) + "\n" + HTML
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(asked.encode())))
     monkeypatch.setattr(converting, "_limit_memory", lambda: None)
     told = os.dup(1)
     try:
