@@ -213,6 +213,11 @@ def test_search_waits_until_the_server_is_green(fake, store):
     fake.status = ["yellow", "yellow"]
     store.finish({})
     assert fake.status == []
+    fake.status = ["grey", "yellow"]
+    fake.updates.clear()
+    store.finish({})
+    assert fake.status == []
+    assert fake.updates == [{"optimizers_config": {}}, {"metadata": {"finished": {}}}]
     fake.status = ["red"]
     with pytest.raises(BackendError, match="indexing failed"):
         store.finish({})

@@ -103,12 +103,15 @@ class ServerStore:
 
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
         """Wait until the server has indexed all points, count them, and mark the collection complete."""
-        from qdrant_client.models import CollectionStatus, HnswConfigDiff
+        from qdrant_client.models import CollectionStatus, HnswConfigDiff, OptimizersConfigDiff
 
         if self._options.defer_graph:
             graph = HnswConfigDiff(m=self._options.m)
             self._connection.call(lambda client: client.update_collection(self._collection, hnsw_config=graph))
-        while (info := self._info()) and info.status == CollectionStatus.YELLOW:
+        nothing = OptimizersConfigDiff()
+        while (info := self._info()) and info.status in (CollectionStatus.YELLOW, CollectionStatus.GREY):
+            if info.status == CollectionStatus.GREY:  # a server that was started again indexes at its next update
+                self._connection.call(lambda c: c.update_collection(self._collection, optimizers_config=nothing))
             time.sleep(GREEN_EVERY)
         if info is None or info.status == CollectionStatus.RED:
             raise BackendError(f"{self._where}: indexing failed: {info.optimizer_status if info else 'it is gone'}")
