@@ -35,7 +35,7 @@ def writes(user):
 def drafted(folder, tmp_path, *script, count=6, reply=writes):
     data = load_documents(reference_of(folder))
     with serving(ChatProvider(script, reply=reply)) as provider, Cache(tmp_path / "c") as cache:
-        options = ChatOptions("author-1", base_url=provider.url, concurrency=1, timeout=0.5, patience=20)
+        options = ChatOptions("author-1", base_url=provider.url, concurrency=1, timeout=300, patience=300)
         asked = prompts_for(data, count, ["where is my parcel"], seed=1)
         found = draft(data, asked, Chat(ChatModel(options), cache), Meter())
         return found, [request["body"]["messages"][0]["content"] for request in provider.requests]

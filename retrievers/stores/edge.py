@@ -216,10 +216,10 @@ class EdgeStore:
         if self._lock is None:
             # One lock a process: its retrievers may search one collection in several ways.
             path = f"{self._place}.lock"
-            check_lock(path)
             lock = FileLock(path, timeout=0, is_singleton=True, thread_local=False)
             with engine_errors(self._place):
                 self._place.parent.mkdir(parents=True, exist_ok=True)
+                check_lock(path)
                 try:
                     lock.acquire()
                 except Timeout:
