@@ -13,7 +13,7 @@ import pandas as pd
 import tomli_w
 
 from harness import records
-from harness.experiment import DatasetTable, Question, load, locate, uses, with_files_found, with_runs_found
+from harness.experiment import DatasetTable, Question, load, locate, uses, with_files_located, with_runs_located
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.check import prepare
@@ -68,7 +68,7 @@ def uses_of(folder: str | Path) -> list[str]:
         InputError: the folder cannot be read.
     """
     manifest = records.read_manifest(Path(folder))
-    return uses(with_files_found(manifest.experiment, Path(manifest.experiment_file)))
+    return uses(with_files_located(manifest.experiment, Path(manifest.experiment_file)))
 
 
 def reproduce(folder: str | Path, options: Options = Options(), *, trust: bool = False) -> Reproduction:  # noqa: B008 - immutable
@@ -169,7 +169,7 @@ def _changed(earlier: Results, again: Results) -> dict[str, str]:
 
 def _written(earlier: Results) -> str:
     """The experiment of a manifest as TOML, the data set found from where it was found then."""
-    experiment = with_runs_found(earlier.manifest.experiment, Path(earlier.manifest.experiment_file))
+    experiment = with_runs_located(earlier.manifest.experiment, Path(earlier.manifest.experiment_file))
     dataset = experiment["dataset"]
     table = {"path": dataset} if isinstance(dataset, str) else dict(dataset)
     reference = locate(DatasetTable(path=table["path"]), Path(earlier.manifest.experiment_file))

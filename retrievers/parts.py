@@ -155,8 +155,8 @@ class Parts:
 
 def _metadata(table: Table, name: str) -> str:
     """What a part says of itself, "" where it does not."""
-    told: bytes = (table.schema.metadata or {}).get(name.encode(), b"")
-    return told.decode(errors="replace")
+    value: bytes = (table.schema.metadata or {}).get(name.encode(), b"")
+    return value.decode(errors="replace")
 
 
 class PartSource:

@@ -27,7 +27,7 @@ from harness.stats import (
     spent,
 )
 from harness.stats.populations import MODELS, Population
-from harness.stats.power import approximate_power, doubled_ranks_by_row, flip_p, is_found, simulated_power
+from harness.stats.power import approximate_power, doubled_ranks_by_row, flip_p, has_power, simulated_power
 from retrievers.errors import InputError
 
 
@@ -97,7 +97,7 @@ def test_beyond_2000_queries_the_closed_form_takes_the_place_of_the_simulation(m
     d, asked = skewed(2, 400), Criterion("wilcoxon", 0.05)
     simulated = minimum_detectable(d, asked=asked).models
     monkeypatch.setattr(sys.modules["harness.stats.plan"], "MANY", 399)  # the function has the module's name
-    monkeypatch.setattr(sys.modules["harness.stats.plan"], "is_found", None)
+    monkeypatch.setattr(sys.modules["harness.stats.plan"], "has_power", None)
     closed = minimum_detectable(d, asked=asked).models
     assert closed == {model: pytest.approx(size, rel=0.05) for model, size in simulated.items()}
 
@@ -114,10 +114,10 @@ def test_a_simulation_in_blocks_is_the_same_simulation(monkeypatch):
 def test_a_simulation_that_stops_early_gives_the_answer_of_all_samples(difference, n, test, power):
     truth, asked = MODELS["shift"](skewed(1), difference, 1.0), Criterion(test, 0.05)
     assert truth is not None
-    assert is_found(truth, n, asked, power) == (simulated_power(truth, n, asked) >= power)
+    assert has_power(truth, n, asked, power) == (simulated_power(truth, n, asked) >= power)
     exact = simulated_power(truth, n, asked)
-    assert is_found(truth, n, asked, exact)
-    assert not is_found(truth, n, asked, np.nextafter(exact, 2))
+    assert has_power(truth, n, asked, exact)
+    assert not has_power(truth, n, asked, np.nextafter(exact, 2))
 
 
 def test_what_no_size_and_no_number_of_queries_reaches():

@@ -84,7 +84,7 @@ class Progress:
         )
         self._lock = threading.Lock()
         self._started: dict[StageKey, float] = {}
-        self._untold: dict[StageKey, Meter] = {}
+        self._unreported: dict[StageKey, Meter] = {}
         self._tasks: dict[StageKey, Any] = {}
         self._drawn = self._spoken = time.monotonic()
 
@@ -94,7 +94,7 @@ class Progress:
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         with self._lock:
-            self._tell(but="")
+            self._report_finished(but="")
         self._bars.stop()
 
     def watch(self, name: str, meter: Meter) -> None:
@@ -105,8 +105,8 @@ class Progress:
         with self._lock:
             key = (name, stage)
             if key not in self._started:
-                self._tell(but=FED_BY.get(stage, ""))
-                self._started[key], self._untold[key] = now, meter
+                self._report_finished(but=FED_BY.get(stage, ""))
+                self._started[key], self._unreported[key] = now, meter
             elif now - self._drawn < REFRESH:
                 return
             self._drawn = now
@@ -114,11 +114,11 @@ class Progress:
                 self._draw(key, meter, now)
             elif now - self._spoken >= SILENCE:
                 reading = _reading(meter, stage, now - self._started[key])
-                self._say(key, ", ".join([reading.share(), *reading.details(ahead=True)]))
+                self._print(key, ", ".join([reading.share(), *reading.details(ahead=True)]))
 
     def _draw(self, key: StageKey, meter: Meter, now: float) -> None:
-        for told in [other for other in self._tasks if other != key and other not in self._untold]:
-            self._bars.remove_task(self._tasks.pop(told))  # it began again, and has ended again
+        for ended in [other for other in self._tasks if other != key and other not in self._unreported]:
+            self._bars.remove_task(self._tasks.pop(ended))  # it began again, and has ended again
         reading = _reading(meter, key[1], now - self._started[key])
         if key not in self._tasks:
             self._tasks[key] = self._bars.add_task(_called(key), total=None, details="")
@@ -126,13 +126,13 @@ class Progress:
         self._bars.update(self._tasks[key], completed=reading.texts, total=reading.expected,
                           details=", ".join(details + reading.details(ahead=True)))  # fmt: skip
 
-    def _tell(self, *, but: str) -> None:
+    def _report_finished(self, *, but: str) -> None:
         """Say a line for every stage that is finished, but for one that may go on."""
-        for key, meter in list(self._untold.items()):
+        for key, meter in list(self._unreported.items()):
             totals = meter.stages().get(key[1])
             if key[1] == but or totals is None or not totals.seconds:
                 continue
-            del self._untold[key]
+            del self._unreported[key]
             if key in self._tasks:
                 self._bars.remove_task(self._tasks.pop(key))
             reading = _reading(meter, key[1], totals.seconds)._replace(expected=None)
@@ -143,9 +143,9 @@ class Progress:
                 if reading.texts
                 else f"{totals.seconds:.1f} s"
             ]
-            self._say(key, ", ".join(details + reading.details(ahead=False)))
+            self._print(key, ", ".join(details + reading.details(ahead=False)))
 
-    def _say(self, key: StageKey, text: str) -> None:
+    def _print(self, key: StageKey, text: str) -> None:
         self._spoken = time.monotonic()
         if not self._quiet:
             self._console.print(

@@ -19,7 +19,7 @@ from harness.experiment.blocks import (
     origin,
 )
 from harness.experiment.expanding import expanded, unexpanded
-from harness.experiment.locating import locate, with_files_found, with_runs_found
+from harness.experiment.locating import locate, with_files_located, with_runs_located
 from harness.experiment.model import (
     CacheOptions,
     DatasetTable,
@@ -67,6 +67,6 @@ __all__ = [
     "statistics_of",
     "unexpanded",
     "uses",
-    "with_files_found",
-    "with_runs_found",
+    "with_files_located",
+    "with_runs_located",
 ]

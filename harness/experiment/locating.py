@@ -33,7 +33,7 @@ def locate(table: DatasetTable, path: Path) -> DatasetReference:
     return replace(reference, path=place)
 
 
-def with_runs_found(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def with_runs_located(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The tables of an experiment, saved runs named by where they are: looked for as the data set is."""
     entries = tables.get("retrievers")
     if not isinstance(entries, list):
@@ -50,18 +50,18 @@ def with_runs_found(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
     return {**tables, "retrievers": list(map(located, entries))}
 
 
-def with_files_found(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def with_files_located(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The tables of an experiment, the data set too named by where it is: in full where that is outside of here."""
-    found = with_runs_found(tables, path)
+    located = with_runs_located(tables, path)
     try:
         reference = locate(dataset_table(tables), path)
     except InputError:
-        return found  # nothing will be read
+        return located  # nothing will be read
     if reference.scheme or not reference.folder.is_absolute():
-        return found
+        return located
     table = tables["dataset"]
     named = reference.folder.as_posix()
-    return {**found, "dataset": named if isinstance(table, str) else {**table, "path": named}}
+    return {**located, "dataset": named if isinstance(table, str) else {**table, "path": named}}
 
 
 def dataset_table(tables: Mapping[str, Any]) -> DatasetTable:

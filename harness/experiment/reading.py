@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from harness import measures
 from harness.dataset import DatasetReference
 from harness.experiment.guards import DEEPEST, is_deeper
-from harness.experiment.locating import dataset_table, locate, with_runs_found
+from harness.experiment.locating import dataset_table, locate, with_runs_located
 from harness.experiment.model import Experiment, Question
 from harness.experiment.parsing import parse
 from harness.measures import Measure
@@ -56,7 +56,7 @@ def load(source: str | Path | Mapping[str, Any] | Experiment, *, code: bool = Tr
     problems: list[Problem] = []
     question = None
     try:
-        question = question_of(parse(with_runs_found(tables, path), code=code))
+        question = question_of(parse(with_runs_located(tables, path), code=code))
     except InputError as error:
         where = "" if built else f"{path}"
         problems += [p._replace(where=": ".join(filter(None, (where, p.where)))) for p in error.problems]

@@ -133,7 +133,7 @@ def source(name: str) -> str:
 def _source_without(block: str, name: str) -> str:
     """A template without one of its two blocks, which would be compiled in vain; the lines keep their numbers."""
     block_of = re.compile(rf"{{% block {block} %}}.*?{{% endblock %}}", re.DOTALL)
-    return block_of.sub(lambda found: "\n" * found[0].count("\n"), source(name))
+    return block_of.sub(lambda match: "\n" * match[0].count("\n"), source(name))
 
 
 def interval(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from harness.dataset import Dataset, reading_line, reference_of
 from harness.dataset import load as load_dataset
-from harness.experiment import Loaded, QueryField, reference_in, uses, with_files_found
+from harness.experiment import Loaded, QueryField, reference_in, uses, with_files_located
 from harness.experiment import load as load_experiment
 from harness.measures import score
 from harness.running.capacity import Capacity, planned
@@ -155,7 +155,7 @@ def check(target: Path, *, code: bool = True, results: Path = Path("results")) -
     dependent = "" if statistics.cluster else paraphrases(dataset.queries, dataset.labels).warning()
     warnings = (*((dependent,) if dependent else ()), *unread, *_absent(encoders))
     capacity = planned(loaded, dataset, graded.grades, results)
-    return Checked(dataset, seen, capacity, tuple(uses(with_files_found(loaded.written, loaded.path))), warnings)
+    return Checked(dataset, seen, capacity, tuple(uses(with_files_located(loaded.written, loaded.path))), warnings)
 
 
 def _absent(encoders: Mapping[str, Encoder]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from harness.stats.differences import Differences, Floats, Integers
 from harness.stats.draws import generator
 from harness.stats.intervals import deviation
 from harness.stats.populations import MODELS, Population, reach
-from harness.stats.power import Criterion, approximate_power, is_found
+from harness.stats.power import Criterion, approximate_power, has_power
 
 POWER = 0.80
 RESAMPLES = 200
@@ -112,7 +112,7 @@ def _detectable(pairs: Differences, model: str, asked: Criterion, span: float) -
         if there is None:
             return False
         if simulate:
-            return is_found(there, n, asked, POWER)
+            return has_power(there, n, asked, POWER)
         return float(approximate_power(there, [n], asked)[0]) >= POWER
 
     top = limit * (1 - 1e-6)
@@ -152,7 +152,7 @@ def _enough(truth: Population, asked: Criterion) -> int | None:
 
     def enough_power(n: int) -> bool:
         if n <= SIMULATED:
-            return is_found(truth, n, asked, POWER)
+            return has_power(truth, n, asked, POWER)
         return float(approximate_power(truth, [n], asked)[0]) >= POWER
 
     low, high = 1, MOST

@@ -42,11 +42,11 @@ def simulated_power(truth: Population, n: int, asked: Criterion) -> float:
     return sum(shown for shown, _ in _samples(truth, n, asked)) / SIMULATIONS
 
 
-def is_found(truth: Population, n: int, asked: Criterion, power: float) -> bool:
+def has_power(truth: Population, n: int, asked: Criterion, power: float) -> bool:
     """Return whether `simulated_power` is at least this power; no sample is drawn that cannot change the answer."""
     shown = missed = 0
-    for found, drawn in _samples(truth, n, asked):
-        shown, missed = shown + found, missed + drawn - found
+    for better, drawn in _samples(truth, n, asked):
+        shown, missed = shown + better, missed + drawn - better
         if shown / SIMULATIONS >= power:
             return True
         if (SIMULATIONS - missed) / SIMULATIONS < power:

@@ -28,7 +28,7 @@ class TwoLists(NamedTuple):
         return self._replace(a=self.b, b=self.a)
 
     @property
-    def found(self) -> int:
+    def known(self) -> int:
         """Judged documents that are relevant."""
         return sum(self.relevant.values())
 
@@ -100,7 +100,7 @@ def _most_recall(lists: TwoLists) -> float:
     hits -= sum(lists.relevant.get(document, False) for document in b)
     alone = sum(document not in lists.relevant for document in a - b)
     both = sum(document not in lists.relevant for document in a & b)
-    gain, number = hits + alone, lists.found + alone
+    gain, number = hits + alone, lists.known + alone
     if gain < 0:  # the more documents are relevant that help nobody, the less is lost
         number += both + lists.elsewhere
     return gain / number if number else 0.0
@@ -114,9 +114,9 @@ def _average_precision(lists: TwoLists) -> Bounds:
     """
     open_ = [place for place, document in enumerate(lists.a) if document not in lists.relevant]
     hits = {place for place, document in enumerate(lists.a) if lists.relevant.get(document)}
-    high = (_of_hits(hits | set(open_[:number]), lists.found + number) for number in range(len(open_) + 1))
+    high = (_of_hits(hits | set(open_[:number]), lists.known + number) for number in range(len(open_) + 1))
     low = (
-        _of_hits(hits | set(open_[len(open_) - number :]), lists.found + number + lists.elsewhere)
+        _of_hits(hits | set(open_[len(open_) - number :]), lists.known + number + lists.elsewhere)
         for number in range(len(open_) + 1)
     )
     return Bounds(min(low), max(high))

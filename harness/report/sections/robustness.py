@@ -25,8 +25,8 @@ def section(view: View) -> Section | None:
     # A measure by claims has no grades that could be read otherwise.
     rows = [] if primary.claimed else sensitivity(primary, alternatives(labels, relevance), heads)
     changed = [row for row in rows if row.changed]
-    found = view.manifest.ties
-    ties = {name: found[name] for name in view.ranked if name in found and found[name].queries}
+    counted = view.manifest.ties
+    ties = {name: counted[name] for name in view.ranked if name in counted and counted[name].queries}
     if len(rows) > 1 and changed:
         others = ", ".join(f"{' and '.join(row.winners)} under {row.rule} grades ({row.measure})" for row in changed)
         verdict = f"The highest mean changes hands under other rules: {others}."
