@@ -175,7 +175,8 @@ def write_scores(
     with meter.stage("scoring"):
         values = scored(loaded.question, graded, rankings)
     with meter.stage("comparing"):
-        tables = tables_of(loaded.question, queries, graded, rankings, values)
+        provenances = {one.retriever: one.provenance for one in runs}
+        tables = tables_of(loaded.question, queries, graded, rankings, values, provenances)
     for name in ("scores", "summary", "comparisons", "tests"):
         records.write_table(folder, name, getattr(tables, name))
 

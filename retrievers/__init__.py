@@ -63,6 +63,12 @@ def retriever_class(kind: str) -> type:
     return _class(kind, retriever_kinds(), "retriever")
 
 
+def is_built_in(cls: type) -> bool:
+    """Return whether a class of encoders, rerankers or whole retrievers is ours, and not of another package."""
+    path = f"{cls.__module__}:{cls.__qualname__}"
+    return path in {*ENCODERS.values(), *RERANKERS.values(), *RETRIEVERS.values()}
+
+
 def _with_entry_points(group: str, own: Mapping[str, str]) -> dict[str, str]:
     foreign = {point.name: point.value for point in entry_points(group=f"retriever_harness.{group}")}
     return {**foreign, **own}

@@ -248,7 +248,9 @@ class Embedder:
         self._expect(vectors.shape[1])
         if not finite(vectors):
             raise BackendError("a vector that is not finite came back")
-        if form_of(vectors) == "dense":
+        if form_of(vectors) != self.encoder.form:
+            raise BackendError(f"{form_of(vectors)} vectors came back from an encoder of {self.encoder.form} ones")
+        if self.encoder.form == "dense":
             vectors = np.asarray(vectors, dtype=np.float32)
         return Embedded(vectors, tokens, lost)
 

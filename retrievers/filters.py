@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from retrievers.cache import Cache, UsesCache
 from retrievers.meter import Meter
 from retrievers.types import Document, Query, Ranking, Retriever, Wanted, ranked
 
@@ -53,6 +54,11 @@ class Narrowed(Retriever):
     def check(self) -> None:
         """Look for what the retriever needs."""
         self._retriever.check()
+
+    def use(self, cache: Cache) -> None:
+        """Hand the run's cache on, to a retriever that keeps its answers."""
+        if isinstance(self._retriever, UsesCache):
+            self._retriever.use(cache)
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Index the whole corpus, and keep the fields that are asked for."""

@@ -90,9 +90,11 @@ class QdrantFusionRetriever(Retriever):
         with meter.stage("embed-queries", total=len({query.text for query in queries})):
             embedded = self._embedder.embed([query.text for query in queries], "query", meter)
             meter.count(lost_tokens=int(embedded.lost.sum()))
-        for query, lost in zip(queries, embedded.lost, strict=True):
+        for query, lost, vector in zip(queries, embedded.lost, _units(embedded.vectors), strict=True):
             if lost:
                 meter.note("truncated-query", query.id)
+            if vector is None:
+                meter.note("zero-vector-query", query.id)
         with meter.stage("search", total=len(queries)):
             rankings = self._fused(queries, embedded.vectors, depth)
             meter.count(texts=len(queries))

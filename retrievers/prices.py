@@ -65,7 +65,7 @@ PRICES = {
     ("bedrock", "cohere.embed-v4:0"): Price(0.12, _AWS),
 }
 """(kind of encoder or dialect of reranker, model) -> price."""
-_HOSTS = {"api.voyageai.com": "voyage"}
+_HOSTS = {"api.openai.com": "openai", "api.voyageai.com": "voyage"}
 """Servers of providers whose list prices are known."""
 
 
@@ -90,7 +90,7 @@ def price_of(kind: str, model: str, *, own: float | None = None, base_url: str =
         kind: of the encoder or reranker.
         model: its name at the provider.
         own: the experiment's `price`, dollars for a million tokens.
-        base_url: a server that is not the provider's own; the list prices are not its prices.
+        base_url: the server, where it is named; list prices are those of the providers' own.
 
     Returns:
         None where the price is not known.
@@ -102,6 +102,8 @@ def price_of(kind: str, model: str, *, own: float | None = None, base_url: str =
     0.0
     >>> price_of("openai", "text-embedding-3-small", base_url="https://models.example.org/v1") is None
     True
+    >>> price_of("openai", "text-embedding-3-small", base_url="https://api.openai.com/v1/").usd_per_million_tokens
+    0.02
     """
     check_not_negative("", price=own)
     if own is not None:

@@ -74,7 +74,8 @@ def answers_in_turn(
             held, answer = work.read([i for some in others for i in some])
             if held:
                 yield Turn(held, answer, cached=True)
-                requests = [rest for some in others if (rest := [i for i in some if i not in set(held)])]
+                answered = set(held)
+                requests = [rest for some in others if (rest := [i for i in some if i not in answered])]
             elif others:
                 time.sleep(_PAUSE)
     finally:

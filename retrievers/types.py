@@ -97,8 +97,8 @@ class Model(Protocol):
 
     @property
     def price(self) -> Price | None:
-        """What a million tokens cost; None where that is not known."""
-        return FREE
+        """What a million tokens cost; None where that is not known, as of a service that does not say."""
+        return FREE if self.limits is None else None
 
     @property
     def limits(self) -> Limits | None:
@@ -187,8 +187,8 @@ class Store(Protocol):
     def finished(self) -> Mapping[str, Sequence[str]] | None:
         """Return the notes kept with the collection if it is there and complete, else None."""
 
-    def create(self, dimensions: int) -> None:
-        """Make the collection ready for points; a half-built one is resumed or made anew."""
+    def create(self, dimensions: int, *, anew: bool = ...) -> None:
+        """Make the collection ready for points; a half-built one may be resumed unless it is to be made `anew`."""
 
     def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ...) -> None:
         """Add points, or replace those with the same document id.

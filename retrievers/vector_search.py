@@ -26,12 +26,14 @@ COMPARED = 100
 """Queries for which an approximate search is compared with an exact one."""
 
 NUMBERS = "numbers"
-"""What a collection of vectors of unequal size keeps among its notes: the texts in it, and the numbers of them all."""
+"""What a collection keeps among its notes: the vectors in it, the numbers of them all, and the texts that were read."""
 
 
 class Extent(NamedTuple):
-    """How large vectors are."""
+    """How many texts there are, and how large their vectors are."""
 
+    texts: int = 0
+    """Documents, or passages, that are not blank; 0 in collections of before, which did not keep it."""
     dimensions: int = 0
     """Of a text's vector, or of a token's."""
     document_numbers: float = 0.0
@@ -118,8 +120,8 @@ class VectorRetriever(Retriever):
         notes = None if self._fresh else self.store.finished()
         if notes is None:
             notes = self._build(documents, meter)
-        points, numbers = map(int, notes.get(NUMBERS, ("0", "0")))
-        self._extent = Extent(document_numbers=numbers / points if points else 0.0)
+        points, numbers, texts = map(int, [*notes.get(NUMBERS, ("0", "0")), "0"][:3])
+        self._extent = Extent(texts, document_numbers=numbers / points if points else 0.0)
         for kind, ids in notes.items():
             for document_id in ids if kind != NUMBERS else ():
                 meter.note(kind, document_id)
@@ -209,7 +211,7 @@ class VectorRetriever(Retriever):
             notes["zero-vector"] += _ids(window, ~directed)
             with meter.stage("index", total=corpus.expected(texts)):
                 if not created:
-                    self.store.create(embedded.vectors.shape[1])
+                    self.store.create(embedded.vectors.shape[1], anew=self._fresh)
                     created = True
                 kept = [window[i] for i in np.flatnonzero(directed).tolist()]
                 self.store.upsert([one.id for one in kept], embedded.vectors[directed], self._fields(kept))
@@ -217,8 +219,7 @@ class VectorRetriever(Retriever):
         if not created:
             raise InputError("nothing to index: the corpus holds no document with any content")
         with meter.stage("index"):
-            if form_of(embedded.vectors) != "dense":
-                notes[NUMBERS] = [str(points), str(numbers)]
+            notes[NUMBERS] = [str(points), str(numbers), str(texts)]
             self.store.finish(notes)
         return notes
 

@@ -171,7 +171,7 @@ def test_they_run_cost_and_are_described_like_any_other(tmp_path: Path) -> None:
     described = {name: dict(facts.provenance) for name, facts in results.manifest.retrievers.items()}
     assert described["vowels"].items() >= {"model": "vowels", "usd_per_million_tokens": "2"}.items()
     assert described["overlap"] == {"system": "overlap 1.0"}
-    assert described["short"] == {"reranker usd_per_million_tokens": "0"}
+    assert described["short"] == {"reranker usd_per_million_tokens": "0", "reranker depth": "2"}
     costs = {(row["retriever"], row["stage"]): row for row in results.costs.to_dict("records")}
     assert costs["vowels", "embed-documents"]["tokens"] > 0
     assert costs["short", "rerank"]["calls"] == 1

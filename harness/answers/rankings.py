@@ -73,7 +73,7 @@ def judge_run(
     known = records.read_readings(folders.earlier, by)
     wanted = heads(dataset.queries, rankings, measures)
     texts = {id_: doc.content for id_, doc in dataset.texts({id_ for ids in wanted.values() for id_ in ids}).items()}
-    retrieved = {query: {id_: texts[id_] for id_ in sorted(ids)} for query, ids in wanted.items()}
+    retrieved = {query: {id_: texts[id_] for id_ in sorted(ids) if id_ in texts} for query, ids in wanted.items()}
     facts = {"judge": by.judge, "prompt": by.prompt, "depth": str(depth_of(measures) or "all")}
     try:
         claims = judge_rankings(folders.new, judge, dataset.queries, retrieved, known)

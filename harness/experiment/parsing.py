@@ -22,6 +22,8 @@ from retrievers.stores import StoreOptions
 
 WITHOUT_INDEX = ("http", "python", "run")
 """Kinds that do not index the documents of the data set."""
+RESERVED = {"name", "kind", "of", "encoder", "rerank", "store", "filter", "color", "options"}
+"""What keys of retrievers mean everywhere: no option of a whole retriever has such a name."""
 
 
 def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
@@ -150,4 +152,8 @@ def _with_options(table: Mapping[str, Any], cls: type, where: str) -> dict[str, 
         remedy = "filter where its index is: in the body of the request, or in the function"
         raise InputError(Problem(f"{where}.filter", f"a retriever of kind {table['kind']!r} has its own index", remedy))
     others = {key: value for key, value in table.items() if key not in own}
-    return {**own, "options": checked(options_of(cls), others, where).model_dump()}
+    options = options_of(cls)
+    if taken := sorted(RESERVED & options.model_fields.keys()):
+        what = f"{cls.__name__} has an option {taken[0]!r}, which is a word of every experiment"
+        raise InputError(Problem(f"{where}.kind", what, "its package has to call it otherwise"))
+    return {**own, "options": checked(options, others, where).model_dump()}

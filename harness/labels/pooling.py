@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Literal
 
 from harness import records
-from harness.dataset import Dataset, load
+from harness.dataset import Dataset
 from harness.dataset.judgments import NAME, Judgment, PairKey, read_judgments, text_digest
-from harness.experiment import DatasetTable, locate
 from harness.labels.policy import DEFAULT
 from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of, shuffled_place
-from harness.records import Results
+from harness.records import dataset_of
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
 
@@ -76,16 +75,20 @@ def _shuffled(query: str, documents: frozenset[str], done: set[PairKey], seed: i
 
 
 def pooled(material: Material, asked: Mapping[str, Sequence[str]], inclusion: float) -> tuple[PooledQuery, ...]:
-    """The lines of a pool: questions with their documents in the given order, those without any left out."""
+    """The lines of a pool: questions with their documents in the given order, those without any left out.
+
+    Hits that are no documents of the data set, as another system may give them, cannot be judged.
+    """
     texts = material.dataset.texts({document for documents in asked.values() for document in documents})
+    there = {query: [texts[id_] for id_ in documents if id_ in texts] for query, documents in asked.items()}
     return tuple(
         PooledQuery(
             query_id=query,
             query=material.queries[query].text,
             inclusion=inclusion,
-            documents=tuple(_document(material.queries[query], texts[document]) for document in documents),
+            documents=tuple(_document(material.queries[query], document) for document in documents),
         )
-        for query, documents in asked.items()
+        for query, documents in there.items()
         if documents
     )
 
@@ -120,17 +123,6 @@ def known_judgments(material: Material, paths: Sequence[Path]) -> list[Judgment]
     """The judgments that were made already: of the named files, and those beside the data set's queries."""
     beside = Path(material.dataset.path) / NAME
     return read_judgments([*paths, *([beside] if beside.is_file() else [])])
-
-
-def dataset_of(results: Results) -> Dataset:
-    """The data set of a results folder, as it is now.
-
-    Raises:
-        InputError: it is not there any more, or cannot be read.
-    """
-    resolved = results.manifest.resolved
-    reference = locate(DatasetTable(**resolved.dataset), Path(results.manifest.experiment_file))
-    return load(reference, drop_dangling=resolved.relevance.get("dangling") == "drop")
 
 
 def _document(query: Query, document: Document) -> PooledDocument:

@@ -9,9 +9,8 @@ from harness.answers.evidence import pairs_of
 from harness.answers.inputs import cases_of, read_inputs, readings_for
 from harness.answers.judges import build_judge
 from harness.answers.rankings import heads, pairs_by_query
-from harness.labels.pooling import dataset_of
 from harness.measures import parse
-from harness.records import By, ClaimPassage
+from harness.records import By, ClaimPassage, dataset_of
 from retrievers.cache import Cache, default_path
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.dataset import Dataset, load
+from harness.dataset import Dataset
 from harness.dataset.source import parse_json
-from harness.experiment import DatasetTable, locate
+from harness.records.data import dataset_of
 from harness.records.lines import write_jsonl
 from harness.records.results import Results
 from harness.records.tables import LEADING
@@ -142,14 +142,9 @@ FORMS: Mapping[str, Callable[[Results, Path], None]] = {
 
 
 def _same_data(results: Results) -> Dataset:
-    """The data set of the results, seen to be the one that was used; it may have moved with the experiment's file."""
-    manifest = results.manifest
-    reference = manifest.resolved.dataset
-    values: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in reference.items()}
-    table = DatasetTable(**values)
-    drops = manifest.resolved.relevance.get("dangling") == "drop"
-    dataset = load(locate(table, Path(manifest.experiment_file)), drop_dangling=drops)
-    if dataset.digest != manifest.dataset.digest:
+    """The data set of the results, seen to be the one that was used."""
+    dataset = dataset_of(results)
+    if dataset.digest != results.manifest.dataset.digest:
         raise InputError(Problem(dataset.path, "is no longer the data of these results", "run the experiment again"))
     return dataset
 

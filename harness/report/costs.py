@@ -16,6 +16,9 @@ SEARCH_PRICE = "reranker usd_per_thousand_searches"
 FREE = ("hashing", "sentence-transformers", "cross-encoder", "late-interaction")
 """Kinds that run on one's own machine: earlier results folders do not say their price."""
 
+OWN_SEARCH = ("dense", "sparse", "multivector", "qdrant-fusion", "bm25")
+"""Kinds that search here, for nothing; what any other retriever's search costs, only its price can tell."""
+
 
 class Stage(NamedTuple):
     """The latency of one stage of one query, in milliseconds."""
@@ -106,31 +109,33 @@ def _per_million(row: Mapping[str, Any], manifest: Manifest) -> float | None:
     What was billed is shared out over the texts that it was billed for. Where the cache or parts answered all of them,
     the tokens that they remember are multiplied by the price.
     """
-    counts = manifest.ledger.retrievers[row["retriever"]].counts.get(row["stage"], {})
-    billed = row["texts"] - row["cached"] - counts.get("imported", 0)
+    stage, name, queries = row["stage"], row["retriever"], manifest.dataset.queries
+    if stage == "fuse" or (stage == "search" and manifest.resolved.blocks[name]["kind"] in OWN_SEARCH):
+        return 0.0  # what its encoder costs is of another stage
+    counts = manifest.ledger.retrievers[name].counts.get(stage, {})
+    texts = row["texts"] or (queries if stage == "search" else 0)  # another system need not count what it is asked
+    billed = texts - row["cached"] - counts.get("imported", 0)
     # The texts of a reranker are pairs, of which a query has many.
-    of_a_query = row["texts"] / manifest.dataset.queries if row["stage"] == "rerank" and manifest.dataset.queries else 1
+    of_a_query = texts / queries if stage == "rerank" and queries else 1
     if row["usd"] > 0 and billed > 0:
         return float(row["usd"] / billed * of_a_query * 1e6)
-    role = {"embed-queries": "encoder", "rerank": "rerank"}.get(row["stage"])
-    if role is None or not row["texts"]:
+    if not texts:
         return 0.0
-    search = manifest.retrievers[row["retriever"]].provenance.get(SEARCH_PRICE)
-    if role == "rerank" and search is not None:
+    search = manifest.retrievers[name].provenance.get(SEARCH_PRICE)
+    if stage == "rerank" and search is not None:
         return float(search) / 1e3 * 1e6
-    price = _price(row["retriever"], role, manifest)
+    price = _price(name, stage, manifest)
     if not price:
         return price
     tokens = row["tokens"] + counts.get("cached_tokens", 0)
-    return float(tokens / row["texts"] * of_a_query * price) if tokens else None
+    return float(tokens / texts * of_a_query * price) if tokens else None
 
 
-def _price(retriever: str, role: str, manifest: Manifest) -> float | None:
-    """Dollars for a million tokens of a retriever's encoder or reranker; None where it is not known."""
-    key = PRICE if role == "encoder" else f"reranker {PRICE}"
-    stated = manifest.retrievers[retriever].provenance.get(key)
+def _price(retriever: str, stage: str, manifest: Manifest) -> float | None:
+    """Dollars for a million tokens that a stage of a retriever takes; None where it is not known."""
+    stated = manifest.retrievers[retriever].provenance.get(f"reranker {PRICE}" if stage == "rerank" else PRICE)
     if stated is None:
-        model = manifest.resolved.blocks[retriever].get(role)
+        model = manifest.resolved.blocks[retriever].get({"embed-queries": "encoder", "rerank": "rerank"}.get(stage, ""))
         return 0.0 if model and model["kind"] in FREE else None
     try:
         return float(stated)

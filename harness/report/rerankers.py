@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from harness.measures import parse, score
 from harness.report.view import View
-from harness.scoring.ceiling import perfect
+from harness.scoring.ceiling import candidates_read, perfect
 from retrievers.types import Floats
 
 
@@ -27,7 +27,8 @@ def reranked(view: View) -> dict[str, Rerun]:
     for name in view.ranked:
         block = view.resolved.blocks[name]
         if block.get("kind") == "rerank" and block.get("of") in view.ranked:
-            depth = int((block.get("rerank") or {}).get("depth") or view.resolved.depth)
+            facts = view.manifest.retrievers[name]
+            depth = candidates_read(facts.provenance, block.get("rerank") or {}) or view.resolved.depth
             pairs[name] = Rerun(str(block["of"]), depth, _ceiling(view, str(block["of"]), depth))
     return pairs
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.dataset import Dataset, reading_line, reference_of
 from harness.dataset import load as load_dataset
-from harness.experiment import Loaded, QueryField, reference_in, uses, with_files_located
+from harness.experiment import Block, Loaded, QueryField, reference_in, uses, with_files_located
 from harness.experiment import load as load_experiment
 from harness.measures import score
 from harness.running.capacity import Capacity, planned
@@ -20,8 +20,9 @@ from harness.running.paraphrases import paraphrases
 from harness.running.reach import reaches
 from harness.scoring.grading import GradedLabels, grade_labels, with_claims_alone
 from harness.stats.words import counted
-from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.types import Encoder
+from retrievers.errors import BackendError, InputError, Problem, did_you_mean
+from retrievers.external import faults_of
+from retrievers.types import Encoder, Model, Retriever
 
 MEANINGS = {
     "empty-document": "empty documents: never embedded, never retrieved",
@@ -142,7 +143,7 @@ def check(target: Path, *, code: bool = True, results: Path = Path("results")) -
     for block in loaded.experiment.retrievers:
         try:
             if (retriever := components[block.name].retriever) is not None:
-                retriever.check()
+                _check_part(retriever)
         except InputError as error:
             problems += in_block(block, error)
     if problems:
@@ -153,7 +154,7 @@ def check(target: Path, *, code: bool = True, results: Path = Path("results")) -
     unread = (reach.warning() for reach in seen.reaches if reach.is_much)
     statistics = loaded.experiment.statistics
     dependent = "" if statistics.cluster else paraphrases(dataset.queries, dataset.labels).warning()
-    warnings = (*((dependent,) if dependent else ()), *unread, *_absent(encoders))
+    warnings = (*((dependent,) if dependent else ()), *unread, *_absent(encoders), *_lacking(blocks, components))
     capacity = planned(loaded, dataset, graded.grades, results)
     return Checked(dataset, seen, capacity, tuple(uses(with_files_located(loaded.written, loaded.path))), warnings)
 
@@ -163,6 +164,30 @@ def _absent(encoders: Mapping[str, Encoder]) -> Iterator[str]:
     for name, encoder in {id(one): (name, one) for name, one in reversed(list(encoders.items()))}.values():
         if not encoder.at_hand:
             yield f"{name}: its model is not on this machine; a run asks the hub for it, and fails where it has none"
+
+
+def _lacking(blocks: Sequence[Block], components: Mapping[str, Components]) -> Iterator[str]:
+    """Warn of encoders and rerankers that lack something, such as a key: a run needs it for what is not cached."""
+    seen: set[int] = set()
+    for block in blocks:
+        for model in (components[block.name].encoder, components[block.name].reranker):
+            if model is None or id(model) in seen:
+                continue
+            seen.add(id(model))
+            try:
+                _check_part(model)
+            except InputError as error:
+                for problem in in_block(block, error):
+                    yield f"{problem}; a run needs it for what is not cached"
+
+
+def _check_part(part: Model | Retriever) -> None:
+    """Let a part say what it lacks; raises InputError, also where the code of another package fails at it."""
+    try:
+        with faults_of((part,)):
+            part.check()
+    except BackendError as failure:
+        raise InputError(Problem("check", str(failure))) from failure
 
 
 def _of_the_data(target: Path) -> list[Problem]:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from harness.experiment import Block, Dense, Encoded, QdrantFusion, QueryField, Standalone, expanded, unexpanded
 from harness.experiment.options import Kind
-from retrievers import encoder_class, reranker_class, retriever_class
-from retrievers.errors import InputError, Problem
+from retrievers import encoder_class, is_built_in, reranker_class, retriever_class
+from retrievers.errors import HarnessError, InputError, Problem
 from retrievers.filters import Condition
 from retrievers.remote.redaction import as_written
 from retrievers.types import Encoder, Model, Reranker, Retriever
@@ -100,9 +100,21 @@ def conditions_of(table: Mapping[str, str | tuple[str, ...] | QueryField]) -> li
 
 def whole_retriever(block: Standalone) -> Retriever:
     """Build a retriever that indexes and searches by itself."""
-    cls: Any = retriever_class(block.kind)
-    retriever: Retriever = cls(**expanded(block.options))
+    retriever: Retriever = _built(retriever_class(block.kind), block.options)
     return retriever
+
+
+def _built(cls: Any, options: Mapping[str, Any]) -> Any:
+    """Build one part; what the code of another package raises here is a problem of the experiment."""
+    try:
+        return cls(**expanded(options))
+    except HarnessError:
+        raise
+    except Exception as failure:
+        if is_built_in(cls):
+            raise
+        what = f"{cls.__name__} refuses its options: {type(failure).__name__}: {failure}"
+        raise InputError(Problem("kind", what, "look at the documentation of its package")) from failure
 
 
 def _at_its_own_size(block: Dense, built: dict[str, Encoder]) -> Encoder | None:
@@ -125,7 +137,7 @@ def _built_once(kind: Kind, find: Any, built: dict[str, Part]) -> Part:
     """
     key = canonical(kind.written())
     if key not in built:
-        model: Part = find(kind.kind)(**expanded(kind.options))
+        model: Part = _built(find(kind.kind), kind.options)
         if model.at_hand:
             _ = model.fingerprint
         built[key] = model

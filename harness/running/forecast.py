@@ -10,7 +10,8 @@ from harness.experiment import Block, Encoded, Experiment, expanded, origin
 from harness.running.components import Components, in_block
 from retrievers.chunking import Chunks, pieces
 from retrievers.embedding import Embedder, Forecast
-from retrievers.errors import InputError, Problem
+from retrievers.errors import BackendError, InputError, Problem
+from retrievers.external import faults_of
 from retrievers.parts import PartSource
 from retrievers.roots import open_root
 from retrievers.types import Counts, Encoder, Model, Role
@@ -78,19 +79,22 @@ def check_needs(blocks: Sequence[Block], components: dict[str, Components], data
             if limited:
                 _check_price("encoder", encoder)
                 _check_price("rerank", reranker)
-            if retriever is not None:
-                retriever.check()
-            if reranker is not None:
-                reranker.check()
-            if encoder is not None and isinstance(block, Encoded) and origin(block) not in names:
-                try:
-                    encoder.check()
-                except InputError:
-                    expected = forecast(embedder_of(encoder), dataset, chunks_of(block, encoder))
-                    if block.name in timed or any(one.cached < one.texts for one in expected.values()):
-                        raise
+            with faults_of(components[block.name]):
+                if retriever is not None:
+                    retriever.check()
+                if reranker is not None:
+                    reranker.check()
+                if encoder is not None and isinstance(block, Encoded) and origin(block) not in names:
+                    try:
+                        encoder.check()
+                    except InputError:
+                        expected = forecast(embedder_of(encoder), dataset, chunks_of(block, encoder))
+                        if block.name in timed or any(one.cached < one.texts for one in expected.values()):
+                            raise
         except InputError as error:
             problems += in_block(block, error)
+        except BackendError as failure:
+            problems += in_block(block, InputError(Problem("check", str(failure))))
     if problems:
         raise InputError(problems)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 
 from harness.experiment import QdrantFusion, Standalone, expanded
 from harness.running.components import described, whole_retriever
@@ -20,7 +21,7 @@ SPARSE_BYTES = 8
 
 
 def hybrid_retriever(
-    block: QdrantFusion, lexical: Standalone, encoder: Encoder, shared: Shared
+    block: QdrantFusion, lexical: Standalone, encoder: Encoder, shared: Shared, closing: ExitStack
 ) -> QdrantFusionRetriever:
     """Build what answers from one collection in which Qdrant fuses two searches.
 
@@ -29,6 +30,7 @@ def hybrid_retriever(
         lexical: that of the BM25 retriever whose options it has.
         encoder: of the dense retriever.
         shared: what all retrievers of the run share.
+        closing: closes the collection with the run.
     """
     bm25 = whole_retriever(lexical)
     if not isinstance(bm25, BM25Retriever):
@@ -39,7 +41,9 @@ def hybrid_retriever(
         corpus, document = dataset.corpus_digest, encoder.fingerprint_for("document")
         inside = fingerprint("hybrid", document, corpus=corpus, bm25=bm25.fingerprint)
         collection = inside if options.on_server else block.name
-        return HybridStore(options, collection, block.method, block.k, meter=meter)
+        store = HybridStore(options, collection, block.method, block.k, meter=meter)
+        closing.callback(store.close)
+        return store
 
     def describe(dimensions: int) -> Mapping[str, str]:
         documents, terms = bm25.weights().shape[0], bm25.weights().nnz

@@ -66,7 +66,8 @@ def measure(queries: Sequence[Query], sample: int, timed: Timed) -> dict[str, St
     seconds = [timed(query) for query in chosen]
     now = datetime.now(UTC).isoformat(timespec="seconds")
     percentiles = {}
-    for stage in seconds[0]:
-        p50, p95, p99 = (1000 * np.quantile([one[stage] for one in seconds], [0.5, 0.95, 0.99])).tolist()
+    for stage in dict.fromkeys(stage for one in seconds for stage in one):
+        taken = [one.get(stage, 0.0) for one in seconds]  # a query may pass a stage that another does not need
+        p50, p95, p99 = (1000 * np.quantile(taken, [0.5, 0.95, 0.99])).tolist()
         percentiles[stage] = StageLatency(p50, p95, p99, now)
     return percentiles

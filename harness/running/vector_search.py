@@ -58,7 +58,7 @@ def vector_retriever(block: Encoded, components: Components, shared: Shared, sto
         return stores[key]
 
     def describe(extent: Extent) -> Mapping[str, str]:
-        texts = sum(1 for _ in pieces(dataset.documents(), chunks))
+        texts = extent.texts or sum(1 for _ in pieces(dataset.documents(), chunks))
         return {
             **described(encoder),
             **({"derived_from": block.derived_from} if isinstance(block, Dense) and block.derived_from else {}),

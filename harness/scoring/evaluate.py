@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from harness.experiment import Experiment, Question, Reranked
 from harness.measures import Measure, tie_ranges
 from harness.measures.table import is_binary
 from harness.records import TieRange
-from harness.scoring.ceiling import perfect
+from harness.scoring.ceiling import candidates_read, perfect
 from harness.scoring.facts import clusters_of, facts_of
 from harness.scoring.grading import GradedLabels, scores_of
 from harness.scoring.undefined import compare_defined, defined_everywhere, kept_facts, kept_scores
@@ -38,6 +39,8 @@ from retrievers.types import Floats, Query, Ranking
 
 Rankings = Mapping[str, Mapping[str, Ranking]]
 """Retriever -> query id -> its answer."""
+Provenances = Mapping[str, Mapping[str, str]]
+"""Retriever -> what it says of itself."""
 Pairs = Sequence[tuple[str, str]]
 Values = dict[str, dict[str, Floats]]
 """Measure -> retriever -> scores, queries in the order of their ids."""
@@ -86,9 +89,13 @@ def scored(question: Question, judged: GradedLabels, rankings: Rankings) -> Valu
 
 
 def tables_of(
-    question: Question, queries: Mapping[str, Query], judged: GradedLabels, rankings: Rankings, values: Values
-) -> ScoreTables:
-    """Summarize and compare what `scored` returned; arguments as for `evaluate`."""
+    question: Question, queries: Mapping[str, Query], judged: GradedLabels, rankings: Rankings, values: Values,
+    provenances: Provenances = MappingProxyType({}),
+) -> ScoreTables:  # fmt: skip
+    """Summarize and compare what `scored` returned; arguments as for `evaluate`.
+
+    Of a reranker, `provenances` say how many candidates it read; else its options do.
+    """
     ids = sorted(judged.grades)
     if not ids:
         return ScoreTables(*(pd.DataFrame(columns=list(columns)) for columns in COLUMNS))
@@ -114,7 +121,7 @@ def tables_of(
         *pairwise_families(decided, pairs, measure=primary, settings=settings, facts=context.facts),
         *_friedman_rows(values, pairs, facts),
         *_slices(decided, pairs, asked, context),
-        *_uplifts(question, judged._replace(grades=grades), rankings, decided, context),
+        *_uplifts(question, judged._replace(grades=grades), rankings, decided, context, provenances),
     ] if asked else []  # fmt: skip
     summaries = [
         (
@@ -218,11 +225,12 @@ def _slices(
 
 
 def _uplifts(
-    question: Question, judged: GradedLabels, rankings: Rankings, scores: Mapping[str, Floats], context: FamilyContext
-) -> Iterator[TestRow]:
+    question: Question, judged: GradedLabels, rankings: Rankings, scores: Mapping[str, Floats],
+    context: FamilyContext, provenances: Provenances,
+) -> Iterator[TestRow]:  # fmt: skip
     """Each reranked retriever against its own first stage, with the ceiling that the candidates allow."""
     blocks = {
-        (block.name, block.of): block.rerank.options.get("depth")
+        (block.name, block.of): candidates_read(provenances.get(block.name, {}), block.rerank.options)
         for block in question.experiment.retrievers
         if isinstance(block, Reranked) and {block.name, block.of} <= rankings.keys()
     }

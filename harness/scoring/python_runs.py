@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.dataset import trec
 from harness.dataset.trec import Qrels, RunScores
@@ -23,6 +23,7 @@ DOCUMENT = ("doc_id", "corpus-id", "corpus_id", "docno", "docid", "document_id",
 GRADE = ("relevance", "grade", "label", "score", "rel")
 SCORE = ("score",)
 LARGEST_GRADE = 2**31 - 1
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -125,12 +126,12 @@ def run_of(source: Any, where: str) -> RunScores:
     if isinstance(source, str | PathLike):
         return trec.read_run(str(source))
     if isinstance(source, Mapping):
-        return {str(query): _hits(hits, f"{where}[{query!r}]") for query, hits in source.items()}
-    rows = _rows(source, where, SCORE)
-    run: RunScores = {}
-    for query, document, score in rows:
-        run.setdefault(str(query), {})[str(document)] = _number(score, f"{where}[{query!r}]")
-    return run
+        pairs = ((query, _hits(hits, f"{where}[{query!r}]")) for query, hits in source.items())
+        return _once(pairs, where, "query")
+    rows: dict[str, list[tuple[Any, float]]] = {}
+    for query, document, score in _rows(source, where, SCORE):
+        rows.setdefault(str(query), []).append((document, _number(score, f"{where}[{query!r}]")))
+    return {query: _once(hits, f"{where}[{query!r}]", "document") for query, hits in rows.items()}
 
 
 def judgments_of(qrels: Any) -> Qrels:
@@ -138,18 +139,30 @@ def judgments_of(qrels: Any) -> Qrels:
     if isinstance(qrels, str | PathLike):
         return trec.read_qrels(str(qrels))
     if isinstance(qrels, Mapping):
-        rows = [(q, d, g) for q, judged in qrels.items() for d, g in _table(judged, f"qrels[{q!r}]").items()]
+        tables = _once(qrels.items(), "qrels", "query")
+        rows = [(q, d, g) for q, judged in tables.items() for d, g in _table(judged, f"qrels[{q!r}]").items()]
     else:
         rows = list(_rows(qrels, "qrels", GRADE))
-    judgments: Qrels = {}
+    graded: dict[str, list[tuple[Any, int]]] = {}
     for query, document, grade in rows:
         if isinstance(grade, bool) or not _whole(grade):
             what = f"grade {_shown(grade)} of document {document!r} is no whole number"
             raise InputError(Problem(f"qrels[{query!r}]", what, "0 is judged and not relevant"))
-        judgments.setdefault(str(query), {})[str(document)] = int(grade)
+        graded.setdefault(str(query), []).append((document, int(grade)))
+    judgments = {query: _once(pairs, f"qrels[{query!r}]", "document") for query, pairs in graded.items()}
     if not judgments:
         raise InputError(Problem("qrels", "there is no judgment", '{"q1": {"d1": 1}}'))
     return judgments
+
+
+def _once(pairs: Iterable[tuple[Any, Value]], where: str, what: str) -> dict[str, Value]:
+    """A table by id, as text; InputError where an id stands twice, as 1 and "1" do too."""
+    table: dict[str, Value] = {}
+    for key, value in pairs:
+        if str(key) in table:
+            raise InputError(Problem(where, f"{what} {str(key)!r} stands twice", f"give each {what} once"))
+        table[str(key)] = value
+    return table
 
 
 def _whole(grade: Any) -> bool:
@@ -177,7 +190,7 @@ def _number(score: Any, where: str) -> float:
 
 def _hits(hits: Any, where: str) -> dict[str, float]:
     if isinstance(hits, Mapping):
-        return {str(document): _number(score, where) for document, score in hits.items()}
+        return _once(((document, _number(score, where)) for document, score in hits.items()), where, "document")
     if isinstance(hits, str) or not isinstance(hits, Iterable):
         raise InputError(Problem(where, "is no list and no dict", "documents best first, or {document: score}"))
     ids = [str(one) for one in hits]

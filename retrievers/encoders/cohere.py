@@ -14,7 +14,7 @@ from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call, Stop
 from retrievers.prices import Price, price_of
 from retrievers.remote.redaction import as_written, secrets_in, shown
-from retrievers.remote.secrets import key_of
+from retrievers.remote.secrets import is_server_of, key_of
 from retrievers.remote.service import AnswerPart, JsonService, Listed, Server, check_address
 from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular, unpacked
 from retrievers.tokens import Tokens, estimate
@@ -156,7 +156,7 @@ class CohereEncoder(Encoder):
 
     @property
     def _secret(self) -> str:
-        return self._key if self._base_url != _URL else key_of(self._key, "CO_API_KEY")
+        return key_of(self._key, "CO_API_KEY") if is_server_of(self._base_url, _URL) else self._key
 
     def _connected(self) -> JsonService:
         with self._lock:

@@ -15,7 +15,7 @@ from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call, Stop
 from retrievers.prices import Price, price_of
 from retrievers.remote.redaction import Expanded, as_written, secrets_in, shown
-from retrievers.remote.secrets import key_of
+from retrievers.remote.secrets import is_server_of, key_of
 from retrievers.remote.service import AnswerPart, JsonService, Listed, Server, check_address
 from retrievers.remote.service import TokenCount as Billed
 from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular
@@ -165,7 +165,8 @@ class GeminiEncoder(Encoder):
 
     @property
     def _secret(self) -> str:
-        return self._key if self._base_url != _URL else key_of(self._key, "GEMINI_API_KEY", "GOOGLE_API_KEY")
+        own = is_server_of(self._base_url, _URL)
+        return key_of(self._key, "GEMINI_API_KEY", "GOOGLE_API_KEY") if own else self._key
 
     def _connected(self) -> JsonService:
         with self._lock:

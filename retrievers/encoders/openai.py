@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 import numpy as np
 from pydantic import Field
@@ -16,6 +15,7 @@ from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call, Stop
 from retrievers.prices import Price, price_of
 from retrievers.remote.redaction import as_written, as_written_json, secrets_in, shown
+from retrievers.remote.secrets import is_server_of, key_of
 from retrievers.remote.service import (
     AnswerPart,
     JsonService,
@@ -192,17 +192,11 @@ class OpenAIEncoder(Encoder):
     @property
     def _own(self) -> bool:
         """Whether the server is OpenAI's."""
-        return urlsplit(self._base_url).hostname == urlsplit(_URL).hostname
+        return is_server_of(self._base_url, _URL)
 
     @property
     def _secret(self) -> str:
-        if self._key or not self._own:
-            return self._key
-        if not os.environ.get("OPENAI_API_KEY"):
-            raise InputError(
-                Problem("OPENAI_API_KEY", "is not set in the environment", "export OPENAI_API_KEY=…, or give api_key")
-            )
-        return os.environ["OPENAI_API_KEY"]
+        return key_of(self._key, "OPENAI_API_KEY") if self._own else self._key
 
     def _connected(self) -> JsonService:
         with self._lock:

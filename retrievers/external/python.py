@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from retrievers.errors import BackendError, InputError, Problem, did_you_mean
+from retrievers.errors import BackendError, InputError, Problem, check_not_negative, did_you_mean
 from retrievers.external import note_strangers
 from retrievers.meter import Meter
 from retrievers.remote.redaction import as_written
@@ -30,6 +30,7 @@ class PythonRetriever(Retriever):
             call: "package.module:function", found as Python finds modules, the working directory included.
             batch_size: queries a call; 0: all of them at once.
         """
+        check_not_negative("", batch_size=batch_size)
         self._name, self._size = call, batch_size
         self._function: Callable[[list[str], int], Any] | None = None
         self._known: set[str] | None = None

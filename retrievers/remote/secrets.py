@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from urllib.parse import urlsplit
 
 from retrievers.errors import InputError, Problem
 
@@ -24,3 +25,13 @@ def key_of(given: str, *variables: str) -> str:
             return key
     remedy = f"export {variables[0]}=…, or give api_key"
     raise InputError(Problem(" or ".join(variables), "is not set in the environment", remedy))
+
+
+def is_server_of(url: str, own: str) -> bool:
+    """Return whether an address is of the server of another: only there does a key of the environment go.
+
+    >>> is_server_of("https://api.cohere.com/v2/", "https://api.cohere.com"), is_server_of("http://a.b", "https://a.b")
+    (True, False)
+    """
+    parts = urlsplit(url), urlsplit(own)
+    return len({(one.scheme, one.hostname, one.port) for one in parts}) == 1

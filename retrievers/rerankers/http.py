@@ -16,7 +16,7 @@ from retrievers.prices import Price, price_of, searches
 from retrievers.remote.faults import TooLong
 from retrievers.remote.redaction import as_written, as_written_json, secrets_in, shown
 from retrievers.remote.requests import Bill, RequestSender
-from retrievers.remote.secrets import key_of
+from retrievers.remote.secrets import is_server_of, key_of
 from retrievers.remote.service import AnswerPart, JsonService, Listed, Server, check_address
 from retrievers.remote.service import TokenCount as Billed
 from retrievers.remote.splitting import shared_out
@@ -261,7 +261,7 @@ class HttpReranker(Reranker):
 
     @property
     def _secret(self) -> str:
-        own = self._base_url == self._speech.url
+        own = bool(self._speech.url) and is_server_of(self._base_url, self._speech.url)
         return key_of(self._key, self._speech.key) if own else self._key
 
     def _connected(self) -> JsonService:

@@ -39,7 +39,7 @@ class CsrStore:
         """Return None: nothing is kept from run to run."""
         return None
 
-    def create(self, dimensions: int) -> None:
+    def create(self, dimensions: int, *, anew: bool = True) -> None:
         """Make the collection anew and empty."""
         self._ids, self._parts, self._fields = [], [], []
 

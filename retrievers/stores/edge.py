@@ -86,7 +86,7 @@ class EdgeStore:
             self._open()  # now, so that the time of a search is that of searching
         return {kind: tuple(ids) for kind, ids in kept.items()}
 
-    def create(self, dimensions: int) -> None:
+    def create(self, dimensions: int, *, anew: bool = True) -> None:
         """Make the collection anew and empty, aside from any finished one."""
         import qdrant_edge as edge
 

@@ -74,7 +74,7 @@ class QdrantStore:
             return None
         return {kind: tuple(ids) for kind, ids in metadata["finished"].items()}
 
-    def create(self, dimensions: int) -> None:
+    def create(self, dimensions: int, *, anew: bool = True) -> None:
         """Make the collection anew and empty."""
         from qdrant_client.models import Distance
 

@@ -51,7 +51,7 @@ class QuantizedStore:
         """Return None: nothing outlives the process."""
         return None
 
-    def create(self, dimensions: int) -> None:
+    def create(self, dimensions: int, *, anew: bool = True) -> None:
         """Begin anew, with no document."""
         self._dimensions, self._buckets, self._ids, self._codes, self._fields = dimensions, None, [], [], []
 

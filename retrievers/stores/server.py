@@ -59,13 +59,13 @@ class ServerStore:
         info = self._info()
         return _notes(info) if info else None
 
-    def create(self, dimensions: int) -> None:
-        """Make the collection anew, or take up the unfinished one that is there."""
+    def create(self, dimensions: int, *, anew: bool = False) -> None:
+        """Make the collection, or take up the unfinished one that is there unless it is to be made `anew`."""
         from qdrant_client import QdrantClient, models
 
         self._added = 0
         info = self._info()
-        self._resumed = info is not None and _notes(info) is None
+        self._resumed = not anew and info is not None and _notes(info) is None
         if info and self._resumed:
             self._check_same(info, dimensions)
             return
