@@ -50,17 +50,17 @@ def retriever_kinds() -> dict[str, str]:
 
 def encoder_class(kind: str) -> type:
     """Import the class of an encoder kind; the heavy library behind it is loaded at its first use, not here."""
-    return _class(kind, encoder_kinds(), "encoder")
+    return _class(kind, "encoder", ENCODERS)
 
 
 def reranker_class(kind: str) -> type:
     """Import the class of a reranker kind."""
-    return _class(kind, reranker_kinds(), "reranker")
+    return _class(kind, "reranker", RERANKERS)
 
 
 def retriever_class(kind: str) -> type:
     """Import the class of a kind of whole retriever."""
-    return _class(kind, retriever_kinds(), "retriever")
+    return _class(kind, "retriever", RETRIEVERS)
 
 
 def is_built_in(cls: type) -> bool:
@@ -74,14 +74,21 @@ def _with_entry_points(group: str, own: Mapping[str, str]) -> dict[str, str]:
     return {**foreign, **own}
 
 
-def _class(kind: str, table: Mapping[str, str], what: str) -> type:
+def _class(kind: str, what: str, own: Mapping[str, str]) -> type:
+    table = _with_entry_points(f"{what}s", own)
     if kind not in table:
         raise InputError(Problem("kind", f"unknown {what} {kind!r}", did_you_mean(kind, table)))
+    named = {point.value for point in entry_points(group=f"retriever_harness.{what}s", name=kind)}
+    if kind in own:
+        named.add(own[kind])
+    if len(named) > 1:
+        same = f"{what} {kind!r} is the name of several: {', '.join(sorted(named))}"
+        raise InputError(Problem("kind", same, "uninstall the package that you do not mean"))
     module, _, name = table[kind].partition(":")
     try:
         cls: type = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as missing:
-        if kind in ENCODERS or kind in RERANKERS or kind in RETRIEVERS:
+        if kind in own:
             raise
         remedy = "install its package again"
         raise InputError(Problem("kind", f"{what} {kind!r} cannot be loaded: {missing}", remedy)) from missing

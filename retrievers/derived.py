@@ -8,7 +8,7 @@ import numpy as np
 
 from retrievers.errors import BackendError, OverBudget
 from retrievers.meter import Meter
-from retrievers.ragged import Form, dense
+from retrievers.ragged import Form, dense, unit_rows
 from retrievers.types import Embedded, Role, Vectors
 from retrievers.vector_search import Embeds
 
@@ -101,9 +101,7 @@ def cut(vectors: Vectors, dimensions: int) -> Vectors:
     >>> cut(np.array([[3, 4, 12]], dtype=np.float32), 2).tolist()
     [[0.6000000238418579, 0.800000011920929]]
     """
-    kept = vectors[:, :dimensions].astype(np.float64)
-    lengths = np.linalg.norm(kept, axis=1, keepdims=True)
-    return np.asarray(kept / np.where(lengths == 0, 1, lengths), dtype=np.float32)
+    return dense(unit_rows(vectors[:, :dimensions]))
 
 
 def proof_texts(texts: Iterable[str]) -> list[str]:

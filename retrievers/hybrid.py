@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-import numpy as np
-
 from retrievers.bm25 import BM25Retriever
 from retrievers.errors import InputError
 from retrievers.meter import Meter
-from retrievers.ragged import AnyVectors, dense
+from retrievers.ragged import AnyVectors, dense, unit_rows
 from retrievers.stores.hybrid import HybridQuery, HybridStore, SparseRow
 from retrievers.types import Document, Query, Ranking, Retriever, Vectors, ranked
 from retrievers.vector_search import WINDOW, Embeds
@@ -138,9 +136,4 @@ def _windows(documents: Iterable[Document], meter: Meter) -> Iterator[list[Docum
 
 def _units(some: AnyVectors) -> list[Vectors | None]:
     """Each vector with length 1; None where it has none."""
-    vectors = dense(some)
-    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
-    return [
-        None if length == 0 else np.asarray(vector / length, dtype=np.float32)
-        for vector, length in zip(vectors, lengths.tolist(), strict=True)
-    ]
+    return [vector if vector.any() else None for vector in dense(unit_rows(some))]

@@ -144,6 +144,20 @@ def finite(vectors: AnyVectors) -> bool:
     return bool(np.isfinite(values).all())
 
 
+def unit_rows(vectors: AnyVectors) -> AnyVectors:
+    """Return dense vectors at length 1, zeros as they are; vectors of other forms, whose length counts, stay the same.
+
+    Lengths are computed in 64 bits: in 32 bits those of very large and very small numbers are infinite, or 0.
+
+    >>> unit_rows(np.array([[3e30, 4e30], [0, 0]], dtype=np.float32)).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    if isinstance(vectors, SparseVectors | TokenVectors):
+        return vectors
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths == 0, 1, lengths), dtype=np.float32)
+
+
 def with_direction(vectors: AnyVectors) -> npt.NDArray[np.bool_]:
     """Return (n,): which texts have any number that is not 0."""
     if isinstance(vectors, SparseVectors):

@@ -14,13 +14,14 @@ from retrievers.errors import BackendError, InputError, Problem, check_not_negat
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call, Stop
 from retrievers.prices import Price, price_of
+from retrievers.ragged import dense, unit_rows
 from retrievers.remote.redaction import Expanded, as_written, secrets_in, shown
 from retrievers.remote.secrets import is_server_of, key_of
 from retrievers.remote.service import AnswerPart, JsonService, Listed, Server, check_address
 from retrievers.remote.service import TokenCount as Billed
 from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular
 from retrievers.tokens import Tokens, estimate
-from retrievers.types import Embedded, Encoder, Limits, Role, Vectors
+from retrievers.types import Embedded, Encoder, Limits, Role
 
 _URL = "https://generativelanguage.googleapis.com/v1beta"
 _TEXTS = 100
@@ -191,15 +192,4 @@ class GeminiEncoder(Encoder):
             raise BackendError(f"{service.server.name}: {count} vectors came back for {len(texts)} texts")
         vectors = rectangular([row.values for row in answer.embeddings])
         tokens = answer.usage.prompt_tokens if answer.usage else None
-        return EmbeddingReply(vectors if self._dimensions is None else _unit(vectors), tokens or 0)
-
-
-def _unit(vectors: Vectors) -> Vectors:
-    """Return vectors of length 1; a vector of zeros stays as it is.
-
-    >>> _unit(np.array([[3, 4], [0, 0]], dtype=np.float32)).tolist()
-    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
-    """
-    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
-    unit: Vectors = (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
-    return unit
+        return EmbeddingReply(vectors if self._dimensions is None else dense(unit_rows(vectors)), tokens or 0)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from retrievers.errors import InputError, Problem
 from retrievers.opening import check_lock
-from retrievers.ragged import AnyVectors, Form
+from retrievers.ragged import AnyVectors, Form, unit_rows
 from retrievers.stores.edge_vectors import bytes_of, collection_of, points_of, queries_of
 from retrievers.stores.options import Opening, StoreOptions
 from retrievers.stores.points import (
@@ -138,7 +138,7 @@ class EdgeStore:
             points = [
                 edge.Point(point_id(doc_id), row, payload)
                 for doc_id, row, payload in zip(
-                    ids[start:stop], points_of(vectors[start:stop]), kept[start:stop], strict=True
+                    ids[start:stop], points_of(unit_rows(vectors[start:stop])), kept[start:stop], strict=True
                 )
             ]
             with engine_errors(self._place):
@@ -185,7 +185,7 @@ class EdgeStore:
                 some = positions[start : start + SEARCH]
                 requests = [
                     edge.QueryRequest(limit=size, query=query, params=params, with_payload=True, filter=filters[at])
-                    for at, query in zip(some, queries_of(vectors[some]), strict=True)
+                    for at, query in zip(some, queries_of(unit_rows(vectors[some])), strict=True)
                 ]
                 with engine_errors(self._place):
                     answers = self._open().query_batch(edge.QueryBatchRequest(requests))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from retrievers.errors import InputError, Problem
-from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors
+from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, unit_rows
 from retrievers.stores.client_vectors import collection_of, name_of, points_of, queries_of, requests
 from retrievers.stores.options import MEMORY, Opening
 from retrievers.stores.points import (
@@ -89,7 +89,7 @@ class QdrantStore:
         from qdrant_client.models import Batch
 
         client = self._open()
-        units, kept = _units(vectors), payloads(ids, fields)
+        units, kept = unit_rows(vectors), payloads(ids, fields)
         with engine_errors(self.location), _quiet():
             for batch in requests(units, BATCH):
                 points, some = list(map(point_id, ids[batch])), units[batch]
@@ -112,7 +112,7 @@ class QdrantStore:
         self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Sequence[Wanted] = ()
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
-        units = _units(vectors)
+        units = unit_rows(vectors)
         if wanted and not isinstance(units, SparseVectors | TokenVectors):
             return past_ties(partial(self._ask_matching, units, wanted, {}), len(vectors), limit)
 
@@ -195,14 +195,6 @@ def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Local mode is not recommended")
         yield
-
-
-def _units(vectors: AnyVectors) -> AnyVectors:
-    """Dense vectors at length 1; the others as they are, since they are compared by their dot product."""
-    if isinstance(vectors, SparseVectors | TokenVectors):
-        return vectors
-    norms = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
-    return np.asarray(vectors / norms, dtype=np.float32)
 
 
 def opened(opening: Opening) -> QdrantStore:

@@ -18,7 +18,7 @@ from retrievers.quantization import (
     to_bits,
     to_bytes,
 )
-from retrievers.ragged import AnyVectors, dense
+from retrievers.ragged import AnyVectors, dense, unit_rows
 from retrievers.types import RESOLUTION, Floats, Ranking, Vectors, Wanted, ranked
 
 Mask = npt.NDArray[np.bool_]
@@ -59,7 +59,7 @@ class QuantizedStore:
         """Add the codes of documents that are not there yet; of int8 the first call decides where the levels lie."""
         if not len(ids):
             return
-        units = _units(dense(vectors))
+        units = dense(unit_rows(vectors))
         if self._quantization == "int8":
             self._buckets = self._buckets or calibrated(units)
             self._codes.append(to_bytes(units, self._buckets))
@@ -83,7 +83,7 @@ class QuantizedStore:
         answers: list[Ranking] = []
         for start in range(0, len(vectors), QUERIES):
             some = [masks[one] for one in wanted[start : start + QUERIES]]
-            answers += self._ranked(_units(dense(vectors)[start : start + QUERIES]), limit, some)
+            answers += self._ranked(dense(unit_rows(vectors[start : start + QUERIES])), limit, some)
         return answers
 
     def close(self) -> None:
@@ -123,8 +123,3 @@ def _best(scores: Floats, limit: int) -> np.ndarray[tuple[int], np.dtype[np.intp
         return np.arange(len(scores))
     cut = np.partition(scores, len(scores) - limit)[len(scores) - limit]
     return np.flatnonzero(scores >= cut - 2 * RESOLUTION * float(np.abs(scores).max()))
-
-
-def _units(vectors: Vectors) -> Vectors:
-    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
-    return np.asarray(vectors / lengths, dtype=np.float32)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Meter
 from retrievers.parallel import answers
-from retrievers.ragged import AnyVectors, Form
+from retrievers.ragged import AnyVectors, Form, unit_rows
 from retrievers.remote.redaction import shown
 from retrievers.stores.client_vectors import collection_of, kept_as, name_of, points_of, queries_of, requests, wanted_as
 from retrievers.stores.connection import Connection
@@ -144,7 +144,7 @@ class ServerStore:
                     models.QueryRequest(
                         query=query, limit=size, params=params, with_payload=True, using=name, filter=filters[at]
                     )
-                    for at, query in zip(positions[batch], queries_of(some[batch]), strict=True)
+                    for at, query in zip(positions[batch], queries_of(unit_rows(some[batch])), strict=True)
                 ]
 
                 def send(client: QdrantClient, asked: list[models.QueryRequest] = asked) -> list[EngineHits]:
@@ -166,7 +166,7 @@ class ServerStore:
             there = self._connection.call(lambda client: client.retrieve(self._collection, points, with_payload=False))
             if len(there) == len(points):
                 return
-        batch = Batch(ids=points, vectors=points_of(vectors), payloads=list(kept))
+        batch = Batch(ids=points, vectors=points_of(unit_rows(vectors)), payloads=list(kept))
         self._connection.call(lambda client: client.upsert(self._collection, batch, wait=True))
 
     def _info(self) -> models.CollectionInfo | None:
