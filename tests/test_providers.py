@@ -20,6 +20,7 @@ from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.cohere import CohereEncoder
 from retrievers.encoders.gemini import GeminiEncoder
+from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter, single_call
 from retrievers.rerankers.http import HttpReranker
@@ -203,9 +204,23 @@ def test_a_missing_key_is_seen_before_the_run(make, monkeypatch):
         make().check()
 
 
-def test_fingerprints_differ_where_vectors_do():
-    from retrievers.encoders.openai import OpenAIEncoder
+@pytest.mark.parametrize(
+    ("make", "own"),
+    [(lambda url: CohereEncoder("embed-v4.0", base_url=url), "https://api.cohere.com/"),
+     (lambda url: GeminiEncoder("gemini-embedding-001", base_url=url), "https://generativelanguage.googleapis.com/v1beta/"),
+     (lambda url: OpenAIEncoder("text-embedding-3-small", base_url=url), "https://API.openai.com/v1/"),
+     (lambda url: HttpReranker("voyage", model="rerank-2.5", base_url=url), "https://api.voyageai.com/v1/")],
+)  # fmt: skip
+def test_a_providers_own_server_needs_its_key_however_it_is_written(make, own, monkeypatch):
+    for name in ("CO_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "VOYAGE_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(InputError, match="is not set in the environment"):
+        make(own).check()
+    make(own.replace("https", "http")).check()  # a key is not sent in the clear
+    make("https://elsewhere.example.org").check()
 
+
+def test_fingerprints_differ_where_vectors_do():
     made = [
         OpenAIEncoder("m"), OpenAIEncoder("m", document_extra={"input_type": "document"}),
         OpenAIEncoder("m", query_extra={"input_type": "query"}), CohereEncoder("m"), CohereEncoder("m", dimensions=8),
@@ -349,6 +364,7 @@ def test_the_price_of_a_foreign_server_is_not_known():
     assert HttpReranker("vllm", model="m", base_url="http://localhost:8000/v1").price.usd_per_million_tokens == 0
     assert HttpReranker("voyage", model="rerank-2.5").price.usd_per_million_tokens == 0.05
     assert HttpReranker("cohere", model="m").price is None
+    assert OpenAIEncoder("text-embedding-3-small", base_url="https://api.openai.com/v1/").price.usd(10**6) == 0.02
     assert HttpReranker("cohere", model="m", search_price=2.0).price.usd(0, 500) == 1.0
 
 

@@ -24,6 +24,7 @@ QRELS = {"q1": {"d1": 2, "d2": 0}, "q2": {"d2": 1}, "q3": {"d3": 1}, "q4": {"d1"
 A = {"q1": {"d1": 3.0, "d2": 1.0}, "q2": {"d1": 2.0, "d2": 1.5}, "q3": {"d3": 1.0}, "q4": {"d3": 4.0, "d1": 1.0}}
 B = {"q1": {"d2": 3.0, "d1": 1.0}, "q2": {"d2": 2.0}, "q3": {"d1": 2.0, "d3": 1.0}, "q4": {"d2": 1.0}}
 MEASURES = ["nDCG@10", "RR", "P@1"]
+TWICE = pd.DataFrame({"query_id": ["q1", "q1"], "doc_id": ["d1", "d1"], "score": [1, 0], "relevance": [1, 0]})
 
 
 def test_the_page(tmp_path, monkeypatch):
@@ -86,7 +87,11 @@ def test_every_shape_scores_as_the_command_does(files, shape):
      ({"a": A, "b": B}, {"q1": {"d1": 10**5000}}, "grade of thousands of digits of document"),
      ({"a": A, "b": {"q1": {"d1": "x"}}}, {"q1": {"d1": 1}}, "'x' is no score"),
      ({"a": A, "b": {"q1": {"d1": None}}}, {"q1": {"d1": 1}}, "None is no score"),
-     ({"a": A, "b": B}, {"q1": ["d1"]}, "is no dict")],
+     ({"a": A, "b": B}, {"q1": ["d1"]}, "is no dict"),
+     ({"a": A, "b": {1: {"d1": 1.0}, "1": {"d1": 2.0}}}, QRELS, r"runs\['b'\]: query '1' stands twice"),
+     ({"a": A, "b": TWICE}, QRELS, r"runs\['b'\]\['q1'\]: document 'd1' stands twice"),
+     ({"a": A, "b": B}, TWICE, r"qrels\['q1'\]: document 'd1' stands twice"),
+     ({"a": A, "b": B}, {1: {"d": 1}, "1": {"d": 0}}, "qrels: query '1' stands twice")],
 )  # fmt: skip
 def test_what_is_none_of_these_is_told(runs, qrels, told):
     with pytest.raises(InputError, match=told):

@@ -84,6 +84,8 @@ CORPORA = {
     "tied": near_and_equal(160, 8),
     "grid": np.array(list(itertools.product((-1, 0, 1), repeat=5)), dtype=np.float32)[np.arange(243) != 121],
     "one": random_vectors(1, 4),
+    "vast": random_vectors(150, 16) * np.float32(1e37),  # lengths that 32 bits cannot hold
+    "minute": random_vectors(150, 16) * np.float32(1e-37),
 }
 
 
@@ -97,7 +99,8 @@ def test_every_store_gives_the_exact_answer_in_the_one_order(opened, location, c
     fill(store, ids, vectors)
     queries = np.concatenate([random_vectors(20, vectors.shape[1], seed=4), vectors[:5]])
     wide = vectors.astype(np.float64)
-    cosines = (queries / np.linalg.norm(queries, axis=1, keepdims=True)).astype(np.float64) @ (
+    asked = queries.astype(np.float64)
+    cosines = (asked / np.linalg.norm(asked, axis=1, keepdims=True)) @ (
         wide / np.linalg.norm(wide, axis=1, keepdims=True)
     ).T
     for limit in (1, 10, 100):

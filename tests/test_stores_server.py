@@ -139,6 +139,19 @@ def test_a_half_finished_upload_is_taken_up_again_without_sending_twice(fake, st
     resumed.close()
 
 
+def test_a_half_finished_upload_is_not_taken_up_where_all_is_to_be_made_anew(fake, store):
+    """Its vectors may be of a model that has changed since."""
+    store.create(8)
+    store.upsert(IDS[:60], VECTORS[:60])
+    fake.requests.clear()
+    again = ServerStore(StoreOptions(fake.url), "c", Meter())
+    again.create(8, anew=True)
+    again.upsert(IDS, VECTORS)
+    again.finish({})
+    assert sum(method == "PUT" and path.endswith("/points") for method, path in fake.requests) == 10
+    again.close()
+
+
 def test_after_a_failure_no_further_batch_is_tried(fake, store):
     store.create(8)
     fake.faults += [(*UPSERTS, 500)] * 1000

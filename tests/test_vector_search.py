@@ -118,6 +118,32 @@ def test_a_finished_collection_is_used_and_its_notes_are_told_again(tmp_path):
     assert retrieve(Letters()) == retrieve(OnlyQueries())
 
 
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_store_is_told_whether_all_is_made_anew(fresh, meter):
+    class Told(QdrantStore):
+        def create(self, dimensions, *, anew=True):
+            told.append(anew)
+            super().create(dimensions)
+
+    told = []
+    VectorRetriever(Letters(), lambda _: Told(":memory:", "letters"), fresh=fresh).index(documents("a"), meter)
+    assert told == [fresh]
+
+
+def test_the_texts_of_a_collection_are_counted_once(tmp_path, meter):
+    seen = []
+
+    def retrieve():
+        store = QdrantStore(str(tmp_path), "letters")
+        retriever = VectorRetriever(Letters(), lambda _: store, describe=lambda extent: seen.append(extent.texts) or {})
+        retriever.index(documents("a", "", "ae", "xyz"), meter)
+        store.close()
+        return retriever.provenance
+
+    assert retrieve() == retrieve() == {}
+    assert seen == [3, 3]  # a blank document is no text; one without direction is
+
+
 def test_an_approximate_search_is_compared_with_the_exact_one(tmp_path):
     pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
     options = StoreOptions("edge", quantization="binary", oversampling=1.0)

@@ -89,7 +89,9 @@ def trust_in_results(results: Results) -> Trust | None:
     rankings = {name: dict(results.answers(name)) for name in results.retrievers}
     passages, words = records.read_passages(folder), settled(given.values())
     needed = {
-        query.id: [(claim, passages[doc]) for claim in records.claims_of(query, read) for doc in documents]
+        query.id: [
+            (claim, passages[doc]) for claim in records.claims_of(query, read) for doc in documents if doc in passages
+        ]
         for query in queries
         if (documents := heads([query], rankings, claimed).get(query.id))
     }

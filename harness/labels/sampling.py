@@ -38,7 +38,9 @@ def pairs_of_results(folder: Path) -> PairsByQuery:
     claimed = [measure for name in results.manifest.resolved.measures if (measure := parse(name)).claimed]
     found_by = heads(queries, {name: dict(results.answers(name)) for name in results.retrievers}, claimed)
     texts = dataset.texts({doc for documents in found_by.values() for doc in documents})
-    retrieved = {query: {doc: texts[doc].content for doc in documents} for query, documents in found_by.items()}
+    retrieved = {
+        query: {doc: texts[doc].content for doc in documents if doc in texts} for query, documents in found_by.items()
+    }
     return pairs_by_query(queries, retrieved, read)
 
 
