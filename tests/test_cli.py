@@ -195,6 +195,16 @@ def with_api(url: str) -> str:
     return f'{small.RETRIEVERS}\n[[retrievers]]\nname = "api"\nencoder = {{ kind = "openai", {options} }}\n'
 
 
+def test_check_warns_of_a_key_that_is_missing(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    block = '\n[[retrievers]]\nname = "api"\nencoder = { kind = "openai", model = "text-embedding-3-small" }\n'
+    said = call("check", small.experiment(tmp_path, retrievers=small.RETRIEVERS + block))
+    assert said.code == 0  # a run that finds all in its cache needs none
+    told = " ".join(said.out.split())
+    assert "retriever 'api': OPENAI_API_KEY: is not set in the environment" in told
+    assert "a run needs it for what is not cached" in told
+
+
 def test_a_backend_that_fails_ends_in_3_with_the_others_done(call: Call, tmp_path: Path) -> None:
     path = small.experiment(tmp_path, retrievers=with_api(f"http://127.0.0.1:{closed_port()}/v1"))
     said = call("run", path, "--results", tmp_path / "out")

@@ -17,10 +17,13 @@ from harness.running.check import check
 from harness.running.options import Options
 from retrievers import is_built_in
 from retrievers.bm25 import BM25Retriever
+from retrievers.cache import Cache, UsesCache
 from retrievers.errors import InputError
 from retrievers.external import accepted
+from retrievers.external.python import PythonRetriever
+from retrievers.filters import Condition, Narrowed
 from retrievers.meter import Meter
-from retrievers.types import ranked
+from retrievers.types import Retriever, ranked
 from tests import small
 
 PACKAGE = '''
@@ -294,6 +297,32 @@ def test_a_kind_of_two_packages_is_refused():
 def test_vectors_of_another_form_are_named(tmp_path):
     results = ran(tmp_path, BM25 + '[[retrievers]]\nname = "a"\nencoder = { kind = "sparse" }\n')
     assert results.manifest.failed["a"] == "sparse vectors came back from an encoder of dense ones"
+
+
+def test_a_filtered_retriever_has_the_cache_too(tmp_path):
+    class Keeps(Retriever):
+        caches = ()
+
+        def use(self, cache):
+            self.caches += (cache,)
+
+        def index(self, documents, meter):
+            raise AssertionError
+
+        def search(self, queries, depth, meter):
+            raise AssertionError
+
+    keeps = Keeps()
+    narrowed = Narrowed(keeps, [Condition("language", ("de",))])
+    assert isinstance(narrowed, UsesCache)
+    with Cache(tmp_path / "cache.sqlite") as cache:
+        narrowed.use(cache)
+        assert keeps.caches == (cache,)
+
+
+def test_fewer_than_no_queries_a_call_are_refused():
+    with pytest.raises(InputError, match="batch_size: -1"):
+        PythonRetriever(call="json:loads", batch_size=-1)
 
 
 def test_kinds_of_ours_are_known():

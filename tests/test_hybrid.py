@@ -99,9 +99,9 @@ def experiment(folder: Path, store: str = "") -> Path:
         texts = [" ".join(rng.choice(words, rng.integers(20, 60))) for _ in range(90)]
         data = folder / "data"
         layouts.jsonl(data / "corpus.jsonl", [{"_id": f"d{i}", "text": text} for i, text in enumerate([*texts, " "])])
-        asked = [" ".join(rng.choice(words, 6)) for _ in range(12)]
+        asked = [*(" ".join(rng.choice(words, 6)) for _ in range(12)), "- -"]  # the last has no direction
         layouts.jsonl(data / "queries.jsonl", [{"_id": f"q{i}", "text": text} for i, text in enumerate(asked)])
-        rows = [{"query-id": f"q{i}", "corpus-id": f"d{i}", "score": 1} for i in range(12)]
+        rows = [{"query-id": f"q{i}", "corpus-id": f"d{i}", "score": 1} for i in range(13)]
         layouts.table(data / "qrels" / "test.tsv", rows, delimiter="\t")
     blocks = BLOCKS + "".join(
         OURS.format(name, ours) + THEIRS.format(name, theirs, store) for name, (ours, theirs) in PAIRS.items()
@@ -119,6 +119,9 @@ def same(ours: dict[str, Ranking], theirs: dict[str, Ranking]) -> None:
     """Equal but for float noise, and but for what ties at the depth."""
     for query_id, ranking in ours.items():
         other = dict(theirs[query_id])
+        if not other:
+            assert not len(ranking)
+            continue
         assert list(other.values()) == pytest.approx(ranking.scores.tolist(), rel=1e-4)
         last = min(other.values()) * (1 + 1e-4)
         assert {hit.doc_id for hit in ranking if hit.score > last} <= other.keys()
@@ -137,6 +140,7 @@ def test_what_qdrant_fuses_is_what_is_fused_here(tmp_path: Path) -> None:
         assert facts["vectors"] == "90"
         assert int(facts["vector_bytes"]) > 90 * 64 * 4
         assert results.manifest.ledger.retrievers[f"theirs-{name}"].notes["empty"] == ("d90",)
+        assert results.manifest.ledger.retrievers[f"theirs-{name}"].notes["zero-vector-query"] == ("q12",)
         cost = costs_of(results)[f"theirs-{name}"]
         assert {stage.stage for stage in cost.stages} == {"embed-queries", "search"}
     said = [results.manifest.retrievers[f"theirs-{name}"].provenance["fusion"] for name in PAIRS]
