@@ -24,6 +24,7 @@ from harness.running.forecast import source_of
 from harness.running.options import Options
 from harness.running.runner import run_all
 from harness.running.shared import Shared
+from harness.scoring.cautions import judged_shares
 from harness.scoring.evaluate import scored, tables_of, ties_of
 from harness.scoring.grading import GradedLabels, gains
 from harness.stats import earlier_looks
@@ -79,7 +80,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
             runs = [finished[block.name] for block in loaded.experiment.retrievers]
             if all(one.error for one in runs):
                 raise BackendError("\n".join(f"{one.retriever}: {one.error}" for one in runs))
-            judgment = _judged(VerdictFolders(aside / FOLDER, place / FOLDER), loaded, dataset, runs, (cache, together))
+            judgment = _judged(VerdictFolders(aside / FOLDER, place / FOLDER), loaded, dataset, runs, cache, together)
         _write(aside, work, runs, judgment)
         if moved := records.put_in_place(aside, place):
             options.tell(moved)
@@ -182,7 +183,7 @@ def write_scores(
 
 
 def _judged(
-    folders: VerdictFolders, loaded: Loaded, dataset: Dataset, runs: Sequence[Run], means: tuple[Cache, Meter]
+    folders: VerdictFolders, loaded: Loaded, dataset: Dataset, runs: Sequence[Run], cache: Cache, meter: Meter
 ) -> ClaimsJudging:
     """Have the claims of reference answers judged, where the experiment measures by them.
 
@@ -192,7 +193,6 @@ def _judged(
     measures = [measure for measure in loaded.question.measures if measure.claimed]
     if not measures or loaded.experiment.judge is None:
         return ClaimsJudging({}, {})
-    cache, meter = means
     rankings = {one.retriever: one.rankings for one in runs if not one.error}
     with meter.stage("judge"):
         judge = build_judge(loaded.experiment.judge, cache, meter)
@@ -240,6 +240,7 @@ def _earlier_looks(place: Path, manifest: Manifest, dataset: Dataset, graded: Gr
 def _manifest(loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequence[Run]) -> Manifest:
     """The record of a run, but for its times and the digests of its tables."""
     resolved = loaded.experiment.resolved()
+    rankings = {one.retriever: one.rankings for one in runs if not one.error}
     resolved |= {"measures": map(str, loaded.question.measures), "primary": str(loaded.question.primary)}
     return Manifest(
         name=loaded.experiment.name,
@@ -258,11 +259,8 @@ def _manifest(loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequ
         ),
         warnings=(graded.warning,) if graded.warning else (),
         ledger=Ledger(dataset=dataset.ledger, retrievers={one.retriever: records.ledger(one) for one in runs}),
-        ties={
-            one.retriever: ties_of(loaded.question, graded, one.rankings)
-            for one in runs
-            if graded.grades and not one.error
-        },
+        ties={name: ties_of(loaded.question, graded, of) for name, of in rankings.items() if graded.grades},
+        judged=judged_shares(loaded.question, graded, rankings) if graded.grades else {},
         retrievers={one.retriever: RetrieverFacts(error=one.error, provenance=dict(one.provenance)) for one in runs},
         started="",
         seconds=0.0,

@@ -13,7 +13,7 @@ import pandas as pd
 import tomli_w
 
 from harness import records
-from harness.experiment import DatasetTable, Question, load, locate, uses, with_files_located, with_runs_located
+from harness.experiment import Question, load, uses, with_files_located, with_runs_located
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.check import prepare
@@ -172,7 +172,7 @@ def _written(earlier: Results) -> str:
     experiment = with_runs_located(earlier.manifest.experiment, Path(earlier.manifest.experiment_file))
     dataset = experiment["dataset"]
     table = {"path": dataset} if isinstance(dataset, str) else dict(dataset)
-    reference = locate(DatasetTable(path=table["path"]), Path(earlier.manifest.experiment_file))
+    reference = records.data_reference(earlier)
     experiment["dataset"] = {
         **table,
         "path": reference.name if reference.scheme else reference.folder.resolve().as_posix(),

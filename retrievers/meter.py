@@ -127,8 +127,9 @@ class Meter:
     def note(self, kind: str, id: str) -> None:
         """Keep the id of a document or query in the integrity ledger.
 
-        Of documents: "empty", "truncated", "zero-vector"; of queries: "truncated-query", "zero-vector-query",
-        "truncated-pair". An id of a query is never noted under a kind of documents.
+        Of documents: "empty", "truncated", "zero-vector", "not-in-corpus"; of queries: "truncated-query",
+        "zero-vector-query", "truncated-pair", "no-hit-query", "nothing-matches-query", "not-answered-query",
+        "repeated-hit-query". An id of a query is never noted under a kind of documents.
         """
         with self._lock:
             self._notes.setdefault(kind, []).append(id)

@@ -23,7 +23,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """What a retriever answered to one query, best first: made by `ranked` and nowhere else."""
+    """What a retriever answered to one query, best first: made by `ranked`, or read back from what it made."""
 
     doc_ids: tuple[str, ...]
     scores: Floats

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.console.printing import print_results
 from harness.experiment import load
 from harness.pipeline import run
 from harness.reproduce import reproduce
@@ -321,7 +322,8 @@ def test_a_saved_run_is_found_beside_the_experiment_and_reproduced(tmp_path, mon
 
 
 def test_hits_that_are_no_documents_stop_a_reranker_with_a_message(tmp_path):
-    layouts.jsonl(tmp_path / "r.jsonl", [{"query_id": q.id, "doc_id": "ghost", "score": 1.0} for q in QUERIES])
+    rows = [{"query_id": q.id, "doc_id": "ghost", "score": 1.0} for q in QUERIES]
+    layouts.jsonl(tmp_path / "r.jsonl", [*rows, {"query_id": QUERIES[0].id, "doc_id": "apple", "score": 0.5}])
     model = tiny.cross_encoder(tmp_path / "model").as_posix()
     blocks = f"""{BM25}
 [[retrievers]]
@@ -344,3 +346,21 @@ def test_an_experiment_with_a_saved_run_can_be_given_as_an_object(tmp_path):
     theirs = f'[[retrievers]]\nname = "theirs"\nkind = "run"\npath = "{(tmp_path / "r.jsonl").as_posix()}"\n'
     loaded = load(small.experiment(tmp_path, retrievers=BM25 + theirs))
     assert load(loaded.experiment).experiment.resolved() == loaded.experiment.resolved()
+
+
+def test_a_system_whose_ids_are_all_foreign_fails_and_many_foreign_hits_are_told_with_the_verdict(tmp_path, capsys):
+    rows = [{"query_id": q.id, "doc_id": f"ghost {n}", "score": 9.0 - n} for q in QUERIES for n in range(2)]
+    layouts.jsonl(tmp_path / "none.jsonl", rows)
+    layouts.jsonl(
+        tmp_path / "some.jsonl", [*rows, *({"query_id": q.id, "doc_id": "apple", "score": 1.0} for q in QUERIES)]
+    )
+    blocks = BM25 + "".join(
+        f'[[retrievers]]\nname = "{name}"\nkind = "run"\npath = "{(tmp_path / f"{name}.jsonl").as_posix()}"\n'
+        for name in ("none", "some")
+    )
+    results = run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
+    said = results.manifest.failed["none"]
+    assert said.startswith("none of its 12 hits is a document, such as 'ghost 0': its ids have to be those of the data")
+    print_results(results, quiet=False, as_json=False)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "12 of 18 hits of some are no documents of the data set, such as 'ghost 0'" in told

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 def check(
     target: Annotated[Path, typer.Argument(metavar="EXPERIMENT|DATASET", help="An experiment file, or a data set.")],
     results: Annotated[
-        Path, typer.Option(help="Where earlier runs lie: their differences tell what more would show.")
+        Path,
+        typer.Option(help="Folder of earlier runs, which tell how many queries are needed."),
     ] = RESULTS,
     no_code: NoCode = False,
     as_json: Json = False,

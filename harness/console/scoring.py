@@ -83,7 +83,10 @@ def compare(
             autocompletion=completion.retrievers_of_results,
         ),
     ] = None,
-    margin: Annotated[float | None, typer.Option(help="A difference of means that does not matter.")] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(help="A difference of means that does not matter; left out, the margin of the folders."),
+    ] = None,
     test: Annotated[
         str, typer.Option(help="What decides: wilcoxon, randomization, t, sign.", autocompletion=completion.tests)
     ] = "wilcoxon",
@@ -107,12 +110,14 @@ def compare(
     the per-query scores of any tool: a CSV file with retriever, query_id, measure, value.
     """
     from harness.scoring import saved
-    from harness.scoring.folders import missing_retrievers
+    from harness.scoring.folders import declared_margin, missing_retrievers
     from harness.scoring.trec_runs import Conventions
     from harness.stats import Settings
 
     if as_json and form == "csv":
         raise InputError(Problem("--json", "cannot go with --format csv", "choose one of them"))
+    if margin is None:
+        margin = declared_margin([qrels, *(runs or ())])
     settings = Settings(test=test, correction=correction, margin=margin)  # type: ignore[arg-type]  # it checks them
     ids = saved.read_ids(queries) if queries else None
     if qrels.suffix.lower() == ".csv":

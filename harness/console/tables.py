@@ -25,6 +25,7 @@ MOST = 20
 
 def results(record: Results, *, width: int) -> Iterator[RenderableType]:
     """All that a run has to say: means, comparisons, the verdict in words."""
+    from harness.scoring.cautions import cautions
     from harness.scoring.outcome import outcome_of
 
     if not record.scored:
@@ -37,7 +38,7 @@ def results(record: Results, *, width: int) -> Iterator[RenderableType]:
     yield from (text_line(f"{name} failed: {reason}") for name, reason in outcome.failed.items())
     yield from _scores_and_words(
         rows_of(record.summary), rows_of(record.comparisons), outcome.whole, outcome.settings.level, width=width,
-        words=outcome.sentences(),
+        words=[*outcome.sentences(), *cautions(record.manifest, outcome.whole)],
     )  # fmt: skip
 
 

@@ -157,7 +157,7 @@ class Standalone(Block):
     kind: str
     """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
     filter: FieldFilter = Field(default_factory=dict)
-    """Documents that are searched, as of a dense retriever; of BM25 alone."""
+    """Documents that are searched, as of a dense retriever; not where the system has an index of its own."""
     options: dict[str, Any] = Field(default_factory=dict)
     """The keyword arguments of its class, defaults filled in; they stand beside `kind` in the file."""
 

@@ -20,7 +20,7 @@ ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 ADDRESSES = ("base_url", "endpoint_url", "url")
 """Keys that name a server, whatever their text looks like."""
 PROSE = ("prompt", "instruction")
-"""How the keys of texts end that a model reads: what looks like a place there is none."""
+"""Endings of the keys whose values are prompts: what looks like a path in a prompt is none."""
 LOADED = ("sentence-transformers", "sparse-encoder", "multivector-encoder", "cross-encoder", "late-interaction", "nli")
 """Kinds whose model comes from a folder, or from the hub."""
 VECTORS = "vectors.from"

@@ -1,7 +1,7 @@
 """A run and its results folder: the one format on disk."""
 
 from harness.records.cells import as_cell
-from harness.records.data import dataset_of
+from harness.records.data import data_reference, dataset_of
 from harness.records.earlier import asked_by, earlier_queries
 from harness.records.folder import create, refuse_links
 from harness.records.lines import read_jsonl, write_jsonl
@@ -91,6 +91,7 @@ __all__ = [
     "claimed",
     "claims_of",
     "create",
+    "data_reference",
     "dataset_of",
     "digest_of",
     "earlier_queries",

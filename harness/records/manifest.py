@@ -140,6 +140,9 @@ class Manifest:
     ledger: Ledger
     ties: Mapping[str, TieRange] = field(default_factory=dict)
     """Retriever -> the range of its mean under ties."""
+    judged: Mapping[str, float] = field(default_factory=dict)
+    """Retriever -> share of its hits within the primary measure's cutoff that have a label; empty where nothing tells
+    an unjudged document from an irrelevant one, and in folders of before."""
     retrievers: Mapping[str, RetrieverFacts]
     """In the order of the experiment."""
     started: str

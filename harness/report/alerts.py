@@ -9,10 +9,8 @@ from harness.report.costs import costs_of
 from harness.report.sections.integrity import unjudged
 from harness.report.sections.slices import called, carried, compared, labels_of, pair_of
 from harness.report.view import View
-from harness.stats.words import join
+from harness.scoring.cautions import foreign_hits, half_read
 
-CUT = 0.05
-"""Share of the documents of which a model read only the beginning, from which on the first screen says so."""
 UNJUDGED = 0.1
 """Share of the first hits that nobody judged, from which on the first screen says so."""
 APART = 2.0
@@ -31,31 +29,8 @@ class Alert(NamedTuple):
 
 def alerts(view: View) -> list[Alert]:
     """Everything that is large enough to change the decision, the gravest first."""
-    return [*_cut(view), *_unjudged(view), *_carried(view), *_latency(view)]
-
-
-def _cut(view: View) -> Iterator[Alert]:
-    """Models that read only the beginning of many documents, each with what is made of it."""
-    documents, ledger = view.manifest.dataset.documents, view.manifest.ledger.retrievers
-    for name in view.retrievers:
-        if view.resolved.blocks[name].get("derived_from") in view.retrievers:
-            continue  # its vectors are those of another, which is told
-        number = len(ledger[name].notes.get("truncated", ()))
-        if number and number >= CUT * documents:
-            others = [other for other in view.retrievers if other != name and _is_made_of(other, name, view)]
-            made = f" {join(others)} {'is' if len(others) == 1 else 'are'} made of it." if others else ""
-            yield Alert(
-                f"{name} read only the beginning of {number:,} of {documents:,} documents ({number / documents:.0%}): "
-                f"what stands later in them was not searched. Cut them into passages (chunk), or take a model that "
-                f"reads more.{made}",
-                "integrity",
-            )
-
-
-def _is_made_of(retriever: str, name: str, view: View) -> bool:
-    """Whether a retriever, or one that it is made of, has the vectors of another."""
-    parts = view.resolved.parts(retriever)
-    return name in parts or any(view.resolved.blocks[part].get("derived_from") == name for part in parts)
+    about_hits = [*half_read(view.manifest), *foreign_hits(view.manifest)]
+    return [*(Alert(text, "integrity") for text in about_hits), *_unjudged(view), *_carried(view), *_latency(view)]
 
 
 def _unjudged(view: View) -> Iterator[Alert]:

@@ -180,5 +180,6 @@ def _accepted(answered: Answered, state: State, meter: Meter) -> Answered:
     """The answers of a retriever of another package, held to what ours keep."""
     hits = {doc_id for ranking in answered.answers.values() for doc_id in ranking.doc_ids}
     known = {document.id for document in state.corpus if document.id in hits}
-    answers = accepted(answered.answers, known, state.shared.depth, meter)
+    with meter.stage_by_default("search"):
+        answers = accepted(answered.answers, known, state.shared.depth, meter)
     return replace(answered, answers=answers, provenance=dict(answered.provenance))

@@ -12,13 +12,14 @@ from harness.dataset import Dataset, reading_line, reference_of
 from harness.dataset import load as load_dataset
 from harness.experiment import Block, Loaded, QueryField, reference_in, uses, with_files_located
 from harness.experiment import load as load_experiment
-from harness.measures import score
+from harness.measures import score, span
 from harness.running.capacity import Capacity, planned
 from harness.running.components import Components, build_components, in_block
 from harness.running.dataset_summary import DatasetSummary, dataset_summary
 from harness.running.paraphrases import paraphrases
 from harness.running.reach import reaches
 from harness.scoring.grading import GradedLabels, grade_labels, with_claims_alone
+from harness.stats import check_margin
 from harness.stats.words import counted
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.external import faults_of
@@ -221,6 +222,8 @@ def prepare(loaded: Loaded) -> Prepared:
             score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None, claims={})
             _check_claims(loaded, dataset)
             graded = with_claims_alone(graded, dataset.queries, loaded.question)
+            reach = span(loaded.question.primary, graded.grades)
+            check_margin("[statistics] margin", loaded.experiment.statistics.margin, reach)
     except InputError as error:
         problems += _in_file(loaded, error)
     try:

@@ -194,6 +194,19 @@ def _notes(results: Sequence[Results], primary: Measure, named: Sequence[str]) -
     return notes
 
 
+def declared_margin(paths: Iterable[Path]) -> float | None:
+    """Return the margin that the experiments of all results folders declare; None where they declare none, or several.
+
+    Args:
+        paths: results folders; with anything else among them nothing is declared.
+    """
+    margins = {
+        records.read_manifest(path).resolved.statistics.get("margin") if (path / "manifest.json").is_file() else None
+        for path in paths
+    }
+    return margins.pop() if len(margins) == 1 else None
+
+
 def missing_retrievers(paths: Iterable[Path]) -> list[str]:
     """Say which retrievers of results folders failed, or had not answered: the best may be among them.
 

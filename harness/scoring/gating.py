@@ -12,7 +12,7 @@ from harness.records import Results
 from harness.scoring.facts import head_of
 from harness.scoring.folders import SharedQueries, shared_queries
 from harness.scoring.outcome import facts_of_results, primary_of
-from harness.stats import Gate, Settings, at_look, gate
+from harness.stats import Gate, Settings, at_look, check_margin, gate
 from retrievers.errors import InputError, Problem, did_you_mean
 
 
@@ -48,6 +48,7 @@ def gate_retrievers(challenger: Side, baseline: Side, *, margin: float) -> Gate:
     facts = facts_of_results(challenger.results, ids, {primary: {challenger.retriever: scores[0]}})
     same = np.array_equal(scores[0], scores[1]) and len({_head(side, ids, primary) for side in sides}) == 1
     bounds = facts.ranges[primary]
+    check_margin("--margin", margin, None if bounds is None else bounds.span)
     return gate(
         scores[0],
         scores[1],

@@ -60,7 +60,7 @@ class ComparedRuns:
 def compare(
     runs: Mapping[str, Any],
     qrels: Any,
-    measures: Sequence[str] = USUAL,
+    measures: str | Sequence[str] = USUAL,
     *,
     baseline: str | None = None,
     **settings: Any,
@@ -71,7 +71,7 @@ def compare(
         runs: by name: {query: {document: score}}, {query: [documents, best first]}, a frame with the columns query_id,
             doc_id and score (or qid and docno), or a TREC file.
         qrels: {query: {document: grade}}, a frame with query_id, doc_id and relevance, or a TREC file.
-        measures: what is computed; the first one decides.
+        measures: what is computed, one name or several; the first one decides.
         baseline: each other run is compared with it; left out, all pairs.
         settings: of the statistics: test, correction, alpha, margin, zeros, seed.
 
@@ -90,7 +90,7 @@ def compare(
     if len(runs) < 2:
         raise InputError(Problem("runs", "there is only one run" if runs else "there is no run", "give two or more"))
     judgments = judgments_of(qrels)
-    parsed = parse_all(measures)
+    parsed = parse_all([measures] if isinstance(measures, str) else measures)
     scored = [scored_run(name, run_of(run, f"runs[{name!r}]"), judgments, parsed) for name, run in runs.items()]
     try:
         chosen = Settings(**settings)

@@ -38,7 +38,7 @@ from harness.stats.sentences import (
     second_look_sentence,
     whole_sentences,
 )
-from harness.stats.settings import Looks, Settings, Statistics
+from harness.stats.settings import Looks, Settings, Statistics, check_margin
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 from harness.stats.signed_rank import SignedRank, signed_rank
 from harness.stats.slices import interaction_family, length_slices, slice_family, small_slices
@@ -93,6 +93,7 @@ __all__ = [
     "asked_of",
     "at_look",
     "bayesian_bootstrap",
+    "check_margin",
     "compare",
     "compare_all",
     "details",

@@ -88,3 +88,23 @@ class Settings(Statistics):
     def level(self) -> float:
         """Confidence of the intervals."""
         return 1 - self.alpha
+
+
+def check_margin(where: str, margin: float | None, span: float | None) -> None:
+    """Refuse a margin that no difference can reach, since with it everything is as good as the best.
+
+    Args:
+        where: the option that gave it.
+        margin: None where there is none.
+        span: of the measure, highest less lowest value; None where it is not known.
+
+    Raises:
+        InputError: the margin is not below the span.
+
+    >>> check_margin("--margin", 2, 1)
+    Traceback (most recent call last):
+    retrievers.errors.InputError: --margin: 2 is not below the measure's range, 1: everything would pass (such as 0.02)
+    """
+    if margin is not None and span is not None and span <= margin < math.inf:
+        what = f"{margin:g} is not below the measure's range, {span:g}: everything would pass"
+        raise InputError(Problem(where, what, f"such as {span / 50:g}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,15 +18,23 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def note_strangers(rankings: Iterable[Ranking], known: set[str], meter: Meter) -> None:
-    """Note hits that are no document of the data set: they keep their places, and count as not relevant.
+    """Note hits that are no document of the data set, and count them: they keep their places, and are not relevant.
 
     Raises:
-        BackendError: an id that no document can have, since it would break the files that are written.
+        BackendError: an id that no document can have, since it would break the files that are written; or no hit at
+            all is a document, so that the ids must be of something else.
     """
-    for doc_id in sorted({doc for ranking in rankings for doc in ranking.doc_ids} - known):
+    hits = Counter(doc for ranking in rankings for doc in ranking.doc_ids)
+    foreign = {doc: number for doc, number in hits.items() if doc not in known}
+    for doc_id in sorted(foreign):
         if not doc_id.strip() or _CONTROL.search(doc_id):
             raise BackendError(f"{doc_id[:80]!r} is among the hits, which is no id: it is blank or steers a terminal")
         meter.note("not-in-corpus", doc_id)
+    if foreign and len(foreign) == len(hits):
+        remedy = "its ids have to be those of the data set"
+        raise BackendError(f"none of its {hits.total():,} hits is a document, such as {next(iter(hits))!r}: {remedy}")
+    if foreign:
+        meter.count(foreign_hits=sum(foreign.values()), hits_given=hits.total())
 
 
 def accepted(answers: Mapping[str, Ranking], known: set[str], depth: int, meter: Meter) -> dict[str, Ranking]:

@@ -47,7 +47,7 @@ class PythonRetriever(Retriever):
         self._imported()
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
-        """Keep the ids alone, to know strangers by: the function has its own index."""
+        """Keep only the ids, to recognise hits that are no documents: the function has its own index."""
         self._known = {document.id for document in documents}
 
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:

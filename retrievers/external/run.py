@@ -49,7 +49,7 @@ class RunRetriever(Retriever):
         self._read()
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
-        """Keep the ids alone, to know strangers by."""
+        """Keep only the ids, to recognise hits that are no documents of the data set."""
         self._known = {document.id for document in documents}
 
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:

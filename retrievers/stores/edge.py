@@ -204,7 +204,7 @@ class EdgeStore:
             self._lock = None
 
     def _make_sure_of(self, points: int) -> None:
-        """Raise InputError unless the disk has room: the engine's files are mapped, and to write to one dies of it."""
+        """Raise InputError unless the disk has room: the process would crash where a mapped file cannot grow."""
         needed, free = points * self._point_bytes + SPARE, shutil.disk_usage(self._place.parent).free
         if free < needed:
             what = f"needs {needed / 1e6:,.0f} MB of disk, and {free / 1e6:,.0f} MB are free"

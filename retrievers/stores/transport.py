@@ -9,7 +9,7 @@ from retrievers.remote.http import MOST_BYTES, HttpDoor
 
 CONNECTIONS = 8
 """At once; uploads use four."""
-_OF_THE_WAY = {"accept-encoding", "connection", "content-length", "host", "transfer-encoding"}
+_WRITTEN_BY_THE_CLIENT = {"accept-encoding", "connection", "content-length", "host", "transfer-encoding"}
 """Headers that the door writes itself."""
 
 
@@ -22,7 +22,7 @@ class DoorTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request and return its whole answer, unpacked; raises as `HttpDoor.ask` does."""
-        headers = {name: value for name, value in request.headers.items() if name not in _OF_THE_WAY}
+        headers = {name: value for name, value in request.headers.items() if name not in _WRITTEN_BY_THE_CLIENT}
         answer = self._door.ask(str(request.url), request.read(), headers, Stop(), method=request.method)
         received = {name: value for name, value in answer.headers.items() if name != "content-encoding"}
         return httpx.Response(answer.status, headers=received, content=answer.body, request=request)
