@@ -7,7 +7,8 @@ import pytest
 
 import harness
 from harness import records
-from harness.scoring.folders import score_folders, shared_queries
+from harness.reproduce import reproduce
+from harness.scoring.folders import declared_margin, score_folders, shared_queries
 from retrievers.errors import InputError
 from tests import small
 from tests.test_cli import Call, call
@@ -180,3 +181,39 @@ def test_a_query_that_the_folders_do_not_share_is_refused(tmp_path: Path, releas
     assert "query 'q-unknown': is no query that all folders share" in said.err
     with pytest.raises(InputError, match="is no results folder"):
         score_folders([new, tmp_path], [])
+
+
+def test_the_margin_of_the_folders_is_the_margin_of_their_comparison(call: Call, tmp_path: Path) -> None:
+    declares = "[statistics]\nmargin = 0.03\n"
+    one, two = (made(tmp_path / place, place, more=declares) for place in ("x", "y"))
+    assert declared_margin([one, two]) == 0.03
+    assert declared_margin([one, made(tmp_path / "z", "z")]) is None
+    assert declared_margin([one, one / "qrels.trec"]) is None
+    said = call("compare", one, two)
+    assert "0.03" in said.out
+    assert "No margin is declared" not in said.out
+
+
+def test_a_margin_that_no_difference_can_reach_is_refused(call: Call, tmp_path: Path) -> None:
+    path = small.experiment(tmp_path, more="[statistics]\nmargin = 5\n")
+    for command in ("check", "run"):
+        refused = call(command, path)
+        assert refused.code == 2
+        assert "[statistics] margin: 5 is not below the measure's range, 1: everything would pass" in refused.err
+    results = made(tmp_path / "x", "x")
+    refused = call("gate", results, "--baseline", "bm25", "--challenger", "hybrid", "--margin", "2")
+    assert refused.code == 2
+    assert "--margin: 2 is not below" in refused.err
+
+
+def test_a_folder_is_reproduced_from_wherever_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    small.dataset(here / "data")
+    elsewhere.mkdir()
+    monkeypatch.chdir(here)
+    path = small.experiment(here)
+    path.write_text(path.read_text().replace((here / "data").as_posix(), "data"))
+    results = harness.run("small.toml", harness.Options(Path("results"))).folder.resolve()
+    monkeypatch.chdir(elsewhere)
+    assert reproduce(results, trust=True).versions == {}
+    assert records.dataset_of(records.read(results)).count == len(small.TEXTS)

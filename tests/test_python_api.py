@@ -98,6 +98,11 @@ def test_what_is_none_of_these_is_told(runs, qrels, told):
         harness.compare(runs, qrels, ["RR"])
 
 
+def test_one_measure_may_be_named_alone(files):
+    runs, qrels = shapes(files)["dicts"]
+    assert harness.compare(runs, qrels, "RR").scores["measure"].unique().tolist() == ["RR"]
+
+
 def test_unknown_measures_and_settings(files):
     with pytest.raises(InputError, match="nDCG"):
         harness.compare({"a": A, "b": B}, QRELS, ["nDGC@10"])

@@ -21,7 +21,7 @@ from harness.answers.table import MEASURES
 from harness.answers.text import TOKENIZERS, Tokenizer, tokenizer_of
 from harness.answers.trust import trust_in_answers
 from harness.experiment import expanded
-from harness.records import RESERVED, Readings, create, read_readings
+from harness.records import RESERVED, Readings, as_cell, create, read_readings
 from harness.scoring.compared import ComparedScores, compare_scores
 from harness.scoring.evaluate import settings_of
 from harness.scoring.per_query import PerQuery, selected
@@ -175,7 +175,7 @@ def write_tables(folder: Path, scored: Scored) -> None:
             if rows:
                 writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
                 writer.writeheader()
-                writer.writerows(rows)
+                writer.writerows({k: as_cell(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows)
 
 
 def _tokenizer(inputs: Inputs, named: str | None) -> Tokenizer:

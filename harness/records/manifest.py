@@ -45,12 +45,16 @@ class ResolvedExperiment:
         """Retriever -> its table."""
         return {table["name"]: table for table in self.retrievers}
 
+    def made_of(self, retriever: str) -> tuple[str, ...]:
+        """The retrievers that a table names under `of`."""
+        of = self.blocks[retriever].get("of") or ()
+        return (of,) if isinstance(of, str) else tuple(of)
+
     def parts(self, retriever: str) -> tuple[str, ...]:
         """A retriever and all that it is made of, each once, itself first."""
-        block = self.blocks[retriever]
         # What Qdrant fuses is a collection of its own, which costs nothing of those that it is like.
-        of = () if block["kind"] == "qdrant-fusion" else block.get("of") or ()
-        inner = (part for other in ((of,) if isinstance(of, str) else of) for part in self.parts(other))
+        of = () if self.blocks[retriever]["kind"] == "qdrant-fusion" else self.made_of(retriever)
+        inner = (part for other in of for part in self.parts(other))
         return tuple(dict.fromkeys((retriever, *inner)))
 
 

@@ -215,8 +215,7 @@ def identity(manifest: Manifest, retriever: str) -> str:
     if "fingerprint" in facts and "encoder" not in block:
         own = {}  # It says all that its table says, and stays the same where later versions have more options.
     model = {key: facts[key] for key in ("fingerprint", "revision", "sha256") if key in facts}
-    of = block.get("of") or ()
-    parts = sorted(identity(manifest, part) for part in ((of,) if isinstance(of, str) else of))
+    parts = sorted(identity(manifest, part) for part in manifest.resolved.made_of(retriever))
     return json.dumps([own, model, parts], sort_keys=True, default=str)
 
 

@@ -32,11 +32,10 @@ class IndexDrift(NamedTuple):
 def approximate(results: Results) -> tuple[str, ...]:
     """Return the retrievers that search an approximate index, and those that are made of them."""
     known: set[str] = set()
-    blocks = results.manifest.resolved.blocks
-    for _ in blocks:  # as often as a chain of blocks can be long
-        for name, block in blocks.items():
-            of = block.get("of") or ()
-            parts = {of} if isinstance(of, str) else set(of)
+    resolved = results.manifest.resolved
+    made_of = {name: set(resolved.made_of(name)) for name in resolved.blocks}
+    for _ in made_of:  # as often as a chain of blocks can be long
+        for name, parts in made_of.items():
             facts = results.manifest.retrievers[name].provenance
             if facts.get("search") == "approximate" or parts & known:
                 known.add(name)

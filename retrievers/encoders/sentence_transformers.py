@@ -187,6 +187,9 @@ def _own_prompts(folder: Path) -> dict[str, str]:
 
 
 def _prompt_of(prompts: Mapping[str, str], role: Role) -> str | None:
-    """The prompt of a role among those that a model's files name."""
+    """The prompt of a role among those that a model's files name.
+
+    Empty ones are passed over: the library writes them for "query" and "document" where a model has "passage" alone.
+    """
     names = ("query",) if role == "query" else ("document", "passage", "corpus")
     return next((prompts[name] for name in names if prompts.get(name)), None)

@@ -105,7 +105,7 @@ class HttpRetriever(Retriever):
         """
         name = fingerprint("http", self._where, request=self._digest, depth=depth)
         digests = keys(name, "query", [query.text for query in queries])
-        replies = self._held(list(dict.fromkeys(digests)), meter)
+        replies = self._held(list(dict.fromkeys(digests)))
         with meter.stage("search", total=len(queries)):
             meter.count(texts=len(queries), cached=sum(digest in replies for digest in digests))
             waiting = {digest: query for digest, query in zip(digests, queries, strict=True) if digest not in replies}
@@ -129,7 +129,7 @@ class HttpRetriever(Retriever):
         reply = json.loads(self._asked(query, depth, single_call(meter)))
         return ranked(reply["ids"], reply["scores"], depth)
 
-    def _held(self, digests: list[bytes], meter: Meter) -> dict[bytes, str]:
+    def _held(self, digests: list[bytes]) -> dict[bytes, str]:
         if self._cache is None:
             return {}
         positions, held = self._cache.get_texts(digests)
