@@ -116,15 +116,15 @@ class Parts:
         table = self._read(path, ["key"])
         column = table.column("key")
         if column.type != pa.binary(KEY_BYTES):
-            raise InputError(Problem(path, f"its keys are no {KEY_BYTES} bytes each", _REMEDY))
+            raise self._refused(path, f"its keys are no {KEY_BYTES} bytes each")
         if column.null_count:
-            raise InputError(Problem(path, "some of its keys are missing", _REMEDY))
+            raise self._refused(path, "some of its keys are missing")
         part = np.frombuffer(b"".join(column.to_pylist()), dtype=f"V{KEY_BYTES}")
         if part_name(part) != Path(path).stem:
-            raise InputError(Problem(path, "does not hold the keys that its name stands for", _REMEDY))
+            raise self._refused(path, "does not hold the keys that its name stands for")
         if self._of != (_metadata(table, "fingerprint"), _metadata(table, "role")):
             owner = _metadata(table, "fingerprint") or "no encoder"
-            raise InputError(Problem(path, f"is of {owner} and not of the encoder and role of its folder", _REMEDY))
+            raise self._refused(path, f"is of {owner} and not of the encoder and role of its folder")
         return part
 
     def _rows(self, path: str, wanted: Keys) -> Embedded:
@@ -136,7 +136,7 @@ class Parts:
         try:
             vectors = vectors_of(table.column("vector"), int(dimensions) if dimensions.isdecimal() else 0)[rows]
         except ValueError as fault:
-            raise InputError(Problem(path, str(fault), _REMEDY)) from None
+            raise self._refused(path, str(fault)) from None
         counts: list[Counts] = [table.column(name).to_numpy()[rows].astype(np.int64) for name in ("tokens", "lost")]
         return Embedded(vectors, *counts)
 
@@ -148,9 +148,12 @@ class Parts:
                 path, columns=columns, filesystem=self._root.filesystem, page_checksum_verification=True
             )
         except FileNotFoundError as failure:
-            raise BackendError(f"{path} was there and is gone: {failure}") from None
+            raise BackendError(self._root.told(f"{path} was there and is gone: {failure}")) from None
         except (OSError, ArrowException) as failure:
-            raise InputError(Problem(path, f"is damaged: {failure}", _REMEDY)) from None
+            raise self._refused(path, f"is damaged: {failure}") from None
+
+    def _refused(self, path: str, what: str) -> InputError:
+        return InputError(Problem(self._root.told(path), self._root.told(what), _REMEDY))
 
 
 def _metadata(table: Table, name: str) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from retrievers.errors import InputError, Problem
+from retrievers.errors import BackendError, HarnessError, InputError, Problem
+from retrievers.remote.redaction import HIDDEN, SHORTEST, as_written, secrets_in, shown_or_hidden, without_user
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -21,6 +22,8 @@ BY_PYARROW = ("s3", "file", "hdfs", "viewfs")
 """Schemes that pyarrow opens. Its `gs` and `abfs` know no conditional put, which the packages of fsspec do."""
 CONDITIONAL = {"abfs", "abfss", "az", "gcs", "gs", "memory", "s3", "s3a"}
 """Schemes whose package of fsspec makes a file only where none is, asked for `mode="create"`."""
+PLAIN = {"allow_bucket_creation", "allow_bucket_deletion", "endpoint_override", "region", "scheme"}
+"""Parameters of a URL that are no secret, so that messages may repeat what they say."""
 TRIES, PAUSE = 5, 0.2
 """How often a put is tried while another upload of the same name is under way, and seconds between."""
 
@@ -31,9 +34,25 @@ class Root(NamedTuple):
     filesystem: FileSystem
     path: str
     url: str
-    """As the user wrote it, for messages."""
+    """As it may be shown: `${NAME}` as it was written, no user, no query."""
     put: Callable[[str, bytes], None]
     """Writes a file to a path, whole or not at all; where an object lies at the path it stays. Raises OSError."""
+    told: Callable[[object], str]
+    """Gives a path or a failure as it may be shown: libraries repeat the URL, keys and signatures included."""
+
+    @contextmanager
+    def faults(self, what: str) -> Iterator[None]:
+        """Say what could not be done here; libraries of file systems have exceptions of their own, of no one family.
+
+        Raises:
+            BackendError: the block failed.
+        """
+        try:
+            yield
+        except HarnessError:
+            raise
+        except Exception as failure:
+            raise BackendError(f"{self.url}: {what}: {self.told(failure)}") from None
 
 
 def open_root(url: str) -> Root:
@@ -42,21 +61,52 @@ def open_root(url: str) -> Root:
     Raises:
         InputError: pyarrow or the scheme's package is not installed, or the URL cannot be read.
     """
+    place = shown_or_hidden(url) if "://" in url else as_written(url)
     try:
         from pyarrow import fs
     except ImportError:
-        raise InputError(Problem(url, "needs pyarrow", REMEDY)) from None
+        raise InputError(Problem(place, "needs pyarrow", REMEDY)) from None
     if "://" not in url:
-        local = fs.LocalFileSystem()
-        return Root(local, str(Path(url).expanduser().absolute()), url, partial(put_by_name, local))
-    if urlsplit(url).scheme not in BY_PYARROW:
-        return _by_fsspec(url)
+        local, path = fs.LocalFileSystem(), str(Path(url).expanduser().absolute())
+        return Root(local, path, place, partial(put_by_name, local), _telling(url, place, path))
     try:
-        filesystem, path = fs.FileSystem.from_uri(url)
-    except (ValueError, OSError) as failure:
-        raise InputError(Problem(url, f"cannot be opened: {failure}", "look at the URL")) from None
-    write = partial(_put_object, url, filesystem) if isinstance(filesystem, fs.S3FileSystem) else None
-    return Root(filesystem, path.rstrip("/"), url, write or partial(put_by_name, filesystem))
+        opened = _by_pyarrow(url) if urlsplit(url).scheme in BY_PYARROW else _by_fsspec(url)
+    except Exception as failure:  # packages of file systems raise what they like
+        what = f"cannot be opened: {_telling(url, place)(failure) or type(failure).__name__}"
+        remedy = "install its package" if isinstance(failure, ImportError) else "look at the URL"
+        raise InputError(Problem(place, what, remedy)) from None
+    filesystem, path, write = opened
+    path = path.rstrip("/")
+    return Root(filesystem, path, place, write, _telling(url, place, path))
+
+
+def _telling(url: str, place: str, path: str = "") -> Callable[[object], str]:
+    """Return what takes the secrets of a URL out of a text: the user, the password and what the query holds."""
+    secrets = [secret for secret in _secrets_of(url) if len(secret) >= SHORTEST]
+    names = [url, *([path] if place != url and len(path) >= SHORTEST else [])]  # a path may repeat all of the URL
+
+    def told(what: object) -> str:
+        text = str(what)
+        for name in names:
+            text = text.replace(name, place)
+        for secret in sorted(secrets, key=len, reverse=True):
+            text = text.replace(secret, HIDDEN)
+        return without_user(text)
+
+    return told
+
+
+def _secrets_of(url: str) -> list[str]:
+    try:
+        parts = urlsplit(url)
+        query = parse_qs(parts.query)
+    except ValueError:
+        return [*secrets_in(url), url.partition("?")[2]]
+    hidden = [value for name, values in query.items() if name not in PLAIN for value in values]
+    raw = [one.partition("=")[2] for one in parts.query.split("&") if one.partition("=")[0] not in PLAIN]
+    # A name without a password beside it is no key: in `abfs://` it is the container.
+    account = [parts.username or "", parts.password, unquote(parts.password)] if parts.password else []
+    return [*secrets_in(url), *account, *hidden, *raw]
 
 
 def put_by_name(filesystem: FileSystem, path: str, content: bytes) -> None:
@@ -74,19 +124,22 @@ def put_by_name(filesystem: FileSystem, path: str, content: bytes) -> None:
         raise
 
 
-def _by_fsspec(url: str) -> Root:
+def _by_pyarrow(url: str) -> tuple[FileSystem, str, Callable[[str, bytes], None]]:
     from pyarrow import fs
 
-    try:
-        import fsspec
+    filesystem, path = fs.FileSystem.from_uri(url)
+    by_key = isinstance(filesystem, fs.S3FileSystem)
+    return filesystem, path, partial(_put_object, url, filesystem) if by_key else partial(put_by_name, filesystem)
 
-        opened, path = fsspec.core.url_to_fs(url)
-    except (ImportError, ValueError) as failure:
-        raise InputError(Problem(url, "cannot be opened", str(failure))) from None
+
+def _by_fsspec(url: str) -> tuple[FileSystem, str, Callable[[str, bytes], None]]:
+    import fsspec
+    from pyarrow import fs
+
+    opened, path = fsspec.core.url_to_fs(url)
     filesystem = fs.PyFileSystem(fs.FSSpecHandler(opened))
     conditional = urlsplit(url).scheme in CONDITIONAL
-    write = partial(_put_by_fsspec, opened) if conditional else partial(put_by_name, filesystem)
-    return Root(filesystem, path.rstrip("/"), url, write)
+    return filesystem, path, partial(_put_by_fsspec, opened) if conditional else partial(put_by_name, filesystem)
 
 
 def _put_by_fsspec(opened: Any, path: str, content: bytes) -> None:

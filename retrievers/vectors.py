@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from retrievers.arrow import column_of
 from retrievers.cache import keys
-from retrievers.errors import BackendError
 from retrievers.roots import Root
 from retrievers.types import Embedded, Role
 
@@ -80,10 +79,8 @@ def write_part(root: Root, fingerprint: str, role: Role, part: Keys, embedded: E
     path = f"{folder_of(root, fingerprint, role)}/{part_name(part)}.parquet"
     content = pa.BufferOutputStream()
     parquet.write_table(table, content, write_page_checksum=True, compression="zstd")
-    try:
+    with root.faults("a part cannot be written"):
         root.put(path, content.getvalue().to_pybytes())
-    except OSError as failure:
-        raise BackendError(f"{root.url}: a part cannot be written: {failure}") from None
     return path
 
 
@@ -100,12 +97,9 @@ def list_parts(root: Root, fingerprint: str, role: Role) -> list[str]:
     """
     from pyarrow import fs
 
-    try:
-        entries = root.filesystem.get_file_info(
-            fs.FileSelector(folder_of(root, fingerprint, role), allow_not_found=True)
-        )
-    except OSError as failure:
-        raise BackendError(f"{root.url}: parts cannot be listed: {failure}") from None
+    folder = folder_of(root, fingerprint, role)
+    with root.faults("parts cannot be listed"):
+        entries = root.filesystem.get_file_info(fs.FileSelector(folder, allow_not_found=True))
     return sorted(entry.path for entry in entries if entry.is_file and entry.base_name.endswith(".parquet"))
 
 
@@ -113,12 +107,9 @@ def stored(root: Root) -> Iterator[tuple[str, Role]]:
     """Yield (fingerprint, role) of all vectors under a root."""
     from pyarrow import fs
 
-    try:
-        entries = root.filesystem.get_file_info(
-            fs.FileSelector(f"{root.path}/vectors", allow_not_found=True, recursive=True)
-        )
-    except OSError as failure:
-        raise BackendError(f"{root.url}: parts cannot be listed: {failure}") from None
+    everywhere = fs.FileSelector(f"{root.path}/vectors", allow_not_found=True, recursive=True)
+    with root.faults("parts cannot be listed"):
+        entries = root.filesystem.get_file_info(everywhere)
     folders = {tuple(entry.path.split("/")[-3:-1]) for entry in entries if entry.path.endswith(".parquet")}
     for fingerprint, role in sorted(folders):
         yield unquote(fingerprint), "query" if role == "query" else "document"

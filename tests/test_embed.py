@@ -95,6 +95,19 @@ def rows_of(cache: Path) -> list[tuple[bytes, int, int, bytes]]:
         return sorted(opened.execute("SELECT key, tokens, lost, value FROM rows"))
 
 
+def test_the_place_of_vectors_is_kept_as_it_was_written(tmp_path, monkeypatch):
+    secret = "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEYab"
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    monkeypatch.setenv("PARTS", f"s3://AKIAEXAMPLE:{secret}@bucket/x?endpoint_override=127.0.0.1:9&scheme=http")
+    path = hashed(tmp_path, '[vectors]\nfrom = "${PARTS}"')
+    path.write_text(path.read_text() + '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n')
+    results = pipeline.run(path, Options(tmp_path / "results"))
+    assert results.manifest.retrievers["whole"].error.startswith("${PARTS}: parts cannot be listed")
+    kept = b"".join(file.read_bytes() for file in results.folder.rglob("*") if file.is_file())
+    assert secret.encode() not in kept
+    assert b"AKIAEXAMPLE" not in kept
+
+
 def test_each_text_stands_in_one_share(tmp_path):
     path, url = hashed(tmp_path), str(tmp_path / "parts")
     first = embed(path, url)

@@ -12,9 +12,10 @@ import pytest
 
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
-from retrievers.errors import BackendError, InputError
+from retrievers.errors import BackendError, HarnessError, InputError
 from retrievers.meter import Meter
 from retrievers.parts import Parts
+from retrievers.remote.redaction import Expanded
 from retrievers.roots import TRIES, open_root
 from retrievers.sharding import PartWriter
 from retrievers.vectors import list_parts, part_keys, stored, write_part
@@ -69,6 +70,40 @@ def test_on_a_full_disk_the_parts_before_stay_and_nothing_half_written(tmp_path)
 def test_a_place_that_is_none_is_one_message(url):
     with pytest.raises(InputError, match="cannot be opened"):
         open_root(url)
+
+
+SECRET = "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEYab"
+SECRET_PLACES = [
+    f"s3://AKIAEXAMPLEKEYID1234:{SECRET}@nobucket/x?nonsense=1",
+    f"s3://AKIAEXAMPLEKEYID1234:{SECRET}@nobucket/x?endpoint_override=127.0.0.1:9&scheme=http",
+    f"ftp://user:{SECRET}@127.0.0.1:9/x",
+    f"http://user:{SECRET}@127.0.0.1:9/x?sig={SECRET}",
+    f"zzz://user:{SECRET}@127.0.0.1:9/x",
+    f"zzz://user:{SECRET}@[::1/x?sig={SECRET}",
+    f"abfs://c@a.dfs.core.windows.net/x?sig={SECRET}",
+]
+
+
+@pytest.mark.parametrize("url", SECRET_PLACES)
+@pytest.mark.parametrize("written", ["plain", "expanded"])
+def test_no_message_shows_a_key_or_a_signature_of_the_url(credentials, monkeypatch, url, written):
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    place = url if written == "plain" else Expanded(url, "${PARTS}")
+    with pytest.raises(HarnessError) as refused:
+        list(stored(open_root(place)))
+    assert SECRET not in str(refused.value)
+    assert "AKIA" not in str(refused.value)
+    shown = "…" if "[" in url else f"{url.partition(':')[0]}://"
+    assert str(refused.value).startswith("${PARTS}: " if written == "expanded" else shown)
+
+
+def test_a_damaged_part_does_not_show_the_url_that_its_path_repeats(tmp_path):
+    url = Expanded((tmp_path / "canary-folder").as_posix(), "${PARTS}")
+    names = part_keys(PRINT, "query", texts(2))
+    Path(write_part(open_root(url), PRINT, "query", names, embedded(2))).write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=r"^\$\{PARTS\}/vectors/.*is damaged") as refused:
+        Parts(open_root(url), PRINT, "query")
+    assert "canary" not in str(refused.value)
 
 
 def test_a_scheme_whose_package_is_missing_names_it():

@@ -41,9 +41,10 @@ def run_all(
     timed = [block.name for block in wanted if shared.sample and not shared.latencies.get(block.name)]
     limited = shared.budget.limit is not None
     check_needs(wanted, components, shared.dataset, shared.embedder, timed=timed, limited=limited)
+    elsewhere = experiment.vectors.location if experiment.vectors else ""
     try:
         for block in wanted:
-            state.runs[block.name] = _run(block, components[block.name], state)
+            state.runs[block.name] = _run(block, components[block.name], state, elsewhere)
             yield state.runs[block.name]
     finally:
         for store in state.stores.values():
@@ -61,8 +62,8 @@ def in_order(blocks: tuple[Block, ...]) -> list[Block]:
     return list(placed.values())
 
 
-def _run(block: Block, components: Components, state: State) -> Run:
-    """Answer with one retriever."""
+def _run(block: Block, components: Components, state: State, elsewhere: str) -> Run:
+    """Answer with one retriever; `elsewhere`, as it was written, is where vectors are read from."""
     shared = state.shared
     meter = Meter(shared.budget, lambda meter: shared.watch(block.name, meter))
     answered, error = Answered({}), ""
@@ -83,7 +84,7 @@ def _run(block: Block, components: Components, state: State) -> Run:
     except HarnessError as failure:
         # What can only be seen now (a model that the hub does not have, a store that another process holds) stops
         # this retriever and what is made of it, not the others.
-        answered, error = Answered({}), unexpanded(str(failure), block.model_dump())
+        answered, error = Answered({}), unexpanded(str(failure), [block.model_dump(), elsewhere])
     answers = answered.answers
     if shared.dataset.same_as:
         state.units[block.name] = answers

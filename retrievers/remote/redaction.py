@@ -104,6 +104,14 @@ def shown(url: str) -> str:
     return written if written != str(url) and "${" in written else without_secrets(written)
 
 
+def shown_or_hidden(url: str) -> str:
+    """Return an address that may be malformed, as it may be shown."""
+    try:
+        return shown(url)
+    except ValueError:
+        return "…"
+
+
 def redacted(message: str, *, secrets: Iterable[str] = (), keep: Iterable[str] = ()) -> str:
     """Return a provider's message on one line, at most 400 characters, with whatever may be a key hidden.
 

@@ -18,7 +18,7 @@ from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Stop
 from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
 from retrievers.remote.http import MOST_BYTES, HttpAnswer, HttpDoor
-from retrievers.remote.redaction import Expanded, as_written, beginning_of, redacted, secrets_in, shown
+from retrievers.remote.redaction import Expanded, as_written, beginning_of, redacted, secrets_in, shown, shown_or_hidden
 
 Schema = TypeVar("Schema")
 _FOR_NOW = {408, 409, 425, 429}
@@ -205,14 +205,6 @@ def check_address(where: str, url: str) -> None:
         whole = False
     if not whole:
         raise InputError(Problem(where, f"{shown_or_hidden(url)!r} is no address", "https://host/path"))
-
-
-def shown_or_hidden(url: str) -> str:
-    """Return an address that may be malformed, as it may be shown."""
-    try:
-        return shown(url)
-    except ValueError:
-        return "…"
 
 
 def _words(body: bytes) -> tuple[str, str]:
