@@ -165,15 +165,17 @@ class Cache:
             raise BackendError(what) from None
         return positions, Embedded(vectors, tokens, lost)
 
-    def put(self, fingerprint: str, keys: Sequence[bytes], embedded: Embedded) -> None:
-        """Keep vectors in one transaction; rows with the same keys are replaced.
+    def put(self, fingerprint: str, keys: Sequence[bytes], embedded: Embedded, *, replace: bool = True) -> None:
+        """Keep vectors in one transaction; rows with the same keys are replaced, or stay where they are whole.
 
         Raises:
+            InputError: a row of another model has one of the keys: none of these is kept.
             ValueError: they have no dimensions.
         """
         if len(embedded.vectors.shape) != 2 or (len(keys) and not embedded.vectors.shape[1]):
             raise ValueError(f"vectors of shape {embedded.vectors.shape} cannot be kept")
-        self._store(fingerprint, keys, (packed(embedded.vectors), embedded.tokens, embedded.lost))
+        content = packed(embedded.vectors), embedded.tokens, embedded.lost
+        self._store(fingerprint, keys, content, replace=replace)
 
     def get_scores(self, wanted: Sequence[bytes]) -> tuple[Positions, PairScores]:
         """Return which of the distinct keys have scores, as positions, and the scores."""
@@ -238,7 +240,10 @@ class Cache:
                 marks = ",".join("?" * len(some))
                 yield from self._db.execute(f"{select} WHERE stored_at >= ? AND key IN ({marks})", (self._since, *some))
 
-    def _store(self, fingerprint: str, keys: Sequence[bytes], content: tuple[list[bytes], Counts, Counts]) -> None:
+    def _store(
+        self, fingerprint: str, keys: Sequence[bytes], content: tuple[list[bytes], Counts, Counts], *,
+        replace: bool = True,
+    ) -> None:  # fmt: skip
         now = time.time_ns()
         with self._naming_the_file():
             self._db.execute("BEGIN IMMEDIATE")
@@ -251,13 +256,21 @@ class Cache:
                         keys, content[0], content[1].tolist(), content[2].tolist(), strict=True
                     )
                 ]
-                self._db.executemany(
+                if not replace:
+                    own = {key for key, of in self._select("SELECT key, model FROM rows", keys) if of == model}
+                    whole = own & {keys[i] for i in self._read(keys)[0].tolist()}
+                    rows = [row for row in rows if row[0] not in whole]
+                stored = self._db.executemany(
                     "INSERT INTO rows (key, tokens, lost, checksum, stored_at, model, value) "
                     "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET tokens = excluded.tokens, "
                     "lost = excluded.lost, checksum = excluded.checksum, stored_at = excluded.stored_at, "
-                    "model = excluded.model, value = excluded.value",
+                    "value = excluded.value WHERE model = excluded.model",
                     rows,
-                )
+                ).rowcount
+                if rows and stored < len(rows):
+                    number, verb = len(rows) - stored, "is that" if len(rows) - stored == 1 else "are those"
+                    what = f"{number:,} of the keys of {fingerprint} {verb} of a row of another model, which stays"
+                    raise InputError(Problem(str(self.path), what, "take the keys of the model and role of the texts"))
                 self._claims.drop(keys)
                 self._db.execute("COMMIT")
             except BaseException:
