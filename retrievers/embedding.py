@@ -235,7 +235,7 @@ class Embedder:
         call = single_call(meter)
         for request in self.encoder.batches(picked, role):
             new = self._ask([picked[i] for i in request], role, call).vectors
-            distances += [_distance(old[i], vector) for i, vector in zip(request, flat(new), strict=True) if i in old]
+            distances += [distance(old[i], vector) for i, vector in zip(request, flat(new), strict=True) if i in old]
         mean = float(np.mean(distances)) if distances else 0.0
         moved = sum(distance > DRIFTED for distance in distances)
         return Drift(len(distances), max(distances, default=0.0), mean, moved)
@@ -271,7 +271,7 @@ def distinct_texts(texts: Iterable[str]) -> list[str]:
     return sorted(set(texts), key=lambda text: (len(text), text))
 
 
-def _distance(a: Vectors, b: Vectors) -> float:
+def distance(a: Vectors, b: Vectors) -> float:
     """1 - cosine; a zero vector is at distance 0 from another, and 1 from anything else.
 
     Rows of unequal length, which are of texts whose tokens are others than before, are at distance 1.

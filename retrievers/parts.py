@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from retrievers.arrow import vectors_of
 from retrievers.cache import Cache
-from retrievers.errors import BackendError, InputError, Problem
-from retrievers.ragged import form_of, joined
+from retrievers.embedding import DRIFTED, distance
+from retrievers.errors import InputError, Problem
+from retrievers.part_file import REMEDY, open_part, refused
+from retrievers.ragged import flat, form_of, joined
 from retrievers.roots import Root
-from retrievers.types import Counts, Embedded, Role
+from retrievers.types import Embedded, Role
 from retrievers.vectors import KEY_BYTES, Keys, list_parts, part_keys, part_name, stored
 
-if TYPE_CHECKING:
-    from pyarrow import Table
-
 CACHE_KEY_BYTES = 16
-_REMEDY = "remove the part, and embed its texts again"
 
 
 class VectorRows(NamedTuple):
@@ -55,6 +52,8 @@ class Parts:
         words = every.view(">u8").reshape(-1, KEY_BYTES // 8)
         order = np.lexsort(words.T[::-1])
         self._words = words[order].astype(np.uint64)
+        self.repeated = int((self._words[1:] == self._words[:-1]).all(axis=1).sum())
+        """Keys that stand in a part and in another before it."""
         self._part = (np.concatenate(numbers) if numbers else np.empty(0, dtype=np.int64))[order]
 
     def __len__(self) -> int:
@@ -68,7 +67,8 @@ class Parts:
         """Read the vectors of those of the distinct keys that some part holds.
 
         Raises:
-            InputError: a part is damaged, or its vectors have other dimensions than those of another part.
+            InputError: a part is damaged, its vectors have other dimensions than those of another part, or two parts
+                hold unlike vectors of one text.
         """
         places = self._places(wanted)
         numbers = np.where(places >= 0, self._part[places] if len(self) else -1, -1)
@@ -79,19 +79,49 @@ class Parts:
             positions.append(asked)
             pieces.append(self._rows(self._paths[number], wanted[asked]))
         if len({(form_of(piece.vectors), piece.vectors.shape[1]) for piece in pieces}) > 1:
-            raise InputError(Problem(self._root.url, "its parts hold vectors of several dimensions or forms", _REMEDY))
+            raise InputError(Problem(self._root.url, "its parts hold vectors of several dimensions or forms", REMEDY))
+        for asked, piece in zip(positions, pieces, strict=True):
+            self._compare(wanted[asked], places[asked], piece)
         if not pieces:
             none = np.empty(0, dtype=np.int64)
             return VectorRows(np.empty(0, dtype=np.intp), Embedded(np.empty((0, 0), dtype=np.float32), none, none))
-        vectors, tokens, lost = zip(*pieces, strict=True)
-        whole = Embedded(joined(vectors), np.concatenate(tokens), np.concatenate(lost))
-        return VectorRows(np.concatenate(positions), whole)
+        return VectorRows(np.concatenate(positions), _put_together(pieces))
 
     def all(self) -> Iterator[tuple[Keys, Embedded]]:
-        """Yield the keys and vectors of each part; errors as `get`."""
-        for path in self._paths:
-            names = self._keys_of(path)
-            yield names, self._rows(path, names)
+        """Yield the keys and vectors of each part, one row group at a time; errors as `get`."""
+        for number, path in enumerate(self._paths):
+            with open_part(self._root, path) as part:
+                for names, embedded in part.groups():
+                    places = self._places(names)
+                    first = np.flatnonzero((places >= 0) & (self._part[places] == number))
+                    self._compare(names[first], places[first], _taken(embedded, first))
+                    yield names, embedded
+
+    def _compare(self, names: Keys, places: npt.NDArray[np.intp], embedded: Embedded) -> None:
+        """Refuse a text that another part gives an unlike vector: two models have embedded for one fingerprint.
+
+        Batches of other shapes round otherwise, which is no news.
+
+        Args:
+            names: (n,) keys.
+            places: (n,) where each stands first among the sorted keys.
+            embedded: what the part gives that it is of there.
+        """
+        rows = np.arange(len(names))
+        while len(rows):
+            places = places + 1
+            again = places < len(self)
+            again[again] = (self._words[places[again]] == self._words[places[again] - 1]).all(axis=1)
+            rows, places = rows[again], places[again]
+            numbers = self._part[places]
+            for number in np.unique(numbers).tolist():
+                some = rows[numbers == number]
+                others = self._rows(self._paths[number], names[some]).vectors
+                for i, row in enumerate(some.tolist()):
+                    far = distance(flat(embedded.vectors[[row]])[0], flat(others[[i]])[0])
+                    if far > DRIFTED:
+                        what = f"gives a text another vector than another part does (1 - cosine = {far:.2g})"
+                        raise refused(self._root, self._paths[number], f"{what}: they are of two models")
 
     def _places(self, wanted: Keys) -> npt.NDArray[np.intp]:
         """Return where each key stands among the sorted keys, -1 where it does not."""
@@ -111,55 +141,38 @@ class Parts:
         return places
 
     def _keys_of(self, path: str) -> Keys:
-        import pyarrow as pa
-
-        table = self._read(path, ["key"])
-        column = table.column("key")
-        if column.type != pa.binary(KEY_BYTES):
-            raise self._refused(path, f"its keys are no {KEY_BYTES} bytes each")
-        if column.null_count:
-            raise self._refused(path, "some of its keys are missing")
-        part = np.frombuffer(b"".join(column.to_pylist()), dtype=f"V{KEY_BYTES}")
-        if part_name(part) != Path(path).stem:
-            raise self._refused(path, "does not hold the keys that its name stands for")
-        if self._of != (_metadata(table, "fingerprint"), _metadata(table, "role")):
-            owner = _metadata(table, "fingerprint") or "no encoder"
-            raise self._refused(path, f"is of {owner} and not of the encoder and role of its folder")
-        return part
+        with open_part(self._root, path) as part:
+            names = part.keys()
+            if part_name(names) != Path(path).stem:
+                raise refused(self._root, path, "does not hold the keys that its name stands for")
+            if self._of != (part.written("fingerprint"), part.written("role")):
+                owner = part.written("fingerprint") or "no encoder"
+                raise refused(self._root, path, f"is of {owner} and not of the encoder and role of its folder")
+            return names
 
     def _rows(self, path: str, wanted: Keys) -> Embedded:
         """Read some rows of one part, in the order of the keys."""
-        table = self._read(path, ["key", "vector", "tokens", "lost"])
-        place = {key: row for row, key in enumerate(table.column("key").to_pylist())}
-        rows = [place[key] for key in wanted.tolist()]
-        dimensions = _metadata(table, "dimensions")
-        try:
-            vectors = vectors_of(table.column("vector"), int(dimensions) if dimensions.isdecimal() else 0)[rows]
-        except ValueError as fault:
-            raise self._refused(path, str(fault)) from None
-        counts: list[Counts] = [table.column(name).to_numpy()[rows].astype(np.int64) for name in ("tokens", "lost")]
-        return Embedded(vectors, *counts)
-
-    def _read(self, path: str, columns: list[str]) -> Table:
-        from pyarrow import ArrowException, parquet
-
-        try:
-            return parquet.read_table(
-                path, columns=columns, filesystem=self._root.filesystem, page_checksum_verification=True
-            )
-        except FileNotFoundError as failure:
-            raise BackendError(self._root.told(f"{path} was there and is gone: {failure}")) from None
-        except (OSError, ArrowException) as failure:
-            raise self._refused(path, f"is damaged: {failure}") from None
-
-    def _refused(self, path: str, what: str) -> InputError:
-        return InputError(Problem(self._root.told(path), self._root.told(what), _REMEDY))
+        place = {key: i for i, key in enumerate(wanted.tolist())}
+        order: list[int] = []
+        pieces: list[Embedded] = []
+        with open_part(self._root, path) as part:
+            for names, embedded in part.groups():
+                rows = [row for row, key in enumerate(names.tolist()) if key in place]
+                order += [place[key] for key in names[rows].tolist()]
+                pieces.append(_taken(embedded, np.asarray(rows, dtype=np.intp)))
+        if len(order) < len(place):
+            raise refused(self._root, path, "has changed while it was read")
+        back = np.argsort(np.asarray(order, dtype=np.intp))
+        return _taken(_put_together(pieces), back)
 
 
-def _metadata(table: Table, name: str) -> str:
-    """What a part says of itself, "" where it does not."""
-    value: bytes = (table.schema.metadata or {}).get(name.encode(), b"")
-    return value.decode(errors="replace")
+def _taken(embedded: Embedded, rows: npt.NDArray[np.intp]) -> Embedded:
+    return Embedded(embedded.vectors[rows], embedded.tokens[rows], embedded.lost[rows])
+
+
+def _put_together(pieces: Sequence[Embedded]) -> Embedded:
+    vectors, tokens, lost = zip(*pieces, strict=True)
+    return Embedded(joined(vectors), np.concatenate(tokens), np.concatenate(lost))
 
 
 class PartSource:
@@ -184,21 +197,28 @@ class PartSource:
         return self._parts[fingerprint, role]
 
 
-def import_into(cache: Cache, root: Root) -> list[tuple[str, Role, int]]:
-    """Copy all vectors under a root into a cache, part by part.
+class Imported(NamedTuple):
+    """What was copied of one encoder and role."""
 
-    Returns:
-        Fingerprint, role and number of vectors of each.
+    fingerprint: str
+    role: Role
+    rows: int
+    """Texts."""
+    repeated: int
+    """Vectors of texts that another part holds as well."""
+
+
+def import_into(cache: Cache, root: Root) -> list[Imported]:
+    """Copy all vectors under a root into a cache, part by part; a row that is there and whole stays.
 
     Raises:
-        InputError: a part is damaged, or does not match its name.
+        InputError: a part is damaged, does not match its name or others, or has the key of another model's row.
         BackendError: the place cannot be read, or the cache not be written.
     """
-    imported: list[tuple[str, Role, int]] = []
+    imported: list[Imported] = []
     for fingerprint, role in stored(root):
-        rows = 0
-        for names, embedded in Parts(root, fingerprint, role).all():
-            cache.put(fingerprint, [name[:CACHE_KEY_BYTES] for name in names.tolist()], embedded)
-            rows += len(names)
-        imported.append((fingerprint, role, rows))
+        parts = Parts(root, fingerprint, role)
+        for names, embedded in parts.all():
+            cache.put(fingerprint, [name[:CACHE_KEY_BYTES] for name in names.tolist()], embedded, replace=False)
+        imported.append(Imported(fingerprint, role, len(parts) - parts.repeated, parts.repeated))
     return imported

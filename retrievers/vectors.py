@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -19,9 +20,11 @@ import numpy.typing as npt
 
 from retrievers.arrow import column_of
 from retrievers.cache import keys
+from retrievers.errors import InputError, Problem
 from retrievers.roots import Root
 from retrievers.types import Embedded, Role
 
+SUFFIX = ".parquet"
 KEY_BYTES = 32
 Keys = npt.NDArray[np.void]
 """(n,) of 32 bytes each."""
@@ -71,12 +74,12 @@ def write_part(root: Root, fingerprint: str, role: Role, part: Keys, embedded: E
         {
             "key": pa.array(part[order].tolist(), type=pa.binary(KEY_BYTES)),
             "vector": column_of(embedded.vectors[order]),
-            "tokens": pa.array(embedded.tokens[order]),
-            "lost": pa.array(embedded.lost[order]),
+            "tokens": pa.array(embedded.tokens[order].astype(np.int64)),
+            "lost": pa.array(embedded.lost[order].astype(np.int64)),
         },
         metadata=written,
     )
-    path = f"{folder_of(root, fingerprint, role)}/{part_name(part)}.parquet"
+    path = f"{folder_of(root, fingerprint, role)}/{part_name(part)}{SUFFIX}"
     content = pa.BufferOutputStream()
     parquet.write_table(table, content, write_page_checksum=True, compression="zstd")
     with root.faults("a part cannot be written"):
@@ -93,6 +96,7 @@ def list_parts(root: Root, fingerprint: str, role: Role) -> list[str]:
     """Return the paths of one encoder's parts, sorted; none where nothing was written.
 
     Raises:
+        InputError: what is named like a part is no file, or a link that leads out of the place.
         BackendError: the place cannot be listed.
     """
     from pyarrow import fs
@@ -100,7 +104,20 @@ def list_parts(root: Root, fingerprint: str, role: Role) -> list[str]:
     folder = folder_of(root, fingerprint, role)
     with root.faults("parts cannot be listed"):
         entries = root.filesystem.get_file_info(fs.FileSelector(folder, allow_not_found=True))
-    return sorted(entry.path for entry in entries if entry.is_file and entry.base_name.endswith(".parquet"))
+    files = {entry.path: entry.is_file for entry in entries if entry.base_name.endswith(SUFFIX)}
+    if isinstance(root.filesystem, fs.LocalFileSystem):
+        files |= _no_files(folder, Path(root.path, "vectors").resolve())
+    for path, is_file in sorted(files.items()):
+        if not is_file:
+            what = "is named like a part, and is no file, or a link that leads out of the place"
+            raise InputError(Problem(root.told(path), what, "remove it"))
+    return sorted(files)
+
+
+def _no_files(folder: str, place: Path) -> dict[str, bool]:
+    """Links on this machine that lead out of the place or to nothing, of which Arrow says nothing."""
+    named = Path(folder).glob(f"*{SUFFIX}")
+    return {str(path): False for path in named if not path.exists() or not path.resolve().is_relative_to(place)}
 
 
 def stored(root: Root) -> Iterator[tuple[str, Role]]:
@@ -110,6 +127,6 @@ def stored(root: Root) -> Iterator[tuple[str, Role]]:
     everywhere = fs.FileSelector(f"{root.path}/vectors", allow_not_found=True, recursive=True)
     with root.faults("parts cannot be listed"):
         entries = root.filesystem.get_file_info(everywhere)
-    folders = {tuple(entry.path.split("/")[-3:-1]) for entry in entries if entry.path.endswith(".parquet")}
+    folders = {tuple(entry.path.split("/")[-3:-1]) for entry in entries if entry.path.endswith(SUFFIX)}
     for fingerprint, role in sorted(folders):
         yield unquote(fingerprint), "query" if role == "query" else "document"

@@ -1,5 +1,8 @@
 """Vectors in Parquet parts: whole or not at all, found again, refused where damaged."""
 
+import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from retrievers import part_file
 from retrievers.cache import Cache, keys
 from retrievers.errors import InputError
 from retrievers.parts import Parts, import_into
@@ -157,7 +161,7 @@ def test_vectors_of_every_form_are_read_as_they_were_written(tmp_path, form):
     for place, numbers in zip(rows.positions.tolist(), flat(rows.embedded.vectors), strict=True):
         assert numbers.tobytes() == expected[order[place]].tobytes()
     with Cache(tmp_path / "cache") as cache:
-        assert import_into(cache, root) == [(PRINT, "document", 30)]
+        assert import_into(cache, root) == [(PRINT, "document", 30, 0)]
         held, cached = cache.get(keys(PRINT, "document", texts(30)), form)
     assert [one.tobytes() for one in flat(cached.vectors)] == [expected[place].tobytes() for place in held.tolist()]
 
@@ -210,6 +214,166 @@ def test_a_part_that_lacks_a_column_is_refused(tmp_path, column):
     root = open_root(str(tmp_path))
     names = part_keys(PRINT, "query", ["a"])
     path = write_part(root, PRINT, "query", names, embedded(1))
-    parquet.write_table(parquet.read_table(path).drop_columns([column]), path, write_page_checksum=True)
-    with pytest.raises(InputError, match=rf"\.parquet: is damaged: .*\({column}\)"):
+    parquet.write_table(parquet.read_table(path).drop_columns([column]), path)
+    with pytest.raises(InputError, match=rf"\.parquet: has no column '{column}'"):
         Parts(root, PRINT, "query").get(names)
+
+
+def rewritten(path: str, column: str, values) -> None:
+    """Put other values into a column of a part; the rest of it stays."""
+    from pyarrow import parquet
+
+    table = parquet.read_table(path)
+    place = table.column_names.index(column)
+    parquet.write_table(table.set_column(place, column, values).replace_schema_metadata(table.schema.metadata), path)
+
+
+@pytest.mark.parametrize("column", ["tokens", "lost"])
+@pytest.mark.parametrize("values", [[-1, 1], [1, None], [1.0, 2.0], ["a", "b"], [[1], [2]], [2**62, 1]])
+def test_counts_that_are_none_are_refused(tmp_path, column, values):
+    import pyarrow as pa
+
+    root = open_root(str(tmp_path))
+    names = part_keys(PRINT, "query", texts(2))
+    rewritten(write_part(root, PRINT, "query", names, embedded(2)), column, pa.array(values))
+    with pytest.raises(InputError, match=rf"\.parquet: its column '{column}'"):
+        Parts(root, PRINT, "query").get(names)
+
+
+@pytest.mark.parametrize("dimensions", ["9" * 5000, str(2**31), "\u0663", ""])
+def test_sparse_vectors_of_dimensions_that_are_none_are_refused(tmp_path, dimensions):
+    from pyarrow import parquet
+
+    root = open_root(str(tmp_path))
+    names = part_keys(PRINT, "query", texts(1))
+    vectors = SparseVectors(np.array([0, 1]), np.array([2], "i4"), np.ones(1, "f4"), 5)
+    path = write_part(root, PRINT, "query", names, Embedded(vectors, np.ones(1), np.zeros(1)))
+    stated = {"fingerprint": PRINT, "role": "query", "dimensions": dimensions}
+    parquet.write_table(parquet.read_table(path).replace_schema_metadata(stated), path)
+    with pytest.raises(InputError, match="beyond their dimensions"):
+        Parts(root, PRINT, "query").get(names)
+
+
+@pytest.mark.parametrize("form", ["dense", "multivector"])
+def test_a_small_file_that_unpacks_to_more_than_a_part_may_have_is_refused_unread(tmp_path, monkeypatch, form):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    monkeypatch.setattr(part_file, "MOST_BYTES", 1 << 20)
+    root = open_root(str(tmp_path))
+    names = part_keys(PRINT, "query", texts(300))
+    ones = np.ones((300, 1024), np.float32)
+    vectors = ones if form == "dense" else TokenVectors(np.arange(301), ones)
+    path = write_part(root, PRINT, "query", names, Embedded(vectors, np.ones(300), np.zeros(300)))
+    assert Path(path).stat().st_size < 1 << 16
+    monkeypatch.setattr(parquet.ParquetFile, "read", None)
+    taken = pa.total_allocated_bytes()
+    with pytest.raises(InputError, match=r"too large: 300 vectors, 1 MiB when unpacked"):
+        Parts(root, PRINT, "query")
+    assert pa.total_allocated_bytes() - taken < 1 << 20
+
+
+def test_a_part_of_too_many_rows_is_refused_unread(tmp_path, monkeypatch):
+    monkeypatch.setattr(part_file, "MOST_ROWS", 9)
+    root = open_root(str(tmp_path))
+    write_part(root, PRINT, "query", part_keys(PRINT, "query", texts(10)), embedded(10))
+    with pytest.raises(InputError, match="too large: 10 vectors"):
+        Parts(root, PRINT, "query")
+
+
+def test_a_part_of_many_row_groups_is_read_group_by_group(tmp_path):
+    from pyarrow import parquet
+
+    root = open_root(str(tmp_path))
+    names = part_keys(PRINT, "query", texts(10))
+    path = write_part(root, PRINT, "query", names, embedded(10))
+    parquet.write_table(parquet.read_table(path), path, row_group_size=3)
+    held = Parts(root, PRINT, "query")
+    assert [len(some) for some, _ in held.all()] == [3, 3, 3, 1]
+    order = np.array([7, 0, 9, 3])
+    rows = held.get(names[order])
+    assert rows.embedded.vectors[np.argsort(rows.positions)].tolist() == embedded(10).vectors[order].tolist()
+
+
+def test_a_key_that_stands_twice_in_a_part_is_refused(tmp_path):
+    root = open_root(str(tmp_path))
+    names = part_keys(PRINT, "query", texts(2))
+    write_part(root, PRINT, "query", names[[0, 1, 0]], embedded(3))
+    with pytest.raises(InputError, match="1 of its keys more than once"):
+        Parts(root, PRINT, "query")
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "multivector"])
+@pytest.mark.parametrize("change", ["rounding", "another model"])
+def test_two_parts_that_hold_one_text_may_differ_by_rounding_alone(tmp_path, form, change):
+    root = open_root(str(tmp_path))
+    names = part_keys(PRINT, "document", texts(8))
+    whole = embedded(8) if form == "dense" else ragged(form, 8)
+    write_part(root, PRINT, "document", names[:5], Embedded(*(column[:5] for column in whole)))
+    numbers = whole.vectors if form == "dense" else whole.vectors.values
+    numbers *= np.float32(1.00001)
+    if change == "another model":
+        numbers[1:] = -numbers[1:]
+    write_part(root, PRINT, "document", names[2:], Embedded(*(column[2:] for column in whole)))
+    held = Parts(root, PRINT, "document")
+    assert held.repeated == 3
+    with Cache(tmp_path / "cache") as cache:
+        if change == "rounding":
+            assert len(held.get(names).positions) == 8
+            assert import_into(cache, root) == [(PRINT, "document", 8, 3)]
+            return
+        for asked in (lambda: held.get(names), lambda: import_into(cache, root)):
+            with pytest.raises(InputError, match=r"\.parquet: gives a text another vector than another part does"):
+                asked()
+
+
+@pytest.mark.parametrize("what", ["folder", "fifo", "link to nothing", "link out"])
+def test_what_is_named_like_a_part_and_is_none_is_refused(tmp_path, what):
+    root = open_root(str(tmp_path / "place"))
+    names = part_keys(PRINT, "query", texts(2))
+    path = Path(write_part(root, PRINT, "query", names, embedded(2)))
+    write_part(root, PRINT, "query", part_keys(PRINT, "query", texts(1, "other")), embedded(1))
+    path.rename(tmp_path / "outside")
+    match what:
+        case "folder":
+            path.mkdir()
+        case "fifo":
+            os.mkfifo(path)
+        case "link to nothing":
+            path.symlink_to(tmp_path / "nothing")
+        case "link out":
+            path.symlink_to(tmp_path / "outside")
+    told = "is named like a part, and is no file, or a link that leads out of the place"
+    with pytest.raises(InputError, match=rf"\.parquet: .*{told}"):
+        Parts(root, PRINT, "query")
+    with Cache(tmp_path / "cache") as cache, pytest.raises(InputError, match=told):
+        import_into(cache, root)
+
+
+def test_a_part_replaces_no_row_of_the_cache(tmp_path):
+    """What the cache holds is true already, and the first half of a key alone says nothing of its model."""
+    root = open_root(str(tmp_path))
+    own, theirs = keys("victim", "document", ["hello"]), part_keys("mallory", "document", ["hello"])
+    forged = np.frombuffer(own[0] + theirs.tobytes()[16:], dtype="V32")
+    with Cache(tmp_path / "cache") as cache:
+        cache.put("victim", own, embedded(1))
+        write_part(root, "victim", "document", part_keys("victim", "document", ["hello"]), embedded(1, start=9))
+        assert import_into(cache, root) == [("victim", "document", 1, 0)]
+        assert cache.get(own)[1].vectors.tolist() == embedded(1).vectors.tolist()
+        write_part(root, "mallory", "document", forged, embedded(1, start=9))
+        with pytest.raises(InputError, match="1 of the keys of mallory is that of a row of another model"):
+            import_into(cache, root)
+        assert cache.get(own)[1].vectors.tolist() == embedded(1).vectors.tolist()
+
+
+def test_a_damaged_row_is_replaced_by_a_part(tmp_path):
+    root = open_root(str(tmp_path))
+    names = keys(PRINT, "document", ["hello"])
+    write_part(root, PRINT, "document", part_keys(PRINT, "document", ["hello"]), embedded(1))
+    with Cache(tmp_path / "cache") as cache:
+        cache.put(PRINT, names, embedded(1, start=9))
+        with closing(sqlite3.connect(tmp_path / "cache")) as opened:
+            opened.execute("UPDATE rows SET checksum = 0")
+            opened.commit()
+        import_into(cache, root)
+        assert cache.get(names)[1].vectors.tolist() == embedded(1).vectors.tolist()

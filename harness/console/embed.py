@@ -11,6 +11,7 @@ from harness.console.printing import console_of, print_json, say
 
 if TYPE_CHECKING:
     from harness.running.embed import EncoderShare
+    from retrievers.parts import Imported
 
 To = Annotated[str, typer.Option("--to", metavar="URL", help="A folder, or s3://…, gs://…, what fsspec opens.")]
 ShardOption = Annotated[
@@ -64,9 +65,14 @@ def import_parts(
 
     imported = import_vectors(url)
     if as_json:
-        print_json(imported=[{"fingerprint": name, "role": role, "rows": rows} for name, role, rows in imported])
+        print_json(imported=[one._asdict() for one in imported])
     else:
-        say(*(f"{rows:>10,} rows  {role:<8}  {name}" for name, role, rows in imported))
+        say(*(map(_imported, imported)))
+
+
+def _imported(one: Imported) -> str:
+    again = f" ({one.repeated:,} more of texts that stand in several parts)" if one.repeated else ""
+    return f"{one.rows:>10,} rows  {one.role:<8}  {one.fingerprint}{again}"
 
 
 def _row(share: EncoderShare) -> dict[str, object]:

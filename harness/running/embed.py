@@ -17,7 +17,7 @@ from retrievers.chunking import Chunks, pieces
 from retrievers.embedding import Embedder
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Budget, Meter
-from retrievers.parts import import_into
+from retrievers.parts import Imported, import_into
 from retrievers.roots import open_root
 from retrievers.sharding import Packed, PartWriter, Writing, planned_requests
 from retrievers.types import Encoder, Role
@@ -116,7 +116,7 @@ def embed(
     return shares
 
 
-def import_vectors(url: str) -> list[tuple[str, Role, int]]:
+def import_vectors(url: str) -> list[Imported]:
     """Copy the vectors under a URL into the cache; see `retrievers.parts.import_into`."""
     with Cache(default_path()) as cache:
         return import_into(cache, open_root(url))
