@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.dataset import converted, converting, load, reference_of
+from harness.dataset import converted, converting, converting_process, load, reference_of
 from harness.dataset.converted import reading_line
 from harness.experiment.init import write_experiment
 
@@ -137,12 +137,12 @@ def test_a_document_that_takes_too_long_is_given_up_and_the_next_is_converted(mo
     """A page of a hundred thousand letters in one place keeps the PDF's reader busy for minutes."""
     converter = converted.Converter()
     assert "25 days" in converter._fresh(HTML.encode(), ".html")["text"]
-    monkeypatch.setattr(converted, "SECONDS", 1)
+    monkeypatch.setattr(converting_process, "SECONDS", 1)
     assert (
         "took more than 1 s of the processor"
         in converter._fresh(pdf(") Tj (".join(["a" * 50] * 40_000)), ".pdf")["failed"]
     )
-    monkeypatch.setattr(converted, "SECONDS", 300)
+    monkeypatch.setattr(converting_process, "SECONDS", 300)
     assert "25 days" in converter._fresh(HTML.encode(), ".html")["text"]
 
 

@@ -6,39 +6,29 @@ with parsers that are well kept themselves (pdfminer, mammoth, python-pptx, Beau
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import io
 import json
 import os
-import subprocess
-import sys
-import threading
-import weakref
 import zipfile
 from collections import Counter
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from harness.dataset import converting
+from harness.dataset.converting_process import ConvertingProcess, NotConverted
 from harness.dataset.files import File
 from harness.dataset.model import Dataset
+from harness.dataset.source import parse_json
 from harness.dataset.unpacking import FREE, RATIO
 
 CONVERTED = {".pdf", ".html", ".htm", ".docx", ".pptx", ".xlsx", ".epub", ".ipynb"}
 """What markitdown is asked to read."""
-SECONDS = 120
-"""Of the processor, that one document may take."""
-PATIENCE = 1800
-"""Seconds after which a process that does not even work is ended."""
 NAMED = 5
 """Kinds of files that are named."""
 REMEDY = 'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
-
-
-class NotConverted(Exception):
-    """A file that holds no text which could be read, with the reason."""
 
 
 class Converted(NamedTuple):
@@ -51,28 +41,38 @@ class Converted(NamedTuple):
 class Converter:
     """Converts files and keeps what came out beside the cache of vectors, by content and by markitdown's version."""
 
-    def __init__(self) -> None:
+    def __init__(self, undone: dict[str, str] | None = None) -> None:
+        """Make one that starts no process until it is asked.
+
+        Args:
+            undone: what was ended from outside, with the reason, which grows: several passes over the same files that
+                share it take the same files for documents.
+        """
         self.available = _installed()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process = ConvertingProcess()
+        self._undone = {} if undone is None else undone
 
     def convert(self, file: File) -> Converted:
         """Convert one file, or take what was kept.
 
         Raises:
-            NotConverted: it is damaged, protected, or holds no text (a scanned page, say).
+            NotConverted: it is damaged, protected, or holds no text (a scanned page, say); or what converts it was
+                ended from outside, which is not kept.
             InputError: it cannot be read.
         """
         raw = file.read()
         name = f"{version('markitdown')}\0{file.suffix}\0".encode()
         kept = _folder() / f"{hashlib.sha256(name + raw).hexdigest()}.json"
-        try:
-            conversion = json.loads(kept.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            conversion = self._fresh(raw, file.suffix)
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            aside = kept.with_suffix(f".{os.getpid()}")
-            aside.write_text(json.dumps(conversion, ensure_ascii=False), encoding="utf-8", newline="\n")
-            aside.replace(kept)
+        if kept.name in self._undone:
+            raise NotConverted(self._undone[kept.name])
+        conversion = _kept(kept)
+        if conversion is None:
+            try:
+                conversion = self._fresh(raw, file.suffix)
+            except NotConverted as undone:
+                self._undone[kept.name] = str(undone)
+                raise
+            _keep(kept, conversion)
         if "failed" in conversion:
             raise NotConverted(conversion["failed"])
         return Converted(conversion["title"], conversion["text"])
@@ -80,18 +80,7 @@ class Converter:
     def _fresh(self, raw: bytes, suffix: str) -> dict[str, str]:
         if size := _unpacked_size(raw):
             return {"failed": f"unpacks to {size >> 20:,} MiB, far more than a document would"}
-        if self._process is None:
-            self._process = _started()
-            weakref.finalize(self, _ended, self._process)
-            if _answer(self._process, b"") is None:
-                self._process = None
-                raise NotConverted("markitdown does not start")
-        head = json.dumps({"suffix": suffix, "size": len(raw), "seconds": SECONDS}).encode()
-        conversion = _answer(self._process, head + b"\n" + raw)
-        if conversion is None:
-            _ended(self._process)
-            self._process = None
-            return {"failed": f"took more than {SECONDS} s of the processor, or more memory than a document would"}
+        conversion = self._process.ask(raw, suffix)
         if "failed" in conversion:
             return conversion
         text = conversion["text"].encode("utf-8", "replace").decode().strip()
@@ -99,31 +88,27 @@ class Converter:
         return {"title": title, "text": text} if text else {"failed": "there is no text in it"}
 
 
-def _started() -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-P", str(Path(converting.__file__))]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)  # noqa: S603 - our own
-
-
-def _answer(process: subprocess.Popen[bytes], asked: bytes) -> dict[str, str] | None:
-    """Send what is asked and return the answer; None where the process died, or was ended since it took too long."""
-    assert process.stdin is not None and process.stdout is not None
-    timer = threading.Timer(PATIENCE, process.kill)
-    timer.start()
+def _kept(path: Path) -> dict[str, str] | None:
+    """What was kept of a conversion; None where nothing was, or something that no conversion gives."""
     try:
-        process.stdin.write(asked)
-        process.stdin.flush()
-        answer: dict[str, str] = json.loads(process.stdout.readline())
-        return answer
-    except (OSError, ValueError):  # a pipe that broke, a line that is not whole
+        conversion: Any = parse_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return None
-    finally:
-        timer.cancel()
+    if not isinstance(conversion, dict) or not all(isinstance(value, str) for value in conversion.values()):
+        return None
+    return conversion if conversion.keys() in ({"failed"}, {"title", "text"}) else None
 
 
-def _ended(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.communicate()
+def _keep(path: Path, conversion: dict[str, str]) -> None:
+    """Keep a conversion where that is possible: it saves time and changes no result, so a full disk stops nothing."""
+    aside = path.with_suffix(f".{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside.write_text(json.dumps(conversion, ensure_ascii=False), encoding="utf-8", newline="\n")
+        aside.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
 
 
 def _unpacked_size(raw: bytes) -> int:

@@ -12,6 +12,8 @@ import json
 import os
 import signal
 import sys
+import threading
+import time
 import warnings
 
 MEMORY = 4 << 30
@@ -22,9 +24,10 @@ LONGEST = 64 << 20
 
 def serve() -> None:
     """Answer until standard input ends."""
+    _end_with_parent()
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)  # what a parser prints is no answer
-        _limit_memory()
+        limited = _limit_memory()
         from markitdown import MarkItDown
 
         engine = MarkItDown(enable_plugins=False)
@@ -33,12 +36,13 @@ def serve() -> None:
             asked = json.loads(head)
             raw = sys.stdin.buffer.read(asked["size"])
             _limit_time(asked["seconds"])
-            conversion = _converted(engine, raw, asked["suffix"])
+            conversion = _converted(engine, raw, asked["suffix"], limited=limited)
             _limit_time(0)
             print(json.dumps(conversion), file=answers, flush=True)
 
 
-def _converted(engine: object, raw: bytes, suffix: str) -> dict[str, str]:
+def _converted(engine: object, raw: bytes, suffix: str, *, limited: bool) -> dict[str, str]:
+    """Convert one document; `failed` lies in the document itself, `undone` in the machine."""
     from markitdown import StreamInfo
 
     try:
@@ -46,6 +50,9 @@ def _converted(engine: object, raw: bytes, suffix: str) -> dict[str, str]:
             warnings.simplefilter("ignore")  # of parsers, about what they repaired
             made = engine.convert_stream(io.BytesIO(raw), stream_info=StreamInfo(extension=suffix))  # type: ignore[attr-defined]
     except Exception as error:
+        if _out_of_memory(error):
+            most = f"takes more than {MEMORY >> 30} GiB of memory"
+            return {"failed": most} if limited else {"undone": "the machine has too little memory for it"}
         reason = " ".join(str(error).split()) or type(error).__name__
         return {"failed": reason[:200]}
     if len(made.markdown) > LONGEST:
@@ -59,15 +66,40 @@ def _limit_time(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
-def _limit_memory() -> None:
+def _limit_memory() -> bool:
+    """Limit the memory of this process; False where a lower limit holds already, or the system has none."""
     try:
         import resource
 
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        most = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
-        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
-    except (ImportError, OSError, ValueError):  # not every system has such limits
-        pass
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        if any(limit != resource.RLIM_INFINITY and limit < MEMORY for limit in (soft, hard)):
+            return False
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, hard))
+    except (ImportError, OSError, ValueError):
+        return False
+    return sys.platform == "linux"  # others take the limit and do not heed it
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether memory ran out, be it in one of the attempts that markitdown tells of in an error of its own."""
+    attempts = getattr(error, "attempts", None) or ()
+    tried = [attempt.exc_info[1] for attempt in attempts if attempt.exc_info]
+    return any(isinstance(one, MemoryError) for one in (error, *tried))
+
+
+def _end_with_parent() -> None:
+    """End this process where the one that started it has gone: a document could keep it busy for minutes more.
+
+    On Windows it ends with its standard input alone, once it has its document done: the parent's number stays there.
+    """
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 if __name__ == "__main__":

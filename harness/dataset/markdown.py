@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from harness.dataset import judgments, labellers
-from harness.dataset.converted import CONVERTED, Converter, NotConverted
+from harness.dataset.converted import CONVERTED, Converter
+from harness.dataset.converting_process import NotConverted
 from harness.dataset.expected import read_reference
 from harness.dataset.files import File, is_zip, listing
 from harness.dataset.label_rows import list_of
@@ -76,10 +77,12 @@ class MarkdownSource:
 
     folder: Path
     query_files: tuple[File, ...]
+    undone: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """What the first pass could not convert through no fault of the document: no later pass takes it for one."""
 
     def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
         """One document a file, in the order of their paths; what cannot be converted is counted."""
-        converter = Converter()
+        converter = Converter(self.undone)
         for name, file in listing(self.folder, problems).items():
             if not _readable(name, file, converts=converter.available):
                 if not _paper(name) and ("/" in name or file.suffix != ".json"):  # those may hold queries
