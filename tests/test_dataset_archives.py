@@ -29,6 +29,53 @@ def test_names_that_lead_out_of_an_archive_are_refused(tmp_path, name):
         load(reference_of(path))
 
 
+@pytest.mark.parametrize("name", [".", "./."])
+def test_a_member_that_names_no_file_is_refused(tmp_path, name):
+    path = archive(tmp_path / "set.zip", {"a.md": b"# A", name: b"x"})
+    with pytest.raises(InputError, match=r"has a member called '.*', which names no file .*do not trust"):
+        load(reference_of(path))
+
+
+def test_a_name_that_is_not_the_utf_8_it_is_said_to_be(tmp_path):
+    path = archive(tmp_path / "set.zip", {"ä.md": b"# A", "queries.json": b"[]"})
+    path.write_bytes(path.read_bytes().replace("ä.md".encode(), b"\xff\xfe.md"))
+    with pytest.raises(InputError, match=r"set.zip: has a member whose name is said to be UTF-8 and is not"):
+        load(reference_of(path))
+
+
+def test_an_archive_for_newer_programs_is_refused(tmp_path):
+    path = archive(tmp_path / "set.zip", {"a.md": b"# A"})
+    raw = bytearray(path.read_bytes())
+    raw[raw.find(b"PK\x01\x02") + 6] = 99  # version needed to extract: APPNOTE.TXT, 4.4.3
+    path.write_bytes(raw)
+    with pytest.raises(InputError, match=r"set.zip: is no zip archive that can be read: zip file version 9.9"):
+        load(reference_of(path))
+
+
+def test_two_members_of_one_name_are_not_one_document(tmp_path):
+    path = archive(tmp_path / "set.zip", {"a.md": b"# A", "queries.json": b"[]"})
+    with zipfile.ZipFile(path, "a") as packed, pytest.warns(UserWarning, match="Duplicate name"):
+        packed.writestr("a.md", b"# Another")
+    with pytest.raises(InputError, match=r"set.zip/a.md: the archive has it twice .keep one of them"):
+        load(reference_of(path))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_beside_its_compressed_twin_is_refused_where_it_is_read(tmp_path, packed):
+    folder = layouts.beir(tmp_path / "data")
+    (folder / "notes.bin").write_text("read by nobody")
+    (folder / "notes.bin.gz").write_text("read by nobody")
+    count = load(reference_of(folder)).count
+    assert count
+    with gzip.open(folder / "corpus.jsonl.gz", "wt") as twin:
+        twin.write('{"_id": "only", "text": "here"}\n')
+    if packed:
+        files = {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+        folder = archive(tmp_path / "set.zip", files)
+    with pytest.raises(InputError, match=r"corpus.jsonl: corpus.jsonl.gz is there as well .keep one of them"):
+        load(reference_of(folder))
+
+
 def test_reading_an_archive_writes_nothing(tmp_path):
     path = layouts.beir_zip(tmp_path / "data")
     before = sorted(os.walk(tmp_path))

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from harness.dataset.archives import is_zip
 from harness.dataset.columns import Columns, plain_id
-from harness.dataset.files import is_zip, listing, pick
+from harness.dataset.files import listing, pick
 from harness.dataset.label_rows import list_of
 from harness.dataset.model import Labels
 from harness.dataset.reference import DatasetReference

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from harness.dataset.archives import is_zip
 from harness.dataset.columns import Columns, plain_id
-from harness.dataset.files import File, is_zip, listing, pick
+from harness.dataset.files import File, listing, pick
 from harness.dataset.markdown import MarkdownSource, holds_documents
 from harness.dataset.model import Labels
 from harness.dataset.reference import DatasetReference

@@ -7,23 +7,21 @@ import os
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from harness.dataset.archives import AGAIN, members, refuse_other_archives
 from harness.dataset.source import HALF, Findings
 from harness.dataset.unpacking import COMPRESSED, bounded, unpacked
 from harness.pages import is_overview
 from retrievers.errors import InputError, Problem, did_you_mean
 
-OTHER_ARCHIVES = (".tgz", ".tbz2", ".txz", ".7z", ".rar", *(f".tar{suffix}" for suffix in ("", *COMPRESSED)))
-"""Suffixes of archives that no reader opens."""
 LARGEST_FILE = 1 << 30
 """Bytes of a file that is read whole, at most."""
 READABLE = "see that it is there and that you may read it"
-AGAIN = "fetch or make it again"
 PACKED = "is damaged, or cut short"
 
 
@@ -35,6 +33,8 @@ class File:
     """As it is named in messages: for a member the archive's path and its own."""
     archive: Path | None = None
     member: str = ""
+    twin: str = ""
+    """Another file that goes by the same name: one that is compressed, or one more of an archive."""
 
     @property
     def name(self) -> str:
@@ -52,8 +52,9 @@ class File:
         """Open the file for reading, unpacked.
 
         Raises:
-            InputError: it cannot be read, is damaged, or unpacks to more than `FREE` bytes and `RATIO` times its size.
+            InputError: it cannot be read, is damaged, has a twin, or unpacks to far more than it takes.
         """
+        self.refuse_twin()
         try:
             with self._raw() as raw:
                 yield raw
@@ -64,6 +65,12 @@ class File:
             raise InputError(Problem(str(self.path), f"{PACKED}: {error}", AGAIN)) from None
         except RuntimeError as error:  # all that zipfile says of a password
             raise InputError(Problem(str(self.path), f"cannot be unpacked: {error}", "unpack it yourself")) from None
+
+    def refuse_twin(self) -> None:
+        """Raise InputError where another file goes by the same name: which of them is meant, nobody can say."""
+        if self.twin:
+            again = "the archive has it twice" if self.twin == self.path.name else f"{self.twin} is there as well"
+            raise InputError(Problem(str(self.path), again, "keep one of them, since both go by the same name"))
 
     @contextmanager
     def _raw(self) -> Iterator[IO[bytes]]:
@@ -119,9 +126,9 @@ def listing(path: Path, problems: Findings | None = None) -> dict[str, File]:
     """
     if path.is_file():
         refuse_other_archives(path)
-        return _members(path)
+        return _by_name((below, File(path / name, path, name)) for below, name in members(path))
     below = _files_below(path, Findings() if problems is None else problems)
-    return {_plain(file.relative_to(path).as_posix()): File(file) for file in below}
+    return _by_name((file.relative_to(path).as_posix(), File(file)) for file in below)
 
 
 def pick(files: Mapping[str, File], name: str, where: Path) -> File:
@@ -130,18 +137,6 @@ def pick(files: Mapping[str, File], name: str, where: Path) -> File:
         return file
     remedy = did_you_mean(name, files) if len(files) <= 50 else f"one of {len(files):,} files there"
     raise InputError(Problem(str(where / name), "no such file", remedy if files else "the folder is empty"))
-
-
-def is_zip(path: Path) -> bool:
-    """Whether a path is a zip archive, by its first bytes."""
-    return path.is_file() and zipfile.is_zipfile(path)
-
-
-def refuse_other_archives(path: Path) -> None:
-    """Raise InputError for an archive of another kind: a tar has no list of its members and no way to one of them."""
-    if "".join(path.suffixes[-2:]).lower().endswith(OTHER_ARCHIVES):
-        remedy = "unpack it and name the folder, or pack the folder as a zip"
-        raise InputError(Problem(str(path), "is an archive of a kind that is not read: only zip is", remedy))
 
 
 def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:
@@ -191,27 +186,13 @@ def _is_ours(path: Path) -> bool:
     return path.name.startswith(".") or (path.name == "index.html" and is_overview(path))
 
 
-def _members(path: Path) -> dict[str, File]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [info.filename for info in archive.infolist() if not info.is_dir()]
-    except (OSError, zipfile.BadZipFile) as error:
-        raise InputError(Problem(str(path), f"is no zip archive that can be read: {error}", AGAIN)) from None
-    for name in names:
-        pure = PurePosixPath(name.replace("\\", "/"))
-        if pure.is_absolute() or ".." in pure.parts or ":" in pure.parts[0]:
-            remedy = "do not trust this archive: unpack it where it can do no harm, and look at it"
-            raise InputError(Problem(f"{path}/{name}", "leads out of the archive", remedy))
-    shown = sorted(name for name in names if not _hidden(name) and not name.startswith("__MACOSX/"))
-    tops = {PurePosixPath(name).parts[0] for name in shown}
-    wrapped = len(tops) == 1 and all("/" in name for name in shown)
-    return {
-        _plain(name.partition("/")[2] if wrapped else name): File(path / name, path, name) for name in shown
-    }  # fmt: skip
-
-
-def _hidden(name: str) -> bool:
-    return any(part.startswith(".") for part in PurePosixPath(name).parts)
+def _by_name(found: Iterable[tuple[str, File]]) -> dict[str, File]:
+    """Files by their names; where two have the same one the first is kept, which knows of the other."""
+    files: dict[str, File] = {}
+    for path, file in found:
+        name = _plain(path)
+        files[name] = replace(files[name], twin=file.path.name) if name in files else file
+    return files
 
 
 def _plain(name: str) -> str:

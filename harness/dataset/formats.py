@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-from harness.dataset.files import is_zip, listing, refuse_other_archives
+from harness.dataset.archives import is_zip, refuse_other_archives
+from harness.dataset.files import listing
 from harness.dataset.reference import DatasetReference
 from harness.dataset.source import Source
 from retrievers.errors import InputError, Problem, did_you_mean

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
+from harness.dataset.archives import is_zip
 from harness.dataset.columns import Columns
-from harness.dataset.files import File, is_zip, listing
+from harness.dataset.files import File, listing
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import SUFFIXES
 from harness.dataset.tables import TableSource, rows_of

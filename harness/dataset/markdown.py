@@ -14,10 +14,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from harness.dataset import judgments, labellers
+from harness.dataset.archives import is_zip
 from harness.dataset.converted import CONVERTED, Converter
 from harness.dataset.converting_process import NotConverted
 from harness.dataset.expected import read_reference
-from harness.dataset.files import File, is_zip, listing
+from harness.dataset.files import File, listing
 from harness.dataset.label_rows import list_of
 from harness.dataset.model import Labels
 from harness.dataset.reference import DatasetReference

@@ -205,6 +205,7 @@ def _parquet(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
         return
     packed = file.archive is not None or file.path.suffix.lower() in COMPRESSED
     try:
+        file.refuse_twin()
         raw = file.read() if packed else b""
         source: Any = pa.BufferReader(raw) if packed else str(file.path)
         size = len(raw) if packed else regular(file.path)

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from harness.dataset import judgments, markdown
+from harness.dataset.archives import is_zip
 from harness.dataset.columns import Columns, document_of, query_of
-from harness.dataset.files import File, is_zip, listing, pick
+from harness.dataset.files import File, listing, pick
 from harness.dataset.label_rows import labels_of
 from harness.dataset.model import Labels
 from harness.dataset.reference import DatasetReference

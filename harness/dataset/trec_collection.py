@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from harness.dataset.files import File, is_zip, listing, pick
+from harness.dataset.archives import is_zip
+from harness.dataset.files import File, listing, pick
 from harness.dataset.label_rows import Gathered
 from harness.dataset.model import Labels
 from harness.dataset.reference import DatasetReference
