@@ -53,7 +53,8 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
         options.tell(unread)
     place = Path(options.results) / loaded.experiment.name
     known = _known(place, loaded, dataset, options.only)
-    with records.writing_aside(place) as aside:
+    with records.writing_aside(place) as held:
+        aside = held.folder
         budget = Budget(options.max_cost)
         together = Meter(budget, lambda meter: options.watch("", meter))
         work = _Work(loaded, dataset, graded, place, together, datetime.now(UTC), time.perf_counter())
@@ -73,6 +74,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
             )  # fmt: skip
             for one in run_all(loaded.experiment, components, shared, known=known):
                 finished[one.retriever] = one
+                held.check()
                 if not one.error:
                     records.write_run(aside, one)
                 if options.live:
@@ -81,7 +83,9 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
             if all(one.error for one in runs):
                 raise BackendError("\n".join(f"{one.retriever}: {one.error}" for one in runs))
             judgment = _judged(VerdictFolders(aside / FOLDER, place / FOLDER), loaded, dataset, runs, cache, together)
+        held.check()
         _write(aside, work, runs, judgment)
+        held.check()
         if moved := records.put_in_place(aside, place):
             options.tell(moved)
     try:

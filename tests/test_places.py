@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -161,3 +162,47 @@ def test_two_runs_never_write_to_one_folder(tmp_path):
     (tmp_path / "out").mkdir()
     with records.writing_aside(tmp_path / "out" / "small"), pytest.raises(InputError, match="another run"):
         run(tmp_path, "small.unfinished")
+
+
+def link(aside: Path) -> None:
+    shutil.rmtree(aside)
+    aside.with_name("precious").mkdir()
+    aside.symlink_to(aside.with_name("precious"))
+
+
+def anew(aside: Path) -> None:
+    aside.rename(aside.with_name("kept"))
+    aside.mkdir()
+
+
+TAKEN = {
+    "removed": shutil.rmtree,
+    "removed with its parent": lambda aside: shutil.rmtree(aside.parent),
+    "renamed": lambda aside: aside.rename(aside.with_name("other")),
+    "parent renamed": lambda aside: aside.parent.rename(aside.parent.with_name("moved")),
+    "made a link": link,
+    "made anew": anew,
+}
+
+
+@pytest.mark.parametrize("when", ["retrievers.encoders.hashing.HashingEncoder.embed", "harness.pipeline.write_scores"])
+@pytest.mark.parametrize("act", TAKEN.values(), ids=TAKEN)
+def test_a_folder_that_is_taken_away_while_a_run_writes_to_it_is_one_message(tmp_path, monkeypatch, act, when):
+    room, _, name = when.rpartition(".")
+    owner = HashingEncoder if room.endswith("HashingEncoder") else sys.modules[room]
+    real, taken = getattr(owner, name), []
+
+    def once(*args: object, **named: object) -> object:
+        if not taken:
+            act(tmp_path / "out" / "small.unfinished")
+            taken.append(True)
+        return real(*args, **named)
+
+    monkeypatch.setattr(owner, name, once)
+    hashing = '[[retrievers]]\nname = "h"\nencoder = { kind = "hashing" }\n'
+    path = small.experiment(tmp_path, retrievers=BM25 + hashing)
+    with pytest.raises(InputError, match=r"small.unfinished: was removed, renamed or replaced .*in the cache\)"):
+        harness.run(path, harness.Options(results=tmp_path / "out", fresh=True))
+    assert not (tmp_path / "out" / "small").exists()
+    if act is link and name == "embed":
+        assert not list((tmp_path / "out" / "precious").iterdir())

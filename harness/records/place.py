@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +33,39 @@ def unfinished(place: Path) -> Path:
     return aside
 
 
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """The folder that a run writes to, and what tells it from another that has taken its name."""
+
+    folder: Path
+    identity: tuple[int, int]
+    """Device and number, as the file system has them."""
+
+    def check(self) -> None:
+        """See that it is still there, before something is written.
+
+        Raises:
+            InputError: it was removed or renamed, or another folder or a link has its name: what is written would lie
+                in somebody else's.
+        """
+        try:
+            status = self.folder.lstat()
+        except OSError:
+            status = None
+        if status is None or not stat.S_ISDIR(status.st_mode) or self.identity != (status.st_dev, status.st_ino):
+            what = "was removed, renamed or replaced while the run wrote to it"
+            remedy = "leave the results alone until the run is done, and run again: what was embedded is in the cache"
+            raise InputError(Problem(str(self.folder), what, remedy))
+
+
 @contextmanager
-def writing_aside(place: Path) -> Iterator[Path]:
+def writing_aside(place: Path) -> Iterator[Aside]:
     """An empty folder beside the place of the results, held by this process alone.
 
     Whole results that a killed run could not put in place any more are put there first.
 
     Raises:
-        InputError: another run writes here, or it cannot be written.
+        InputError: another run writes here, it cannot be written, or the folder was taken away while it was.
     """
     with ExitStack() as locks:
         try:
@@ -49,13 +76,16 @@ def writing_aside(place: Path) -> Iterator[Path]:
             _recover(place, aside)
             shutil.rmtree(aside, ignore_errors=True)
             aside.mkdir()
+            status = aside.lstat()
+            held = Aside(aside, (status.st_dev, status.st_ino))
         except OSError as error:
             what = f"cannot be written: {error.strerror}"
             raise InputError(Problem(str(place.parent), what, "choose another --results")) from None
         try:
-            yield aside
-        except HarnessError:
-            if not (aside / "rankings").exists():
+            yield held
+        except (HarnessError, OSError) as error:
+            held.check()  # where it is gone, that is what went wrong
+            if isinstance(error, HarnessError) and not (aside / "rankings").exists():
                 shutil.rmtree(aside)  # there is nothing in it to be judged
             raise
 
