@@ -4,7 +4,8 @@ HarnessError                 one message for people: what is wrong, where, what 
 ├── InputError               the user's input or environment (exit code 2); carries every problem found
 │   └── DataChanged          the data set is no longer what was checked when the run began: nothing of it is kept
 ├── BackendError             a model, API or store failed for good (exit code 3)
-│   └── OverBudget           the next request would spend more than --max-cost allows
+│   ├── OverBudget           the next request would spend more than --max-cost allows
+│   └── Unreadable           no reply of a model could be read, so that asking on would pay for nothing
 └── NotShown                 a gate or a reproduction did not hold (exit code 1)
 
 Any other exception is a defect of this program and keeps its traceback.
@@ -64,6 +65,10 @@ class BackendError(HarnessError):
 
 class OverBudget(BackendError):
     """The next request would spend more than the run may."""
+
+
+class Unreadable(BackendError):
+    """So many replies of a model could not be read, and none could, that no more are asked for."""
 
 
 class NotShown(HarnessError):

@@ -14,6 +14,7 @@ from harness.answers.systems import Answer, Citing, Context, System
 from harness.answers.text import sentences
 from harness.measures.truth import Truth, any_of
 from harness.records import PEOPLE, By, ClaimPassage, Readings, Word
+from retrievers.errors import Unreadable
 from retrievers.types import Query
 
 Given = TypeVar("Given", bound=tuple[str, ...])
@@ -160,7 +161,10 @@ def _ask_opinions(folder: Path, judge: Judge, cases: Sequence[Case], known: Read
     relevance = [Inquiry(case.query.text, context.text) for case, context in passages]
 
     def ask(task: str, wanted: Iterable[Given], read: Callable[[Sequence[Given]], Replies[Any]]) -> None:
-        replies = asked_once(wanted, lambda texts: known.opinion(task, *texts) is not None, read)
+        try:
+            replies = asked_once(wanted, lambda texts: known.opinion(task, *texts) is not None, read)
+        except Unreadable:  # a model that fails at this task has done others: its measures alone are undefined
+            return
         if not any(answer is not None for answer in replies.values()):
             return
         rows: dict[tuple[str, ...], Any] = {tuple(texts): _plain(answer) for texts, answer in replies.items()}

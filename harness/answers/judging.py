@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from harness.records import ClaimPassage, Support, Word
+from retrievers.errors import Unreadable
 
 Answer = TypeVar("Answer")
 Given = TypeVar("Given")
@@ -40,6 +41,10 @@ class Judge(Protocol):
     def prompt(self) -> str:
         """A digest of the prompts; "" where no model is prompted."""
 
+    @property
+    def unread(self) -> str:
+        """The first reply that could not be read, as a message shows it: "such as …"; "" where there was none."""
+
     def verdicts(self, pairs: Sequence[ClaimPassage], round_: int = 1) -> Replies[Word]:
         """Whether each text entails its claim; `round_` 2 asks the same once more, for the judge's noise."""
 
@@ -64,12 +69,23 @@ def asked_once(
 ) -> dict[Given, Answer | None]:
     """Ask for what is not known yet, each thing once.
 
+    A judge of whom something is known was readable before: where the rest cannot be read, it stays without an answer.
+
     Returns:
         What came back, in the order in which it was wanted; None where it could not be read or did not come.
+
+    Raises:
+        Unreadable: nothing is known, and nothing that came back can be read.
 
     >>> asked_once(["a", "b", "a"], {"b"}.__contains__, lambda missing: iter([(0, len(missing))]))
     {'a': 1}
     """
-    missing = [one for one in dict.fromkeys(wanted) if not known(one)]
-    answers: dict[int, Answer | None] = dict(ask(missing)) if missing else {}
+    distinct = list(dict.fromkeys(wanted))
+    missing = [one for one in distinct if not known(one)]
+    answers: dict[int, Answer | None] = {}
+    try:
+        answers.update(ask(missing) if missing else ())
+    except Unreadable:
+        if len(missing) == len(distinct):
+            raise
     return {one: answers.get(place) for place, one in enumerate(missing)}

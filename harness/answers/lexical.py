@@ -28,6 +28,7 @@ class LexicalJudge:
     """
 
     prompt = ""
+    unread = ""
 
     def __init__(self, *, threshold: float = THRESHOLD) -> None:
         """Ask for a share of tokens, above 0 and at most 1."""

@@ -10,6 +10,7 @@ from harness.answers import prompts
 from harness.answers.judging import Inquiry, Questions, Replies
 from harness.records import ClaimPassage, Support, Word
 from retrievers.meter import Meter
+from retrievers.remote.chat import example_of
 from retrievers.remote.chat_model import ChatModel
 from retrievers.remote.prompts import Prompt, Reply
 from retrievers.remote.redaction import as_written, shown
@@ -29,8 +30,10 @@ class Asks(Protocol):
     def model(self) -> ChatModel:
         """Which model."""
 
-    def replies(self, prompts: Sequence[Prompt], meter: Meter) -> Iterator[tuple[int, Reply]]:
-        """Each prompt's place with its reply."""
+    def replies(
+        self, prompts: Sequence[Prompt], meter: Meter, readable: Callable[[int, Reply], bool]
+    ) -> Iterator[tuple[int, Reply]]:
+        """Each prompt's place with its reply; one that is not readable is not kept."""
 
 
 class _Portion(NamedTuple):
@@ -43,9 +46,10 @@ class _Portion(NamedTuple):
 
 
 class ModelJudge:
-    """Asks a chat model. Replies are cached: a run that was stopped goes on, and nothing is paid for twice.
+    """Asks a chat model. Replies are cached: a run that was stopped goes on, and no answer is paid for twice.
 
-    A request that the endpoint declines, and a reply that cannot be read, leave their items without a verdict. A text
+    A request that the endpoint declines, and a reply that cannot be read, leave their items without a verdict; the next
+    run asks for them again. A text
     beyond `longest` tokens is cut behind a word; the meter counts the items that were judged by a beginning
     (`truncated`).
     """
@@ -55,6 +59,7 @@ class ModelJudge:
     def __init__(self, chat: Asks, *, meter: Meter, longest: int = LONGEST) -> None:
         """Judge by a chat model; calls, tokens and dollars go to the meter, which holds the budget."""
         self._chat, self._meter, self._longest = chat, meter, longest
+        self.unread = ""
         options = chat.model.options
         model = as_written(options.model)
         self.name = f"openai {model}" + (f" at {shown(options.base_url)}" if options.base_url else "")
@@ -119,25 +124,32 @@ class ModelJudge:
         )
 
     def _several(self, portions: Sequence[_Portion], read: Callable[[str, int], list[Any] | None]) -> Iterator[Any]:
-        for portion, reply in self._replies(portions):
-            count = len(portion.places)
-            verdicts = read(reply.text, count) if _readable(reply) else None
-            if verdicts is None:
-                self._meter.count(unreadable=count)
-            yield from zip(portion.places, verdicts or [None] * count, strict=True)
+        for portion, verdicts in self._read(portions, read):
+            yield from zip(portion.places, verdicts or [None] * len(portion.places), strict=True)
 
     def _single(self, portions: Sequence[_Portion], read: Callable[[str], Answer | None]) -> Replies[Answer]:
-        for portion, reply in self._replies(portions):
-            answer = read(reply.text) if _readable(reply) else None
-            if answer is None:
-                self._meter.count(unreadable=1)
+        for portion, answer in self._read(portions, lambda text, _: read(text)):
             yield portion.places[0], answer
 
-    def _replies(self, portions: Sequence[_Portion]) -> Iterator[tuple[_Portion, Reply]]:
-        for place, reply in self._chat.replies([portion.prompt for portion in portions], self._meter):
+    def _read(
+        self, portions: Sequence[_Portion], read: Callable[[str, int], Answer | None]
+    ) -> Iterator[tuple[_Portion, Answer | None]]:
+        """What can be read in the reply to each portion; None where nothing can."""
+
+        def answer_in(place: int, reply: Reply) -> Answer | None:
+            readable = reply.whole and not reply.declined
+            return read(reply.text, len(portions[place].places)) if readable else None
+
+        prompts_of = [portion.prompt for portion in portions]
+        replies = self._chat.replies(prompts_of, self._meter, lambda *said: answer_in(*said) is not None)
+        for place, reply in replies:
             if portions[place].cut:
                 self._meter.count(truncated=len(portions[place].places))
-            yield portions[place], reply
+            answer = answer_in(place, reply)
+            if answer is None:
+                self._meter.count(unreadable=len(portions[place].places))
+                self.unread = self.unread or example_of(reply.declined or reply.text)
+            yield portions[place], answer
 
     def _of_one(self, system: str, place: int, mark: str, text: str, *before: tuple[str, str]) -> _Portion:
         shown_part = beginning(text, self._longest)
@@ -153,7 +165,3 @@ class ModelJudge:
                 some = places[start : start + prompts.AT_ONCE]
                 portions.append(_Portion(some, ask(shown_part, some), shown_part != text))
         return portions
-
-
-def _readable(reply: Reply) -> bool:
-    return reply.whole and not reply.declined

@@ -31,6 +31,7 @@ class NliJudge:
     """
 
     prompt = ""
+    unread = ""
 
     def __init__(
         self,

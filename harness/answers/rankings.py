@@ -18,6 +18,7 @@ from retrievers.types import Query, Ranking
 
 Rankings = Mapping[str, Mapping[str, Ranking]]
 """Retriever -> query id -> its answer."""
+_UNDEFINED = "measures by claims are undefined"
 
 
 def judge_rankings(
@@ -78,10 +79,13 @@ def judge_run(
     try:
         claims = judge_rankings(folders.new, judge, dataset.queries, retrieved, known)
     except BackendError as error:
-        return ClaimsJudging({}, facts, f"claims were not judged, so that measures by claims are undefined: {error}")
+        return ClaimsJudging({}, facts, f"claims were not judged, so that {_UNDEFINED}: {error}")
     keep_people(folders.new, folders.earlier)
     verdicts = records.read_readings(folders.new, by).verdicts.get(1, {})
     unreadable = sum(word is None for word in verdicts.values())
+    if judge.unread and unreadable == len(verdicts):
+        gave = f"the judge gave {len(verdicts):,} verdicts, none of them readable ({judge.unread})"
+        return ClaimsJudging({}, facts, f"{gave}, so that {_UNDEFINED}: look at the judge's model and its server")
     counts = {"queries": len(claims), "claims": sum(len(one.claims) for one in claims.values()),
               "verdicts": len(verdicts), "unreadable": unreadable}  # fmt: skip
     return ClaimsJudging(claims, facts | {key: str(number) for key, number in counts.items()})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from harness.answers import prompts
 from retrievers.meter import Meter
@@ -32,9 +32,11 @@ class Rehearsal:
         """Which model would be asked."""
         return self._chat.model
 
-    def replies(self, asked: Sequence[Prompt], meter: Meter) -> Iterator[tuple[int, Reply]]:
+    def replies(
+        self, asked: Sequence[Prompt], meter: Meter, readable: Callable[[int, Reply], bool]
+    ) -> Iterator[tuple[int, Reply]]:
         """Yield what is known, and claims that are made up; no other prompt gets a reply."""
-        known = dict(self._chat.known(asked)) if self._cached else {}
+        known = dict(self._chat.known(asked, readable)) if self._cached else {}
         for place, prompt in enumerate(asked):
             if place in known:
                 yield place, known[place]

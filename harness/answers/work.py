@@ -28,7 +28,7 @@ from harness.scoring.per_query import PerQuery, selected
 from retrievers import encoder_class
 from retrievers.cache import Cache, default_path
 from retrievers.embedding import Embedder
-from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.meter import Budget, Meter
 
 PRIMARY = ("ragchecker.recall", "ROUGE-L")
@@ -115,7 +115,8 @@ def judge(
 
     Raises:
         InputError: something is wrong with the experiment, the data or the answers.
-        BackendError: the judge failed for good; OverBudget before more is spent than allowed.
+        BackendError: the judge failed for good, or nothing that it said can be read; OverBudget before more is spent
+            than allowed.
     """
     inputs = read_inputs(experiment, folder, code=code)
     meter = Meter(budget=Budget(max_cost))
@@ -123,7 +124,11 @@ def judge(
         asked = build_judge(inputs.judge, cache, meter)
         readings = judge_answers(folder, asked, inputs.queries, inputs.systems, rounds)
     counts = meter.counts("judge")
-    return judged(inputs, asked, readings)._replace(
+    found = judged(inputs, asked, readings)
+    if asked.unread and not found.verdicts:
+        what = f"{asked.name} gave {found.unreadable:,} verdicts, none of them readable ({asked.unread})"
+        raise BackendError(f"{what}: nothing was judged; look at the model and its server, and run again")
+    return found._replace(
         truncated=int(counts.get("truncated", 0)), without_schema=int(counts.get("without_schema", 0))
     )
 

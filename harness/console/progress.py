@@ -51,15 +51,19 @@ class StageProgress(NamedTuple):
 
         >>> StageProgress(500, 1000, 100, 40.0, 0.0123).details(ahead=True)
         ['10/s', '0:50 left', '20 % cached', '$0.0123']
+        >>> StageProgress(0, None, 100, 40.0, 0.0).details(ahead=True)  # of a judge, whose texts are not counted
+        ['100 cached']
         """
-        made = self.texts - self.cached
+        made = max(0, self.texts - self.cached)
         rate = made / self.seconds if self.seconds > 0 else 0.0
         details = []
         if made and rate:
             details.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
             if ahead and self.expected and self.expected > self.texts:
                 details.append(f"{_clock((self.expected - self.texts) / rate)} left")
-        if self.cached:
+        if self.cached and not self.texts:
+            details.append(f"{self.cached:,} cached")
+        elif self.cached:
             details.append("all cached" if not made else f"{100 * self.cached / self.texts:.0f} % cached")
         if self.spent:
             details.append(f"${self.spent:.4f}" if self.spent < 1 else f"${self.spent:,.2f}")

@@ -35,7 +35,7 @@ def draft(
     from harness.dataset.load import load_documents
     from harness.labels.asking import Asking, asking, forecast_sentence
     from harness.labels.drafts import draft as write
-    from harness.labels.drafts import keeping_pool, prompts_for, write_drafts
+    from harness.labels.drafts import is_readable, keeping_pool, prompts_for, write_drafts
     from harness.labels.page import write_page
     from harness.scoring.saved import read_ids
 
@@ -43,7 +43,7 @@ def draft(
     asked = prompts_for(data, count, read_ids(examples) if examples else (), seed)
     with asking(Asking(llm, base_url, key_name, price, max_cost)) as (chat, meter):
         if plan:
-            say(forecast_sentence(chat.forecast([prompt for _, _, prompt in asked])))
+            say(forecast_sentence(chat.forecast([prompt for _, _, prompt in asked], is_readable)))
             return
         written = write(data, asked, chat, meter)
     write_drafts(output, written.drafts)

@@ -16,10 +16,10 @@ from harness.dataset.judgments import read_judgments, text_digest
 from harness.dataset.rows import read_jsonl
 from harness.labels.policy import digest_of
 from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of, shuffled_place
-from retrievers.errors import InputError, Problem
+from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Meter
-from retrievers.remote.chat import Chat
-from retrievers.remote.prompts import Prompt
+from retrievers.remote.chat import Chat, example_of
+from retrievers.remote.prompts import Prompt, Reply
 from retrievers.remote.quoting import one_object, quoted
 from retrievers.tokens import beginning
 from retrievers.types import Document
@@ -107,17 +107,17 @@ def draft(dataset: Dataset, asked: Sequence[tuple[Document, str, Prompt]], chat:
     """Ask a model for a query of each document; near-duplicates are refused, paraphrases get the same need.
 
     Raises:
-        BackendError: the endpoint failed for good, or the budget ends; what came back is in the cache.
+        BackendError: the endpoint failed for good, the budget ends, or no reply held a query; what could be read is in
+            the cache.
     """
     with meter.stage("draft", total=len(asked)):
-        replies = dict(chat.replies([prompt for _, _, prompt in asked], meter))
+        replies = dict(chat.replies([prompt for _, _, prompt in asked], meter, is_readable))
     known = [query.text for query in dataset.recorded]
     kept: list[Draft] = []
     unreadable = duplicates = 0
     for place, (document, style, _) in enumerate(asked):
-        value = None if replies[place].declined else one_object(replies[place].text)
-        text = " ".join(str(value.get("query", "")).split()) if value is not None else ""
-        if not text or len(text) > LONGEST or not isinstance((value or {}).get("query"), str):
+        text = _query_in(replies[place])
+        if not text:
             unreadable += 1
             continue
         if any(overlap(text, other) >= SAME for other in (*known, *(one.query for one in kept))):
@@ -127,7 +127,24 @@ def draft(dataset: Dataset, asked: Sequence[tuple[Document, str, Prompt]], chat:
         id_ = f"draft-{digest_of(text, document.id)}"
         need = near.need if near is not None and overlap(text, near.query) >= NEAR else id_
         kept.append(Draft(id_, text, style, need, f"llm:{chat.model.options.model}", document.id))
+    if unreadable == len(asked):
+        example = example_of(replies[0].declined or replies[0].text)
+        what = f"{unreadable:,} replies of {chat.model.options.model} hold no query, {example}"
+        raise BackendError(f"{what}: nothing was drafted; look at the model and its server, and run again")
     return Drafted(tuple(kept), unreadable, duplicates)
+
+
+def is_readable(_: int, reply: Reply) -> bool:
+    """Whether a reply holds a query: others are not kept for the next run."""
+    return bool(_query_in(reply))
+
+
+def _query_in(reply: Reply) -> str:
+    """The query that a reply holds; "" where it holds none, or one that is too long."""
+    value = None if reply.declined else one_object(reply.text)
+    query = None if value is None else value.get("query")
+    text = " ".join(query.split()) if isinstance(query, str) else ""
+    return text if len(text) <= LONGEST else ""
 
 
 def overlap(a: str, b: str) -> float:

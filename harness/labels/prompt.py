@@ -22,6 +22,8 @@ FORM = json.dumps({
     "required": ["grade"], "additionalProperties": False,
 })  # fmt: skip
 """The form of a reply, as a JSON schema."""
+UNREADABLE = "unreadable"
+"""How the note of a judgment begins whose reply held no grade: it is asked again at the next call."""
 SYSTEM = """\
 You judge how far documents answer questions, for a test of search engines.
 
@@ -81,4 +83,9 @@ def read_grade(reply: Reply) -> tuple[int | None, str]:
     grade = None if value is None else value.get("grade")
     if isinstance(grade, int) and not isinstance(grade, bool) and grade in GRADES:
         return grade, ""
-    return None, f"unreadable: {' '.join(reply.text.split())[:200]}"
+    return None, f"{UNREADABLE}: {' '.join(reply.text.split())[:200]}"
+
+
+def is_readable(_: int, reply: Reply) -> bool:
+    """Whether a reply holds a grade: others are not kept for the next run."""
+    return read_grade(reply)[0] is not None

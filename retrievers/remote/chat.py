@@ -11,11 +11,14 @@ for, again.
         for place, reply in chat.replies(prompts, meter):   # in the order of arrival; those from the cache first
             reply.text                                      # what prompts[place] was answered
 
-A reply is text and nothing more: who asks decides what can be read in it; `retrievers.remote.quoting` helps with
-strangers' texts in a prompt, and with JSON in a reply. `meter` counts calls, cached, retries, tokens and usd in the
-open stage, and holds the budget. A prompt that the endpoint declines for its content or its length is a reply with
-`declined` set, and is counted; every other lasting failure raises BackendError, OverBudget before anything is sent,
-and what came back until then is in the cache.
+A reply is text and nothing more: who asks decides what can be read in it, and says so with `readable`. A reply that
+cannot be read is paid for and handed on, and it is not kept: the next run asks again, perhaps a server that was mended.
+Where the first replies of a call cannot be read one after the other, no more are paid for. `retrievers.remote.quoting`
+helps with strangers' texts in a prompt, and with JSON in a reply.
+
+`meter` counts calls, cached, retries, tokens and usd in the open stage, and holds the budget. A prompt that the
+endpoint declines for its content or its length is a reply with `declined` set, and is counted; every other lasting
+failure raises BackendError, OverBudget before anything is sent, and what came back until then is in the cache.
 
 A prompt may say which `form` its reply must have, as a JSON schema; it is sent as `response_format`. A server that
 refuses that is asked without it from then on, and every reply that came so is counted as `without_schema`.
@@ -24,15 +27,39 @@ refuses that is asked without it from then on, and every reply that came so is c
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from retrievers.cache import Cache, Texts, keys
+from retrievers.errors import Unreadable
 from retrievers.meter import Call, Meter, Stop
 from retrievers.remote.chat_model import ChatModel
 from retrievers.remote.prompts import ChatForecast, Prompt, Reply
+from retrievers.remote.redaction import as_written, redacted
 from retrievers.turns import Work, answers_in_turn, lease_after
+
+Readable = Callable[[int, Reply], bool]
+"""Whether the reply to the prompt at a place holds an answer; not asked of declined and cut replies."""
+GIVEN_UP = 20
+"""Replies that cannot be read, and none before them that can, after which no more are paid for."""
+_SHOWN = 80
+"""Characters of a reply that a message shows."""
+
+
+def any_reply(place: int, reply: Reply) -> bool:
+    """Whatever was said can be read."""
+    return True
+
+
+def example_of(reply: str) -> str:
+    """The beginning of a reply that cannot be read, as a message may show it: on one line, without keys.
+
+    >>> example_of("I am  sorry.")
+    "such as 'I am sorry.'"
+    """
+    line = redacted(reply)
+    return f"such as {(line if len(line) <= _SHOWN else line[:_SHOWN] + '…')!r}"
 
 
 class Chat:
@@ -42,59 +69,90 @@ class Chat:
         self.model = model
         self._cache = cache
 
-    def forecast(self, prompts: Sequence[Prompt]) -> ChatForecast:
+    def forecast(self, prompts: Sequence[Prompt], readable: Readable = any_reply) -> ChatForecast:
         """Count what `replies` would do, with no network."""
         names = self._names(prompts)
-        held = self._cache.held(list(dict.fromkeys(names)))
+        held = {names[place] for place, _ in self.known(prompts, readable)}
         missing = {name: prompt for name, prompt in zip(names, prompts, strict=True) if name not in held}
         needed = self.model.forecast(list(missing.values()))
         return needed._replace(prompts=len(prompts), cached=len(prompts) - len(missing))
 
-    def known(self, prompts: Sequence[Prompt]) -> Iterator[tuple[int, Reply]]:
+    def known(self, prompts: Sequence[Prompt], readable: Readable = any_reply) -> Iterator[tuple[int, Reply]]:
         """Yield the place of each prompt that the cache can answer, with its reply."""
         held, texts = self._cache.get_texts(self._names(prompts))
         for place, text, tokens in zip(held.tolist(), *texts, strict=True):
-            yield place, Reply(text, int(tokens), cached=True)
+            reply = Reply(text, int(tokens), cached=True)
+            if readable(place, reply):
+                yield place, reply
 
-    def replies(self, prompts: Sequence[Prompt], meter: Meter) -> Iterator[tuple[int, Reply]]:
+    def replies(
+        self, prompts: Sequence[Prompt], meter: Meter, readable: Readable = any_reply
+    ) -> Iterator[tuple[int, Reply]]:
         """Yield each prompt's place with its reply: those from the cache first, the others as they arrive.
 
-        A prompt that stands twice is asked once. Replies are cached at once; declined and cut ones are not.
+        A prompt that stands twice is asked once. Replies are cached at once; those that are declined, cut, or cannot be
+        read are not.
 
         Raises:
             InputError: the key is not set, or --max-cost is given without prices.
-            BackendError: a request failed for good; OverBudget before anything is sent.
+            BackendError: a request failed for good; OverBudget before anything is sent; Unreadable after 20 replies of
+                which none can be read.
         """
+        unread, heard = 0, False
+
+        def answers(place: int, reply: Reply) -> bool:
+            return reply.whole and not reply.declined and readable(place, reply)
+
+        for place, reply in self._answered(prompts, meter, answers):
+            yield place, reply
+            heard = heard or answers(place, reply)
+            unread += not reply.declined
+            if unread >= GIVEN_UP and not heard:
+                model = as_written(self.model.options.model)
+                what = f"{unread} replies of {model}, and none of them can be read, {example_of(reply.text)}"
+                raise Unreadable(f"{what}: no more are asked for; look at the model and its server")
+
+    def _answered(self, prompts: Sequence[Prompt], meter: Meter, answers: Readable) -> Iterator[tuple[int, Reply]]:
         places: dict[bytes, list[int]] = {}
         for place, name in enumerate(self._names(prompts)):
             places.setdefault(name, []).append(place)
         distinct = list(places)
-        held, texts = self._cache.get_texts(distinct)
-        cached = {distinct[i]: (text, tokens) for i, text, tokens in zip(held.tolist(), *texts, strict=True)}
-        for name, (text, tokens) in cached.items():
+
+        def read(names: list[bytes]) -> tuple[list[int], list[Reply]]:
+            held, texts = self._cache.get_texts(names)
+            replies = [Reply(text, int(tokens), cached=True) for text, tokens in zip(*texts, strict=True)]
+            found = [
+                (i, one) for i, one in zip(held.tolist(), replies, strict=True) if answers(places[names[i]][0], one)
+            ]
+            return [i for i, _ in found], [one for _, one in found]
+
+        cached = {distinct[i]: reply for i, reply in zip(*read(distinct), strict=True)}
+        for name, reply in cached.items():
             for place in places[name]:
                 meter.count(cached=1)
-                yield place, Reply(text, tokens, cached=True)
+                yield place, reply
         waiting = [name for name in distinct if name not in cached]
         if not waiting:
             return
         self.model.check(meter)
+        # What stands there and cannot be read was kept by an earlier version, and would hold its place for good.
+        self._cache.forget([waiting[i] for i in self._cache.get_texts(waiting)[0].tolist()])
 
         def ask(some: list[int], stopped: Stop) -> list[Reply]:
             return [self.model.ask(prompts[places[waiting[i]][0]], Call(meter, stopped)) for i in some]
 
         def keep(some: list[int], replies: list[Reply]) -> None:
-            whole = [(waiting[i], one) for i, one in zip(some, replies, strict=True) if one.whole and not one.declined]
-            texts = Texts([one.text for _, one in whole], np.array([one.tokens for _, one in whole], dtype=np.int64))
-            self._cache.put_texts(self.model.fingerprint, [name for name, _ in whole], texts)
+            named = [(waiting[i], one) for i, one in zip(some, replies, strict=True)]
+            kept = [(name, one) for name, one in named if answers(places[name][0], one)]
+            texts = Texts([one.text for _, one in kept], np.array([one.tokens for _, one in kept], dtype=np.int64))
+            self._cache.put_texts(self.model.fingerprint, [name for name, _ in kept], texts)
 
-        def read(some: list[int]) -> tuple[list[int], list[Reply]]:
-            held, texts = self._cache.get_texts([waiting[i] for i in some])
-            replies = [Reply(text, int(tokens), cached=True) for text, tokens in zip(*texts, strict=True)]
-            return [some[i] for i in held.tolist()], replies
+        def read_waiting(some: list[int]) -> tuple[list[int], list[Reply]]:
+            found, replies = read([waiting[i] for i in some])
+            return [some[i] for i in found], replies
 
         turns = answers_in_turn(
-            Work(waiting, ask, keep, read), [[i] for i in range(len(waiting))], self._cache,
+            Work(waiting, ask, keep, read_waiting), [[i] for i in range(len(waiting))], self._cache,
             width=self.model.options.concurrency, lease=lease_after(self.model.options.patience),
         )  # fmt: skip
         for turn in turns:
