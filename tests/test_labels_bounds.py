@@ -84,3 +84,27 @@ def test_all_queries_at_once_have_the_bounds_that_they_have_one_by_one(name, ask
             both = mean_bounds(a, second, linear, scales)
             n = max(1, len(asked))
             assert both == (math.fsum(one.low for one in each) / n, math.fsum(one.high for one in each) / n)
+
+
+GRADED = st.dictionaries(st.sampled_from(CORPUS), st.integers(0, 2), min_size=4)
+
+
+@pytest.mark.parametrize("name", ["nDCG@3", "nDCG(dcg='exp-log2')@3", "nDCG", "DCG@3", "P@2", "RBP(p=0.5)@3"])
+@settings(max_examples=25, deadline=None)
+@given(a=RANKINGS, b=RANKINGS, judged=GRADED)
+def test_a_difference_keeps_within_the_means_and_no_completion_lies_outside(name, a, b, judged):
+    """A query counts at most 1, for the ideal of what is judged so far: in the means and in their difference."""
+    measure = parse(name)
+    cutoff = measure.cutoff or 4
+    a, b = a[:cutoff], b[:cutoff]
+    bounds, linear = bounds_of(measure, cutoff, 2, len(CORPUS)), linear_form(measure, cutoff, 2)
+    scale = scale_of(measure, linear, judged, cutoff)
+    of_a, of_b, both = (bounds(OpenQuery(*lists, judged, judged)) for lists in ((a, ()), (b, ()), (a, b)))
+    assert both.low >= of_a.low - of_b.high - 1e-9 and both.high <= of_a.high - of_b.low + 1e-9
+    rest = [document for document in dict.fromkeys([*a, *b]) if document not in judged]
+    for grades in product((0, 1, 2), repeat=len(rest)):
+        known = {**judged, **dict(zip(rest, grades, strict=True))}
+        sums = (sum(w * linear.gain(known[d]) for w, d in zip(linear.discounts, ids, strict=False)) for ids in (a, b))
+        first, second = (min(one * scale, linear.largest) for one in sums)
+        assert of_a.low - 1e-9 <= first <= of_a.high + 1e-9
+        assert both.low - 1e-9 <= first - second <= both.high + 1e-9

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.measures import Measure
-from harness.stats.bounds import Bounds, log_discounts
+from harness.stats.bounds import Bounds, capped_bounds, log_discounts
 from retrievers.types import Floats
 
 CELLS = 1 << 22
@@ -84,7 +84,8 @@ def mean_bounds(a: Heads, b: Heads, linear: Linear, scales: Floats) -> Bounds:
         for part in (slice(start, start + rows) for start in range(0, n, rows))
     ]
     edges = np.concatenate(parts, axis=1) if parts else np.zeros((2, 0))
-    low, high = np.clip(edges * scales, -linear.largest, linear.largest).tolist()
+    of_a, of_b = (_edges_alone(one, linear) * scales for one in (a, b))
+    low, high = capped_bounds(edges * scales, of_a, of_b, linear.largest).tolist()
     return Bounds(math.fsum(low) / max(n, 1), math.fsum(high) / max(n, 1))
 
 
@@ -100,6 +101,14 @@ def _edges(a: Heads, b: Heads, linear: Linear) -> Floats:
     judged = _sums(np.where(known, weights * np.concatenate([a.gains, b.gains], axis=1), 0.0))
     open_ = np.where(known, 0.0, weights * linear.gains[-1])
     return np.stack([judged + _sums(np.minimum(open_, 0.0)), judged + _sums(np.maximum(open_, 0.0))])
+
+
+def _edges_alone(heads: Heads, linear: Linear) -> Floats:
+    """Return the sum of each query of one retriever at its least and at its greatest, before the scale: (2, n)."""
+    there = heads.documents != ENDED
+    judged = _sums(np.where(heads.known, linear.discounts * heads.gains, 0.0))
+    open_ = np.where(there & ~heads.known, linear.discounts * linear.gains[-1], 0.0)
+    return np.stack([judged, judged + _sums(open_)])
 
 
 def _sums(rows: Floats) -> Floats:

@@ -1,7 +1,8 @@
 """What unjudged documents could still do to the means of the primary measure, and to its differences.
 
 Bounds are certain and need no test. For measures that are sums of gains times a weight of the rank (P, DCG, RBP, and
-nDCG for the ideal of the documents judged so far, which further judgments may change) and for RR, Success and recall
+nDCG for the ideal of the documents judged so far, which further judgments may change; no query counts more than 1 then,
+in a mean and in a difference alike) and for RR, Success and recall
 they are reached by some outcome of the judging; for differences of AP they may be wider than need be. Other measures
 have none here.
 """
@@ -23,8 +24,9 @@ from harness.scoring.grading import grades_under, people_judged
 from harness.scoring.linear import Linear, heads_of, linear_form, mean_bounds, scale_of
 from harness.scoring.outcome import primary_of
 from harness.scoring.saved import relevance_of, scored_grades
-from harness.stats.bounds import Bounds, difference_bounds, rank_weights
+from harness.stats.bounds import Bounds, capped_bounds, difference_bounds, rank_weights
 from harness.stats.rank_bounds import TwoLists, average_precision_bounds, first_hit_bounds, recall_bounds
+from retrievers.types import Floats
 
 GradedQueries = Mapping[str, Mapping[str, int]]
 
@@ -103,7 +105,8 @@ def open_pairs(results: Results, a: str, b: str) -> OpenPairs | None:
         grades = known
     largest = _largest(results, known) if results.scored else GRADES[-1]
     bounds = bounds_of(measure, cutoff, largest, results.manifest.dataset.documents)
-    if bounds is None:
+    moved = bounds_of(measure, cutoff, largest, results.manifest.dataset.documents, capped=False)
+    if bounds is None or moved is None:
         return None
     first, second = ({q: r.doc_ids[:cutoff] for q, r in results.answers(name)} for name in (a, b))
     rows = {q: OpenQuery(first.get(q, ()), second.get(q, ()), known[q], grades[q]) for q in grades}
@@ -111,7 +114,7 @@ def open_pairs(results: Results, a: str, b: str) -> OpenPairs | None:
         Open(query, document, change / len(rows))
         for query, row in rows.items()
         for document in dict.fromkeys([*row.a, *row.b])
-        if document not in row.known and (change := _change(bounds, row, document, largest)) > 0
+        if document not in row.known and (change := _change(moved, row, document, largest)) > 0
     )
     return OpenPairs(str(measure), cutoff, _mean([bounds(row) for row in rows.values()]), changes)
 
@@ -171,7 +174,9 @@ def _between(
     return one_by_one
 
 
-def bounds_of(measure: Measure, cutoff: int, largest: int, documents: int) -> Callable[[OpenQuery], Bounds] | None:
+def bounds_of(
+    measure: Measure, cutoff: int, largest: int, documents: int, *, capped: bool = True
+) -> Callable[[OpenQuery], Bounds] | None:
     """What gives the bounds of one query; None for a measure that has none.
 
     Args:
@@ -179,10 +184,13 @@ def bounds_of(measure: Measure, cutoff: int, largest: int, documents: int) -> Ca
         cutoff: how far it looks.
         largest: the highest grade that an unjudged document may turn out to have.
         documents: of the corpus, which count where a measure is divided by the number of relevant ones.
+        capped: whether a query counts at most what the measure can be; else sums count as they are, so that each
+            document's judgment moves a bound, also where others alone would take the query to the top.
     """
     linear = linear_form(measure, cutoff, largest)
     if linear is not None:
-        return lambda query: _linear_bounds(measure, linear, query, cutoff)
+        counted = linear if capped else linear._replace(largest=math.inf)
+        return lambda query: _linear_bounds(measure, counted, query, cutoff)
     if measure.get("groups") or measure.name not in ("RR", "Success", "R", "AP"):
         return None
 
@@ -201,10 +209,14 @@ def bounds_of(measure: Measure, cutoff: int, largest: int, documents: int) -> Ca
 
 def _linear_bounds(measure: Measure, linear: Linear, query: OpenQuery, cutoff: int) -> Bounds:
     scale = scale_of(measure, linear, query.grades, cutoff)
-    weights = rank_weights(query.a, query.b, linear.discounts)
-    gains = {document: linear.gain(query.known[document]) for document in weights if document in query.known}
-    edges = difference_bounds(weights, gains, linear.gains[-1])
-    return Bounds(*(min(max(edge * scale, -linear.largest), linear.largest) for edge in edges))
+
+    def edges(a: Sequence[str], b: Sequence[str]) -> Floats:
+        weights = rank_weights(a, b, linear.discounts)
+        gains = {document: linear.gain(query.known[document]) for document in weights if document in query.known}
+        return np.array(difference_bounds(weights, gains, linear.gains[-1]))[:, None] * scale
+
+    both, first, second = edges(query.a, query.b), edges(query.a, ()), edges(query.b, ())
+    return Bounds(*capped_bounds(both, first, second, linear.largest)[:, 0].tolist())
 
 
 def _change(bounds: Callable[[OpenQuery], Bounds], query: OpenQuery, document: str, largest: int) -> float:

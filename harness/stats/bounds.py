@@ -15,6 +15,9 @@ import numpy as np
 
 from retrievers.types import Floats
 
+NOISE = 1e-12
+"""What is at most this is a rounding of 0: no sign may hang on it."""
+
 
 class Bounds(NamedTuple):
     """The least and the greatest that a number can become when every document has been judged."""
@@ -70,6 +73,30 @@ def difference_bounds(weights: Mapping[str, float], gains: Mapping[str, float], 
         known + math.fsum(change for change in open_ if change < 0),
         known + math.fsum(change for change in open_ if change > 0),
     )
+
+
+def capped_bounds(difference: Floats, a: Floats, b: Floats, largest: float) -> Floats:
+    """Return the bounds of the differences of values of which none counts more than `largest`.
+
+    Where neither value can pass it, those of the sums hold. Where one can, the difference of what counts lies between
+    that of the sums and 0, and never beyond what the bounds of the two values leave.
+
+    Args:
+        difference: (2, n) the least and the greatest difference of the two sums, for each of n queries.
+        a: (2, n) the least and the greatest sum of the first ranking.
+        b: (2, n) those of the second.
+        largest: what one value can be at most.
+
+    >>> capped_bounds(np.array([[-0.5], [2.0]]), np.array([[0.8], [2.5]]), np.array([[0.5], [1.0]]), 1.0).tolist()
+    [[-0.19999999999999996], [0.5]]
+    """
+    passing = np.maximum(a[1], b[1]) > largest + NOISE
+    first, second = np.minimum(a, largest), np.minimum(b, largest)
+    apart = np.stack([first[0] - second[1], first[1] - second[0]])
+    apart = np.where(np.abs(apart) <= NOISE, 0.0, apart)
+    low = np.maximum(np.minimum(difference[0], 0.0), apart[0])
+    high = np.minimum(np.maximum(difference[1], 0.0), apart[1])
+    return np.where(passing, np.stack([low, high]), difference)
 
 
 def log_discounts(cutoff: int) -> Floats:
