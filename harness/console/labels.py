@@ -77,13 +77,16 @@ def export(
         "trec"
     ),
     queries: Annotated[list[str] | None, typer.Option(help="The file of queries, within the data set.")] = None,
+    with_model: Annotated[
+        bool, typer.Option("--with-model", help="Write a model's labels, too, where there are people's.")
+    ] = False,
 ) -> None:
-    """Write the merged labels as TREC qrels, or in the data set's own form."""
+    """Write the merged labels as TREC qrels, or in the data set's own form: people's alone where there are any."""
     from harness.dataset import DatasetReference, load
     from harness.labels.into import export_labels
 
     data = load(DatasetReference(Path(dataset), queries=tuple(queries or ())))
-    say(f"{output}: labels of {export_labels(data, output, form):,} questions")
+    say(f"{output}: {export_labels(data, output, form, with_model=with_model).sentence()}")
 
 
 def _plain(record: object) -> object:

@@ -1,5 +1,6 @@
 """The same queries labelled by several people, as ordered lists: merged by one rule, and each list kept.
 
+A model's list is merged with no person's: where people listed a query, theirs count alone.
 A document's place is the sum of its places in the lists, a list that does not name it counting one place beyond the
 tenth, or beyond the longest list; ties go by the better single place, then by id. At most ten are kept, or as many as
 the longest list has.
@@ -8,6 +9,7 @@ the longest list has.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from harness.dataset.model import Labels
 from harness.dataset.source import Place
@@ -21,10 +23,11 @@ def merged(rows: Iterable[Labelled]) -> Iterator[Labelled]:
     by_query: dict[str, list[Labelled]] = {}
     for row in rows:
         by_query.setdefault(row[1], []).append(row)
-    for query, labelled in by_query.items():
+    for query, given in by_query.items():
+        labelled = [row for row in given if not row[2].source] or given
         lists = {labels.by: labels.ranked for _, _, labels in labelled if labels.by and labels.ranked is not None}
         if len(lists) == len(labelled) > 1:
-            yield labelled[0][0], query, merge_lists(lists)
+            yield labelled[0][0], query, replace(merge_lists(lists), source=labelled[0][2].source)
         else:
             yield from labelled
 

@@ -20,7 +20,7 @@ from harness.dataset.converting_process import NotConverted
 from harness.dataset.expected import read_reference
 from harness.dataset.files import File, listing
 from harness.dataset.label_rows import list_of
-from harness.dataset.model import Labels
+from harness.dataset.model import Labels, source_named
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import read_json
 from harness.dataset.source import Findings, Place, decode
@@ -194,7 +194,8 @@ def parse_labels(row: Mapping[str, Any], place: Place, problems: Findings) -> La
         problems.append(Problem(str(place), what, "a list of document ids, best first"))
         return None
     labels = list_of(listed, place, problems)
-    return labels and replace(labels, by=str(row.get("labelled_by", "")))
+    by = str(row.get("labelled_by", ""))
+    return labels and replace(labels, by=by, source=source_named(by))
 
 
 def _readable(name: str, file: File, *, converts: bool) -> bool:

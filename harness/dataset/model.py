@@ -10,6 +10,8 @@ from typing import Any, Literal
 from retrievers.types import Document, Query
 
 LabelSource = Literal["", "people", "model", "mixed"]
+BY_MODEL = "llm:"
+"""Stands before the name of a model in `labelled_by` of a file of queries: its labels are no person's."""
 
 
 def _none() -> Mapping[str, int]:
@@ -114,6 +116,16 @@ class Labels:
             inclusion=row.get("inclusion", 1.0),
             population=row.get("population", 0),
         )
+
+
+def source_named(by: str) -> LabelSource:
+    """Whose labels a file holds, by its `labelled_by`; "" where it names people or nobody.
+
+    >>> source_named("ann, ben"), source_named("llm:judge-1"), source_named("ann, llm:judge-1")
+    ('', 'model', 'mixed')
+    """
+    models = [name.strip().startswith(BY_MODEL) for name in by.split(",")]
+    return "model" if all(models) else "mixed" if any(models) else ""
 
 
 def _known(grades: Mapping[str, int], known: Callable[[str], bool]) -> dict[str, int]:

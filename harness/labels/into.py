@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from harness.dataset import Dataset, DatasetReference, Labels, load, trec
+from harness.dataset import BY_MODEL, Dataset, DatasetReference, Labels, load, trec
 from harness.dataset.judgments import NAME, Judgment, read_judgments, text_digest
 from harness.dataset.merging import Dispute, disputes, merge
 from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of
+from harness.scoring.grading import labels_that_count
 from retrievers.errors import InputError, Problem, did_you_mean
 
 SHOWN = 20
@@ -72,29 +73,72 @@ def adjudication_pool(disputed: Sequence[Dispute], reference: DatasetReference, 
     return pool_of(policy, drawn, tuple(lines))
 
 
-def export_labels(dataset: Dataset, path: Path, form: Literal["trec", "json"]) -> int:
-    """Write the labels of a data set as TREC qrels, or as `queries.json`; return how many questions have any.
+class Exported(NamedTuple):
+    """How many questions' labels were written."""
+
+    people: int
+    model: int
+    """By a model, wholly or in part."""
+    left: int
+    """A model's labels that were left out, since there are people's."""
+
+    def sentence(self) -> str:
+        """The same in words."""
+        of_model = f", {self.model:,} of them judged by a model, wholly or in part" if self.model else ""
+        left = f"; {self.left:,} that a model judged are left out (--with-model writes them too)" if self.left else ""
+        return f"labels of {self.people + self.model:,} questions{of_model}{left}"
+
+
+def export_labels(dataset: Dataset, path: Path, form: Literal["trec", "json"], *, with_model: bool = False) -> Exported:
+    """Write the labels of a data set as TREC qrels, or as `queries.json`.
+
+    Args:
+        dataset: whose labels.
+        path: the file to write.
+        form: of the file; JSON says of each question who labelled it, models as `llm:NAME`.
+        with_model: also write what a model judged where there are people's labels; else those alone are written, as
+            those alone make a score.
 
     Raises:
         InputError: the file cannot be written, or there are no labels.
     """
-    labels = {query: given for query, given in dataset.labels.items() if given.judged}
-    if not labels:
+    there = {query: given for query, given in dataset.labels.items() if given.judged}
+    if not there:
         raise InputError(Problem(dataset.path, "has no labels", "harness labels merge brings judgments into it"))
+    labels = there if with_model else labels_that_count(there)
     try:
         if form == "trec":
             trec.write_qrels(path, {query: _grades(given) for query, given in labels.items()})
         else:
+            by = _labellers(dataset, labels)
             rows = [
                 {"id": query.id, "query": query.text, **({"fields": dict(query.fields)} if query.fields else {}),
-                 **({"labelled_by": labels[query.id].by} if labels[query.id].by else {}),
+                 **({"labelled_by": by[query.id]} if by[query.id] else {}),
                  "relevant_documents": _written(labels[query.id])}
                 for query in dataset.judged if query.id in labels
             ]  # fmt: skip
             path.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8", newline="\n")
     except OSError as error:
         raise InputError(Problem(str(path), f"cannot be written: {error.strerror}")) from None
-    return len(labels)
+    by_model = sum(given.source in ("model", "mixed") for given in labels.values())
+    return Exported(len(labels) - by_model, by_model, len(there) - len(labels))
+
+
+def _labellers(dataset: Dataset, labels: Mapping[str, Labels]) -> dict[str, str]:
+    """Who gave the labels of each query: people by name, models as `llm:NAME`."""
+    beside = Path(dataset.path) / NAME
+    people: dict[str, set[str]] = {}
+    models: dict[str, set[str]] = {}
+    for one in read_judgments([beside]) if beside.is_file() else []:
+        if one.design != "next":
+            of, name = (people, one.judge) if one.kind == "human" else (models, BY_MODEL + one.judge)
+            of.setdefault(one.query_id, set()).add(name)
+    by = {}
+    for query, given in labels.items():
+        persons = people.get(query, set()) if given.source != "model" else set()
+        named = persons | (models.get(query, set()) if given.source != "people" else set())
+        by[query] = ", ".join([*sorted(persons), *sorted(named - persons)]) if given.source and named else given.by
+    return by
 
 
 def _grades(labels: Labels) -> dict[str, int]:
