@@ -21,7 +21,7 @@ from harness.answers.table import MEASURES
 from harness.answers.text import TOKENIZERS, Tokenizer, tokenizer_of
 from harness.answers.trust import trust_in_answers
 from harness.experiment import expanded
-from harness.records import RESERVED, Readings, as_cell, create, read_readings
+from harness.records import RESERVED, Readings, as_cell, check_place, create, read_readings
 from harness.scoring.compared import ComparedScores, compare_scores
 from harness.scoring.evaluate import settings_of
 from harness.scoring.per_query import PerQuery, selected
@@ -119,6 +119,7 @@ def judge(
             than allowed.
     """
     inputs = read_inputs(experiment, folder, code=code)
+    check_place(folder)
     meter = Meter(budget=Budget(max_cost))
     with Cache(default_path()) as cache, meter.stage("judge"):
         asked = build_judge(inputs.judge, cache, meter)

@@ -34,8 +34,8 @@ def draft(
     from harness.dataset import reference_of
     from harness.dataset.load import load_documents
     from harness.labels.asking import Asking, asking, forecast_sentence
+    from harness.labels.drafts import check_new, is_readable, keeping_pool, prompts_for, write_drafts
     from harness.labels.drafts import draft as write
-    from harness.labels.drafts import is_readable, keeping_pool, prompts_for, write_drafts
     from harness.labels.page import write_page
     from harness.scoring.saved import read_ids
 
@@ -45,6 +45,7 @@ def draft(
         if plan:
             say(forecast_sentence(chat.forecast([prompt for _, _, prompt in asked], is_readable)))
             return
+        check_new(output)
         written = write(data, asked, chat, meter)
     write_drafts(output, written.drafts)
     page = output.with_suffix(".html")

@@ -244,12 +244,22 @@ def _objects(path: Path, lines: Iterable[bytes], problems: list[Problem]) -> Ite
             problems.append(Problem(f"{path}:{number}", "is not a JSON object", "remove the line"))
 
 
+def check_place(folder: Path) -> None:
+    """Look whether what a judge says can be kept in a folder, before it is asked; InputError where it cannot."""
+    for name in (CLAIMS, VERDICTS, OPINIONS):
+        _refuse_links(folder / name)
+
+
+def _refuse_links(path: Path) -> None:
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise InputError(Problem(str(path), "is a link or no file, and nothing is written through it", COPY))
+
+
 def _append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     written = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     if not written:
         return
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise InputError(Problem(str(path), "is a link or no file, and nothing is written through it", COPY))
+    _refuse_links(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     whole = path.read_bytes() if path.is_file() else b""
     if whole and not whole.endswith(b"\n"):  # a run was stopped in the middle of a line
