@@ -130,7 +130,39 @@ def test_undo_and_notes(opened):
     found = read_judgments([exported(opened)])
     assert [(one.grade, one.note) for one in found] == [(2, "2 is near 3"), (0, "")]
     press(opened, "p")
-    assert opened.execute_script("return document.getElementById('policy').open") is False
+    assert opened.execute_script("return document.getElementById('policy').open") is True
+
+
+SEEN = """
+const [text, answer] = ["#text", ".answer"].map((one) => document.querySelector(one).getBoundingClientRect());
+return text.top >= 0 && Math.min(answer.top, innerHeight) - text.top >= Math.min(60, text.height);
+"""
+"""Whether the beginning of the text stands free, above the bar with the grades."""
+
+
+@browser
+@pytest.mark.parametrize("size", [(1200, 900), (1280, 1000), (1024, 700)])
+def test_the_beginning_of_each_text_is_in_sight_and_what_is_not_is_not_judged(driver, tmp_path, size):
+    made = pool(1, 2, texts=["How is it paid?", ("A long text. " * 40 + "\n") * 8])
+    write_page(tmp_path / "judge.html", made)
+    width, height = driver.get_window_size().values()
+    driver.set_window_size(*size)
+    try:
+        driver.get((tmp_path / "judge.html").as_uri())
+        driver.execute_script("localStorage.clear()")
+        driver.refresh()
+        begin(driver)
+        assert driver.execute_script(SEEN)
+        assert driver.execute_script("return document.getElementById('policy').open") is False
+        press(driver, "p")
+        driver.execute_script("document.querySelector('article').style.marginTop = '3000px'; scrollTo(0, 0)")
+        press(driver, "2")
+        assert text(driver, "#count").startswith("0 of") and "out of sight" in text(driver, "#message")
+        driver.execute_script("document.querySelector('article').style.marginTop = ''; scrollTo(0, 0)")
+        press(driver, "2")
+        assert text(driver, "#count").startswith("1 of") and driver.execute_script(SEEN)
+    finally:
+        driver.set_window_size(width, height)
 
 
 @browser

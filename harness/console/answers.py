@@ -77,6 +77,7 @@ def sample_verdicts(
     as_json: Json = False,
 ) -> None:
     """Write a page on which a person judges what the judge has judged for some queries, without seeing its verdicts."""
+    from harness.labels.order import twice_sentence
     from harness.labels.page import write_page
     from harness.labels.sampling import pairs_of_answers, pairs_of_results
     from harness.labels.verdicts import CHOICES, verdict_pool
@@ -87,7 +88,8 @@ def sample_verdicts(
     if as_json:
         print_json(path=str(output), digest=pool.digest, pairs=pool.pairs, **pool.drawn.model_dump())
         return
-    say(f"{output}: {pool.pairs:,} claims and passages of {sample:,} of {pool.drawn.population:,} queries")
+    of = f"claims and passages of {sample:,} of {pool.drawn.population:,} queries"
+    say(f"{output}: {pool.pairs:,} {of}, {twice_sentence(pool)}")
     say(f"it exports judgments.jsonl; then: harness answers merge judgments.jsonl --into {folder}")
 
 

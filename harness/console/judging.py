@@ -135,6 +135,7 @@ def judge(
         refuse({"--json": as_json}, "cannot go with --terminal", "choose one of them")
         _judge_here(to_judge, output or Path("judgments.jsonl"), name)
     else:
+        from harness.labels.order import twice_sentence
         from harness.labels.page import write_page
 
         refuse({"--judge": name}, "goes with --terminal", "the page asks for it")
@@ -143,7 +144,8 @@ def judge(
         if as_json:
             print_json(path=str(path), digest=to_judge.digest, pairs=to_judge.pairs)
             return
-        say(f"{path}: {to_judge.pairs:,} documents to judge; open it in a browser, or send it to a judge")
+        say(f"{path}: {to_judge.pairs:,} documents to judge, {twice_sentence(to_judge)}")
+        say("open it in a browser, or send it to a judge")
         say("it exports judgments.jsonl; then: harness labels merge judgments.jsonl --into DATASET")
 
 
@@ -155,7 +157,7 @@ def _judge_here(to_judge: Pool, path: Path, name: str | None) -> None:
         raise InputError(Problem("--judge", "is missing", "give your name, as it will stand in the judgments"))
 
     session = judge_in_terminal(to_judge, path, name, Terminal(lambda text: say(visible(text)), input))
-    say(f"{path}: {session.done:,} of {session.total:,} judged")
+    say(f"{path}: {session.done:,} of {session.total:,} judgments given")
 
 
 def _judge_by_model(

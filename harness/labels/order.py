@@ -57,6 +57,12 @@ def in_order(pool: Pool, *, repeated: float = REPEATED) -> list[OrderedPair]:
     ]
 
 
+def twice_sentence(pool: Pool) -> str:
+    """How many of a pool's pairs come twice, and how many judgments that makes: the number that the page counts to."""
+    judgments = len(in_order(pool))
+    return f"{judgments - pool.pairs:,} of them twice, which makes {judgments:,} judgments"
+
+
 def round_of(pool: Pool, number: int) -> list[OrderedPair]:
     """Return every pair of a pool once, as one round of judging."""
     return [OrderedPair(q, d, number) for q, query in enumerate(pool.queries) for d in range(len(query.documents))]

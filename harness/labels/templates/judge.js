@@ -12,6 +12,7 @@
   let at = 0;
   let shownAt = 0;
 
+  const article = document.querySelector("article");
   const complain = (text) => { $("message").textContent = text; $("message").hidden = !text; };
 
   const load = () => {
@@ -57,15 +58,30 @@
     $("title").hidden = !shown.title;
     $("text").textContent = shown.text;
     $("note").value = "";
-    const article = document.querySelector("article");
     article.scrollTop = 0;
     article.focus({ preventScroll: true });
+    if ($("policy").open) $("pair").scrollIntoView({ block: "start" });
+    else window.scrollTo(0, 0);
+    if (!inSight()) article.scrollIntoView({ block: "start" });
     $("live").textContent = `${done + 1} of ${data.items.length}: ${query.text}. ${shown.title}`;
     shownAt = performance.now();
   };
 
+  // The policy, a long question or a small window may hide what is to be judged: nobody grades what is out of sight.
+  const inSight = () => {
+    const { top, bottom, height } = article.getBoundingClientRect();
+    const end = Math.min(bottom, window.innerHeight, document.querySelector(".answer").getBoundingClientRect().top);
+    return end - Math.max(top, 0) >= Math.min(height, 48);
+  };
+
   const give = (grade) => {
     if (at < 0 || !judge) return;
+    if (!inSight()) {
+      $("policy").open = false;
+      complain("The text was out of sight, so that nothing was judged. Read it, then judge.");
+      article.scrollIntoView({ block: "start" });
+      return;
+    }
     const item = data.items[at];
     kept = { ...kept, ...(load().kept || {}) };
     kept[keyOf(item)] = {
@@ -141,7 +157,7 @@
   const begin = (name) => {
     judge = name;
     $("start").hidden = true;
-    $("policy").open = finished() === 0;
+    $("policy").open = false;
     save();
     show();
   };
@@ -183,7 +199,7 @@
     if ($("judge").value.trim()) begin($("judge").value.trim());
   });
   $("note").addEventListener("keydown", (event) => {
-    if (event.key === "Escape" || event.key === "Enter") { document.querySelector("article").focus(); event.preventDefault(); }
+    if (event.key === "Escape" || event.key === "Enter") { article.focus(); event.preventDefault(); }
     event.stopPropagation();
   });
   document.addEventListener("keydown", (event) => {
