@@ -215,6 +215,9 @@ class Store(Protocol):
 class Retriever(Protocol):
     """Answers queries over an indexed corpus. Building one loads and sends nothing."""
 
+    own_index: ClassVar[bool] = False
+    """Whether it searches an index that somebody else made, of which no document can be left out from here."""
+
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps, asked for after the search; `usd_per_million_tokens` where a price is known."""

@@ -19,9 +19,8 @@ from retrievers import encoder_class, reranker_class, retriever_class, retriever
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.ragged import Form
 from retrievers.stores import StoreOptions
+from retrievers.types import Retriever
 
-WITHOUT_INDEX = ("http", "python", "run")
-"""Kinds that do not index the documents of the data set."""
 RESERVED = {"name", "kind", "of", "encoder", "rerank", "store", "filter", "color", "options"}
 """What keys of retrievers mean everywhere: no option of a whole retriever has such a name."""
 
@@ -145,10 +144,10 @@ def _encoder_class(form: str, kind: str) -> type:
     return cls
 
 
-def _with_options(table: Mapping[str, Any], cls: type, where: str) -> dict[str, Any]:
+def _with_options(table: Mapping[str, Any], cls: type[Retriever], where: str) -> dict[str, Any]:
     """The table of a whole retriever, the options of its class checked and put aside under `options`."""
     own = {key: value for key, value in table.items() if key in {"name", "kind", "rerank", "color", "filter"}}
-    if own.get("filter") and table["kind"] in WITHOUT_INDEX:
+    if own.get("filter") and cls.own_index:
         remedy = "filter where its index is: in the body of the request, or in the function"
         raise InputError(Problem(f"{where}.filter", f"a retriever of kind {table['kind']!r} has its own index", remedy))
     others = {key: value for key, value in table.items() if key not in own}

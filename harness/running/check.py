@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from harness.dataset import Dataset, reading_line, reference_of
 from harness.dataset import load as load_dataset
-from harness.experiment import Block, Loaded, QueryField, reference_in, uses, with_files_located
+from harness.experiment import Block, Encoded, Loaded, QueryField, Standalone, reference_in, uses, with_files_located
 from harness.experiment import load as load_experiment
 from harness.measures import score, span
 from harness.running.capacity import Capacity, planned
@@ -243,7 +243,7 @@ def _unknown_fields(loaded: Loaded, dataset: Dataset) -> Iterator[Problem]:
         where = f"{loaded.path}: [statistics] cluster"
         yield Problem(where, f"{cluster!r} is a field of no query", did_you_mean(cluster, of_queries))
     for block in loaded.experiment.retrievers:
-        for name, value in getattr(block, "filter", {}).items():
+        for name, value in block.filter.items() if isinstance(block, Encoded | Standalone) else ():
             where = f"{loaded.path}: retriever {block.name!r}: filter.{name}"
             if name not in dataset.field_names:
                 yield Problem(where, "is a field of no document", did_you_mean(name, dataset.field_names))

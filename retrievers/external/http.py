@@ -36,6 +36,8 @@ PASSING = {408, 425, 429}
 class HttpRetriever(Retriever):
     """Sends each query to an endpoint and reads ids, and scores where there are any, out of the JSON of its answer."""
 
+    own_index = True
+
     def __init__(
         self,
         *,

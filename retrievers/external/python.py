@@ -23,6 +23,8 @@ SHAPE = "for each query a list of ids, or of pairs of id and score, best first"
 class PythonRetriever(Retriever):
     """Asks `function(queries: list[str], depth: int)`, which may be async, for the hits of each query."""
 
+    own_index = True
+
     def __init__(self, *, call: str, batch_size: int = 0) -> None:
         """Name the function; nothing is imported before it is checked or asked.
 

@@ -27,6 +27,8 @@ MOST = 20
 class RunRetriever(Retriever):
     """Answers with the hits of a file: TREC lines (plain or gzip), or rows of JSON Lines or Parquet."""
 
+    own_index = True
+
     def __init__(self, *, path: str) -> None:
         """Name the file; it is read when it is checked or asked.
 
