@@ -83,7 +83,8 @@ def _problems(error: ValidationError, model: type[BaseModel], where: str) -> Ite
         elif isinstance(fault.get("ctx", {}).get("error"), ValueError):
             yield Problem(place, str(fault["ctx"]["error"]))
         else:
-            shown = repr(fault["input"])
+            value = fault["input"]
+            shown = repr(list(value) if isinstance(value, tuple) else value)  # TOML has lists
             yield Problem(place, f"{shown if len(shown) < 60 else shown[:57] + '…'}: {_plain(fault['msg'])}")
 
 
@@ -99,6 +100,8 @@ def _keys(model: type[BaseModel], path: list[int | str]) -> list[str]:
 def _plain(message: str) -> str:
     if "should match pattern" in message:
         return "a name has letters, digits, '.', '_' and '-', begins with a letter or digit, and is at most 64 long"
+    if "should be a valid dictionary" in message:
+        return "should be a table"
     return message.replace("Input should be", "should be").replace("valid tuple", "list")
 
 

@@ -197,7 +197,7 @@ def _of_the_data(target: Path) -> list[Problem]:
         reference, drops = reference_in(target)
         load_dataset(reference, drop_dangling=drops)
     except InputError as error:
-        return [problem for problem in error.problems if not problem.where.startswith(str(target))]
+        return [problem for problem in error.problems if not problem.where.startswith((str(target), "dataset"))]
     return []
 
 
