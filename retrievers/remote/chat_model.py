@@ -15,6 +15,7 @@ from retrievers.remote.faults import TooLong
 from retrievers.remote.limits import RateLimiter
 from retrievers.remote.patience import patiently
 from retrievers.remote.prompts import ChatForecast, ChatOptions, Prompt, Reply
+from retrievers.remote.requests import Cost, pay
 from retrievers.remote.service import AnswerPart, JsonService, Listed, Refusal, Server, understood
 from retrievers.remote.service import TokenCount as Billed
 from retrievers.tokens import estimate
@@ -79,6 +80,9 @@ class ChatModel:
         """Return the dollars of so many tokens; 0 where no price is known."""
         return (sent * (self.options.input_price or 0.0) + received * (self.options.output_price or 0.0)) / 1e6
 
+    def _cost(self, sent: int, received: int) -> Cost:
+        return Cost(sent + received, self.price_of(sent, received))
+
     def check(self, meter: Meter) -> None:
         """Look for what the first request needs.
 
@@ -97,22 +101,17 @@ class ChatModel:
             BackendError: for good; OverBudget before anything is sent.
         """
         service, meter = self._connected(), call.meter
-        sent, received = self.expected(prompt)
-        promised = self.price_of(sent, received)
-        meter.budget.take(promised)
-        spent = 0.0
+        expected = self.expected(prompt)
+
+        def paid() -> tuple[Reply, Cost]:
+            return pay(lambda: self._send(service, prompt, call.stopped), self._cost(*expected), call)
+
         try:
-            reply, bill = patiently(
-                lambda: self._send(service, prompt, call.stopped), self._limiter, sent,
-                patience=self.options.patience, call=call,
-            )  # fmt: skip
-            spent = self.price_of(*bill)
+            reply, _ = patiently(paid, self._limiter, expected[0], patience=self.options.patience, call=call)
         except _Declined as refusal:
             meter.count(declined=1)
             return Reply("", declined=str(refusal))
-        finally:
-            meter.budget.give_back(promised - spent)
-        meter.count(calls=1, tokens=sum(bill), usd=spent)
+        meter.count(calls=1, **({"declined": 1} if reply.declined else {}))
         if prompt.form and self._with_schema is False:
             meter.count(without_schema=1)
         return reply
@@ -137,7 +136,7 @@ class ChatModel:
                 self._service = JsonService(server, _understood)
             return self._service
 
-    def _send(self, service: JsonService, prompt: Prompt, stopped: Stop) -> tuple[Reply, tuple[int, int]]:
+    def _send(self, service: JsonService, prompt: Prompt, stopped: Stop) -> tuple[Reply, Cost]:
         chosen = self.options
         # OpenAI's newer models know only the second name, most other servers only the first.
         longest = "max_tokens" if chosen.base_url else "max_completion_tokens"
@@ -155,16 +154,16 @@ class ChatModel:
             raise BackendError(f"{service.server.name}: a reply without choices came back")
         choice = answer.choices[0]
         text = choice.message.content or ""
-        if choice.finish_reason == "content_filter":
-            raise _Declined("the endpoint's content filter stopped the reply")
-        if choice.message.refusal and not text:
-            raise _Declined(choice.message.refusal)
         usage = answer.usage
         if usage is None or not usage.prompt_tokens:  # no prompt has no tokens
-            bill = (self.expected(prompt)[0], int(estimate([text])[0]))
+            cost = self._cost(self.expected(prompt)[0], int(estimate([text])[0]))
         else:
-            bill = (usage.prompt_tokens, usage.completion_tokens)
-        return Reply(text, sum(bill), whole=choice.finish_reason != "length"), bill
+            cost = self._cost(usage.prompt_tokens, usage.completion_tokens)
+        if choice.finish_reason == "content_filter":
+            return Reply("", declined="the endpoint's content filter stopped the reply"), cost
+        if choice.message.refusal and not text:
+            return Reply("", declined=choice.message.refusal), cost
+        return Reply(text, cost.tokens, whole=choice.finish_reason != "length"), cost
 
     def _asked(self, service: JsonService, body: Mapping[str, object], form: str, stopped: Stop) -> _Completion:
         """Send a request, with the schema of its reply as long as the server takes one."""

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import httpcore
 import httpx
@@ -23,7 +22,8 @@ import httpx
 from retrievers.errors import BackendError
 from retrievers.meter import Stop
 from retrievers.remote.faults import Transient
-from retrievers.remote.network import BoundedBackend, bounded
+from retrievers.remote.network import BoundedBackend, bounded, note_worked
+from retrievers.remote.proxies import PROXY_REMEDY, proxy_for
 from retrievers.remote.redaction import without_secrets
 
 MOST_BYTES = 256 << 20
@@ -73,6 +73,7 @@ class HttpDoor:
             Transient: no whole answer in time, or the connection broke.
             BackendError: an answer that is too large, a redirection, a certificate or a name that is wrong, a header
                 that cannot be sent.
+            InputError: the environment names a proxy that is none.
         """
         sent = _headers(url, headers)
         try:
@@ -82,6 +83,7 @@ class HttpDoor:
                 names = ((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in answer.headers)
                 received = dict(names)
                 if answer.status in _REDIRECTIONS:
+                    note_worked(False)
                     where = without_secrets(received.get("location", "nowhere"))
                     raise BackendError(
                         f"the server redirects to {where}, which is not followed: write that address instead"
@@ -98,16 +100,17 @@ class HttpDoor:
             if "WRONG_VERSION_NUMBER" in str(failure):
                 raise BackendError("the server does not speak TLS: write http:// in its address") from None
             raise Transient(f"no whole answer came: {failure or type(failure).__name__}") from None
-        except (httpcore.UnsupportedProtocol, httpcore.ProxyError) as failure:
+        except httpcore.ProxyError as failure:
+            raise BackendError(f"the proxy refuses: {failure}{PROXY_REMEDY}") from None
+        except httpcore.UnsupportedProtocol as failure:
             raise BackendError(str(failure)) from None
 
     def _opened(self) -> httpcore.ConnectionPool:
         with self._lock:
             if self._pool is None:
-                proxy = _proxy(self._url)
                 self._pool = httpcore.ConnectionPool(
                     ssl_context=httpx.create_ssl_context() if self._url.startswith("https") else None,
-                    proxy=proxy,
+                    proxy=proxy_for(self._url),
                     max_connections=self._connections,
                     keepalive_expiry=30,
                     network_backend=BoundedBackend(),
@@ -158,10 +161,3 @@ def _user(url: str) -> Mapping[str, str]:
         return {}
     pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
     return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
-
-
-def _proxy(url: str) -> httpcore.Proxy | None:
-    """The proxy that the environment names for an address."""
-    parts = urlsplit(url)
-    address = getproxies().get(parts.scheme)
-    return None if address is None or proxy_bypass(parts.hostname or "") else httpcore.Proxy(address)

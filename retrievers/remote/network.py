@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import httpcore
@@ -65,6 +66,34 @@ def bounded(seconds: float, stopped: Stop) -> Iterator[None]:
         _bounds.reset(token)
 
 
+@dataclass(slots=True)
+class Fate:
+    """What became of a request."""
+
+    worked: bool = False
+    """Whether the service may have worked on it, and so may bill it: it was sent, and not refused."""
+
+
+_fate: ContextVar[Fate | None] = ContextVar("fate", default=None)
+
+
+@contextmanager
+def followed() -> Iterator[Fate]:
+    """Follow the last request that this thread sends inside the block."""
+    fate = Fate()
+    token = _fate.set(fate)
+    try:
+        yield fate
+    finally:
+        _fate.reset(token)
+
+
+def note_worked(worked: bool) -> None:
+    """Say whether the service may have worked on the request that is followed, where one is."""
+    if (fate := _fate.get()) is not None:
+        fate.worked = worked
+
+
 class BoundedBackend(httpcore.NetworkBackend):
     """Opens connections for httpcore; used inside `bounded` alone."""
 
@@ -112,6 +141,7 @@ class _Stream(httpcore.NetworkStream):
         while rest:
             sent = self._patiently(lambda: self._connection.send(rest), httpcore.WriteError)  # noqa: B023 - at once
             rest = rest[sent:]
+            note_worked(True)  # a connection that fails before has carried nothing
 
     def close(self) -> None:
         self._connection.close()

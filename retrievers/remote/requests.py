@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 from retrievers.meter import Call
 from retrievers.prices import Price
 from retrievers.remote.limits import RateLimiter
+from retrievers.remote.network import followed
 from retrievers.remote.patience import patiently
 from retrievers.types import Limits
 
@@ -23,6 +24,13 @@ class Bill(NamedTuple):
     """Of a reranker that is billed by the search."""
 
 
+class Cost(NamedTuple):
+    """What one request cost, or is expected to cost."""
+
+    tokens: int
+    usd: float
+
+
 class RequestSender:
     """Sends the requests of one encoder or reranker; several threads and several retrievers may share it."""
 
@@ -33,12 +41,12 @@ class RequestSender:
         self._limiter = RateLimiter(limits.concurrency, rpm=limits.rpm, tpm=limits.tpm)
 
     def send(self, request: Callable[[], tuple[Answer, Bill]], expected: Bill, call: Call) -> tuple[Answer, int]:
-        """Send one request until it succeeds, fails for good, or patience ends; settle what it cost.
+        """Send one request until it succeeds, fails for good, or patience ends; count what each try cost.
 
         Args:
             request: asks the provider once; returns the answer and what was billed. Raises Transient, TooLong or
                 BackendError.
-            expected: what the request is expected to be billed for, promised to the budget before it is sent.
+            expected: what the request is expected to be billed for, promised to the budget before each try.
             call: for which retriever it is sent, and what stops it.
 
         Returns:
@@ -47,16 +55,47 @@ class RequestSender:
         Raises:
             BackendError: for good; OverBudget before anything is sent.
         """
-        promised = self._usd(expected)
-        call.meter.before(promised)
-        billed = Bill(0)
-        try:
-            answer, stated = patiently(request, self._limiter, expected.tokens, patience=self._patience, call=call)
-            billed = Bill(stated.tokens or expected.tokens, stated.searches or expected.searches)
-        finally:
-            call.meter.after(promised, tokens=billed.tokens, usd=self._usd(billed))
-        call.meter.count(calls=1)
-        return answer, billed.tokens
+        promised = self._cost(expected)
 
-    def _usd(self, bill: Bill) -> float:
-        return 0.0 if self._price is None else self._price.usd(*bill)
+        def once() -> tuple[Answer, Cost]:
+            answer, stated = request()
+            return answer, self._cost(Bill(stated.tokens or expected.tokens, stated.searches or expected.searches))
+
+        def paid() -> tuple[Answer, Cost]:
+            return pay(once, promised, call)
+
+        answer, cost = patiently(paid, self._limiter, expected.tokens, patience=self._patience, call=call)
+        call.meter.count(calls=1)
+        return answer, cost.tokens
+
+    def _cost(self, bill: Bill) -> Cost:
+        return Cost(bill.tokens, 0.0 if self._price is None else self._price.usd(*bill))
+
+
+def pay(request: Callable[[], tuple[Answer, Cost]], promised: Cost, call: Call) -> tuple[Answer, Cost]:
+    """Ask once, within the budget, and count what it cost.
+
+    A request that was sent and not refused may be billed although its answer came too late, or cannot be used: it is
+    counted as what was promised, and as `unanswered`. Each further try is promised anew.
+
+    Args:
+        request: asks the provider; returns the answer and its cost.
+        promised: what it is expected to cost.
+        call: whose meter and budget count it.
+
+    Raises:
+        BackendError: OverBudget before anything is sent; whatever else `request` raises passes through.
+    """
+    call.meter.before(promised.usd)
+    cost = Cost(0, 0.0)
+    with followed() as fate:
+        try:
+            answer, cost = request()
+        except BaseException:
+            if fate.worked:
+                cost = promised
+                call.meter.count(unanswered=1)
+            raise
+        finally:
+            call.meter.after(promised.usd, tokens=cost.tokens, usd=cost.usd)
+    return answer, cost

@@ -18,6 +18,8 @@ from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Stop
 from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
 from retrievers.remote.http import MOST_BYTES, HttpAnswer, HttpDoor
+from retrievers.remote.network import note_worked
+from retrievers.remote.proxies import PROXY_REMEDY
 from retrievers.remote.redaction import Expanded, as_written, beginning_of, redacted, secrets_in, shown, shown_or_hidden
 
 Schema = TypeVar("Schema")
@@ -27,6 +29,7 @@ _REMEDIES = {
     401: "; the key was refused: look at the environment variable that holds it",
     403: "; the key may not use this model",
     404: "; look at the model's name and at the address",
+    407: PROXY_REMEDY,
 }
 _LLAMA = "is too large to process"
 """What llama.cpp says of a long text, with status 500."""
@@ -131,6 +134,7 @@ class JsonService:
         except BackendError as failure:
             raise BackendError(self._hidden(str(failure))) from None
         if not 200 <= answer.status < 300:
+            note_worked(False)
             raise self._understand(self._refusal(answer))
         return self._checked(answer, schema), answer.headers
 
@@ -144,6 +148,7 @@ class JsonService:
         if fault["type"] == "json_invalid" and not start.startswith("<"):
             raise Transient(self._hidden("an answer that is no whole JSON came back"))
         if _words(answer.body)[1]:  # an error with the status of a success
+            note_worked(False)
             raise self._understand(self._refusal(answer))
         place = ".".join(map(str, fault["loc"]))
         what = "is a page, not JSON" if start.startswith("<") else f"is not of the protocol ({place}: {fault['msg']})"

@@ -28,6 +28,7 @@ KINDS = {
     "collapsed": "hits beside another of the same page, file or section",
     "lost_tokens": "tokens lost by truncation",
     "retries": "retries",
+    "unanswered": "requests without a usable answer, which may be billed: their cost is an estimate",
     "imported": "texts whose vectors were read from the place of [vectors]",
     "probed": "cached texts embedded again",
     "moved": "cached texts whose vectors have moved",
