@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,7 +16,18 @@ from typer.exceptions import TyperException
 
 from harness.console import ahead, answers, caches, embed, judging, labels, messages, queries, scoring
 from harness.console.groups import WholeSentences
-from harness.console.options import ONLY, ExperimentFile, Folder, Fresh, Json, MaxCost, NoCode, Quiet
+from harness.console.options import (
+    ONLY,
+    Columns,
+    ExperimentFile,
+    Folder,
+    Fresh,
+    Json,
+    MaxCost,
+    NoCode,
+    Quiet,
+    columns_of,
+)
 from harness.console.printing import agree, console_of, print_json, print_listing, print_results, say, warn
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 
@@ -156,11 +169,12 @@ def reproduce(
 def init(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Documents and labelled queries.")],
     output: Annotated[Path | None, typer.Option(help="The file to write; else <folder>.toml here.")] = None,
+    columns: Columns = None,
 ) -> None:
     """Look at a folder of documents and labels, and write an experiment that runs."""
     from harness.experiment.init import write_experiment
 
-    written = write_experiment(folder, output)
+    written = write_experiment(folder, output, columns_of(columns or []))
     say(*written.lines())
 
 
@@ -239,7 +253,8 @@ def _kept(experiment: Path, results: Path, *, code: bool) -> str:
         return sentence
     if not any(aside.glob("runs/*.trec")):
         return sentence
-    finished = f"harness score {aside / 'qrels.trec'} {aside / 'runs' / '*.trec'}"
+    qrels, runs = (shlex.quote(str(aside / name)) for name in ("qrels.trec", "runs"))
+    finished = f"harness score {qrels} {runs}{os.sep}*.trec"  # the shell names the runs: no quotes there
     return f"{sentence}; finished rankings lie in {aside} ({finished})"
 
 

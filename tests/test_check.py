@@ -1,6 +1,7 @@
 """What `harness check` tells: everything that is wrong at once, and a page on what is right."""
 
 import json
+import shlex
 from pathlib import Path
 from statistics import NormalDist
 
@@ -278,3 +279,19 @@ def test_a_data_set_that_is_none_is_told_once(tmp_path):
     with pytest.raises(InputError) as refused:
         check(path)
     assert [str(problem) for problem in refused.value.problems] == [f"{path}: dataset: ['a']: should be a table"]
+
+
+@pytest.mark.parametrize("name", ["my results", "small.unfinished"])
+def test_a_results_folder_is_called_so_and_no_data_set(tmp_path, monkeypatch, capsys, name):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
+    monkeypatch.setattr("harness.pipeline.write_index", lambda place: None)
+    only = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
+    run(small.experiment(tmp_path, retrievers=only), Options(tmp_path)).folder.rename(name)
+    for command in ("check", "init"):
+        with pytest.raises(SystemExit) as ended:
+            main([command, name])
+        assert ended.value.code == 2
+        said = capsys.readouterr().err
+        assert f"{name}: is a results folder, no data set" in said
+        assert f"harness report {shlex.quote(name)} shows what it says" in said

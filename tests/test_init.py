@@ -84,7 +84,7 @@ def test_labels_that_are_missing_are_shown(tmp_path: Path) -> None:
     assert said[0].endswith(": 6 documents, but no question")
     assert json.loads(said[2])[0]["relevant_documents"] == ["apple", "boat"]
     assert "queries.txt" in said[3]
-    assert said[4].endswith(f"harness init {folder}")
+    assert said[5].endswith(f"harness init {folder}")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -90,7 +91,7 @@ def sample_verdicts(
         return
     of = f"claims and passages of {sample:,} of {pool.drawn.population:,} queries"
     say(f"{output}: {pool.pairs:,} {of}, {twice_sentence(pool)}")
-    say(f"it exports judgments.jsonl; then: harness answers merge judgments.jsonl --into {folder}")
+    say(f"it exports judgments.jsonl; then: harness answers merge judgments.jsonl --into {shlex.quote(str(folder))}")
 
 
 @app.command("merge")
@@ -109,7 +110,8 @@ def merge_people(
         print_json(path=str(place), people=people)
         return
     say(*(f"{place}: {number:,} verdicts of {person}" for person, number in people.items()))
-    say(f"next: harness report {into}" if place != into else "next: harness answers score EXPERIMENT ANSWERS")
+    report = f"harness report {shlex.quote(str(into))}"
+    say(f"next: {report}" if place != into else "next: harness answers score EXPERIMENT ANSWERS")
 
 
 @app.command("score")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -73,7 +74,7 @@ def pool(
         drawn = drawn_pool.drawn
         say(
             f"{output}: {drawn.sampled:,} of {drawn.population:,} questions, {drawn_pool.pairs:,} documents to judge",
-            f"next: harness judge {output}",
+            f"next: harness judge {shlex.quote(str(output))}",
         )
 
 
@@ -96,7 +97,8 @@ def _next(
         return
     say(upcoming.sentence())
     if upcoming.pool is not None:
-        say(f"{output}: {upcoming.pool.pairs:,} documents that could change the most; next: harness judge {output}")
+        command = f"harness judge {shlex.quote(str(output))}"
+        say(f"{output}: {upcoming.pool.pairs:,} documents that could change the most; next: {command}")
 
 
 def judge(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -47,6 +47,29 @@ Prices = Annotated[str, typer.Option(metavar="IN,OUT", help="Dollars for a milli
 BaseUrl = Annotated[str, typer.Option(help="The endpoint; left out, OpenAI's own.")]
 KeyName = Annotated[str, typer.Option("--key", metavar="NAME", help="The environment variable that holds the key.")]
 PlanOnly = Annotated[bool, typer.Option("--plan", help="Tell calls, tokens and dollars, and ask nothing.")]
+
+
+COLUMNS = typer.Option("--columns", metavar="KIND=NAME", help="What a column is called: query=search_term.")
+Columns = Annotated[list[str] | None, COLUMNS]
+
+
+def columns_of(written: Sequence[str]) -> dict[str, str]:
+    """Read columns as the command line names them.
+
+    Raises:
+        InputError: one is no kind with a name behind it, or a kind is given twice.
+
+    >>> columns_of(["query=search_term"])
+    {'query': 'search_term'}
+    """
+    columns: dict[str, str] = {}
+    for one in written:
+        kind, _, name = (part.strip() for part in one.partition("="))
+        if not name or kind in columns:
+            what = f"{one!r} names no column" if not name else f"{kind!r} is given twice"
+            raise InputError(Problem("--columns", what, "KIND=NAME, such as query=search_term"))
+        columns[kind] = name
+    return columns
 
 
 def refuse(given: Mapping[str, object], reason: str, remedy: str = "leave it out") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -51,10 +52,11 @@ def draft(
     page = output.with_suffix(".html")
     texts = {document.id: document for document, _, _ in asked}
     write_page(page, keeping_pool(written.drafts, texts), choices={0: "drop it", 1: "keep it"})
+    keep = f"harness queries keep {shlex.quote(str(output))} judgments.jsonl --output queries.jsonl"
     say(
         f"{output}: {len(written.drafts):,} drafts; {written.unreadable:,} answers could not be read, "
         f"{written.duplicates:,} near-duplicates were refused",
-        f"{page}: keep or drop each; then: harness queries keep {output} judgments.jsonl --output queries.jsonl",
+        f"{page}: keep or drop each; then: {keep}",
     )
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from harness.dataset.expected import read_reference
@@ -19,7 +20,19 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "title": ("title", "heading"),
     "text": ("text", "contents", "content", "body", "document", "passage", "page_content"),
     "query_id": ("_id", "id", "query-id", "query_id", "qid"),
-    "query": ("text", "query", "question", "user_input"),
+    "query": (
+        "text",
+        "query",
+        "question",
+        "user_input",
+        "search_term",
+        "search term",
+        "search_query",
+        "search query",
+        "keyword",
+        "keywords",
+        "q",
+    ),
     "label_query": ("query-id", "query_id", "qid"),
     "label_document": ("corpus-id", "corpus_id", "doc_id", "docid", "document_id", "docno", "pid"),
     "grade": ("score", "grade", "relevance", "rel", "label"),
@@ -27,7 +40,8 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "claims": ("claims",),
     "relevant": ("relevant_documents", "relevant_docs", "relevant", "relevant_ids", "doc_ids", "positives"),
 }
-"""What a column may be called where the experiment does not declare it; the first one that is there counts."""
+"""What a column may be called, in any case, where the experiment does not declare it; the first one that is there
+counts."""
 TEXT = "write it as a string"
 
 
@@ -47,7 +61,7 @@ class Columns:
         declared = self.declared.get(kind)
         if declared is not None:
             return declared if _has(row, declared) else None
-        return next((name for name in KNOWN[kind] if name in row), None)
+        return recognised(kind, tuple(row))
 
     def value(self, kind: str, row: Row) -> Any:
         """What stands in the column of a kind; None where there is no such column.
@@ -76,6 +90,19 @@ class Columns:
             return Problem("", f"there is no column {declared!r}", did_you_mean(declared, names))
         remedy = f'there are: {", ".join(names[:8])}; say which: columns = {{ {kind} = "…" }}'
         return Problem("", f"{KNOWN[kind][0]!r} is missing", remedy)
+
+
+@lru_cache(maxsize=256)
+def recognised(kind: str, names: tuple[str, ...]) -> str | None:
+    """Return the column that holds what is asked for, by the usual names; None where there is none.
+
+    >>> recognised("query", ("Query", "Count")), recognised("query", ("Query", "query")), recognised("query", ("a",))
+    ('Query', 'query', None)
+    """
+    if exact := next((name for name in KNOWN[kind] if name in names), None):
+        return exact
+    folded = {str(name).casefold(): name for name in reversed(names)}
+    return next((folded[name] for name in KNOWN[kind] if name in folded), None)
 
 
 def document_of(row: Row, place: Place, columns: Columns, problems: Findings) -> Document | None:

@@ -14,6 +14,7 @@ import json
 import os
 import zipfile
 from collections import Counter
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -126,11 +127,22 @@ def _unpacked_size(raw: bytes) -> int:
 
 def reading_line(dataset: Dataset) -> str:
     """How many of a folder's files are read, and what would read the others; "" where all are."""
-    unread, failed = (dataset.ledger.get(kind, ()) for kind in ("unread-file", "unconverted-file"))
+    ledger = dataset.ledger
+    return reading_sentence(dataset.count, ledger.get("unread-file", ()), ledger.get("unconverted-file", ()))
+
+
+def reading_sentence(count: int, unread: Sequence[str], failed: Sequence[str] = ()) -> str:
+    """How many files are read, and what would read the others; "" where all are.
+
+    Args:
+        count: documents that are read.
+        unread: names of the files that no reader takes.
+        failed: those that could not be converted.
+    """
     if not unread and not failed:
         return ""
     suffixes = Counter(PurePosixPath(name).suffix.lower() or PurePosixPath(name).name for name in unread)
-    parts = [f"{dataset.count:,} of {dataset.count + len(unread) + len(failed):,} files are read"]
+    parts = [f"{count:,} of {count + len(unread) + len(failed):,} files are read"]
     if unread:
         common = sorted(suffixes.items(), key=lambda item: (-item[1], item[0]))
         kinds = ", ".join(f"{suffix} {count:,}" for suffix, count in common[:NAMED])

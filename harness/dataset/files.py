@@ -152,7 +152,7 @@ def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:
 
     paths = []
     for place, folders, names in os.walk(folder, onerror=unreadable):
-        folders[:] = [name for name in folders if not name.startswith(".") and not _is_results(Path(place, name))]
+        folders[:] = [name for name in folders if not name.startswith(".") and not is_results(Path(place, name))]
         linked = [name for name in folders if Path(place, name).is_symlink()]
         paths += [Path(place, name) for name in (*names, *linked) if not _is_ours(Path(place, name))]
     for path in sorted(paths):
@@ -174,7 +174,7 @@ def _within(link: Path, root: Path) -> bool:
         return False
 
 
-def _is_results(folder: Path) -> bool:
+def is_results(folder: Path) -> bool:
     """Whether a run wrote this folder: results are never read as documents, wherever they lie."""
     if not (folder / "qrels.trec").is_file():
         return False

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib import import_module
 from types import ModuleType
 
 from harness.dataset.archives import is_zip, refuse_other_archives
-from harness.dataset.files import listing
+from harness.dataset.files import is_results, listing
 from harness.dataset.reference import DatasetReference
 from harness.dataset.source import Source
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -53,7 +54,15 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
 
 
 def format_of(reference: DatasetReference) -> str | None:
-    """The format of what is there, None where no reader takes it."""
+    """The format of what is there, None where no reader takes it.
+
+    Raises:
+        InputError: a run wrote it. Its files look like tables, but they hold the beginnings of the texts alone.
+    """
+    if not reference.scheme and is_results(reference.folder):
+        place = shlex.quote(str(reference.folder))
+        remedy = f"harness report {place} shows what it says; harness check takes its experiment file or its data set"
+        raise InputError(Problem(reference.name, "is a results folder, no data set", remedy))
     return next((name for name in FORMATS if reader_of(name).matches(reference)), None)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.dataset import judgments, labellers
 from harness.dataset.archives import is_zip
-from harness.dataset.converted import CONVERTED, Converter
+from harness.dataset.converted import CONVERTED, Converter, reading_sentence
 from harness.dataset.converting_process import NotConverted
 from harness.dataset.expected import read_reference
 from harness.dataset.files import File, listing
@@ -63,6 +63,13 @@ def document_names(folder: Path) -> list[str]:
     return [_named(name, file) for name, file in names if _readable(name, file, converts=Converter().available)]
 
 
+def unread_line(folder: Path) -> str:
+    """How many files of a folder are read, where there is no question yet; "" where all are."""
+    names, converts = listing(folder).items(), Converter().available
+    others = [(name, file) for name, file in names if not _readable(name, file, converts=converts)]
+    return reading_sentence(len(names) - len(others), [name for name, file in others if _unread(name, file)])
+
+
 def read(reference: DatasetReference) -> MarkdownSource:
     """Open a folder of documents; the query files lie in it, `queries.json` if none is named."""
     if reference.split is not None:
@@ -78,6 +85,8 @@ class MarkdownSource:
 
     folder: Path
     query_files: tuple[File, ...]
+    tables: frozenset[Path] = frozenset()
+    """Files in the folder that another reader takes."""
     undone: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
     """What the first pass could not convert through no fault of the document: no later pass takes it for one."""
 
@@ -86,7 +95,7 @@ class MarkdownSource:
         converter = Converter(self.undone)
         for name, file in listing(self.folder, problems).items():
             if not _readable(name, file, converts=converter.available):
-                if not _paper(name) and ("/" in name or file.suffix != ".json"):  # those may hold queries
+                if _unread(name, file) and file.path not in self.tables:
                     problems.note("unread-file", name)
                 continue
             try:
@@ -202,6 +211,11 @@ def _readable(name: str, file: File, *, converts: bool) -> bool:
     if _paper(name):
         return False
     return file.suffix in SUFFIXES or (converts and file.suffix in CONVERTED)
+
+
+def _unread(name: str, file: File) -> bool:
+    """Whether a file that is no document is worth a word: papers are not, and JSON at the top may hold queries."""
+    return not _paper(name) and ("/" in name or file.suffix != ".json")
 
 
 def _named(name: str, file: File) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -142,11 +143,18 @@ def _txt(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
 
 
 def _csv(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
-    yield from _separated(file, ",", problems)
+    yield from _separated(file, _delimiter_of(file), problems)
 
 
 def _tsv(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
     yield from _separated(file, "\t", problems)
+
+
+def _delimiter_of(file: File) -> str:
+    """What the header of a table has most often between its cells: Excel writes semicolons where a comma is decimal."""
+    with file.open() as handle:
+        header = next((line for line in _decoded(handle, file.path) if line.strip()), "")
+    return max(",;\t", key=re.sub('"[^"]*"', "", header).count)
 
 
 def _separated(file: File, delimiter: str, problems: Complaints) -> Iterator[tuple[Place, Row]]:

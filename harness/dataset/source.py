@@ -55,6 +55,8 @@ class Findings:
         self.ledger: dict[str, list[str]] = {}
         """Kind -> ids."""
         self._problems: list[Problem] = []
+        self._repeats: dict[tuple[str, str, str], int] = {}
+        """Of each listed problem, by its file and words: at how many more places of the file it was found."""
         self._counts: dict[str, int] = {}
 
     def __bool__(self) -> bool:
@@ -62,19 +64,24 @@ class Findings:
 
     @property
     def problems(self) -> list[Problem]:
-        """The problems, and for each file how many more there are."""
+        """The problems, equal ones of a file as one that counts them, and for each file how many more there are."""
         more = {file: count - SHOWN for file, count in self._counts.items() if count > SHOWN}
         return [
-            *self._problems,
+            *(told_once(problem, self._repeats[_kind(problem)]) for problem in self._problems),
             *(Problem(file, f"and {count:,} more like these", stands_for=count) for file, count in more.items()),
         ]
 
     def append(self, problem: Problem) -> None:
         """Take in a problem."""
-        file = LINE.sub("", problem.where)
+        kind = _kind(problem)
+        if kind in self._repeats:
+            self._repeats[kind] += 1
+            return
+        file = kind[0]
         self._counts[file] = self._counts.get(file, 0) + 1
         if self._counts[file] <= SHOWN:
             self._problems.append(problem)
+            self._repeats[kind] = 0
 
     def extend(self, problems: Iterable[Problem]) -> None:
         """Take in several."""
@@ -88,6 +95,34 @@ class Findings:
     def note(self, kind: str, id_: str) -> None:
         """Count something of a kind."""
         self.ledger.setdefault(kind, []).append(id_)
+
+
+def _kind(problem: Problem) -> tuple[str, str, str]:
+    """What two problems have in common that are the same but for the line of one file."""
+    return LINE.sub("", problem.where), problem.what, problem.remedy
+
+
+def told_once(problem: Problem, repeats: int) -> Problem:
+    """A problem that was found at more places of its file, as one that says at how many.
+
+    >>> str(told_once(Problem("a.csv:2", "'text' is missing"), 9))
+    "a.csv:2: 'text' is missing, as at 9 more places"
+    """
+    if not repeats:
+        return problem
+    places = f"{repeats:,} more place{'s' if repeats > 1 else ''}"
+    return problem._replace(what=f"{problem.what}, as at {places}", stands_for=1 + repeats)
+
+
+def grouped(problems: Iterable[Problem]) -> list[Problem]:
+    """Equal problems of one file as one that says how often it was found, in the order of the first of each."""
+    first: dict[tuple[str, str, str], Problem] = {}
+    counts: dict[tuple[str, str, str], int] = {}
+    for problem in problems:
+        kind = _kind(problem)
+        first.setdefault(kind, problem)
+        counts[kind] = counts.get(kind, 0) + 1
+    return [told_once(problem, counts[kind] - 1) for kind, problem in first.items()]
 
 
 class Source(Protocol):

@@ -66,7 +66,8 @@ def read(reference: DatasetReference) -> TableSource | Mixed:
     if not texts.is_dir() or not markdown.holds_documents(texts):
         remedy = "name the file: documents = …; or call it documents.csv, .tsv, .jsonl or .parquet"
         raise InputError(Problem(str(texts), "holds no documents", remedy))
-    return Mixed(markdown.MarkdownSource(texts, ()), source)
+    taken = frozenset(file.path for file in (*asked, labels) if file is not None)
+    return Mixed(markdown.MarkdownSource(texts, (), taken), source)
 
 
 def named(files: Mapping[str, File], stems: Iterable[str], also: tuple[str, ...] = ()) -> File | None:

