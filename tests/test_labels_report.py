@@ -83,6 +83,22 @@ def shown_text(results):
     return re.sub(r"<[^>]+>", " ", body)
 
 
+def test_the_report_says_how_far_the_model_agrees_and_warns_of_a_guess(both, ran):
+    markdown = (both.folder / "report.md").read_text(encoding="utf-8")
+    found = combined(both).agreement
+    assert (found.pairs, found.queries) == (24, 4)
+    assert found.sentence() in shown_text(both).replace("&#39;", "'")
+    assert "A query without a relevant document counts as no difference here" in markdown
+    assert "Cohen" in markdown and found.shown
+
+    def tossed(folder):
+        said = judged(folder, ALL, "m", "llm")
+        return [one.model_copy(update={"grade": 2 * (number % 2)}) for number, one in enumerate(said)]
+
+    guess = ran(lambda folder: [*judged(folder, ALL[:4], inclusion=4 / 6), *tossed(folder)])
+    assert "not shown to differ from chance" in combined(guess).agreement.sentence()
+
+
 def test_the_tests_rest_on_peoples_queries(both):
     assert set(both.scores["query_id"]) == set(ALL[:4])
     assert outcome_of(both).settings.by_people

@@ -6,18 +6,21 @@ model favours one retriever over another. See `harness.stats.prediction` for the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from harness.dataset import Labels
+from harness.dataset.judgments import GRADES
 from harness.experiment import Relevance
 from harness.measures import Measure, parse, score
 from harness.records import Results
 from harness.scoring.grading import grades_under
 from harness.scoring.outcome import primary_of, settings_of
 from harness.scoring.saved import relevance_of
+from harness.stats.agreement import Agreement, by_query, cohen_kappa, confusion
 from harness.stats.intervals import Interval
 from harness.stats.prediction import Predicted, predicted
 from retrievers.types import Floats
@@ -34,6 +37,32 @@ class CombinedPair(NamedTuple):
     estimate: Predicted
 
 
+class ModelAgreement(NamedTuple):
+    """How far a model's grades are those of people, on the documents that both judged."""
+
+    pairs: int
+    queries: int
+    kappa: Agreement
+    """Cohen's, over the four grades, with its interval over the queries."""
+
+    @property
+    def shown(self) -> bool:
+        """Whether the agreement differs from that of chance, whose kappa is 0."""
+        return self.kappa.low > 0  # False where there is no interval
+
+    def sentence(self) -> str:
+        """The same in words, with a warning where the model may as well have guessed."""
+        both = f"On {self.pairs:,} documents of {self.queries:,} queries that people and the model judged"
+        if math.isnan(self.kappa.value):
+            return f"{both}, Cohen's kappa is undefined: all fell into one grade."
+        low, high = self.kappa.low, self.kappa.high
+        between = "" if math.isnan(low) else f" ({low:.2f} to {high:.2f})"
+        guess = "" if self.shown else (
+            " This is not shown to differ from chance: what the model says may be guessed, and its help is none."
+        )  # fmt: skip
+        return f"{both}, Cohen's kappa is {self.kappa.value:.2f}{between}.{guess}"
+
+
 class Combined(NamedTuple):
     """What people's and a model's labels say together."""
 
@@ -45,6 +74,8 @@ class Combined(NamedTuple):
     pairs: tuple[CombinedPair, ...]
     reason: str
     """Why there is no estimate; "" where there is one."""
+    agreement: ModelAgreement | None = None
+    """None where people and the model judged no document both."""
 
 
 def combined(results: Results) -> Combined | None:
@@ -71,7 +102,19 @@ def combined(results: Results) -> Combined | None:
                                      level=level))
         for a, b in _family(results)
     )  # fmt: skip
-    return Combined(measure, len(both), len(alone), pairs, "")
+    return Combined(measure, len(both), len(alone), pairs, "", model_agreement(both))
+
+
+def model_agreement(both: Mapping[str, Labels]) -> ModelAgreement | None:
+    """Compare people's grades with a model's, query by query; None where no document has both."""
+    graded = [
+        [(grade, given.model[document]) for document, grade in (given.grades or {}).items() if document in given.model]
+        for given in both.values()
+    ]
+    tables = [confusion([ours for ours, _ in of], [other for _, other in of], GRADES) for of in graded if of]
+    if not tables:
+        return None
+    return ModelAgreement(sum(map(len, graded)), len(tables), by_query(cohen_kappa, np.stack(tables)))
 
 
 def by_model(labels: Labels) -> Mapping[str, int]:

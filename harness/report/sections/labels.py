@@ -35,6 +35,7 @@ def section(view: View) -> Section | None:
             "bounded": any(mean.bounds is not None for mean in ends.means),
             "means": view.whole.means,
             "combined": both,
+            "agreement": both.agreement if both else None,
             "sentences": [view.spoken(sentence(pair, both.measure)) for pair in both.pairs] if both else [],
             "people": sources.count("people"),
             "model": sources.count("model"),
