@@ -31,6 +31,20 @@ def test_queries_json_carries_references_and_claims(tmp_path) -> None:
     assert several.queries[0].reference.answers == ("one", "two")
 
 
+@pytest.mark.parametrize("answer", [{"reference": FEE["reference"]}, {"claims": ["monthly"]}, FEE])
+def test_a_reference_or_claims_alone_stand_beside_labelled_queries(tmp_path, answer) -> None:
+    reference = folder(tmp_path, {})
+    (labelled,) = json.loads((tmp_path / "queries.json").read_text(encoding="utf-8"))
+    rows = [labelled, {"id": "q2", "query": "how is it paid", **answer}]
+    (tmp_path / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    dataset = load(reference)
+    assert [query.id for query in dataset.queries] == ["q", "q2"] and set(dataset.labels) == {"q"}
+    rows.append({"id": "q3", "query": "neither label nor answer"})
+    (tmp_path / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    with pytest.raises(InputError, match="'relevant_documents' is missing"):
+        load(reference)
+
+
 @pytest.mark.parametrize(
     ("row", "key"),
     [

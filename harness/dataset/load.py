@@ -160,7 +160,12 @@ def _note_contradictions(queries: Mapping[str, Query], labels: Mapping[str, Labe
 def _is_asked(query: Query, labels: Labels | None, beginning: bool) -> bool:
     if labels is not None and labels.relevant:
         return True
-    return (beginning or bool(query.reference.claims)) and query.text.strip() != ""
+    return (beginning or _has_answer(query)) and query.text.strip() != ""
+
+
+def _has_answer(query: Query) -> bool:
+    """Whether a query can be measured by claims: it has some, or an answer to take them from."""
+    return bool(query.reference.claims or query.reference.answers)
 
 
 def _note_labels(queries: dict[str, Query], labels: dict[str, Labels], beginning: bool, seen: Findings) -> None:
@@ -170,7 +175,7 @@ def _note_labels(queries: dict[str, Query], labels: dict[str, Labels], beginning
             seen.note("no-relevant-document", query_id)
     unjudged = sorted(query_id for query_id in queries if query_id not in labels or not labels[query_id].judged)
     for query_id in unjudged if not seen else ():
-        asked = beginning or queries[query_id].reference.claims
+        asked = beginning or _has_answer(queries[query_id])
         seen.note("unlabelled-query" if asked else "unjudged-query", query_id)
 
 

@@ -138,7 +138,8 @@ class MarkdownSource:
         yield from labellers.merged(
             (place, id_, labels)
             for place, id_, row in rows
-            if ("relevant_documents" in row or not row.get("claims"))  # claims are measured without labels
+            # Claims are measured without labels, and so are references, from which a judge takes the claims.
+            if ("relevant_documents" in row or not (row.get("claims") or row.get("reference")))
             and (labels := parse_labels(row, place, problems)) is not None
         )
 
