@@ -34,6 +34,15 @@ DRIFTED = 1e-3
 """Largest 1 - cosine that rounding explains, across machines and batch shapes; beyond, it is another model."""
 
 
+class Portion(NamedTuple):
+    """Some of the texts that were asked for."""
+
+    positions: Positions
+    embedded: Embedded
+    sent: bool
+    """Whether they were embedded for this run, which pays for them; else they were held somewhere."""
+
+
 class Drift(NamedTuple):
     """How far vectors that were embedded anew lie from those in the cache: 1 - cosine."""
 
@@ -93,7 +102,9 @@ class Embedder:
         distinct = distinct_texts(texts)
         places: list[Positions] = []
         parts: list[Embedded] = []
-        for positions, embedded in self.answered(distinct, partial(self.encoder.batches, distinct, role), role, meter):
+        for positions, embedded, _ in self.answered(
+            distinct, partial(self.encoder.batches, distinct, role), role, meter
+        ):
             places.append(positions)
             parts.append(embedded)
         if not parts:
@@ -107,7 +118,7 @@ class Embedder:
 
     def answered(
         self, texts: Sequence[str], plan: Callable[[], Iterable[Sequence[int]]], role: Role, meter: Meter
-    ) -> Iterator[tuple[Positions, Embedded]]:
+    ) -> Iterator[Portion]:
         """Yield the positions of some of the texts and their vectors, as they come; each text once.
 
         First comes what the cache holds, then what lies in parts, then each answered request, which is cached at once.
@@ -134,7 +145,7 @@ class Embedder:
                 missing[absent[held]] = False
                 if role == "query":
                     meter.count(cached_tokens=int(embedded.tokens.sum()))  # what queries cost is told from them
-                yield absent[held], embedded
+                yield Portion(absent[held], embedded, sent=False)
         if not missing.any():
             return
         self._look_for_drift([texts[i] for i in np.flatnonzero(~missing).tolist()], role, meter)
@@ -145,7 +156,7 @@ class Embedder:
 
         for some, embedded, cached in self._computed(ask, wanted, names, role):
             meter.count(texts=len(some), **({"cached": len(some)} if cached else {}))
-            yield np.asarray(some, dtype=np.intp), embedded
+            yield Portion(np.asarray(some, dtype=np.intp), embedded, sent=not cached)
 
     def _computed(
         self, ask: Callable[[list[int], Stop], Embedded], requests: list[list[int]], names: Sequence[bytes], role: Role

@@ -52,6 +52,10 @@ class PartFile:
             raise ValueError(f"holds {len(names) - len(set(names)):,} of its keys more than once")
         return _keys(names)
 
+    def tokens(self) -> Counts:
+        """Return the tokens of all texts, in the order of the keys; raises ValueError for what is no count."""
+        return _counts(self._file.read(columns=["tokens"]), "tokens")
+
     def groups(self) -> Iterator[tuple[Keys, Embedded]]:
         """Yield the keys and vectors of each row group; raises ValueError for what is no vector or no count."""
         stated = self.written("dimensions")

@@ -97,6 +97,18 @@ class Parts:
                     self._compare(names[first], places[first], _taken(embedded, first))
                     yield names, embedded
 
+    def tokens_paid(self, wanted: Keys) -> int:
+        """Return the tokens of those of the distinct keys that some part holds for which something was paid."""
+        places = self._places(wanted)
+        asked = set(wanted[places >= 0].tolist())
+        paid = 0
+        for number in np.unique(self._part[places[places >= 0]]).tolist():
+            with open_part(self._root, self._paths[number]) as part:
+                if part.written("paid") != "no":
+                    counted = zip(part.keys().tolist(), part.tokens().tolist(), strict=True)
+                    paid += sum(tokens for key, tokens in counted if key in asked)
+        return paid
+
     def _compare(self, names: Keys, places: npt.NDArray[np.intp], embedded: Embedded) -> None:
         """Refuse a text that another part gives an unlike vector: two models have embedded for one fingerprint.
 

@@ -88,9 +88,11 @@ class PartWriter:
             wanted = [request for whole in group if (request := self._without(whole))]
             ready: list[tuple[list[str], Embedded]] = []
             parts = 0
-            for some, embedded in self._answered(wanted, meter):
+            if self._paid and meter.budget.limited:
+                self._charge(group, meter)
+            for some, embedded, sent in self._answered(wanted, meter):
                 if self._paid:
-                    self._put(some, embedded)
+                    self._put(some, embedded, paid=sent)
                     parts += 1
                 else:
                     ready.append((some, embedded))
@@ -103,15 +105,22 @@ class PartWriter:
             written = Writing(written.texts + asked, written.present + asked - absent, written.parts + parts)
         return written
 
-    def _answered(self, requests: list[Packed], meter: Meter) -> Iterator[tuple[list[str], Embedded]]:
+    def _charge(self, group: list[Packed], meter: Meter) -> None:
+        """Take off the budget what an earlier start of this share has paid for texts: else each start had all of it."""
+        names = part_keys(self._fingerprint, self._role, [text for request in group for text in request])
+        if (price := self._embedder.encoder.price) is not None:
+            meter.budget.give_back(-price.usd(self._present.tokens_paid(names)))
+
+    def _answered(self, requests: list[Packed], meter: Meter) -> Iterator[tuple[list[str], Embedded, bool]]:
         texts = [text for request in requests for text in request]
         starts = np.cumsum([0, *map(len, requests)]).tolist()
-        for positions, embedded in self._embedder.answered(texts, partial(_ranges, starts), self._role, meter):
-            yield [texts[i] for i in positions.tolist()], embedded
+        plan = partial(_ranges, starts)
+        for positions, embedded, sent in self._embedder.answered(texts, plan, self._role, meter):
+            yield [texts[i] for i in positions.tolist()], embedded, sent
 
-    def _put(self, texts: Sequence[str], embedded: Embedded) -> None:
+    def _put(self, texts: Sequence[str], embedded: Embedded, *, paid: bool = False) -> None:
         names = part_keys(self._fingerprint, self._role, texts)
-        write_part(self._root, self._fingerprint, self._role, names, embedded)
+        write_part(self._root, self._fingerprint, self._role, names, embedded, paid=paid)
         self._new.append(names)
 
     def _without(self, request: Packed) -> Packed:

@@ -52,7 +52,7 @@ def part_name(part: Keys) -> str:
     return hashlib.sha256(b"".join(sorted(part.tolist()))).hexdigest()
 
 
-def write_part(root: Root, fingerprint: str, role: Role, part: Keys, embedded: Embedded) -> str:
+def write_part(root: Root, fingerprint: str, role: Role, part: Keys, embedded: Embedded, *, paid: bool = True) -> str:
     """Write the vectors of some distinct texts as one part, whole or not at all, and return its path.
 
     Args:
@@ -61,6 +61,7 @@ def write_part(root: Root, fingerprint: str, role: Role, part: Keys, embedded: E
         role: of the texts.
         part: (n,) the texts' keys.
         embedded: their vectors, in the same order.
+        paid: whether they were embedded for this part; those of a cache cost nothing here.
 
     Raises:
         BackendError: the part cannot be written.
@@ -70,6 +71,7 @@ def write_part(root: Root, fingerprint: str, role: Role, part: Keys, embedded: E
 
     order = np.asarray(sorted(range(len(part)), key=part.tolist().__getitem__), dtype=np.intp)
     written = {"fingerprint": fingerprint, "role": role, "dimensions": str(embedded.vectors.shape[1])}
+    written |= {} if paid else {"paid": "no"}
     table = pa.table(
         {
             "key": pa.array(part[order].tolist(), type=pa.binary(KEY_BYTES)),

@@ -18,10 +18,10 @@ from harness.cli import main
 from harness.report.costs import costs_of
 from harness.running.embed import Shard, embed, import_vectors, parse_shard
 from harness.running.options import Options
-from retrievers.errors import BackendError, InputError
+from retrievers.errors import BackendError, InputError, OverBudget
 from tests import tiny
 from tests.disks import small_disk
-from tests.servers import OpenAIProvider, serving
+from tests.servers import OpenAIProvider, serving, tokens_of
 from tests.test_kill import corpus, experiment
 
 DOCUMENTS, QUERIES = 240, 24
@@ -293,6 +293,34 @@ def test_what_a_full_disk_did_not_take_is_not_paid_again(tmp_path):
     os.environ["HARNESS_CACHE"] = str(tmp_path / "cold")
     result = pipeline.run(with_vectors(path, url), Options(tmp_path / "results"))
     assert result.manifest.ledger.retrievers["api"].counts["embed-documents"]["imported"] == DOCUMENTS
+
+
+def test_a_share_that_is_started_again_has_only_what_is_left_of_its_dollars(tmp_path, monkeypatch):
+    limit = 0.0006
+    corpus(tmp_path / "data")
+    with serving(OpenAIProvider()) as provider:
+        path = priced(experiment(tmp_path, provider.url))
+        for number in range(3):
+            monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / f"node{number}"))  # a node of its own, with its own disk
+            with pytest.raises(OverBudget):
+                embed(path, str(tmp_path / "parts"), max_cost=limit)
+        paid = sum(map(tokens_of, provider.embedded)) * 1e-6
+        assert 0.5 * limit < paid <= limit
+
+
+def test_what_a_cache_gave_to_parts_is_not_taken_off_the_dollars(tmp_path, monkeypatch):
+    corpus(tmp_path / "data")
+    with serving(OpenAIProvider()) as provider:
+        path = priced(experiment(tmp_path, provider.url))
+        embed(path, str(tmp_path / "first"))
+        sent = len(provider.embedded)
+        for _ in range(2):
+            embed(path, str(tmp_path / "second"), max_cost=0)
+        assert len(provider.embedded) == sent
+        next((tmp_path / "second").rglob("*.parquet")).unlink()
+        monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cold"))
+        embed(path, str(tmp_path / "second"), max_cost=0.01)
+        assert len(provider.embedded) > sent
 
 
 def with_vectors(path: Path, url: str) -> Path:

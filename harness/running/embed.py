@@ -90,7 +90,8 @@ def embed(
         experiment: its file.
         url: where parts go: a folder, or what `open_root` opens.
         shard: which share of the requests.
-        max_cost: dollars that all shares together may spend; each may spend an equal part of it.
+        max_cost: dollars that all shares together may spend; each may spend an equal part of it, what its parts that
+            are there already have cost included.
         code: whether the experiment may name code that is run.
         watch: is called with the encoder's name and its meter whenever something was counted.
 

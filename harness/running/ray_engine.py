@@ -60,6 +60,11 @@ class LeasedBudget(Budget):
         super().__init__()
         self._ledger = ledger
 
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit: the ledger alone knows."""
+        return True
+
     def take(self, usd: float) -> None:
         """Promise dollars, or raise OverBudget."""
         if usd > 0 and (refusal := _ray().get(self._ledger.take.remote(usd))):
