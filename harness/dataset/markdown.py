@@ -19,6 +19,7 @@ from harness.dataset.converted import CONVERTED, Converter, reading_sentence
 from harness.dataset.converting_process import NotConverted
 from harness.dataset.expected import read_reference
 from harness.dataset.files import File, listing
+from harness.dataset.front_matter import front_matter
 from harness.dataset.label_rows import list_of
 from harness.dataset.model import Labels, source_named
 from harness.dataset.reference import DatasetReference
@@ -169,7 +170,7 @@ class MarkdownSource:
 
 
 def parse_document(text: str, name: str) -> Document:
-    r"""Read one file: a survey template by its head, any other text by its first heading.
+    r"""Read one file: a survey template by its head, any other text by its front matter or its first heading.
 
     >>> doc = parse_document("# Survey overview\n\n* ID: X1\n* Survey name: Hotels\n* Tags: a, b\n", "file")
     >>> doc.id, doc.title, doc.fields
@@ -177,6 +178,8 @@ def parse_document(text: str, name: str) -> Document:
     >>> parse_document("# Setting up\n\nPlug it in.", "manual/setup").title
     'Setting up'
     """
+    front = front_matter(text)
+    text = front.text
     lines = text.split("\n")
     headings = [i for i, line in enumerate(lines) if line.startswith("# ")]
     head = lines[: headings[1]] if len(headings) > 1 else lines
@@ -189,11 +192,11 @@ def parse_document(text: str, name: str) -> Document:
             values[key] = match[2].strip()
             id_line = number if key == "id" else id_line
     if id_line is None or not values["id"]:
-        title = lines[headings[0]][2:].strip() if headings else ""
-        return Document(name, title, text.strip())
+        title = front.title or (lines[headings[0]][2:].strip() if headings else "")
+        return Document(name, title, text.strip(), front.fields)
     body = "\n".join(lines[:id_line] + lines[id_line + 1 :]).strip()
     fields = {key: values[key] for key in ("category", "tags") if values.get(key)}
-    return Document(values["id"], values.get("title", ""), body, fields)
+    return Document(values["id"], values.get("title", "") or front.title, body, {**front.fields, **fields})
 
 
 def parse_labels(row: Mapping[str, Any], place: Place, problems: Findings) -> Labels | None:
