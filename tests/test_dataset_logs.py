@@ -11,6 +11,7 @@ from harness.dataset import DatasetReference, load, reference_of
 from harness.experiment import init
 from harness.experiment import load as load_experiment
 from harness.experiment.init import write_experiment
+from harness.running.check import check
 from retrievers.errors import InputError
 
 
@@ -111,3 +112,16 @@ def test_what_to_do_next_can_be_copied(tmp_path):
     lines = list(write_experiment(Path("d"), Path("my docs.toml")).lines())
     assert "  harness run 'my docs.toml'" in lines
     assert any(line.startswith("  harness pool 'results/my docs' ") for line in lines)
+
+
+def test_repeated_and_blank_rows_are_counted_and_the_same_questions_asked(tmp_path):
+    path = folder(tmp_path / "d", "user,query\n1,leave\n2,leave\n3,\n4,  \n5,\n6,Leave\n7,leave\n")
+    found = load(reference_of(path))
+    assert [query.text for query in found.queries] == ["leave", "Leave"]
+    assert found.ledger["repeated-row"] == ("q0", "q0")
+    assert len(found.ledger["blank-query"]) == 3
+    lines = list(check(path).lines())
+    assert "rows that repeat the question of an earlier one: asked once (2): q0, q0" in lines
+    assert any(line.startswith("queries without text: not asked (3): q1, ") for line in lines)
+    said = list(write_experiment(path).lines())
+    assert "rows of questions that are not asked: 2 that repeat an earlier one, 3 blank" in said

@@ -110,6 +110,8 @@ def _check_queries(source: Source, seen: Findings) -> dict[str, Query]:
             seen.wrong(place, f"query id {query.id!r} stands twice", "ids must be unique")
         else:
             queries[query.id] = query
+            if not query.text.strip():
+                seen.note("blank-query", query.id)
             key = text_key(query.text)
             if key in texts and query.text.strip():
                 seen.note("repeated-query", query.id)
@@ -173,7 +175,8 @@ def _note_labels(queries: dict[str, Query], labels: dict[str, Labels], beginning
     for query_id in labels:
         if labels[query_id].judged and not labels[query_id].relevant:
             seen.note("no-relevant-document", query_id)
-    unjudged = sorted(query_id for query_id in queries if query_id not in labels or not labels[query_id].judged)
+    asked_of = (query_id for query_id, query in queries.items() if query.text.strip())  # blank ones are counted as such
+    unjudged = sorted(query_id for query_id in asked_of if query_id not in labels or not labels[query_id].judged)
     for query_id in unjudged if not seen else ():
         asked = beginning or _has_answer(queries[query_id])
         seen.note("unlabelled-query" if asked else "unjudged-query", query_id)

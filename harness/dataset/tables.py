@@ -118,6 +118,7 @@ class TableSource:
                 continue
             if self.columns.name("query_id", row) is None:
                 if query.text in seen and self.label_rows is None:
+                    problems.note("repeated-row" if query.text.strip() else "blank-query", seen[query.text])
                     continue
                 seen[query.text] = query.id
             yield place, query

@@ -42,6 +42,9 @@ class NewExperiment:
         yield f"{dataset.path}: {dataset.format}, {documents}, {queries}"
         if unread := reading_line(dataset):
             yield unread
+        repeats, blank = (len(dataset.ledger.get(kind, ())) for kind in ("repeated-row", "blank-query"))
+        if repeats or blank:
+            yield f"rows of questions that are not asked: {repeats:,} that repeat an earlier one, {blank:,} blank"
         if self.repeated:
             yield f"left aside, the same queries again: {', '.join(self.repeated)}"
         if dataset.labels and len(dataset.queries) < FEW:

@@ -17,6 +17,7 @@ from harness.running.capacity import Capacity, planned
 from harness.running.components import Components, build_components, in_block
 from harness.running.dataset_summary import DatasetSummary, dataset_summary
 from harness.running.paraphrases import paraphrases
+from harness.running.personal import personal_data
 from harness.running.reach import reaches
 from harness.scoring.grading import GradedLabels, grade_labels, with_claims_alone
 from harness.stats import check_margin
@@ -39,6 +40,8 @@ MEANINGS = {
     "dangling-query": "judgments of queries that do not exist: dropped",
     "negative-grade": "queries with grades below 0: those documents are judged and not relevant",
     "duplicate-label": "queries whose list names a document twice: its best place counts",
+    "repeated-row": "rows that repeat the question of an earlier one: asked once",
+    "blank-query": "queries without text: not asked",
     "repeated-query": "queries with the text of another",
     "contradicting-labels": "queries that ask what another asks and have other labels: one of the two must be wrong",
     "document-without-key": "documents without the fields by which labels name documents: no label can mean them",
@@ -132,9 +135,8 @@ def check(target: Path, *, code: bool = True, results: Path = Path("results")) -
     if target.suffix.lower() != ".toml":
         dataset = load_dataset(reference_of(target))
         dependent = paraphrases(dataset.queries, dataset.labels).warning()
-        return Checked(
-            dataset, dataset_summary(dataset), Capacity(len(dataset.queries)), warnings=(dependent,) * bool(dependent)
-        )
+        warned = tuple(filter(None, (dependent, personal_data(dataset.recorded))))
+        return Checked(dataset, dataset_summary(dataset), Capacity(len(dataset.queries)), warnings=warned)
     try:
         loaded = load_experiment(target, code=code)
     except InputError as error:
@@ -155,7 +157,8 @@ def check(target: Path, *, code: bool = True, results: Path = Path("results")) -
     unread = (reach.warning() for reach in seen.reaches if reach.is_much)
     statistics = loaded.experiment.statistics
     dependent = "" if statistics.cluster else paraphrases(dataset.queries, dataset.labels).warning()
-    warnings = (*((dependent,) if dependent else ()), *unread, *_absent(encoders), *_lacking(blocks, components))
+    told = filter(None, (dependent, personal_data(dataset.recorded)))
+    warnings = (*told, *unread, *_absent(encoders), *_lacking(blocks, components))
     capacity = planned(loaded, dataset, graded.grades, results)
     return Checked(dataset, seen, capacity, tuple(uses(with_files_located(loaded.written, loaded.path))), warnings)
 
