@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
+from dataclasses import fields
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
@@ -18,6 +19,10 @@ import yaml
 
 from harness.cli import app, main
 from harness.experiment.schema import END, START, markdown
+from harness.records.run import COSTS
+from harness.records.tables import LEADING
+from harness.stats.comparison import Comparison
+from harness.stats.families import TestRow
 from tests import tiny
 from tests.qdrant_fake import fake_qdrant
 from tests.test_cli import commands
@@ -176,6 +181,22 @@ def test_the_reference_is_what_the_commands_say(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("COLUMNS", "80")
     written = (PROJECT / "docs" / "commands.md").read_text(encoding="utf-8")
     assert written == reference(), "docs/commands.md is not current: run python -m tests.test_docs"
+
+
+@pytest.mark.parametrize(
+    ("table", "columns"),
+    [
+        ("scores", LEADING["scores"]),
+        ("summary", LEADING["summary"]),
+        ("comparisons", tuple(field.name for field in fields(Comparison))),
+        ("tests", tuple(field.name for field in fields(TestRow))),
+        ("costs", COSTS),
+    ],
+)
+def test_every_column_of_a_table_of_results_is_in_the_formats_and_no_other(table, columns) -> None:
+    page = (PROJECT / "docs" / "formats.md").read_text(encoding="utf-8")
+    rows = re.search(rf"^`{table}\.csv`[^\n]*:\n\n((?:\|.*\n)+)", page, re.MULTILINE)[1].splitlines()[2:]
+    assert [name for row in rows for name in re.findall("`([^`]+)`", row.split("|")[1])] == list(columns)
 
 
 def test_every_key_of_the_experiment_file_is_in_the_formats() -> None:
