@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from harness.dataset.merging import Dispute
 from harness.labels.agree import Agreements, PairOfJudges
 from harness.stats.agreement import Agreement
+
+LISTED = 10
+"""Pairs of one list that are shown; the rest is counted."""
 
 
 def lines(agreements: Agreements) -> Iterator[str]:
@@ -29,9 +33,17 @@ def lines(agreements: Agreements) -> Iterator[str]:
             yield f"  alpha, {level:<16} {_shown(getattr(together, level))}"
     for one in agreements.themselves:
         yield f"{one.judge} asked twice, {one.pairs:,} pairs: {100 * one.same:.0f} % the same, {_shown(one.weighted)}"
-    for dispute in agreements.disputed:
+    yield from _listed("worth talking about", agreements.disputed)
+    yield from _listed("people and model far apart", agreements.apart)
+
+
+def _listed(what: str, disputes: Sequence[Dispute]) -> Iterator[str]:
+    """The first pairs of a list, and how many more there are."""
+    for dispute in disputes[:LISTED]:
         gave = ", ".join(f"{judge} {grade}" for judge, grade in dispute.grades)
-        yield f"worth talking about: {dispute.query_id} {dispute.document_id}: {gave}"
+        yield f"{what}: {dispute.query_id} {dispute.document_id}: {gave}"
+    if (more := len(disputes) - LISTED) > 0:
+        yield f"{what}: {more:,} more pairs (--json lists them all)"
 
 
 def _shown(agreement: Agreement) -> str:

@@ -29,7 +29,8 @@ def agree(paths: Sources, as_json: Json = False) -> None:
     if as_json:
         print_json(pairs=[_plain(one) for one in agreements.pairs], together=_plain(agreements.together),
                    themselves=[_plain(one) for one in agreements.themselves],
-                   disputed=[one._asdict() for one in agreements.disputed])  # fmt: skip
+                   disputed=[one._asdict() for one in agreements.disputed],
+                   apart=[one._asdict() for one in agreements.apart])  # fmt: skip
     else:
         say(*lines(agreements))
 
@@ -47,6 +48,7 @@ def merge(
 ) -> None:
     """Write judgments beside the queries of a data set, where check, run and report read them; all or nothing."""
     from harness.dataset import DatasetReference
+    from harness.labels.files import check_new
     from harness.labels.into import adjudication_pool, merge_into
     from harness.labels.policy import read_policy
     from harness.labels.pool import write_pool
@@ -54,6 +56,8 @@ def merge(
     if adjudicate is None:
         refuse({"--policy": policy}, "goes with --adjudicate")
     reference = DatasetReference(Path(into), queries=tuple(queries or ()))
+    if adjudicate is not None:
+        check_new(adjudicate)
     merged = merge_into(paths, reference)
     if adjudicate is not None and merged.disputed:
         write_pool(adjudicate, adjudication_pool(merged.disputed, reference, read_policy(policy)))
@@ -64,6 +68,8 @@ def merge(
     of_people = f"questions judged by people {merged.people:,}, begun by people {merged.mixed:,}"
     say(f"{merged.path}: {merged.judgments:,} judgments, {merged.added:,} of them new")
     say(f"{of_people}, by a model alone {merged.model:,}")
+    if adjudicate is not None and not merged.disputed:
+        say(f"people differ by two grades on no document: there is nothing to settle, and {adjudicate} is not written")
     for one in merged.disputed:
         gave = ", ".join(f"{judge} {grade}" for judge, grade in one.grades)
         warn(f"to adjudicate: {one.query_id} {one.document_id}: {gave}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -35,8 +36,9 @@ def draft(
     from harness.dataset import reference_of
     from harness.dataset.load import load_documents
     from harness.labels.asking import Asking, asking, forecast_sentence
-    from harness.labels.drafts import check_new, is_readable, keeping_pool, prompts_for, write_drafts
     from harness.labels.drafts import draft as write
+    from harness.labels.drafts import is_readable, keeping_pool, prompts_for, write_drafts
+    from harness.labels.files import check_new
     from harness.labels.page import write_page
     from harness.scoring.saved import read_ids
 

@@ -51,6 +51,21 @@ def disputes(judgments: Iterable[Judgment]) -> list[Dispute]:
     return open_disputes
 
 
+def apart(judgments: Iterable[Judgment]) -> list[Dispute]:
+    """List the pairs on which people and a model lie two grades or more apart, the farthest first.
+
+    Documents that bring a model to a grade stand out here. People's own disputes, which `disputes` lists, are left to
+    them: their median counts.
+    """
+    found: list[tuple[int, Dispute]] = []
+    for key, given in _by_pair(one for one in judgments if one.design != "next").items():
+        people, model = (_grades([one for one in given if one.kind == kind]).get(key[1]) for kind in ("human", "llm"))
+        if people is not None and model is not None and abs(people - model) >= SPREAD:
+            grades = tuple((one.judge, one.grade) for one in given if one.grade is not None)
+            found.append((abs(people - model), Dispute(*key, grades)))
+    return [dispute for _, dispute in sorted(found, key=lambda one: -one[0])]
+
+
 def _merged(given: list[Judgment]) -> Labels:
     chosen = [one for one in given if one.design == "next"]
     sampled = [one for one in given if one.design != "next"]

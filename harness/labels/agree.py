@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.dataset import DatasetReference, load, reference_of
 from harness.dataset.judgments import GRADES, NAME, Judgment, PairKey, read_judgments
-from harness.dataset.merging import Dispute, disputes
+from harness.dataset.merging import Dispute, apart, disputes
 from harness.stats.agreement import (
     Agreement,
     by_query,
@@ -29,8 +29,6 @@ from retrievers.types import Floats
 
 Ratings = Mapping[str, Mapping[PairKey, int]]
 """Judge -> pair -> grade."""
-TALKED_ABOUT = 10
-"""Pairs worth talking about that are listed."""
 
 
 class PairOfJudges(NamedTuple):
@@ -82,6 +80,8 @@ class Agreements(NamedTuple):
     themselves: tuple[WithHimself, ...]
     disputed: tuple[Dispute, ...]
     """People's pairs that lie two grades or more apart."""
+    apart: tuple[Dispute, ...] = ()
+    """Pairs on which people and a model lie so far apart."""
 
 
 def agree(paths: Sequence[Path], *, seed: int = 0) -> Agreements:
@@ -111,7 +111,7 @@ def agreement_of(judgments: Sequence[Judgment], *, seed: int = 0) -> Agreements:
         what = "no document was judged by two judges, nor by one judge twice"
         raise InputError(Problem("", what, "let a second person judge the same pool"))
     together = _together(first, seed) if pairs else None
-    return Agreements(pairs, together, themselves, tuple(disputes(judgments)[:TALKED_ABOUT]))
+    return Agreements(pairs, together, themselves, tuple(disputes(judgments)), tuple(apart(judgments)))
 
 
 def _ratings(judgments: Iterable[Judgment]) -> dict[str, dict[PairKey, int]]:

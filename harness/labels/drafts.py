@@ -6,7 +6,6 @@ No retriever takes part: a filter by what some retriever finds would favour that
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import NamedTuple
 from harness.dataset import Dataset
 from harness.dataset.judgments import read_judgments, text_digest
 from harness.dataset.rows import read_jsonl
+from harness.labels.files import is_there
 from harness.labels.policy import digest_of
 from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of, shuffled_place
 from retrievers.errors import BackendError, InputError, Problem
@@ -170,27 +170,13 @@ def keeping_pool(drafts: Sequence[Draft], texts: Mapping[str, Document]) -> Pool
     return pool_of(KEEP, drawn, tuple(lines))
 
 
-def check_new(path: Path) -> None:
-    """Look whether a file can be written before anything is asked and paid for.
-
-    Raises:
-        InputError: it is there already, or its folder is not there or cannot be written to.
-    """
-    if path.exists() or path.is_symlink():
-        raise InputError(_there(path))
-    if not path.parent.is_dir():
-        raise InputError(Problem(str(path), "cannot be written: there is no such folder", f"make {path.parent}"))
-    if not os.access(path.parent, os.W_OK):
-        raise InputError(Problem(str(path), "cannot be written: its folder takes no files", "name another --output"))
-
-
 def write_drafts(path: Path, drafts: Iterable[Draft]) -> None:
     """Write drafts as lines; InputError where the file is there already or cannot be written."""
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.writelines(one.line() for one in drafts)
     except FileExistsError:
-        raise InputError(_there(path)) from None
+        raise InputError(is_there(path)) from None
     except OSError as error:
         raise InputError(Problem(str(path), f"cannot be written: {error.strerror}")) from None
 
@@ -208,10 +194,6 @@ def kept_drafts(path: Path, judgments: Sequence[Path]) -> list[Draft]:
         raise InputError(Problem(str(path), what, "give the judgments of this file's page"))
     kept = {one.query_id for one in judged if one.round == 1 and one.grade == 1}
     return [one for id_, one in drafts.items() if id_ in kept]
-
-
-def _there(path: Path) -> Problem:
-    return Problem(str(path), "is there already", "name another file with --output")
 
 
 def _read(path: Path) -> Iterator[Draft]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,3 +41,22 @@ def appending(path: Path) -> Iterator[TextIO]:
         raise InputError(Problem(str(path), f"cannot be written: {error.strerror}")) from None
     with file:
         yield file
+
+
+def check_new(path: Path) -> None:
+    """Look whether a file can be written before anything is asked and paid for.
+
+    Raises:
+        InputError: it is there already, or its folder is not there or cannot be written to.
+    """
+    if path.exists() or path.is_symlink():
+        raise InputError(is_there(path))
+    if not path.parent.is_dir():
+        raise InputError(Problem(str(path), "cannot be written: there is no such folder", f"make {path.parent}"))
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(Problem(str(path), "cannot be written: its folder takes no files", "name another --output"))
+
+
+def is_there(path: Path) -> Problem:
+    """What is wrong where a file would be written over."""
+    return Problem(str(path), "is there already", "name another file")
