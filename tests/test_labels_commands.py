@@ -200,3 +200,41 @@ def test_merging_twice_adds_nothing_and_a_contradiction_leaves_the_file_alone(be
         merge_into([Path("k.jsonl")], DatasetReference(begun))
     assert (begun / "judgments.jsonl").read_bytes() == before
     assert len(read_judgments([begun / "judgments.jsonl"])) == len(said)
+
+
+def test_suggested_commands_can_be_typed_as_they_stand(begun, capsys):
+    said = harness(capsys, "pool", "results/small", "--for", "llm", "--output", "my pool.jsonl")
+    assert "next: harness judge 'my pool.jsonl' --llm MODEL" in said
+    said = harness(capsys, "pool", "results/small", "--next", "3", code=2)
+    assert "--pair: is missing, and there are 3 retrievers" in said
+    said = harness(capsys, "pool", "results/small", "--next", "3", "--pair", "bm25", code=2)
+    assert "--pair: names 1 retrievers" in said
+
+
+def test_a_question_that_stands_twice_is_told(begun, capsys):
+    rows = json.loads((begun / "queries.json").read_text(encoding="utf-8"))
+    rows.append({"id": "q-twin", "query": rows[3]["query"].upper() + " "})
+    (begun / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    harness(capsys, "run", "small.toml", "--quiet")
+    said = harness(capsys, "pool", "results/small")
+    assert "left out: 1 question that another one asks, but for case and white space" in said
+    assert "6 of 6 questions" in said
+
+
+def test_pairs_on_which_people_and_a_model_lie_far_apart_are_listed(begun, capsys):
+    harness(capsys, "pool", "results/small")
+    pool = read_pool(Path("pool.jsonl"))
+    people = [one.model_copy(update={"grade": 0}) for one in as_person(pool)]
+    model = [one.model_copy(update={"grade": 3, "kind": "llm", "judge": "m"}) for one in people]
+    write(Path("both.jsonl"), [*people, *model])
+    said = harness(capsys, "labels", "agree", "both.jsonl")
+    assert said.count("people and model far apart: q-") == 10 and "ann 0, m 3" in said
+    assert f"{len(people) - 10} more pairs" in said
+    listed = json.loads(harness(capsys, "labels", "agree", "both.jsonl", "--json"))
+    assert len(listed["apart"]) == len(people) and listed["disputed"] == []
+    merge = ("labels", "merge", "both.jsonl", "--into", "data", "--adjudicate", "settle.jsonl")
+    assert "settle.jsonl is not written" in harness(capsys, *merge)
+    Path("settle.jsonl").write_text("", encoding="utf-8")
+    (begun / "judgments.jsonl").unlink()
+    assert "settle.jsonl: is there already" in harness(capsys, *merge, code=2)
+    assert not (begun / "judgments.jsonl").exists()

@@ -83,7 +83,7 @@ def test_the_largest_change_comes_first(begun):
 
 
 @pytest.mark.parametrize(("names", "message"), [(("bm25",), "names 1 retrievers"), (("bm25", "x"), "no retriever 'x'"),
-                                                ((), "names 3 retrievers")])  # fmt: skip
+                                                ((), "there are 3 retrievers")])  # fmt: skip
 def test_two_retrievers_are_compared(begun, names, message):
     results = run(begun)
     with pytest.raises(InputError, match=message):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -91,7 +91,7 @@ def sample_verdicts(
         return
     of = f"claims and passages of {sample:,} of {pool.drawn.population:,} queries"
     say(f"{output}: {pool.pairs:,} {of}, {twice_sentence(pool)}")
-    say(f"it exports judgments.jsonl; then: harness answers merge judgments.jsonl --into {shlex.quote(str(folder))}")
+    say(f"it exports judgments.jsonl; then: harness answers merge judgments.jsonl --into {quote(str(folder))}")
 
 
 @app.command("merge")
@@ -110,8 +110,11 @@ def merge_people(
         print_json(path=str(place), people=people)
         return
     say(*(f"{place}: {number:,} verdicts of {person}" for person, number in people.items()))
-    report = f"harness report {shlex.quote(str(into))}"
-    say(f"next: {report}" if place != into else "next: harness answers score EXPERIMENT ANSWERS")
+    say(
+        f"next: harness report {quote(str(into))}"
+        if place != into
+        else "next: harness answers score EXPERIMENT ANSWERS"
+    )
 
 
 @app.command("score")

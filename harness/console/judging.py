@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from harness.console.options import BaseUrl, Json, KeyName, MaxCost, PlanOnly, Policy, Prices, refuse
 from harness.console.printing import print_json, say
+from harness.stats.words import counted
 from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -72,9 +73,11 @@ def pool(
         print_json(path=str(output), digest=drawn_pool.digest, pairs=drawn_pool.pairs, **drawn_pool.drawn.model_dump())
     else:
         drawn = drawn_pool.drawn
+        if left := len(material.queries) - drawn.population:
+            say(f"left out: {counted(left, 'question')} that another one asks, but for case and white space")
         say(
             f"{output}: {drawn.sampled:,} of {drawn.population:,} questions, {drawn_pool.pairs:,} documents to judge",
-            f"next: harness judge {shlex.quote(str(output))}",
+            f"next: harness judge {quote(str(output))}" + (" --llm MODEL" if audience == "llm" else ""),
         )
 
 
@@ -97,8 +100,8 @@ def _next(
         return
     say(upcoming.sentence())
     if upcoming.pool is not None:
-        command = f"harness judge {shlex.quote(str(output))}"
-        say(f"{output}: {upcoming.pool.pairs:,} documents that could change the most; next: {command}")
+        following = f"harness judge {quote(str(output))}"
+        say(f"{output}: {upcoming.pool.pairs:,} documents that could change the most; next: {following}")
 
 
 def judge(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
@@ -54,7 +53,7 @@ def draft(
     page = output.with_suffix(".html")
     texts = {document.id: document for document, _, _ in asked}
     write_page(page, keeping_pool(written.drafts, texts), choices={0: "drop it", 1: "keep it"})
-    keep = f"harness queries keep {shlex.quote(str(output))} judgments.jsonl --output queries.jsonl"
+    keep = f"harness queries keep {quote(str(output))} judgments.jsonl --output queries.jsonl"
     say(
         f"{output}: {len(written.drafts):,} drafts; {written.unreadable:,} answers could not be read, "
         f"{written.duplicates:,} near-duplicates were refused",

@@ -80,5 +80,6 @@ def _two(results: Results, names: Sequence[str]) -> tuple[str, str]:
     chosen = tuple(dict.fromkeys(names)) or known
     if len(chosen) != 2:
         remedy = f"--pair A --pair B, of {', '.join(known)}"
-        raise InputError(Problem("--pair", f"names {len(chosen)} retrievers", remedy))
+        what = f"names {len(chosen)} retrievers" if names else f"is missing, and there are {len(chosen)} retrievers"
+        raise InputError(Problem("--pair", what, remedy))
     return chosen[0], chosen[1]

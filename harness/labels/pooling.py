@@ -47,19 +47,19 @@ def draw(material: Material, drawing: Drawing, known: Iterable[Judgment] = ()) -
 
     Args:
         material: rankings and texts.
-        drawing: how.
+        drawing: how; of questions that are equal but for case and white space, one is drawn.
         known: judgments that were made already: their pairs are left out.
 
     Raises:
         InputError: the sample is larger than the number of questions, or nothing is left to be judged.
     """
-    population = len(material.queries)
+    questions = distinct(material.queries, drawing.seed)
+    population = len(questions)
     wanted = population if drawing.sample is None else drawing.sample
     if not 1 <= wanted <= population:
         raise InputError(Problem("--sample", f"{wanted} questions of {population:,} cannot be drawn"))
     done = {one.key for one in known if one.kind == drawing.audience and one.round == 1}
-    in_order = sorted(material.queries, key=lambda query: shuffled_place(drawing.seed, query))[:wanted]
-    asked = {query: _shuffled(query, material.tops[query], done, drawing.seed) for query in in_order}
+    asked = {query: _shuffled(query, material.tops[query], done, drawing.seed) for query in questions[:wanted]}
     queries = pooled(material, asked, wanted / population)
     if not queries:
         what = "nothing is left to be judged" if done else "no retriever found a document"
@@ -67,6 +67,17 @@ def draw(material: Material, drawing: Drawing, known: Iterable[Judgment] = ()) -
     drawn = DrawnPool(depth=drawing.depth, seed=drawing.seed, population=population, sampled=wanted,
                   audience=drawing.audience)  # fmt: skip
     return pool_of(drawing.policy, drawn, queries)
+
+
+def distinct(queries: Mapping[str, Query], seed: int) -> list[str]:
+    """The questions in the order that a seed draws; of those that differ in case and white space alone, the first.
+
+    Nobody should judge the same question twice, and a sample that holds it twice counts one query as two.
+    """
+    first: dict[str, str] = {}
+    for id_ in sorted(queries, key=lambda id_: shuffled_place(seed, id_)):
+        first.setdefault(" ".join(queries[id_].text.casefold().split()), id_)
+    return list(first.values())
 
 
 def _shuffled(query: str, documents: frozenset[str], done: set[PairKey], seed: int) -> list[str]:

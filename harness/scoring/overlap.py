@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from shlex import quote
 from typing import NamedTuple
 
 from harness.records import Results
@@ -69,4 +69,4 @@ def next_step(results: Results) -> str:
     sample = f" --sample {min(n, 60)}" if n > 60 else ""
     # A run writes its page before its folder is put in place.
     folder = results.folder.with_name(results.folder.name.removesuffix(".unfinished"))
-    return f"harness pool {shlex.quote(folder.as_posix())} --depth 10{sample} --seed 1"
+    return f"harness pool {quote(folder.as_posix())} --depth 10{sample} --seed 1"
