@@ -58,7 +58,8 @@ def test_a_judge_who_contradicts_himself_is_refused_unless_he_corrects(tmp_path)
 
 def test_many_bad_lines_are_counted(tmp_path):
     path = tmp_path / "j"
-    path.write_text("{}\n" * 500, encoding="utf-8")
+    wrong = (f'{{"query_id": "q", "document_id": "d", "grade": {n}}}\n' for n in range(4, 504))
+    path.write_text("".join(wrong), encoding="utf-8")
     with pytest.raises(InputError) as caught:
         read_judgments([path])
     assert len(caught.value.problems) == 11

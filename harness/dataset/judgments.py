@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +16,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.dataset.rows import read_jsonl
-from harness.dataset.source import Place, id_problem
+from harness.dataset.source import Place, grouped, id_problem
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document
 
@@ -107,6 +108,10 @@ def read_judgments(paths: Iterable[Path]) -> list[Judgment]:
 def read_file(path: Path, problems: list[Problem]) -> Iterator[Placed]:
     """Stream the judgments of one file; what cannot be read becomes a problem."""
     for place, row in read_jsonl(path, problems):
+        if "pool" in row and "drawn" in row:  # the head of what `harness pool` writes
+            what = "is a pool: what is to be judged, and nothing that was"
+            problems.append(Problem(str(path), what, f"judge it first: harness judge {shlex.quote(str(path))}"))
+            return
         try:
             judgment = Judgment.model_validate(row)
         except ValidationError as error:
@@ -138,11 +143,12 @@ def settle(placed: Sequence[Placed], problems: list[Problem]) -> list[Judgment]:
 
 
 def refuse(problems: Sequence[Problem]) -> None:
-    """Raise InputError with the first problems, the rest counted; nothing where there is none."""
+    """Raise InputError with the first problems, equal ones as one, the rest counted; nothing where there is none."""
     if problems:
-        more = len(problems) - SHOWN
-        rest = [Problem("", f"and {more:,} more problems like these")] if more > 0 else []
-        raise InputError([*problems[:SHOWN], *rest])
+        told = grouped(problems)
+        more = sum(problem.stands_for for problem in told[SHOWN:])
+        rest = [Problem("", f"and {more:,} more problems like these", stands_for=more)] if more else []
+        raise InputError([*told[:SHOWN], *rest])
 
 
 def _complaint(error: ValidationError, row: Mapping[str, Any]) -> str:

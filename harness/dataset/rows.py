@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from harness.dataset.files import File as File  # what other rooms give these readers
 from harness.dataset.files import regular
+from harness.dataset.kinds import kind_of
 from harness.dataset.source import Complaints, Place, decode, parse_json
 from harness.dataset.unpacking import COMPRESSED, FREE, RATIO, missing
 from retrievers.errors import InputError, Problem
@@ -83,11 +84,17 @@ def _text(raw: bytes, path: Path, number: int) -> str:
 
 
 def _jsonl(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+    begun = False
     for number, line in read_lines(file, problems):
         place = Place(file.path, number)
+        first, begun = not begun, True
         try:
             row = parse_json(line)
         except ValueError as error:
+            if first and (kind := kind_of(line)) not in ("", "JSON"):
+                what = f"is not JSON Lines: it looks like {kind}"
+                problems.append(Problem(str(place), what, "expected one JSON object a line: {…}"))
+                return
             problems.append(Problem(str(place), f"is not JSON: {error}", VALID))
             continue
         if isinstance(row, dict):

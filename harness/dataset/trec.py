@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
+from harness.dataset.kinds import kind_of
+from retrievers.errors import InputError, Problem
 from retrievers.runs import (
     SHOWN,
     LineProblems,
@@ -55,6 +57,8 @@ def read_qrels(path: str | Path) -> Qrels:
     for first, block in blocks_of(path):
         columns = columns_of(block, 4)
         grades = None if columns is None else _grades(columns[3])
+        if first == 1 and (columns is None or grades is None):
+            _refuse_other_kinds(path, block)
         if columns is None or grades is None:
             rows = _rows_one_by_one(first, block, problems)
         else:
@@ -68,6 +72,15 @@ def read_qrels(path: str | Path) -> Qrels:
             judged[document] = grade
     problems.refuse(nothing=not judgments)
     return judgments
+
+
+def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
+    """Raise InputError where the first line is that of a file of another kind: each of its lines would be wrong."""
+    line = block.lstrip().partition(b"\n")[0].decode("utf-8", "replace")
+    kind = kind_of(line)
+    if kind == "JSON" or (kind and len(line.split()) != 4):  # an id may hold a comma
+        remedy = "expected four fields a line: query iteration document grade"
+        raise InputError(Problem(str(path), f"holds no TREC judgments: it looks like {kind}", remedy))
 
 
 def _rows_one_by_one(first: int, block: bytes, problems: LineProblems) -> Iterator[tuple[int, str, str, int]]:
