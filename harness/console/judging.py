@@ -10,7 +10,6 @@ import typer
 
 from harness.console.options import BaseUrl, Json, KeyName, MaxCost, PlanOnly, Policy, Prices, refuse
 from harness.console.printing import print_json, say
-from harness.stats.words import counted
 from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -54,6 +53,7 @@ def pool(
     from harness.labels.policy import read_policy
     from harness.labels.pool import write_pool
     from harness.labels.pooling import Drawing, draw, gather, known_judgments
+    from harness.stats.words import counted
 
     drawing = Drawing(depth, sample, seed, audience, read_policy(policy))
     material = gather(results, depth)
