@@ -15,7 +15,7 @@ from retrievers.remote.faults import TooLong
 from retrievers.remote.limits import RateLimiter
 from retrievers.remote.patience import patiently
 from retrievers.remote.prompts import ChatForecast, ChatOptions, Prompt, Reply
-from retrievers.remote.requests import Cost, pay
+from retrievers.remote.requests import Charge, pay
 from retrievers.remote.service import AnswerPart, JsonService, Listed, Refusal, Server, understood
 from retrievers.remote.service import TokenCount as Billed
 from retrievers.tokens import estimate
@@ -80,8 +80,8 @@ class ChatModel:
         """Return the dollars of so many tokens; 0 where no price is known."""
         return (sent * (self.options.input_price or 0.0) + received * (self.options.output_price or 0.0)) / 1e6
 
-    def _cost(self, sent: int, received: int) -> Cost:
-        return Cost(sent + received, self.price_of(sent, received))
+    def _cost(self, sent: int, received: int) -> Charge:
+        return Charge(sent + received, self.price_of(sent, received))
 
     def check(self, meter: Meter) -> None:
         """Look for what the first request needs.
@@ -103,7 +103,7 @@ class ChatModel:
         service, meter = self._connected(), call.meter
         expected = self.expected(prompt)
 
-        def paid() -> tuple[Reply, Cost]:
+        def paid() -> tuple[Reply, Charge]:
             return pay(lambda: self._send(service, prompt, call.stopped), self._cost(*expected), call)
 
         try:
@@ -136,7 +136,7 @@ class ChatModel:
                 self._service = JsonService(server, _understood)
             return self._service
 
-    def _send(self, service: JsonService, prompt: Prompt, stopped: Stop) -> tuple[Reply, Cost]:
+    def _send(self, service: JsonService, prompt: Prompt, stopped: Stop) -> tuple[Reply, Charge]:
         chosen = self.options
         # OpenAI's newer models know only the second name, most other servers only the first.
         longest = "max_tokens" if chosen.base_url else "max_completion_tokens"

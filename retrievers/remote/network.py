@@ -67,20 +67,20 @@ def bounded(seconds: float, stopped: Stop) -> Iterator[None]:
 
 
 @dataclass(slots=True)
-class Fate:
+class Followed:
     """What became of a request."""
 
     worked: bool = False
     """Whether the service may have worked on it, and so may bill it: it was sent, and not refused."""
 
 
-_fate: ContextVar[Fate | None] = ContextVar("fate", default=None)
+_fate: ContextVar[Followed | None] = ContextVar("fate", default=None)
 
 
 @contextmanager
-def followed() -> Iterator[Fate]:
+def followed() -> Iterator[Followed]:
     """Follow the last request that this thread sends inside the block."""
-    fate = Fate()
+    fate = Followed()
     token = _fate.set(fate)
     try:
         yield fate

@@ -24,7 +24,7 @@ class Bill(NamedTuple):
     """Of a reranker that is billed by the search."""
 
 
-class Cost(NamedTuple):
+class Charge(NamedTuple):
     """What one request cost, or is expected to cost."""
 
     tokens: int
@@ -57,22 +57,22 @@ class RequestSender:
         """
         promised = self._cost(expected)
 
-        def once() -> tuple[Answer, Cost]:
+        def once() -> tuple[Answer, Charge]:
             answer, stated = request()
             return answer, self._cost(Bill(stated.tokens or expected.tokens, stated.searches or expected.searches))
 
-        def paid() -> tuple[Answer, Cost]:
+        def paid() -> tuple[Answer, Charge]:
             return pay(once, promised, call)
 
         answer, cost = patiently(paid, self._limiter, expected.tokens, patience=self._patience, call=call)
         call.meter.count(calls=1)
         return answer, cost.tokens
 
-    def _cost(self, bill: Bill) -> Cost:
-        return Cost(bill.tokens, 0.0 if self._price is None else self._price.usd(*bill))
+    def _cost(self, bill: Bill) -> Charge:
+        return Charge(bill.tokens, 0.0 if self._price is None else self._price.usd(*bill))
 
 
-def pay(request: Callable[[], tuple[Answer, Cost]], promised: Cost, call: Call) -> tuple[Answer, Cost]:
+def pay(request: Callable[[], tuple[Answer, Charge]], promised: Charge, call: Call) -> tuple[Answer, Charge]:
     """Ask once, within the budget, and count what it cost.
 
     A request that was sent and not refused may be billed although its answer came too late, or cannot be used: it is
@@ -87,7 +87,7 @@ def pay(request: Callable[[], tuple[Answer, Cost]], promised: Cost, call: Call) 
         BackendError: OverBudget before anything is sent; whatever else `request` raises passes through.
     """
     call.meter.before(promised.usd)
-    cost = Cost(0, 0.0)
+    cost = Charge(0, 0.0)
     with followed() as fate:
         try:
             answer, cost = request()
