@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
-from harness.dataset.kinds import kind_of
+from harness.dataset.kinds import NUMBERS_OF_FIELDS, kind_of
 from retrievers.errors import InputError, Problem
 from retrievers.runs import (
     SHOWN,
@@ -78,7 +78,7 @@ def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
     """Raise InputError where the first line is that of a file of another kind: each of its lines would be wrong."""
     line = block.lstrip().partition(b"\n")[0].decode("utf-8", "replace")
     kind = kind_of(line)
-    if kind == "JSON" or (kind and len(line.split()) != 4):  # an id may hold a comma
+    if kind == "JSON" or (kind and len(line.split()) not in NUMBERS_OF_FIELDS):  # an id may hold a comma
         remedy = "expected four fields a line: query iteration document grade"
         raise InputError(Problem(str(path), f"holds no TREC judgments: it looks like {kind}", remedy))
 
