@@ -162,12 +162,12 @@ def _note_contradictions(queries: Mapping[str, Query], labels: Mapping[str, Labe
 def _is_asked(query: Query, labels: Labels | None, beginning: bool) -> bool:
     if labels is not None and labels.relevant:
         return True
-    return (beginning or _has_answer(query)) and query.text.strip() != ""
+    return (beginning or _is_measured_by_claims(query, labels)) and query.text.strip() != ""
 
 
-def _has_answer(query: Query) -> bool:
-    """Whether a query can be measured by claims: it has some, or an answer to take them from."""
-    return bool(query.reference.claims or query.reference.answers)
+def _is_measured_by_claims(query: Query, labels: Labels | None) -> bool:
+    """Whether a query has claims; or an answer to take them from, where nobody labelled it."""
+    return bool(query.reference.claims or (labels is None and query.reference.answers))
 
 
 def _note_labels(queries: dict[str, Query], labels: dict[str, Labels], beginning: bool, seen: Findings) -> None:
@@ -178,7 +178,7 @@ def _note_labels(queries: dict[str, Query], labels: dict[str, Labels], beginning
     asked_of = (query_id for query_id, query in queries.items() if query.text.strip())  # blank ones are counted as such
     unjudged = sorted(query_id for query_id in asked_of if query_id not in labels or not labels[query_id].judged)
     for query_id in unjudged if not seen else ():
-        asked = beginning or _has_answer(queries[query_id])
+        asked = beginning or _is_measured_by_claims(queries[query_id], labels.get(query_id))
         seen.note("unlabelled-query" if asked else "unjudged-query", query_id)
 
 
