@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import stat
 from collections.abc import Iterator
@@ -78,6 +79,8 @@ def writing_aside(place: Path) -> Iterator[Aside]:
             aside.mkdir()
             status = aside.lstat()
             held = Aside(aside, (status.st_dev, status.st_ino))
+            if os.name == "posix":  # as long as it is open, no other folder is given its number
+                locks.callback(os.close, os.open(aside, os.O_RDONLY))
         except OSError as error:
             what = f"cannot be written: {error.strerror}"
             raise InputError(Problem(str(place.parent), what, "choose another --results")) from None
