@@ -149,7 +149,7 @@ def unit_rows(vectors: AnyVectors) -> AnyVectors:
 
     Lengths are computed in 64 bits: in 32 bits those of very large and very small numbers are infinite, or 0.
 
-    >>> unit_rows(np.array([[3e30, 4e30], [0, 0]], dtype=np.float32)).tolist()
+    >>> unit_rows(np.array([[3, 4], [0, 0]], dtype=np.float32) * np.float32(2**100)).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
     if isinstance(vectors, SparseVectors | TokenVectors):
