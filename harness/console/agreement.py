@@ -31,7 +31,7 @@ def lines(agreements: Agreements) -> Iterator[str]:
             yield f"  Fleiss' kappa           {together.fleiss:.4f}"
         for level in ("nominal", "ordinal", "interval"):
             yield f"  alpha, {level:<16} {_shown(getattr(together, level))}"
-    for one in agreements.themselves:
+    for one in agreements.repeated:
         yield f"{one.judge} asked twice, {one.pairs:,} pairs: {100 * one.same:.0f} % the same, {_shown(one.weighted)}"
     yield from _listed("worth talking about", agreements.disputed)
     yield from _listed("people and model far apart", agreements.apart)

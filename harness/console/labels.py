@@ -21,14 +21,14 @@ Sources = Annotated[list[Path], typer.Argument(metavar="DATASET|JUDGMENTS", help
 
 @app.command()
 def agree(paths: Sources, as_json: Json = False) -> None:
-    """Tell how far judges agree: kappa, alpha, positive agreement, each judge with himself, and what to talk about."""
+    """Tell how far judges agree: kappa, alpha, positive agreement, each in a second round, and what to talk about."""
     from harness.console.agreement import lines
     from harness.labels.agree import agree as measure
 
     agreements = measure(paths)
     if as_json:
         print_json(pairs=[_plain(one) for one in agreements.pairs], together=_plain(agreements.together),
-                   themselves=[_plain(one) for one in agreements.themselves],
+                   themselves=[_plain(one) for one in agreements.repeated],
                    disputed=[one._asdict() for one in agreements.disputed],
                    apart=[one._asdict() for one in agreements.apart])  # fmt: skip
     else:

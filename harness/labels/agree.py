@@ -1,4 +1,4 @@
-"""How far the judges agree: two by two, all together, and each with himself."""
+"""How far the judges agree: two by two, all together, and each with a second round of their own."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Together(NamedTuple):
     interval: Agreement
 
 
-class WithHimself(NamedTuple):
-    """One judge on the pairs that he was asked twice, blind."""
+class SelfAgreement(NamedTuple):
+    """One judge on the pairs that were asked twice, without the first grade in sight."""
 
     judge: str
     pairs: int
@@ -77,7 +77,7 @@ class Agreements(NamedTuple):
 
     pairs: tuple[PairOfJudges, ...]
     together: Together | None
-    themselves: tuple[WithHimself, ...]
+    repeated: tuple[SelfAgreement, ...]
     disputed: tuple[Dispute, ...]
     """People's pairs that lie two grades or more apart."""
     apart: tuple[Dispute, ...] = ()
@@ -106,12 +106,12 @@ def agreement_of(judgments: Sequence[Judgment], *, seed: int = 0) -> Agreements:
     """Measure the agreement of judgments; InputError where fewer than two opinions meet anywhere."""
     first = _ratings(one for one in judgments if one.round == 1 and one.design != "adjudication")
     pairs = tuple(pair for a, b in combinations(sorted(first), 2) if (pair := _pair(first, a, b, seed)) is not None)
-    themselves = tuple(_themselves(judgments, seed))
-    if not pairs and not themselves:
+    repeated = tuple(_self_agreements(judgments, seed))
+    if not pairs and not repeated:
         what = "no document was judged by two judges, nor by one judge twice"
         raise InputError(Problem("", what, "let a second person judge the same pool"))
     together = _together(first, seed) if pairs else None
-    return Agreements(pairs, together, themselves, tuple(disputes(judgments)), tuple(apart(judgments)))
+    return Agreements(pairs, together, repeated, tuple(disputes(judgments)), tuple(apart(judgments)))
 
 
 def _ratings(judgments: Iterable[Judgment]) -> dict[str, dict[PairKey, int]]:
@@ -173,7 +173,7 @@ def _together(ratings: Ratings, seed: int) -> Together:
     return Together(tuple(judges), fleiss_kappa(counts) if len(judges) > 2 and len(counts) else None, **alphas)
 
 
-def _themselves(judgments: Sequence[Judgment], seed: int) -> list[WithHimself]:
+def _self_agreements(judgments: Sequence[Judgment], seed: int) -> list[SelfAgreement]:
     second = _ratings(one for one in judgments if one.round == 2)
     first = _ratings(one for one in judgments if one.round == 1)
     consistencies = []
@@ -182,7 +182,7 @@ def _themselves(judgments: Sequence[Judgment], seed: int) -> list[WithHimself]:
         if rated:
             same = sum(a == b for _, a, b in rated) / len(rated)
             weighted = by_query(partial(cohen_kappa, categories=GRADES), _tables(rated), seed=seed)
-            consistencies.append(WithHimself(judge, len(rated), same, weighted))
+            consistencies.append(SelfAgreement(judge, len(rated), same, weighted))
     return consistencies
 
 

@@ -9,7 +9,7 @@ from harness.dataset.judgments import JudgeKind, Judgment
 from harness.labels.pool import Pool, PooledDocument, PooledQuery, shuffled_place
 
 REPEATED = 0.1
-"""The share of the pairs that a person is asked twice, to measure the judge against himself."""
+"""The share of the pairs that a person is asked twice, to measure how far a judge agrees with an earlier answer."""
 APART = 3
 """A pair comes again after so many further questions, or at the end."""
 
