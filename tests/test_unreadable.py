@@ -5,7 +5,6 @@ import json
 import pytest
 
 from harness.answers.judging import asked_once
-from harness.cli import main
 from harness.dataset.judgments import read_judgments
 from harness.labels.pool import write_pool
 from retrievers.cache import Cache, default_path
@@ -19,6 +18,7 @@ from tests.chat_fake import ChatProvider, graded
 from tests.servers import serving
 from tests.test_answers_planned import paid as paid  # the experiment whose primary a chat model judges
 from tests.test_answers_planned import reply
+from tests.test_labels_commands import harness
 
 PROMPTS = [Prompt("You are a judge.", f"number {i}") for i in range(30)]
 SORRY = "I am \x1b[31msorry."
@@ -28,14 +28,6 @@ SORRY = "I am \x1b[31msorry."
 def at(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-
-
-def harness(capsys, *words, code=0):
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    told = capsys.readouterr()
-    assert stopped.value.code == code, told.err
-    return told.out + told.err
 
 
 def said(place, reply):
