@@ -293,6 +293,15 @@ class BedrockProvider(Provider):
         return said, {"x-amzn-bedrock-input-token-count": str(sum(map(tokens_of, texts)))}
 
 
+def sent_body(handler):
+    """Return the body of a request, or None where the client hung up, or was killed, before it had sent the whole."""
+    length = handler.headers["Content-Length"]
+    if not length and not handler.rfile.read(1):
+        return None
+    body = handler.rfile.read(int(length))
+    return body if len(body) == int(length) else None
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -300,7 +309,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         provider = self.provider
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        sent = sent_body(self)
+        if sent is None:
+            self.close_connection = True
+            return
+        body = json.loads(sent)
         fault = provider.admit(body, self.headers)
         try:
             self._answer(provider, body, fault)
@@ -398,4 +411,5 @@ def serving(provider, certificate=None):
         server.shutdown()
         server.server_close()
         thread.join()
-    assert provider.defects == []
+    if provider.defects:
+        raise ExceptionGroup("the server met what it does not expect", provider.defects)

@@ -264,9 +264,6 @@ def test_killed_at_twenty_instants_pays_again_for_requests_in_flight_only(tmp_pa
         process.join(600)
         assert process.exitcode == 0
         times = Counter(provider.embedded)
-        # A process may be killed in the middle of sending: half a request, of which the server can make nothing.
-        assert {type(defect) for defect in provider.defects} <= {json.JSONDecodeError, TypeError}
-        provider.defects.clear()
     assert len(times) == DOCUMENTS + QUERIES
     in_flight = 4 * (2 + 1)  # batch x (concurrency + what lies ready: retrievers.parallel)
     assert sum(times.values()) - len(times) <= 20 * in_flight

@@ -109,9 +109,6 @@ def test_killed_twenty_times(tmp_path: Path) -> None:
             lives.append(asked(provider))
         assert finish("killed") == undisturbed
         lives.append(asked(provider))
-        # A process may be killed in the middle of sending: half a request, of which the server can make nothing.
-        assert {type(defect) for defect in provider.defects} <= {json.JSONDecodeError, TypeError}
-        provider.defects.clear()
 
     assert sum(map(bool, lives)) > 2
     for number, requests in enumerate(lives):

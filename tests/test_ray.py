@@ -69,7 +69,6 @@ def test_what_is_killed_pays_again_for_requests_in_flight_only(tmp_path, fault):
         ended = on_cluster(path, url, fault)
         assert "error" not in ended, ended
         times = Counter(provider.embedded)
-        provider.defects.clear()  # half a request of a killed process, of which the server can make nothing
     assert len(times) == DOCUMENTS + QUERIES
     in_flight = 4 * (2 + 1)  # batch x (concurrency + what lies ready: retrievers.parallel)
     assert ended["killed"] == (KILLS if fault == "actor" else 0)
