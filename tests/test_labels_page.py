@@ -41,12 +41,22 @@ def opened(driver, tmp_path):
     write_page(tmp_path / "judge.html", made)
     for file in driver.downloads.iterdir():
         file.unlink()
-    driver.get((tmp_path / "judge.html").as_uri())
-    driver.execute_script("localStorage.clear()")
-    driver.refresh()
-    complaints(driver), requests(driver)
+    open_fresh(driver, tmp_path)
     driver.made = made
     return driver
+
+
+def open_fresh(driver, folder):
+    """Open a page that knows nothing of those before it, however long the browser takes to forget them and to draw."""
+    driver.get((folder / "judge.html").as_uri())
+
+    def forgotten(_):
+        driver.execute_script("localStorage.clear()")
+        driver.refresh()
+        return driver.find_element("css selector", "#judge").is_displayed()
+
+    WebDriverWait(driver, 60).until(forgotten, "the page of another judge is shown")
+    complaints(driver), requests(driver)
 
 
 def press(driver, keys):
@@ -148,9 +158,7 @@ def test_the_beginning_of_each_text_is_in_sight_and_what_is_not_is_not_judged(dr
     width, height = driver.get_window_size().values()
     driver.set_window_size(*size)
     try:
-        driver.get((tmp_path / "judge.html").as_uri())
-        driver.execute_script("localStorage.clear()")
-        driver.refresh()
+        open_fresh(driver, tmp_path)
         begin(driver)
         assert driver.execute_script(SEEN)
         assert driver.execute_script("return document.getElementById('policy').open") is False
@@ -256,10 +264,7 @@ def test_hostile_texts_in_every_script_are_shown_as_they_are(driver, tmp_path):
     strings = [one for one in (*ATTACKS, *SCRIPTS) if one.strip() == one]
     made = pool(len(strings), 1, texts=strings, policy=ATTACKS[1])
     write_page(tmp_path / "judge.html", made)
-    driver.get((tmp_path / "judge.html").as_uri())
-    driver.execute_script("localStorage.clear()")
-    driver.refresh()
-    complaints(driver), requests(driver)
+    open_fresh(driver, tmp_path)
     begin(driver, "<b>ann</b>")
     directions = {}
     for one in in_order(made):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from harness.dataset import trec
@@ -33,6 +33,7 @@ def written(path: Path, text: str) -> Path:
 
 
 @same_folder
+@example({"{": {"\x80": 0}})
 @given(st.dictionaries(ids, st.dictionaries(ids, st.integers(-(2**31) + 1, 2**31 - 1), min_size=1), min_size=1))
 def test_judgments_come_back(tmp_path: Path, judgments: dict[str, dict[str, int]]) -> None:
     trec.write_qrels(tmp_path / "qrels", judgments)

@@ -76,9 +76,12 @@ def read_qrels(path: str | Path) -> Qrels:
 
 def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
     """Raise InputError where the first line is that of a file of another kind: each of its lines would be wrong."""
-    line = block.lstrip().partition(b"\n")[0].decode("utf-8", "replace")
-    kind = kind_of(line)
-    if kind == "JSON" or (kind and len(line.split()) not in NUMBERS_OF_FIELDS):  # an id may hold a comma
+    line = block.lstrip().partition(b"\n")[0]
+    fields = line.split()  # bytes: only what separates fields in TREC files
+    kind = kind_of(line.decode("utf-8", "replace"))
+    if kind == "JSON" and len(fields) == 4 and _grades([fields[3].decode("utf-8", "replace")]) is not None:
+        return  # a query's id may begin with a brace
+    if kind == "JSON" or (kind and len(fields) not in NUMBERS_OF_FIELDS):  # an id may hold a comma
         remedy = "expected four fields a line: query iteration document grade"
         raise InputError(Problem(str(path), f"holds no TREC judgments: it looks like {kind}", remedy))
 
