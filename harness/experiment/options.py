@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -48,6 +49,7 @@ def kind_of(table: object, find: Callable[[str], type], where: str) -> Kind:
     return Kind(kind=table["kind"], options=checked(model, options, where).model_dump())
 
 
+@cache
 def options_of(cls: type) -> type[BaseModel]:
     """A model of a class's keyword arguments, each with its type and default."""
     constructor: Any = cls.__init__  # type: ignore[misc]

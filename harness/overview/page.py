@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,7 @@ def page(read: Listing, place: str) -> str:
         read: what stands in it.
         place: the name of the folder that holds the results, as commands would name it.
     """
-    loaders = [jinja2.PackageLoader("harness.overview"), jinja2.PackageLoader("harness.report")]
-    env = environment().overlay(loader=jinja2.ChoiceLoader(loaders))
+    env = _templates()
     drawn = marks_of(read.entries)
     shown_groups = groups(read.entries)
     style = styled(env) + _source(env, "index.css")
@@ -71,6 +71,13 @@ def page(read: Listing, place: str) -> str:
         policy=policy([script], str(style)),
         data=Markup(embedded(_shown({"place": place, "folders": [_facts(entry, drawn) for entry in read.entries]}))),  # noqa: S704
     )
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    """Those of this page, and those of the report beside them."""
+    loaders = [jinja2.PackageLoader("harness.overview"), jinja2.PackageLoader("harness.report")]
+    return environment().overlay(loader=jinja2.ChoiceLoader(loaders))
 
 
 def _pictures(shown_groups: Sequence[DataGroup], drawn: Mapping[str, Mark]) -> dict[tuple[int, int], Markup]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import altair as alt
 
+from harness.report.layers import layered, part, whole
 from harness.report.theme import INK, MUTED, RULE, SHAPES, Mark
 
 WIDE, NARROW, HIGH = 694, 306, 190
@@ -63,7 +64,7 @@ def _pick() -> Any:
     return alt.selection_point(fields=["retriever"], bind="legend")
 
 
-def means(order: Sequence[str], marks: Mapping[str, Mark], *, measure: str) -> Any:
+def means(order: Sequence[str], marks: Mapping[str, Mark], *, measure: str) -> dict[str, Any]:
     """The leaderboard: means with their intervals, and letters where there are any.
 
     Data: rows (retriever, mean, low, high, letters).
@@ -71,17 +72,19 @@ def means(order: Sequence[str], marks: Mapping[str, Mark], *, measure: str) -> A
     y = alt.Y("retriever:N", sort=list(order), title=None).axis(labelColor=INK.light, labelFontSize=13, labelLimit=0)
     base = _chart().encode(y=y)
     x = alt.X("mean:Q", title=measure).scale(zero=False, nice=True)
-    tips = ["retriever:N", alt.Tooltip("mean:Q", format=".4f"), alt.Tooltip("low:Q", format=".4f"),
+    tips = [alt.Tooltip("retriever:N"), alt.Tooltip("mean:Q", format=".4f"), alt.Tooltip("low:Q", format=".4f"),
             alt.Tooltip("high:Q", format=".4f")]  # fmt: skip
     colors = _by_retriever(marks)
-    rule = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=measure).scale(zero=False), x2="high:Q",
+    rule = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=measure).scale(zero=False), x2=alt.X2("high:Q"),
                                                 color=colors["color"])  # fmt: skip
     point = base.mark_point(filled=True, size=110, opacity=1).encode(x=x, tooltip=tips, **colors)
-    letters = base.mark_text(dx=10, align="left", fontSize=13, color=INK.light).encode(x="high:Q", text="letters:N")
-    return alt.layer(rule, point, letters).properties(width=WIDE - 100, height=alt.Step(34))
+    letters = base.mark_text(dx=10, align="left", fontSize=13, color=INK.light).encode(
+        x=alt.X("high:Q"), text=alt.Text("letters:N")
+    )
+    return layered(rule, point, letters, width=WIDE - 100, height={"step": 34})
 
 
-def over_queries(ids: Sequence[str], marks: Mapping[str, Mark], *, measure: str, width: int) -> Any:
+def over_queries(ids: Sequence[str], marks: Mapping[str, Mark], *, measure: str, width: int) -> dict[str, Any]:
     """Each query's score, in the order of the file: the article's plot. Few queries label the axis with their ids.
 
     Data: rows (place, query, text, retriever, value).
@@ -99,10 +102,12 @@ def over_queries(ids: Sequence[str], marks: Mapping[str, Mark], *, measure: str,
     tips = [alt.Tooltip("retriever:N"), alt.Tooltip("query:N"), alt.Tooltip("text:N"),
             alt.Tooltip("value:Q", title=measure, format=".4f")]  # fmt: skip
     point = base.mark_point(filled=True, size=44 if few else 18).encode(tooltip=tips).add_params(pick)
-    return alt.layer(line, point).properties(width=width, height=HIGH)
+    return whole(alt.layer(line, point).properties(width=width, height=HIGH))
 
 
-def differences(pair: tuple[str, str], marks: Mapping[str, Mark], *, measure: str, bars: int, limit: float) -> Any:
+def differences(
+    pair: tuple[str, str], marks: Mapping[str, Mark], *, measure: str, bars: int, limit: float
+) -> dict[str, Any]:
     """Paired differences a - b, sorted: above the line a is better, below it b; the dashed rule is the mean.
 
     Every bar has the same whole number of pixels, lest neighbours shimmer.
@@ -126,18 +131,22 @@ def differences(pair: tuple[str, str], marks: Mapping[str, Mark], *, measure: st
         x=alt.X("place:O", title=None).axis(None).scale(padding=0, paddingInner=0.25 if bars <= 60 else 0),
         y=y, color=colors, tooltip=tips,
     )  # fmt: skip
-    zero = base.mark_rule(color=MUTED.light).encode(y=alt.datum(0))
+    zero = base.mark_rule(color=MUTED.light).encode(y=alt.YDatum(0))
     mean = _chart("mean").mark_rule(color=INK.light, strokeDash=[4, 3], strokeWidth=1.5).encode(y=y)
-    return alt.layer(columns, zero, mean).properties(width=bars * max(1, NARROW // bars), height=150)
+    return layered(columns, zero, mean, width=bars * max(1, NARROW // bars), height=150)
 
 
-def dots(order: Sequence[str], measures: Sequence[str], marks: Mapping[str, Mark]) -> Any:
+def dots(order: Sequence[str], measures: Sequence[str], marks: Mapping[str, Mark]) -> dict[str, Any]:
     """Every measure at once: a column each, a row a retriever, the mean with its interval.
 
     Data: rows (retriever, measure, mean, low, high).
     """
     colors = _by_retriever(marks)
-    tips = ["retriever:N", "measure:N", *(alt.Tooltip(f"{part}:Q", format=".4f") for part in ("mean", "low", "high"))]
+    tips = [
+        alt.Tooltip("retriever:N"),
+        alt.Tooltip("measure:N"),
+        *(alt.Tooltip(f"{part}:Q", format=".4f") for part in ("mean", "low", "high")),
+    ]
     fit = max(1, (SCREEN - LETTER * max(map(len, order))) // COLUMN)
     lines = -(-len(measures) // fit)
     beside = -(-len(measures) // lines)  # as many in each line
@@ -151,13 +160,20 @@ def dots(order: Sequence[str], measures: Sequence[str], marks: Mapping[str, Mark
             .axis(tickCount=3, format="~g", grid=True, labelOverlap="greedy", labelSeparation=8)
         )
         base = _chart().transform_filter(alt.datum.measure == measure).encode(y=y)
-        rule = base.mark_rule(strokeWidth=2).encode(x=x, x2="high:Q", color=colors["color"])
-        point = base.mark_point(filled=True, size=60, opacity=1).encode(x="mean:Q", tooltip=tips, **colors)
-        columns.append(alt.layer(rule, point).properties(width=95, height=alt.Step(24), title=measure))
-    return alt.concat(*columns, columns=beside, spacing=14).resolve_scale(x="independent")
+        rule = base.mark_rule(strokeWidth=2).encode(x=x, x2=alt.X2("high:Q"), color=colors["color"])
+        point = base.mark_point(filled=True, size=60, opacity=1).encode(x=alt.X("mean:Q"), tooltip=tips, **colors)
+        column = layered(rule, point, width=95, height={"step": 24}, title=measure)
+        columns.append(part(column))
+    return {
+        "concat": columns,
+        "columns": beside,
+        "resolve": {"scale": {"x": "independent"}},
+        "spacing": 14,
+        "$schema": alt.SCHEMA_URL,
+    }
 
 
-def ranks(marks: Mapping[str, Mark], *, bars: int) -> Any:
+def ranks(marks: Mapping[str, Mark], *, bars: int) -> dict[str, Any]:
     """The rank diagram: average ranks, and bars over those that the tests do not separate.
 
     Data: rows (retriever, rank, place of its line); bars (low, high, place).
@@ -167,16 +183,16 @@ def ranks(marks: Mapping[str, Mark], *, bars: int) -> Any:
     y = alt.Y("place:Q", axis=None).scale(domain=[0, most + bars + 1], reverse=True)
     base = _chart().encode(x=x, y=y)
     point = base.mark_point(filled=True, size=100, opacity=1).encode(
-        tooltip=["retriever:N", alt.Tooltip("rank:Q", format=".3f")], **_by_retriever(marks)
+        tooltip=[alt.Tooltip("retriever:N"), alt.Tooltip("rank:Q", format=".3f")], **_by_retriever(marks)
     )
-    name = base.mark_text(align="left", dx=10, fontSize=13, color=INK.light).encode(text="retriever:N")
+    name = base.mark_text(align="left", dx=10, fontSize=13, color=INK.light).encode(text=alt.Text("retriever:N"))
     joined = _chart("bars").mark_rule(strokeWidth=5, strokeCap="round", color=MUTED.light).encode(
-        x=alt.X("low:Q").scale(domain=[1, most]), x2="high:Q", y=y
+        x=alt.X("low:Q").scale(domain=[1, most]), x2=alt.X2("high:Q"), y=y
     )  # fmt: skip
-    return alt.layer(joined, point, name).properties(width=WIDE - 140, height=20 * (most + bars) + 10)
+    return layered(joined, point, name, width=WIDE - 140, height=20 * (most + bars) + 10)
 
 
-def forest(order: Sequence[str], *, measure: str, band: bool) -> Any:
+def forest(order: Sequence[str], *, measure: str, band: bool) -> dict[str, Any]:
     """Mean differences with their intervals, a row each, the first over everything; the margin is a band.
 
     Data: rows (label, slice, difference, low, high, queries, record, whole, and beside: what stands at the right); zero
@@ -188,17 +204,19 @@ def forest(order: Sequence[str], *, measure: str, band: bool) -> Any:
             alt.Tooltip("low:Q", format="+.4f"), alt.Tooltip("high:Q", format="+.4f"),
             alt.Tooltip("record:N", title="better / equal / worse")]  # fmt: skip
     base = _chart().encode(y=y)
-    margin = [_chart("margin").mark_rect(color=RULE.light, opacity=0.6).encode(x=x, x2="high:Q")] if band else []
-    zero = _chart("zero").mark_rule(color=MUTED.light).encode(x="zero:Q")
-    rule = base.mark_rule(strokeWidth=2, color=INK.light).encode(x=x, x2="high:Q")
+    margin = (
+        [_chart("margin").mark_rect(color=RULE.light, opacity=0.6).encode(x=x, x2=alt.X2("high:Q"))] if band else []
+    )
+    zero = _chart("zero").mark_rule(color=MUTED.light).encode(x=alt.X("zero:Q"))
+    rule = base.mark_rule(strokeWidth=2, color=INK.light).encode(x=x, x2=alt.X2("high:Q"))
     shape = alt.Shape("whole:N", legend=None).scale(domain=[True, False], range=["diamond", "square"])
     point = base.mark_point(filled=True, size=80, opacity=1, color=INK.light).encode(
-        x="difference:Q", shape=shape, tooltip=tips
+        x=alt.X("difference:Q"), shape=shape, tooltip=tips
     )
     beside = base.mark_text(align="left", fontSize=12, color=MUTED.light).encode(
-        x=alt.value(WIDE - 290), text=alt.Text("beside:N")
+        x=alt.XValue(WIDE - 290), text=alt.Text("beside:N")
     )
-    return alt.layer(*margin, zero, rule, point, beside).properties(width=WIDE - 300, height=alt.Step(22))
+    return layered(*margin, zero, rule, point, beside, width=WIDE - 300, height={"step": 22})
 
 
 def logarithmic(prices: Sequence[float]) -> bool:
@@ -206,7 +224,7 @@ def logarithmic(prices: Sequence[float]) -> bool:
     return min(prices) > 0 and max(prices) / min(prices) > 20
 
 
-def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], *, axis: str, unit: str) -> Any:
+def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], *, axis: str, unit: str) -> dict[str, Any]:
     """Quality against a price, with the frontier: what nothing else beats on both.
 
     Data: rows (retriever, price, mean, low, high, and its name as `left` or `right` of the point, "" where it has
@@ -224,19 +242,21 @@ def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], *, axis: str, 
     base = _chart().encode(x=x)
     frontier = _chart("edge").mark_line(color=MUTED.light, strokeDash=[4, 3], interpolate="step-after").encode(x=x, y=y)
     bar = base.mark_rule(opacity=0.5).encode(
-        y=alt.Y("low:Q", title=None).scale(zero=False), y2="high:Q", color=looks["color"]
+        y=alt.Y("low:Q", title=None).scale(zero=False), y2=alt.Y2("high:Q"), color=looks["color"]
     )
     point = base.mark_point(filled=True, size=100, opacity=1).encode(
-        y=y, tooltip=["retriever:N", alt.Tooltip("price:Q", title=axis), alt.Tooltip("mean:Q", format=".4f")], **looks
+        y=y,
+        tooltip=[alt.Tooltip("retriever:N"), alt.Tooltip("price:Q", title=axis), alt.Tooltip("mean:Q", format=".4f")],
+        **looks,
     )
     names = [
-        base.mark_text(align=align, dx=dx, dy=-9, fontSize=12, color=INK.light).encode(y=y, text=f"{align}:N")
+        base.mark_text(align=align, dx=dx, dy=-9, fontSize=12, color=INK.light).encode(y=y, text=alt.Text(f"{align}:N"))
         for align, dx in (("left", 7), ("right", -7))
     ]
-    return alt.layer(frontier, bar, point, *names).properties(width=TRADE_OFF[0], height=TRADE_OFF[1])
+    return layered(frontier, bar, point, *names, width=TRADE_OFF[0], height=TRADE_OFF[1])
 
 
-def stages(names: Sequence[str], order: Sequence[str]) -> Any:
+def stages(names: Sequence[str], order: Sequence[str]) -> dict[str, Any]:
     """Where a query's time goes: each stage from its median (the point) past its p95 (the tick) to its p99.
 
     Data: rows (retriever, stage, p50, p95, p99 in milliseconds, above 0).
@@ -249,13 +269,11 @@ def stages(names: Sequence[str], order: Sequence[str]) -> Any:
         .scale(type="log", nice=False, padding=10)
         .axis(grid=True, values=FINE, labelExpr=PLAIN, labelOverlap="greedy", labelSeparation=8)
     )
-    tips = ["retriever:N", "stage:N", *(alt.Tooltip(f"{p}:Q", title=f"{p} (ms)", format=".3~f")
-                                        for p in ("p50", "p95", "p99"))]  # fmt: skip
+    tips = [alt.Tooltip("retriever:N"), alt.Tooltip("stage:N")]
+    tips += [alt.Tooltip(f"{p}:Q", title=f"{p} (ms)", format=".3~f") for p in ("p50", "p95", "p99")]
     # Colours belong to retrievers: a stage has a shape.
     base = _chart().encode(y=y, yOffset=offset)
-    span = base.mark_rule(strokeWidth=2, color=MUTED.light).encode(x=x, x2="p99:Q")
-    late = base.mark_tick(thickness=2, height=9, color=MUTED.light).encode(x="p95:Q")
+    span = base.mark_rule(strokeWidth=2, color=MUTED.light).encode(x=x, x2=alt.X2("p99:Q"))
+    late = base.mark_tick(thickness=2, height=9, color=MUTED.light).encode(x=alt.X("p95:Q"))
     middle = base.mark_point(filled=True, size=60, opacity=1, color=INK.light).encode(x=x, shape=shapes, tooltip=tips)
-    return alt.layer(span, late, middle).properties(
-        width=WIDE - 120, height=alt.Step(14 * len(names) + 10, **{"for": "position"})
-    )
+    return layered(span, late, middle, width=WIDE - 120, height={"step": 14 * len(names) + 10, "for": "position"})

@@ -31,20 +31,18 @@ class Figure(NamedTuple):
     """The retrievers that it compares."""
 
 
-def figure(name: str, title: str, description: str, chart: Any, **data: ChartRows) -> Figure:
+def figure(name: str, title: str, description: str, chart: Mapping[str, Any], **data: ChartRows) -> Figure:
     """Put a chart into the common look, and its data into the chart.
 
     Args:
         name: of its file; what a file name cannot hold becomes a dash.
         title: what it shows.
         description: what is to be seen.
-        chart: an altair chart of named data.
+        chart: Vega-Lite with named data.
         data: name -> rows.
     """
-    spec: dict[str, Any] = chart.to_dict(validate=False)
-    spec["datasets"] = {key: list(rows) for key, rows in data.items()}
-    spec["config"] = config()
-    spec["background"] = "white"
+    datasets = {key: list(rows) for key, rows in data.items()}
+    spec = {"config": config(), **chart, "datasets": datasets, "background": "white"}
     return Figure(re.sub(r"[^A-Za-z0-9.@_-]+", "-", name).strip("-"), title, description, spec)
 
 

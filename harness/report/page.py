@@ -97,6 +97,7 @@ def environment() -> jinja2.Environment:
     return env
 
 
+@cache
 def plain_environment(escape: Any) -> jinja2.Environment:
     """The same for a text format: every string is escaped unless it is a number of ours."""
     env = _environment(without="html", autoescape=False, finalize=escape)
