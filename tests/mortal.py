@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable
 from itertools import count
+from multiprocessing.context import ForkServerContext
 from types import FrameType
 
 NEVER = 0
 """The call at which a process is killed that only counts."""
+
+PRELOADED = (
+    "tests.test_embed",
+    "tests.test_kill",
+    "tests.test_vector_search_killed",
+    "httpcore",
+    "portalocker",
+    "pyarrow.parquet",
+    "qdrant_client",
+    "qdrant_edge",
+    "retrievers.encoders.hashing",
+    "retrievers.encoders.openai",
+    "retrievers.stores.edge",
+    "retrievers.stores.qdrant",
+)
+"""What the processes of all tests need: the server that forks them starts once a session, and heeds its first list."""
+
+
+def forking() -> ForkServerContext:
+    """Starts processes that are forked from one that has imported everything, so that starting takes no time."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(PRELOADED))
+    return context
 
 
 def heed_interrupts() -> None:

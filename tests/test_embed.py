@@ -1,7 +1,6 @@
 """Embedding in shares: every text once, killed or not, and the same rankings from parts as from one run."""
 
 import json
-import multiprocessing
 import os
 import random
 import sqlite3
@@ -21,6 +20,7 @@ from harness.running.options import Options
 from retrievers.errors import BackendError, InputError, OverBudget
 from tests import tiny
 from tests.disks import small_disk
+from tests.mortal import forking
 from tests.servers import OpenAIProvider, serving, tokens_of
 from tests.test_kill import corpus, experiment
 
@@ -240,8 +240,7 @@ def embed_here(path: Path, url: str, cache: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_killed_at_twenty_instants_pays_again_for_requests_in_flight_only(tmp_path):
     """Each process begins with an empty cache, as on a node whose disk is lost: the parts alone remember."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.test_embed", "openai", "pyarrow.parquet"])
+    context = forking()
     corpus(tmp_path / "data")
     url = str(tmp_path / "parts")
     chance = random.Random(19)

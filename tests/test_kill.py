@@ -1,7 +1,6 @@
 """Killed at twenty random points: nothing is paid for twice, and the results are those of an undisturbed run."""
 
 import json
-import multiprocessing
 import os
 import random
 import sys
@@ -14,7 +13,7 @@ import pytest
 
 from harness import pipeline
 from harness.running.options import Options
-from tests.mortal import NEVER, live
+from tests.mortal import NEVER, forking, live
 from tests.servers import OpenAIProvider, serving
 from tests.test_run import digests
 
@@ -65,9 +64,7 @@ def run(path: Path, results: Path, cache: Path, last_call: int | None) -> None:
 
 
 def test_killed_twenty_times(tmp_path: Path) -> None:
-    # Each run is a process of its own, forked from one that has imported everything: starting takes no time.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.test_kill", "httpcore", "qdrant_client"])
+    context = forking()
     corpus(tmp_path / "data")
 
     def start(place: str, last_call: int | None = None) -> BaseProcess:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import multiprocessing
 import random
 import signal
 import sys
@@ -15,7 +14,7 @@ from retrievers import vector_search
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, open_store
 from retrievers.types import Document, Embedded, Query
-from tests.mortal import NEVER, live
+from tests.mortal import NEVER, forking, live
 from tests.qdrant_fake import fake_qdrant
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
@@ -59,8 +58,7 @@ def started(request, tmp_path):
     """Returns how to begin a run in a process of its own, forked from one that has imported everything."""
     if request.param == "edge":
         pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.test_vector_search_killed", "qdrant_client"])
+    context = forking()
     documents = {"edge": 2_000, "folder": 60, "server": 800}[request.param]
     fakes = {}
 

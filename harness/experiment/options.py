@@ -20,6 +20,12 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
 
+class _Arguments(Strict):
+    """A class's arguments, which its constructor's docstring describes: no source is read for others."""
+
+    model_config = ConfigDict(use_attribute_docstrings=False)
+
+
 class Kind(Strict):
     """Something with a kind and the options of that kind, such as an encoder; defaults are filled in."""
 
@@ -59,7 +65,7 @@ def options_of(cls: type) -> type[BaseModel]:
         if parameter.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
             default = ... if parameter.default is inspect.Parameter.empty else parameter.default
             fields[name] = (hints.get(name, Any), default)
-    return create_model(cls.__name__, __base__=Strict, **fields)
+    return create_model(cls.__name__, __base__=_Arguments, **fields)
 
 
 def checked(model: type[OptionsType], table: Mapping[str, Any], where: str) -> OptionsType:
