@@ -98,7 +98,7 @@ def test_what_is_made_of_others_inherits_their_ledger(folder):
 def test_small_slices_are_named(folder):
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "Slices of fewer than ten queries are not tested" in page
-    assert "query length short (up to " in page
+    assert "query length: short (up to " in page
 
 
 @pytest.mark.parametrize("option", ["--skip-no-relevant", "--intersection", "--double"])

@@ -9,13 +9,16 @@ import pytest
 import harness
 from harness.records import RetrieverLedger
 from harness.report import alerts as first_screen
+from harness.report import charts, receipt
 from harness.report.alerts import alerts
 from harness.report.lens import slices_of_lens
 from harness.report.pairs import in_reading_order
-from harness.report.sections.decision import headline
+from harness.report.sections import tests as tests_of
+from harness.report.sections.decision import headline, leaderboard
 from harness.report.sections.labels import section as labels_section
 from harness.report.sections.over_queries import drawn_pairs
 from harness.report.sections.slices import (
+    Interaction,
     Slice,
     SlicePair,
     carried,
@@ -30,6 +33,7 @@ from harness.report.sections.tests import section as section_of_tests
 from harness.report.view import view_of
 from harness.stats import swapped
 from harness.stats.sentences import untold
+from harness.stats.verdicts import DISAGREE
 from tests import small
 
 WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
@@ -132,6 +136,63 @@ def test_much_that_was_cut_is_told_first_and_little_is_not(results):
     assert alert.text.endswith("hybrid is made of it.")
     assert alert.section == "integrity"
     assert not [one for one in alerts(altered(results)) if "beginning" in one.text]
+
+
+def test_who_leads_is_not_held_against_itself(view, monkeypatch):
+    leader, second = view.ranked[:2]
+    monkeypatch.setattr(first_screen, "unjudged", lambda view: {leader: 0.6, second: 0.2})
+    (alert,) = first_screen._unjudged(view)
+    assert alert.text.startswith(f"Nobody judged 60% of the first {view.cutoff} hits of {leader}: unjudged")
+    monkeypatch.setattr(first_screen, "unjudged", lambda view: {leader: 0.2, second: 0.6})
+    (alert,) = first_screen._unjudged(view)
+    assert f"hits of {second} (20% of {leader}'s): unjudged" in alert.text
+
+
+def test_a_gain_that_changes_says_of_what_and_by_how_much(view, monkeypatch):
+    leader, second = view.ranked[:2]
+    rows = (one("", 48, 0.1), one("vague", 24, 0.25), one("x" * 90, 24, -0.05))
+    tested = SlicePair(leader, second, rows, (Interaction("field tags", 0.3, 0.001),))
+    monkeypatch.setattr(receipt, "pair_of", lambda *of: tested)
+    (clause,) = receipt._gain(view)
+    assert clause.text == (
+        f"How far {leader} is ahead of {second} in nDCG@3 changes with the kind of query: +0.250 on tags: vague, "
+        f"−0.050 on tags: {'x' * 59}…"
+    )
+
+
+def test_where_all_rank_alike_nothing_is_said_of_differences(tmp_path):
+    """No query differs: no size could be found, and no p could have been small."""
+    blocks = "".join(f'[[retrievers]]\nname = "{name}"\nkind = "bm25"\n' for name in ("one", "two", "three"))
+    path = small.experiment(tmp_path, retrievers=blocks, more="[statistics]\nmargin = 0.1\n")
+    page = (harness.run(path, harness.Options(results=tmp_path / "results")).folder / "report.md").read_text("utf-8")
+    first = page.split("## ")[0]
+    assert "rank identically on these 6 queries" in first
+    assert "find a true difference" not in first
+    assert "could not have shown any" not in first
+
+
+def test_a_field_of_many_values_does_not_fill_the_page(view, monkeypatch):
+    kinds = {"field id": [f"value {place:02}" for place in range(view.n)]}
+    monkeypatch.setattr(tests_of, "slices_of", lambda queries, cluster: kinds)
+    context = section_of_tests(view).context
+    assert context["small_slices"][0] == ("id: value 00", 1)
+    assert len(context["small_slices"]) == 20
+    assert context["small_left"] == 28
+
+
+def test_a_verdict_that_the_test_of_the_mean_denies_shows_its_p(view):
+    row = view.whole.against[view.ranked[1]]
+    denied = replace(row, verdict=f"undecided: {DISAGREE}", p_adjusted=0.046, p_randomization_adjusted=0.074)
+    seen = SimpleNamespace(**{name: getattr(view, name) for name in dir(view) if not name.startswith("__")})
+    seen.whole = replace(view.whole, against={**view.whole.against, view.ranked[1]: denied})
+    lines = leaderboard(seen)
+    assert [line.p_of_mean for line in lines] == [None, 0.074, None]
+
+
+def test_a_long_axis_stands_in_lines():
+    told = charts.forest(["x"], measure=f"nDCG@10: {'b' * 40} better ← 0 → {'a' * 40} better", band=False)
+    titles = [layer["encoding"]["x"].get("title") for layer in told.to_dict()["layer"] if "x" in layer["encoding"]]
+    assert [f"nDCG@10: {'b' * 40} better ←", f"→ {'a' * 40} better"] in titles
 
 
 def test_a_slice_carries_nothing_where_no_difference_is_shown(view, monkeypatch):

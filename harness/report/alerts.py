@@ -39,10 +39,12 @@ def _unjudged(view: View) -> Iterator[Alert]:
     if not shares:
         return
     worst = max(shares, key=lambda name: shares[name])
+    leader = view.whole.leader
+    beside = "" if worst == leader else f" ({shares[leader]:.0%} of {leader}'s)"
     if shares[worst] >= UNJUDGED:
         yield Alert(
-            f"Nobody judged {shares[worst]:.0%} of the first {view.cutoff} hits of {worst} "
-            f"({shares[view.whole.leader]:.0%} of {view.whole.leader}'s): unjudged documents count as irrelevant.",
+            f"Nobody judged {shares[worst]:.0%} of the first {view.cutoff} hits of {worst}{beside}: "
+            "unjudged documents count as irrelevant.",
             "integrity",
         )
 

@@ -16,6 +16,8 @@ from harness.report.theme import INK, MUTED, RULE, SHAPES, Mark
 WIDE, NARROW, HIGH = 694, 306, 190
 TRADE_OFF, PADDING = (WIDE - 160, 260), 24
 """Width and height of quality against a price, and what is left beside its outermost points: pixels."""
+FOREST = WIDE - 300
+"""Width of the plot of differences, without what stands on its left."""
 UNDEFINED = alt.Undefined
 POWERS = [10.0**power for power in range(-3, 13)]
 FINE = [step * power for power in POWERS for step in (1, 2, 5)]
@@ -199,7 +201,9 @@ def forest(order: Sequence[str], *, measure: str, band: bool) -> dict[str, Any]:
     (zero); margin (low, high), where there is a band.
     """
     y = alt.Y("label:N", sort=list(order), title=None).axis(labelColor=INK.light, labelLimit=0)
-    x = alt.X("low:Q", title=measure).axis(grid=True, tickCount=6, labelExpr=SIGNED)
+    # What is wider than the plot would make the chart wider than the page: the two directions stand in two lines.
+    title = measure if LETTER * len(measure) <= FOREST else measure.replace(" ← 0 → ", " ←\n→ ").split("\n")
+    x = alt.X("low:Q", title=title).axis(grid=True, tickCount=6, labelExpr=SIGNED)
     tips = [alt.Tooltip("slice:N"), alt.Tooltip("queries:Q"), alt.Tooltip("difference:Q", format="+.4f"),
             alt.Tooltip("low:Q", format="+.4f"), alt.Tooltip("high:Q", format="+.4f"),
             alt.Tooltip("record:N", title="better / equal / worse")]  # fmt: skip
@@ -214,9 +218,9 @@ def forest(order: Sequence[str], *, measure: str, band: bool) -> dict[str, Any]:
         x=alt.X("difference:Q"), shape=shape, tooltip=tips
     )
     beside = base.mark_text(align="left", fontSize=12, color=MUTED.light).encode(
-        x=alt.XValue(WIDE - 290), text=alt.Text("beside:N")
+        x=alt.XValue(FOREST + 10), text=alt.Text("beside:N")
     )
-    return layered(*margin, zero, rule, point, beside, width=WIDE - 300, height={"step": 22})
+    return layered(*margin, zero, rule, point, beside, width=FOREST, height={"step": 22})
 
 
 def logarithmic(prices: Sequence[float]) -> bool:

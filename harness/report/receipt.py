@@ -12,7 +12,7 @@ from harness.measures import parse
 from harness.report import text
 from harness.report.costs import costs_of
 from harness.report.sections.atlas import hits_within
-from harness.report.sections.slices import Slice, SlicePair, called, labels_of, pair_of
+from harness.report.sections.slices import Slice, called, labels_of, pair_of
 from harness.report.view import View
 from harness.stats.words import count, join
 
@@ -72,14 +72,14 @@ def _gain(view: View) -> Iterator[Clause]:
     shown = [test for test in pair.interactions if test.p_adjusted <= view.settings.alpha]
     for test in sorted(shown, key=lambda test: test.p_adjusted)[:1]:
         rows = sorted((row for row in pair.rows if row.family == test.family), key=lambda row: -row.difference)
-        yield Clause(
-            f"Its difference from {pair.b} changes with the kind of query: {_of_slice(pair, rows[0])}, "
-            f"{_of_slice(pair, rows[-1])}.",
-            "slices",
+        said = (
+            f"How far {pair.a} is ahead of {pair.b} in {view.names[view.primary].short} changes with the kind of "
+            f"query: {_of_slice(rows[0])}, {_of_slice(rows[-1])}"
         )
+        yield Clause(said if said.endswith("…") else f"{said}.", "slices")
 
 
-def _of_slice(pair: SlicePair, row: Slice) -> str:
+def _of_slice(row: Slice) -> str:
     return f"{text.signed(row.difference)} on {called(row)}"
 
 

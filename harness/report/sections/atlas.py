@@ -57,11 +57,13 @@ def section(view: View) -> Section:
     """The picture of all queries, and the groups of failures with their counts."""
     order = columns(view)
     rows = {name: list(_runs(view.scores[view.primary][name], order)) for name in view.ranked}
+    alike = groups(view)
     return Section(
         "atlas",
         "Failures",
         {
-            "groups": groups(view),
+            "groups": alike,
+            "without": "" if alike else without_groups(view),
             "rows": rows,
             "drawn": len(order),
             "named": NAMED,
@@ -88,6 +90,17 @@ def groups(view: View) -> list[Group]:
         for key, title, meaning, mask in every
         if (places := tuple(i for i in view.order if mask[i] and view.grades[view.ids[i]]))
     ]
+
+
+def without_groups(view: View) -> str:
+    """Why no query is in any group, in a sentence."""
+    labelled = [place for place in range(view.n) if view.grades[view.ids[place]]]
+    if not labelled:
+        return "No query has labels of documents, so nothing tells which queries fail."
+    near = np.column_stack(list(hits_within(view, view.cutoff).values()))[labelled] > 0
+    every = "every query" if len(labelled) == view.n else "every query that has labels"
+    who = "Every retriever finds" if near.all() else "At least two retrievers find"
+    return f"{who} a relevant document among {'its' if near.all() else 'their'} first {view.cutoff} hits for {every}."
 
 
 def _by_hits(view: View, near: Members, far: Members) -> Iterator[GroupKind]:

@@ -28,7 +28,7 @@ from harness.stats import (
     standings,
 )
 from harness.stats.sentences import NO_MATTER_OF_SIZE, limits, untold
-from harness.stats.verdicts import BETTER, IDENTICAL, WORSE
+from harness.stats.verdicts import BETTER, DISAGREE, IDENTICAL, WORSE
 from harness.stats.words import asked, join
 
 PLACE = 10
@@ -57,6 +57,8 @@ class Line(NamedTuple):
     """The leader (a) with this one (b); None for the leader."""
     open: Power | None
     cost: Cost
+    p_of_mean: float | None
+    """The adjusted p of the sign-flip test of the mean, where it and the deciding test do not agree."""
 
 
 def section(view: View) -> Section:
@@ -71,10 +73,11 @@ def section(view: View) -> Section:
     worse = f"Shown to be worse than {whole.leader}: "
     # The headline and the cards say it.
     repeated = view.spoken(f" {untold(whole)}") if whole.unresolved and "cannot tell" in headline(view) else "\n"
+    rows = view.comparisons[view.primary]
     declared = (
         []
-        if len(lines) == 1 or not view.settings.by_people or not whole.measured
-        else [view.spoken(significance_sentence(view.comparisons[view.primary], view.settings))]
+        if not view.settings.by_people or not whole.measured or all(row.ties == row.n for row in rows)
+        else [view.spoken(significance_sentence(rows, view.settings))]
     )
     ends = [end for line in lines for end in (line.low, line.mean, line.high) if end is not None]
     pad = (max(ends) - min(ends)) * 0.06 or 0.05
@@ -141,9 +144,14 @@ def leaderboard(view: View) -> list[Line]:
             against=whole.against.get(name),
             open=whole.unresolved.get(name),
             cost=costs[name],
+            p_of_mean=_disagreeing(whole.against.get(name)),
         )
         for name, mean in whole.means.items()
     ]
+
+
+def _disagreeing(row: Comparison | None) -> float | None:
+    return row.p_randomization_adjusted if row is not None and row.reason == DISAGREE else None
 
 
 def _known(value: float) -> float | None:
@@ -155,6 +163,8 @@ def resolution(view: View) -> list[str]:
     whole, rival = view.whole, next(iter(view.ranked[1:]), None)
     if rival is None or rival in whole.unresolved or not whole.measured or not view.settings.by_people:
         return []
+    if whole.against[rival].ties == whole.against[rival].n:
+        return []  # Where no query differs, nothing tells how queries gain and lose.
     bounds = view.facts.range_of(view.primary, view.scores[view.primary])
     power = power_of(
         view.scores[view.primary],

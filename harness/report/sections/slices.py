@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -24,6 +25,8 @@ DRAWN = 3
 ALL = "all queries"
 BY_LENGTH, LENGTHS = "query length", ("short", "medium", "long")
 """The family of slices that the length of a query makes, and what their names begin with."""
+ONE_LENGTH = re.compile(r"\b(\d+) to \1\b")
+"""A range of lengths that holds a single one."""
 
 
 class Slice(NamedTuple):
@@ -155,9 +158,11 @@ def called(row: Slice) -> str:
 def label_of(family: str, kind: str) -> str:
     """A slice of a family, wherever the page names it.
 
-    >>> label_of("field tags", "typo")
-    'tags: typo'
+    >>> label_of("field tags", "typo"), label_of("query length", "medium (20 to 20)")
+    ('tags: typo', 'query length: medium (20 characters)')
     """
+    if family == BY_LENGTH:
+        kind = ONE_LENGTH.sub(r"\1", kind).replace(")", " characters)")
     return f"{text.shortened(divided(family), 40)}: {text.shortened(kind, 60)}"
 
 

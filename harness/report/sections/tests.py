@@ -11,7 +11,7 @@ from harness.report.forest import ForestRow, ForestWords, forest
 from harness.report.pairs import in_reading_order
 from harness.report.section import Section
 from harness.report.sections.integrity import unjudged
-from harness.report.sections.slices import divided
+from harness.report.sections.slices import divided, label_of
 from harness.report.view import View
 from harness.scoring.evaluate import slices_of
 from harness.stats import Comparison, rank_diagram, significance_sentence, small_slices, swapped
@@ -33,6 +33,8 @@ FAMILIES = {
 """What the families of tests.csv are called; those of fields and of interactions follow from what they divide."""
 ROWS = 2_000
 """Rows of other tests that the page shows."""
+SMALL = 20
+"""Slices that are too small to be tested and are named: a field may have another value for each query."""
 
 
 def section(view: View) -> Section | None:
@@ -40,6 +42,7 @@ def section(view: View) -> Section | None:
     if len(view.retrievers) < 2:
         return None
     table, apart, diagram, evidence = view.results.tests, _apart(view), _diagram(view), beside(view)
+    small = _small_slices(view)
     families = {
         _called(str(family)): group.drop(columns="family").dropna(axis=1, how="all").to_dict("records")
         for family, group in table.head(ROWS).groupby("family", sort=False)
@@ -60,7 +63,8 @@ def section(view: View) -> Section | None:
             "in_words": in_words(view),
             "chance": chance,
             "other": families,
-            "small_slices": _small_slices(view),
+            "small_slices": small[:SMALL],
+            "small_left": len(small[SMALL:]),
             "other_left": max(0, len(table) - ROWS),
             "diagram": diagram,
             "apart": apart,
@@ -71,11 +75,11 @@ def section(view: View) -> Section | None:
     )
 
 
-def _small_slices(view: View) -> list[tuple[str, str, int]]:
-    """The slices with too few queries to be tested: (family, slice, queries)."""
+def _small_slices(view: View) -> list[tuple[str, int]]:
+    """The slices with too few queries to be tested, and how many these are."""
     kinds = slices_of([view.query(place).query for place in range(view.n)], view.settings.cluster)
     return [
-        (family, kind, number)
+        (label_of(family, kind), number)
         for family, labels in kinds.items()
         if len(set(labels)) > 1
         for kind, number in small_slices(labels).items()

@@ -161,6 +161,15 @@ const narrowed = (spec, by) => {
   spec.config.axisX.titleAnchor = "end"; // a title longer than the plot goes on below its labels
   return true;
 };
+// The words of a title in lines little wider than the plot: a longer line would make the chart wider than the page.
+const LETTER = 6.2;
+const lined = (title, width) => [title].flat().flatMap((line) => line.split(" ").reduce((lines, word) => {
+  const longer = `${lines.at(-1)} ${word}`;
+  return lines.length && longer.length * LETTER <= width ? [...lines.slice(0, -1), longer] : [...lines, word];
+}, []));
+const wrapped = (spec) => {
+  for (const { encoding } of spec.layer ?? []) if (encoding.x?.title) encoding.x.title = lined(encoding.x.title, spec.width + 60);
+};
 // The latest drawing of each chart that was looked at: an earlier one that ends later is dropped.
 const latest = new Map();
 const draw = (figure) => {
@@ -170,7 +179,9 @@ const draw = (figure) => {
   const plot = figure.querySelector(".plot");
   const stage = make("div");
   const tooltip = { disableDefaultStyle: true, theme: "custom" };
-  const spec = relensed(figure), look = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip };
+  const spec = relensed(figure);
+  wrapped(spec);
+  const look = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip };
   const room = figure.querySelector(".scroll").clientWidth - 18;
   // Twice at most: what a narrower plot does not make narrower, such as a long title, is scrolled.
   const fitted = (times) => window.vegaEmbed(stage, spec, look)
