@@ -5,6 +5,7 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +14,7 @@ from harness import records
 from harness.dataset.load import load
 from harness.dataset.reference import DatasetReference
 from harness.overview import holds_results, listing, write_index
-from harness.overview.panels import groups, marks_of
+from harness.overview.panels import axis_of, groups, marks_of
 from harness.report.view import identity
 from retrievers.errors import InputError
 from tests import small
@@ -338,3 +339,15 @@ def test_two_runs_of_one_day_are_dated_by_their_times(tmp_path: Path, days: tupl
     write_index(tmp_path / "out")
     text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert re.findall(r'<text class="date"[^>]*>([^<]+)<', text) == shown
+
+
+@pytest.mark.parametrize(
+    ("ends", "axis"),
+    [((0.02, 0.5, 0.98), (0.0, 1.0)), ((0.4, 0.5, 0.6), (0.384, 0.616)), ((0.1, 3.0, 6.1), (0.0, 6.58)),
+     ((None, 1.0, None), (0.95, 1.0))],
+)  # fmt: skip
+def test_an_axis_has_no_room_where_no_mean_can_be(ends, axis):
+    low, mean, high = ends
+    point = SimpleNamespace(standing=SimpleNamespace(low=low, mean=mean, high=high))
+    panel = SimpleNamespace(series=[SimpleNamespace(points=[point])])
+    assert axis_of([panel]) == pytest.approx(axis)

@@ -5,8 +5,10 @@ import json
 import pytest
 
 import harness
+from harness import records
+from harness.report import write_report
 from tests import small
-from tests.browser import chromium, complaints, needs_browser, resize, scroll_through
+from tests.browser import chromium, complaints, needs_browser, resize, scroll_through, settled
 
 pytestmark = needs_browser
 WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
@@ -53,3 +55,36 @@ def test_every_chart_fits_on_a_telephone(page, tmp_path):
             "return document.querySelector('figure[data-figure^=slices-] svg').viewBox.baseVal.width"
         )
         assert wide > 500
+
+
+@pytest.fixture(scope="module")
+def claimed(tmp_path_factory):
+    """Questions with claims and without labels; one of the retrievers failed."""
+    folder = tmp_path_factory.mktemp("claimed")
+    data = small.dataset(folder / "data")
+    queries = [{"query": f"{word} {i}", "claims": [f"{word} swim"]} for i, word in enumerate(WORDS)]
+    (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
+    path = small.experiment(folder, more='[judge]\nkind = "lexical"\n')
+    lines = path.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if not line.startswith(("primary", "measures"))]
+    named = ['primary = "ClaimRecall@3"', 'measures = ["ClaimRecall@3"]']
+    path.write_text("\n".join([*kept[:1], *named, *kept[1:]]), encoding="utf-8")
+    results = harness.run(path, harness.Options(results=folder / "results")).folder
+    manifest = json.loads((results / "manifest.json").read_text(encoding="utf-8"))
+    manifest["retrievers"]["gone"] = {"error": "401: the service does not take the key", "provenance": {}}
+    manifest["ledger"]["gone"] = {"notes": {}, "counts": {}}
+    manifest["resolved"]["retrievers"].append({"name": "gone", "kind": "bm25", "options": {}})
+    (results / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_report(records.read(results))
+    return results / "report.html"
+
+
+def test_a_page_without_labels_has_no_empty_table_and_a_failure_reads_as_a_sentence(claimed, tmp_path):
+    with chromium(tmp_path / "profile", width=400) as driver:
+        driver.get(claimed.as_uri())
+        settled(driver)
+        shown = "return getComputedStyle(document.querySelector(arguments[0])).display"
+        assert driver.execute_script(shown, ".board .failed td") == "block"
+        assert driver.execute_script(shown, "#look-detail [aria-label^=Relevant]") == "none"
+        assert complaints(driver) == []
+    assert "No query has labels of documents" in claimed.read_text(encoding="utf-8")

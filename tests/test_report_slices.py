@@ -1,6 +1,7 @@
 """Where the difference comes from, and what may change the decision: figures and conditions."""
 
 import json
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -244,10 +245,12 @@ def test_lengths_stand_from_short_to_long(view):
     assert chosen == sorted(chosen, key=["short", "medium", "long"].index)
 
 
-def test_the_test_of_interaction_is_seen_before_anything_is_opened(results):
+def test_the_test_of_interaction_is_seen_before_anything_is_opened(view, results):
     source = (results.folder / "report.html").read_text(encoding="utf-8")
     shown = source.split('id="slices-title"')[1].split('id="atlas-title"')[0].split("<details")[0]
-    assert "Is the difference the same in every slice of <bdi>tags</bdi>?" in shown
+    # Each pair is named: under a lens the chart above shows another one.
+    told = re.findall(r"difference between (\w+) and (\w+) the same in every slice of <bdi>tags</bdi>\?", shown)
+    assert told == [(view.whole.leader, other) for other in view.ranked[1:]]
 
 
 def test_every_list_of_pairs_begins_with_the_leaders(view):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -99,7 +100,10 @@ def marks_of(entries: Sequence[Entry]) -> dict[str, Mark]:
 
 
 def axis_of(panels: Sequence[Panel]) -> tuple[float, float]:
-    """The axis that panels of one measure share: from the lowest to the highest end of an interval, with some room."""
+    """The axis that panels of one measure share: from the lowest to the highest end of an interval, with some room.
+
+    Room that no mean could use, below 0 or above 1, is not given.
+    """
     ends = [
         end
         for panel in panels
@@ -109,4 +113,5 @@ def axis_of(panels: Sequence[Panel]) -> tuple[float, float]:
         if end is not None
     ]
     room = (max(ends) - min(ends)) * 0.08 or 0.05
-    return min(ends) - room, max(ends) + room
+    low, high = min(ends), max(ends)
+    return max(low - room, min(low, 0.0)), min(high + room, 1.0 if high <= 1 else math.inf)

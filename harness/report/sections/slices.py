@@ -27,6 +27,8 @@ BY_LENGTH, LENGTHS = "query length", ("short", "medium", "long")
 """The family of slices that the length of a query makes, and what their names begin with."""
 ONE_LENGTH = re.compile(r"\b(\d+) to \1\b")
 """A range of lengths that holds a single one."""
+UNIT = " characters)"
+"""What lengths are counted in: the table says it, and a narrow chart has no room for it."""
 
 
 class Slice(NamedTuple):
@@ -162,7 +164,7 @@ def label_of(family: str, kind: str) -> str:
     ('tags: typo', 'query length: medium (20 characters)')
     """
     if family == BY_LENGTH:
-        kind = ONE_LENGTH.sub(r"\1", kind).replace(")", " characters)")
+        kind = ONE_LENGTH.sub(r"\1", kind).replace(")", UNIT)
     return f"{text.shortened(divided(family), 40)}: {text.shortened(kind, 60)}"
 
 
@@ -234,7 +236,7 @@ def _forest(view: View, pair: SlicePair) -> Figure:
     name = view.names[view.primary].short
     rows = [
         ForestRow(
-            f"{text.shortened(called(row), 48)} ({row.queries})",
+            f"{text.shortened(called(row).replace(UNIT, ')'), 48)} ({row.queries})",
             called(row),
             row.difference,
             row.low,

@@ -113,6 +113,8 @@ const startLooking = async () => {
     frame.setAttribute("role", "group");
     frame.setAttribute("aria-label", "Relevant documents and where they stood");
     frame.append(placesOf(query, columns, most));
+    // Where claims alone are judged, no document is relevant.
+    frame.hidden = !query.judged.some(([, grade]) => grade > 0);
     watchSize(lists); watchSize(frame);
     const legend = one ? "" : ` Grey titles stand in both lists; a line joins a document’s two ranks, thick and green where it is relevant.`;
     $("look-detail").replaceChildren(...[head, fields, rerun(query, [x, y]), lists, frame,
