@@ -59,8 +59,10 @@ def open_root(url: str) -> Root:
     """Open a folder, or what a URL names: `s3://`, `file://` and `hdfs://` by pyarrow, any other scheme by fsspec.
 
     Raises:
-        InputError: pyarrow or the scheme's package is not installed, or the URL cannot be read.
+        InputError: the URL is blank or cannot be read, or pyarrow or the scheme's package is not installed.
     """
+    if not url.strip():  # such as a variable of the shell that is not set: not the working directory
+        raise InputError(Problem("the place of vectors", "is blank", "name a folder, or s3://…, gs://…"))
     place = shown_or_hidden(url) if "://" in url else as_written(url)
     try:
         from pyarrow import fs

@@ -11,7 +11,7 @@ where none is.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -122,13 +122,38 @@ def _no_files(folder: str, place: Path) -> dict[str, bool]:
     return {str(path): False for path in named if not path.exists() or not path.resolve().is_relative_to(place)}
 
 
-def stored(root: Root) -> Iterator[tuple[str, Role]]:
-    """Yield (fingerprint, role) of all vectors under a root."""
+def stored(root: Root) -> list[tuple[str, Role]]:
+    """Return (fingerprint, role) of all vectors under a root.
+
+    Raises:
+        InputError: no vectors lie there.
+        BackendError: the place cannot be listed.
+    """
+    paths = [path.split("/") for path in _paths(root, recursive=True) if path.endswith(SUFFIX)]
+    if not paths:
+        raise _nothing(root)
+    folders = sorted({(path[-3], path[-2]) for path in paths})
+    return [(unquote(fingerprint), "query" if role == "query" else "document") for fingerprint, role in folders]
+
+
+def check_filled(root: Root) -> None:
+    """Refuse a place where no vectors lie: where it is mistyped, a run would embed, and pay for, everything anew.
+
+    Raises:
+        InputError: no vectors lie there, of any encoder.
+        BackendError: the place cannot be listed.
+    """
+    if not _paths(root, recursive=False):
+        raise _nothing(root)
+
+
+def _paths(root: Root, *, recursive: bool) -> list[str]:
     from pyarrow import fs
 
-    everywhere = fs.FileSelector(f"{root.path}/vectors", allow_not_found=True, recursive=True)
+    selector = fs.FileSelector(f"{root.path}/vectors", allow_not_found=True, recursive=recursive)
     with root.faults("parts cannot be listed"):
-        entries = root.filesystem.get_file_info(everywhere)
-    folders = {tuple(entry.path.split("/")[-3:-1]) for entry in entries if entry.path.endswith(SUFFIX)}
-    for fingerprint, role in sorted(folders):
-        yield unquote(fingerprint), "query" if role == "query" else "document"
+        return [entry.path for entry in root.filesystem.get_file_info(selector)]
+
+
+def _nothing(root: Root) -> InputError:
+    return InputError(Problem(root.url, "holds no vectors", "name the place that `harness embed --to` wrote to"))

@@ -90,7 +90,7 @@ def test_no_message_shows_a_key_or_a_signature_of_the_url(credentials, monkeypat
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     place = url if written == "plain" else Expanded(url, "${PARTS}")
     with pytest.raises(HarnessError) as refused:
-        list(stored(open_root(place)))
+        stored(open_root(place))
     assert SECRET not in str(refused.value)
     assert "AKIA" not in str(refused.value)
     shown = "…" if "[" in url else f"{url.partition(':')[0]}://"
@@ -156,7 +156,7 @@ def test_parts_lie_on_an_object_store(s3):
         write_part(root, PRINT, "document", names, embedded(50))
     held = Parts(open_root(s3), PRINT, "document")
     assert held.get(names).embedded.vectors.shape == (50, 3)
-    assert list(stored(root)) == [(PRINT, "document")]
+    assert stored(root) == [(PRINT, "document")]
 
 
 def test_an_object_that_is_there_stays(s3):

@@ -34,15 +34,15 @@ def embed(
 ) -> None:
     """Embed an experiment's texts, or a share of them, and write the vectors where every machine can read them."""
     from harness.console.progress import Progress
+    from harness.running.embed import Shard, parse_shard
     from harness.running.embed import embed as embed_share
-    from harness.running.embed import parse_shard
     from harness.running.ray_engine import embed_on_cluster
 
     if engine == "ray":
         refuse({"--shard": shard}, "is for machines with nothing between them", "--engine ray shares by itself")
     else:
         refuse({"--address": address}, "is of a Ray cluster", "write --engine ray beside it")
-    part = parse_shard(shard or "1/1")
+    part = Shard() if shard is None else parse_shard(shard)
     with Progress(console_of(stderr=True), quiet=quiet) as progress:
         if engine == "ray":
             shares = embed_on_cluster(

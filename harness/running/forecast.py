@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import islice
 
 from harness.dataset import Dataset
@@ -16,11 +17,21 @@ from retrievers.parts import PartSource
 from retrievers.roots import open_root
 from retrievers.types import Counts, Encoder, Model, Role
 from retrievers.vector_search import window_of
+from retrievers.vectors import check_filled
 
 
 def source_of(experiment: Experiment) -> PartSource | None:
-    """Return where the vectors lie that were embedded elsewhere, None where the experiment names no place."""
-    return PartSource(open_root(expanded(experiment.vectors.location))) if experiment.vectors else None
+    """Return where the vectors lie that were embedded elsewhere, None where the experiment names no place.
+
+    Raises:
+        InputError: no vectors lie there.
+    """
+    if experiment.vectors is None:
+        return None
+    root = open_root(expanded(experiment.vectors.location))
+    with suppress(BackendError):  # a place that does not answer fails what is read from it, and nothing else
+        check_filled(root)
+    return PartSource(root)
 
 
 def chunks_of(block: Encoded, encoder: Encoder) -> Chunks | None:
