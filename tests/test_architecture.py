@@ -191,3 +191,15 @@ def test_a_type_has_a_name_of_its_own(project: Path) -> None:
     twice = {name: places for name, places in meanings.items() if len(places) > 1 and len({m for m, _ in places}) > 1}
     classes = {name: places for name, places in meanings.items() if sum(not m for m, _ in places) > 1}
     assert not twice | classes
+
+
+def test_a_function_has_at_most_six_parameters(project: Path) -> None:
+    """Commands and what takes a model's options name each of them."""
+    many = []
+    for module, tree in modules(project):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and node.name != "__init__":
+                names = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+                if len(set(names) - {"self", "cls"}) > 6 and not module.startswith(("harness.console", "harness.cli")):
+                    many.append(f"{module}.{node.name}")
+    assert not many

@@ -18,7 +18,7 @@ from harness.measures.claims import NONE, Claimed
 from harness.measures.expected import TieCase, TieGroup, Ties
 from harness.measures.groups import Groups
 from harness.measures.measure import Measure
-from harness.measures.scores import Judgments, Precision, groups_for, largest_grade
+from harness.measures.scores import Judgments, groups_for, largest_grade
 from harness.measures.table import row_of
 
 ENUMERABLE = 7
@@ -50,7 +50,6 @@ def tie_ranges(
     *,
     groups: Mapping[str, Groups] | None = None,
     claims: Mapping[str, Claimed] | None = None,
-    precision: Precision = "single",
     seed: int = 0,
 ) -> list[QueryTieRange]:
     """Return the worst, best and expected value of each judged query over the orders of tied documents.
@@ -62,10 +61,9 @@ def tie_ranges(
     Args:
         measure: the measure.
         judgments: query id -> document id -> grade.
-        run: query id -> document id -> score.
+        run: query id -> document id -> score, compared as it is, in 64 bits.
         groups: as in `score`, for a measure with `groups=`.
         claims: as in `score`, for a measure by claims; its value is NaN where it is undefined.
-        precision: how scores are compared, as in `score_run`.
         seed: for the drawn orders.
 
     >>> from harness.measures import parse
@@ -77,7 +75,7 @@ def tie_ranges(
     members = groups_for(measure, judgments, groups) if measure.get("groups") else {}
     ranges = []
     for query_id, judged in judgments.items():
-        ids, scores = _by_score(run.get(query_id, {}), np.float32 if precision == "single" else np.float64)
+        ids, scores = _by_score(run.get(query_id, {}))
         case = TieCase(
             measure,
             row.compute,
@@ -135,11 +133,10 @@ def _orders(case: TieCase, loose: Sequence[TieGroup], seed: str) -> tuple[Ints, 
     return orders, "sampled"
 
 
-def _by_score(hits: Mapping[str, float], kind: type[np.floating]) -> tuple[tuple[str, ...], Floats]:
+def _by_score(hits: Mapping[str, float]) -> tuple[tuple[str, ...], Floats]:
     """Document ids in trec_eval's order, and their scores."""
     by_id = sorted(hits, reverse=True)
-    with np.errstate(over="ignore"):
-        scores = np.array([hits[d] for d in by_id], dtype=np.float64).astype(kind)
+    scores = np.array([hits[d] for d in by_id], dtype=np.float64)
     order = np.argsort(-scores, kind="stable")
     return tuple(by_id[i] for i in order), scores[order]
 

@@ -163,7 +163,7 @@ def ties_of(question: Question, judged: GradedLabels, answers: Mapping[str, Rank
     """Find the queries where equal scores meet the primary measure's cutoff, and how far their order could move it."""
     grades = {query: given for query, given in judged.grades.items() if given or question.primary.claimed}
     ranges = tie_ranges(question.primary, grades, _AsScores(answers), groups=judged.groups or None,
-                        claims=judged.claims, precision="double", seed=question.experiment.seed)  # fmt: skip
+                        claims=judged.claims, seed=question.experiment.seed)  # fmt: skip
     ranges = [one for one in ranges if not math.isnan(one.expected)]  # undefined queries are in no mean
     moved = tuple(one.query_id for one in ranges if one.worst < one.best)
     n = len(ranges) or 1
