@@ -45,13 +45,13 @@ class Transient(Exception):
 class TooLong(Exception):
     """The provider refuses a request for its length: the limit and the length that it names, if it names them.
 
-    `texts` is the number of texts that a request may have, where that is the reason.
+    `texts` is the number of texts that a request may have, where that is the reason; never 0.
     """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         texts = _TEXTS.search(reason)
-        self.texts = int(texts[1]) if texts and len(texts[1]) < 9 else None
+        self.texts = int(texts[1]) or None if texts and len(texts[1]) < 9 else None
         if self.texts is not None:
             self.limit = self.length = None
             self.characters = False

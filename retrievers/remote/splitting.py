@@ -65,15 +65,18 @@ class EmbeddingRequests:
         most = self._texts or len(texts)
         return [texts[start : start + most] for start in range(0, len(texts), most)]
 
-    def _parts(self, texts: list[str], send: Send, call: Call) -> list[Embedded]:
+    def _parts(self, texts: list[str], send: Send, call: Call, *, named: bool = False) -> list[Embedded]:
+        """Send texts; `named`: they are as many as the provider has just named, and it may not name fewer again."""
         try:
             return [self._whole(texts, send, call)]
         except TooLong as refusal:
             if len(texts) == 1:
                 return [self._cut(texts[0], refusal, send, call)]
             if refusal.texts and refusal.texts < len(texts):
+                if named:
+                    raise BackendError(f"the server takes fewer texts than it said: {refusal}") from None
                 self._texts = refusal.texts
-                return [part for some in self._few(texts) for part in self._parts(some, send, call)]
+                return [part for some in self._few(texts) for part in self._parts(some, send, call, named=True)]
             return [self._part(some, send, call) for some in self._split(texts, refusal)]
 
     def _split(self, texts: list[str], refusal: TooLong) -> list[list[str]]:

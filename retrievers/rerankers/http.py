@@ -223,8 +223,13 @@ class HttpReranker(Reranker):
         scores, tokens = (np.concatenate(column) for column in zip(*parts, strict=True))
         return PairScores(scores, tokens, lost)
 
-    def _part(self, service: JsonService, query: str, documents: list[str], call: Call) -> tuple[Floats, Counts]:
-        """Send one request; where the server takes fewer documents, their number is learnt and the request split."""
+    def _part(
+        self, service: JsonService, query: str, documents: list[str], call: Call, *, named: bool = False
+    ) -> tuple[Floats, Counts]:
+        """Send one request; where the server takes fewer documents, their number is learnt and the request split.
+
+        `named`: they are as many as it has just named, and it may not name fewer again.
+        """
         counts = estimate(documents) + int(estimate([query])[0])
         expected = Bill(int(counts.sum()), searches(estimate(documents).tolist()))
         try:
@@ -232,12 +237,12 @@ class HttpReranker(Reranker):
                 lambda: self._send(service, query, documents, call.stopped), expected, call
             )
         except TooLong as refusal:
-            if refusal.texts is None or refusal.texts >= len(documents):
+            if named or refusal.texts is None or refusal.texts >= len(documents):
                 raise BackendError(
                     f"{refusal}; set max_tokens below {self._limits.tokens}, or batch_size lower"
                 ) from None
             self._documents = refusal.texts
-            parts = [self._part(service, query, documents[start : start + refusal.texts], call)
+            parts = [self._part(service, query, documents[start : start + refusal.texts], call, named=True)
                      for start in range(0, len(documents), refusal.texts)]  # fmt: skip
             scores, tokens = (np.concatenate(column) for column in zip(*parts, strict=True))
             return scores, tokens
