@@ -192,7 +192,7 @@ def test_a_verdict_that_the_test_of_the_mean_denies_shows_its_p(view):
 
 def test_a_long_axis_stands_in_lines():
     told = charts.forest(["x"], measure=f"nDCG@10: {'b' * 40} better ← 0 → {'a' * 40} better", band=False)
-    titles = [layer["encoding"]["x"].get("title") for layer in told.to_dict()["layer"] if "x" in layer["encoding"]]
+    titles = [layer["encoding"]["x"].get("title") for layer in told["layer"] if "x" in layer["encoding"]]
     assert [f"nDCG@10: {'b' * 40} better ←", f"→ {'a' * 40} better"] in titles
 
 
