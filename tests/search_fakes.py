@@ -175,7 +175,7 @@ def service(name: str, *failures: int) -> Iterator[tuple[str, type[Service]]]:
     """Yields its URL, and what it was asked."""
     handler = type("Handler", (Service,), {"name": name, "asked": [], "failures": list(failures)})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}", handler
     finally:

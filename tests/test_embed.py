@@ -23,6 +23,7 @@ from tests.disks import small_disk
 from tests.mortal import forking
 from tests.servers import OpenAIProvider, serving, tokens_of
 from tests.test_kill import corpus, experiment
+from tests.test_roots import refusing_store
 
 DOCUMENTS, QUERIES = 240, 24
 
@@ -97,11 +98,12 @@ def rows_of(cache: Path) -> list[tuple[bytes, int, int, bytes]]:
 
 def test_the_place_of_vectors_is_kept_as_it_was_written(tmp_path, monkeypatch):
     secret = "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEYab"
-    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
-    monkeypatch.setenv("PARTS", f"s3://AKIAEXAMPLE:{secret}@bucket/x?endpoint_override=127.0.0.1:9&scheme=http")
     path = hashed(tmp_path, '[vectors]\nfrom = "${PARTS}"')
     path.write_text(path.read_text() + '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n')
-    results = pipeline.run(path, Options(tmp_path / "results"))
+    with refusing_store() as store:
+        there = f"127.0.0.1:{store.server_port}"
+        monkeypatch.setenv("PARTS", f"s3://AKIAEXAMPLE:{secret}@bucket/x?endpoint_override={there}&scheme=http")
+        results = pipeline.run(path, Options(tmp_path / "results"))
     assert results.manifest.retrievers["whole"].error.startswith("${PARTS}: parts cannot be listed")
     kept = b"".join(file.read_bytes() for file in results.folder.rglob("*") if file.is_file())
     assert secret.encode() not in kept

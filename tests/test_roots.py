@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -178,6 +179,11 @@ def test_an_object_that_is_there_stays_where_fsspec_puts_it(tmp_path):
 class Refusing(BaseHTTPRequestHandler):
     """Answers each upload with the next of the server's refusals; when there are none left, it takes it."""
 
+    protocol_version = "HTTP/1.1"  # by the older one nothing answers `Expect: 100-continue`, and each upload waits 1 s
+
+    def do_GET(self):
+        self.send_error(403)
+
     def do_PUT(self):
         self.rfile.read(int(self.headers["Content-Length"]))
         self.server.asked.append(self.headers["If-None-Match"])
@@ -192,14 +198,21 @@ class Refusing(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def refusing(credentials):
+@contextmanager
+def refusing_store():
+    """A store of objects that refuses; a client that is refused does not try again, as where nothing answers."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
     server.asked, server.refusals = [], []
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     yield server
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def refusing(credentials):
+    with refusing_store() as server:
+        yield server
 
 
 CONFLICT = (409, "ConditionalRequestConflict")

@@ -29,7 +29,7 @@ def hostile(monkeypatch):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.asked = 0
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     yield server
     server.shutdown()
     server.server_close()
