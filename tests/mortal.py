@@ -9,8 +9,11 @@ import sys
 import threading
 from collections.abc import Callable
 from itertools import count
-from multiprocessing.context import ForkServerContext
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext
 
 NEVER = 0
 """The call at which a process is killed that only counts."""
