@@ -294,6 +294,8 @@ def test_the_page_fits_every_width(driver, place: Path, width: int) -> None:  # 
     resize(driver, width)
     driver.get((place / "index.html").as_uri())
     assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    dates = "return [...document.querySelectorAll('.runs time')].map((time) => time.getClientRects().length)"
+    assert width < 721 or set(driver.execute_script(dates)) == {1}
 
 
 @needs_browser

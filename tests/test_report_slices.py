@@ -15,7 +15,7 @@ from harness.report.alerts import alerts
 from harness.report.lens import slices_of_lens
 from harness.report.pairs import in_reading_order
 from harness.report.sections import tests as tests_of
-from harness.report.sections.decision import headline, leaderboard
+from harness.report.sections.decision import choice, headline, leaderboard
 from harness.report.sections.labels import section as labels_section
 from harness.report.sections.over_queries import drawn_pairs
 from harness.report.sections.slices import (
@@ -30,6 +30,7 @@ from harness.report.sections.slices import (
     section,
     turns,
 )
+from harness.report.sections.tests import matrix
 from harness.report.sections.tests import section as section_of_tests
 from harness.report.view import view_of
 from harness.stats import swapped
@@ -172,6 +173,20 @@ def test_where_all_rank_alike_nothing_is_said_of_differences(tmp_path):
     assert "could not have shown any" not in first
 
 
+@pytest.mark.parametrize(
+    ("price", "time", "said"),
+    [
+        (None, None, "Neither price nor latency is known for each of x and y."),
+        (0.0, None, "x and y cost the same as far as it was measured."),
+        (None, 2.5, "x and y cost the same as far as it was measured."),
+    ],
+)
+def test_only_what_is_known_is_called_the_same(view, price, time, said):
+    cost = SimpleNamespace(usd_per_million=price, p50=time, vector_bytes=0.0)
+    lines = [SimpleNamespace(set="good", retriever=name, cost=cost) for name in ("x", "y")]
+    assert choice(view, lines) == [said]
+
+
 def test_a_field_of_many_values_does_not_fill_the_page(view, monkeypatch):
     kinds = {"field id": [f"value {place:02}" for place in range(view.n)]}
     monkeypatch.setattr(tests_of, "slices_of", lambda queries, cluster: kinds)
@@ -188,6 +203,9 @@ def test_a_verdict_that_the_test_of_the_mean_denies_shows_its_p(view):
     seen.whole = replace(view.whole, against={**view.whole.against, view.ranked[1]: denied})
     lines = leaderboard(seen)
     assert [line.p_of_mean for line in lines] == [None, 0.074, None]
+    seen.comparisons = {view.primary: [denied]}
+    told = {name: [row and row.reason == DISAGREE for row in cells] for name, cells in matrix(seen)}
+    assert told[view.ranked[0]] == [None, True, None]
 
 
 def test_a_long_axis_stands_in_lines():

@@ -220,13 +220,17 @@ def choice(view: View, lines: Sequence[Line]) -> list[str]:
             return []  # The first sentence says it.
         why = "no margin was declared" if view.settings.margin is None else "none is shown to be as good as the leader"
         return [f"Cheapest and fastest are not named: {why}, and what is not resolved is not known to be as good."]
-    sentences = []
+    sentences, known, which = [], set[str](), join([line.retriever for line in good])
     for word, unit, price, shown in EXPENSES:
         priced = [(value, line.retriever) for line in good if (value := price(line.cost)) is not None]
-        if len(priced) == len(good) and len({value for value, _ in priced}) > 1:
+        if len(priced) == len(good):
+            known.add(word)
+        if word in known and len({value for value, _ in priced}) > 1:
             value, name = min(priced)
             sentences.append(f"{word} of what is as good as the best: {name}, {shown(value)} {unit}.")
-    return sentences or [f"{join([line.retriever for line in good])} cost the same as far as it was measured."]
+    if not sentences and not known & {"Cheapest", "Fastest"}:
+        return [f"Neither price nor latency is known for each of {which}."]
+    return sentences or [f"{which} cost the same as far as it was measured."]
 
 
 def _few(names: Sequence[str]) -> str:

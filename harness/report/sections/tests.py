@@ -15,7 +15,7 @@ from harness.report.sections.slices import divided, label_of
 from harness.report.view import View
 from harness.scoring.evaluate import slices_of
 from harness.stats import Comparison, rank_diagram, significance_sentence, small_slices, swapped
-from harness.stats.verdicts import BETTER, EQUIVALENT, WORSE
+from harness.stats.verdicts import BETTER, DISAGREE, EQUIVALENT, WORSE
 
 PLACE = 90
 
@@ -70,6 +70,7 @@ def section(view: View) -> Section | None:
             "apart": apart,
             "numeric": set(table.select_dtypes("number").columns),
             "sign": sign,
+            "denied": DISAGREE,
         },
         (apart, *((diagram,) if diagram else ())),
     )
