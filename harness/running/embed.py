@@ -14,6 +14,7 @@ from harness.running.check import prepare
 from harness.running.forecast import chunks_of
 from retrievers.cache import Cache, default_path
 from retrievers.chunking import Chunks, pieces
+from retrievers.derived import proof_texts
 from retrievers.embedding import Embedder
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Budget, Meter
@@ -39,7 +40,7 @@ class Task(NamedTuple):
     encoder: Encoder
     role: Role
     windows: tuple[Callable[[], Iterator[list[str]]], ...]
-    """For each way of cutting documents, the texts as a run meets them."""
+    """For each choice of the documents' texts, these as a run meets them."""
 
     def requests(self) -> Iterator[Packed]:
         """Plan all requests, each distinct text in one of them."""
@@ -139,26 +140,43 @@ def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> l
     blocks = [block for block in loaded.experiment.retrievers if isinstance(block, Encoded)]
     if not blocks:
         raise InputError(Problem(str(experiment), "has no encoder", "nothing is to be embedded"))
-    cuts: dict[str, tuple[Encoder, dict[Chunks | None, None]]] = {}
+    cuts: dict[str, tuple[Encoder, dict[_Cut, None]]] = {}
     asking: dict[str, Encoder] = {}
     for block in blocks:
-        encoder = built[block.name].encoder
+        encoder, asked = built[block.name].encoder, built[block.name].asked
         assert encoder is not None
-        encoder.check()
-        if limited and encoder.price is None:
-            raise InputError(Problem("--max-cost", f"the price of {encoder.fingerprint} is not known", "set its price"))
-        cuts.setdefault(encoder.fingerprint_for("document"), (encoder, {}))[1][chunks_of(block, encoder)] = None
+        for one, proof in ((encoder, False), (asked, True)):
+            if one is not None:
+                _check(one, limited=limited)
+                cut = _Cut(chunks_of(block, one), proof)
+                cuts.setdefault(one.fingerprint_for("document"), (one, {}))[1][cut] = None
         asking.setdefault(encoder.fingerprint_for("query"), encoder)
     documents = [
-        Task(encoder, "document", tuple(_documents(dataset, chunks, window_of(encoder.form)) for chunks in some))
+        Task(encoder, "document", tuple(_documents(dataset, cut, window_of(encoder.form)) for cut in some))
         for encoder, some in cuts.values()
     ]
     return [*documents, *(Task(encoder, "query", (_queries(dataset),)) for encoder in asking.values())]
 
 
-def _documents(dataset: Dataset, chunks: Chunks | None, size: int) -> Callable[[], Iterator[list[str]]]:
+class _Cut(NamedTuple):
+    """Which texts of the documents an encoder embeds."""
+
+    chunks: Chunks | None
+    proof: bool
+    """Only those by which a service shows that its smaller vectors are what cutting gives."""
+
+
+def _check(encoder: Encoder, *, limited: bool) -> None:
+    encoder.check()
+    if limited and encoder.price is None:
+        raise InputError(Problem("--max-cost", f"the price of {encoder.fingerprint} is not known", "set its price"))
+
+
+def _documents(dataset: Dataset, cut: _Cut, size: int) -> Callable[[], Iterator[list[str]]]:
     def windows() -> Iterator[list[str]]:
-        texts = (piece.content for piece in pieces(dataset.documents(), chunks))
+        texts: Iterator[str] = (piece.content for piece in pieces(dataset.documents(), cut.chunks))
+        if cut.proof:
+            texts = iter(proof_texts(texts))
         while window := list(islice(texts, size)):
             yield window
 
