@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
@@ -211,7 +212,8 @@ class BedrockEncoder(Encoder):
         embeddings = answer.embeddings
         rows = embeddings.vectors if isinstance(embeddings, _CohereByType) else embeddings
         count = headers.get("x-amzn-bedrock-input-token-count", "")
-        return EmbeddingReply(rectangular(rows), int(count) if count.isascii() and count.isdigit() else 0)
+        believed = re.fullmatch(r"\d{1,12}", count, re.ASCII)  # as many as `TokenCount` allows
+        return EmbeddingReply(rectangular(rows), int(count) if believed else 0)
 
     def _invoke(
         self, body: Mapping[str, Any], schema: type[_Schema], stopped: Stop

@@ -132,7 +132,7 @@ def _plain(server: str) -> str:
 
 def _supported(client: str, server: str) -> bool:
     """Whether versions differ by at most one minor, as Qdrant promises to support."""
-    ours, theirs = (re.match(r"v?(\d+)\.(\d+)", text) for text in (client, server))
+    ours, theirs = (re.match(r"v?(\d{1,9})\.(\d{1,9})", text) for text in (client, server))
     if ours is None or theirs is None:
         return False
     return ours[1] == theirs[1] and abs(int(ours[2]) - int(theirs[2])) <= 1
