@@ -11,6 +11,14 @@ from harness.measures import parse
 from harness.records.manifest import Manifest, ResolvedExperiment
 from retrievers.errors import InputError
 
+WHOLE = ("dimensions", "vectors")
+MEASURED = ("dimensions", "vector_bytes")
+UNITS = ("tokens", "nonzeros")
+SIZES = (*WHOLE, "vector_bytes", *(f"{unit}_per_{of}" for unit in UNITS for of in ("text", "query")))
+"""What is kept of the size of vectors, as texts that are numbers."""
+PRICES = tuple(f"{of}usd_per_{per}" for of in ("", "reranker ") for per in ("million_tokens", "thousand_searches"))
+NUMBER = r"\d{1,30}(\.\d{1,30})?(e[+-]?\d{1,2})?"
+
 
 def manifest_faults(manifest: Manifest) -> Iterator[str]:
     """Yield what a manifest says that no run can have written: names that lead elsewhere, parts that do not fit."""
@@ -29,6 +37,8 @@ def manifest_faults(manifest: Manifest) -> Iterator[str]:
         yield f"ties: {', '.join(sorted(strange))} is no retriever"
     if manifest.dataset.documents < 0 or manifest.dataset.queries < 0 or manifest.dataset.judged < 0:
         yield "dataset: counts are below 0"
+    if manifest.judge and not re.fullmatch(r"all|\d{1,9}", manifest.judge.get("depth", ""), re.ASCII):
+        yield "judge: depth is neither all nor a number"
     if not 0 <= manifest.seconds < float("inf"):
         yield f"seconds: {manifest.seconds} is no duration"
     for key in ("cores", "load"):
@@ -36,6 +46,7 @@ def manifest_faults(manifest: Manifest) -> Iterator[str]:
             yield f"machine: {key} is no number"
     yield from _graph_faults(resolved)
     yield from _experiment_faults(resolved)
+    yield from _number_faults(manifest)
     yield from (
         f"{place}: is null, which no experiment file can say" for place in _nulls(manifest.experiment, "experiment")
     )
@@ -66,6 +77,22 @@ def _graph_faults(resolved: ResolvedExperiment) -> Iterator[str]:
         waiting = {name: of for name, of in waiting.items() if name not in ready}
     if waiting:
         yield f"resolved.retrievers: made of each other in a circle: {', '.join(waiting)}"
+
+
+def _number_faults(manifest: Manifest) -> Iterator[str]:
+    """What is written of a retriever as a text and read as a number, and is none."""
+    for name, facts in manifest.retrievers.items():
+        stated = facts.provenance
+        # What a retriever or a reranker from outside says of itself may have any form; sizes are always ours.
+        sizes = SIZES if manifest.resolved.blocks[name].get("encoder") else ()
+        wrong = [key for key in sizes if key in stated and not re.fullmatch(NUMBER, stated[key], re.ASCII)]
+        wrong += [key for key in WHOLE if key in sizes and key in stated and not stated[key].isdecimal()]
+        wrong += [key for key in PRICES if stated.get(key, "").startswith("-")]
+        for key in dict.fromkeys(wrong):
+            yield f"retrievers: {key} of {name} is no number of 0 or more"
+        for unit in UNITS:
+            if sizes and f"{unit}_per_text" in stated and (lacking := {f"{unit}_per_query", *MEASURED} - stated.keys()):
+                yield f"retrievers: {name} lacks {', '.join(sorted(lacking))}"
 
 
 def _nulls(value: object, place: str) -> Iterator[str]:
