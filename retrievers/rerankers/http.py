@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
-from pydantic import AliasChoices, Field, RootModel
 
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.fingerprints import fingerprint
@@ -16,68 +15,12 @@ from retrievers.prices import Price, price_of, searches
 from retrievers.remote.faults import TooLong
 from retrievers.remote.redaction import as_written, as_written_json, secrets_in, shown
 from retrievers.remote.requests import Bill, RequestSender
+from retrievers.remote.reranking import DIALECTS, BareScores, Dialect, ScoredDocuments, bill_of
 from retrievers.remote.secrets import is_server_of, key_of
-from retrievers.remote.service import AnswerPart, JsonService, Listed, Server, check_address
-from retrievers.remote.service import TokenCount as Billed
+from retrievers.remote.service import JsonService, Server, check_address
 from retrievers.remote.splitting import shared_out
 from retrievers.tokens import Tokens, beginning, estimate
 from retrievers.types import Counts, Floats, Limits, Pair, PairScores, Reranker, runs
-
-Dialect = Literal["cohere", "voyage", "jina", "tei", "vllm"]
-
-
-class _Speech(NamedTuple):
-    """How a dialect differs from the others."""
-
-    url: str
-    """The provider's own server; "" where everybody has their own."""
-    path: str
-    key: str
-    """The environment variable of the provider's key."""
-    documents: str
-    """What the list of documents is called in the body."""
-    more: Mapping[str, Any]
-    """What else stands in the body."""
-    tokens: int
-    """Of one document, that the service reads."""
-
-
-_DIALECTS: Mapping[Dialect, _Speech] = {
-    "cohere": _Speech("https://api.cohere.com", "v2/rerank", "CO_API_KEY", "documents", {}, 4096),
-    "voyage": _Speech(
-        "https://api.voyageai.com/v1", "rerank", "VOYAGE_API_KEY", "documents", {"truncation": True}, 8000
-    ),
-    "jina": _Speech("https://api.jina.ai/v1", "rerank", "JINA_API_KEY", "documents", {"return_documents": False}, 8192),
-    "tei": _Speech("", "rerank", "", "texts", {"raw_scores": True, "truncate": True}, 512),
-    "vllm": _Speech("", "rerank", "", "documents", {}, 512),
-}
-
-
-class _Result(AnswerPart):
-    index: Annotated[int, Field(ge=0)]
-    score: Annotated[float, Field(validation_alias=AliasChoices("relevance_score", "score"), allow_inf_nan=False)]
-
-
-class _Usage(AnswerPart):
-    total_tokens: Billed | None = None
-
-
-class _Bare(RootModel[Listed[_Result]]):
-    """What TEI answers with: no object around the list."""
-
-
-class _Units(AnswerPart):
-    search_units: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] | None = None
-
-
-class _Meta(AnswerPart):
-    billed_units: _Units | None = None
-
-
-class _Ranked(AnswerPart):
-    results: Annotated[Listed[_Result], Field(validation_alias=AliasChoices("results", "data"))]
-    usage: _Usage | None = None
-    meta: _Meta | None = None
 
 
 class HttpReranker(Reranker):
@@ -130,7 +73,7 @@ class HttpReranker(Reranker):
         check_positive("rerank", depth=depth, batch_size=batch_size, concurrency=concurrency, timeout=timeout,
                        patience=patience)  # fmt: skip
         check_not_negative("rerank", max_tokens=max_tokens, rpm=rpm, tpm=tpm, price=price, search_price=search_price)
-        self._speech = _DIALECTS[dialect]
+        self._speech = DIALECTS[dialect]
         if not (base_url or self._speech.url):
             raise InputError(Problem("rerank.base_url", f"{dialect} has no server of its own", "http://localhost:8080"))
         if not (model or dialect == "tei"):
@@ -253,10 +196,10 @@ class HttpReranker(Reranker):
         limit = {"max_tokens_per_doc": self._limits.tokens} if self._dialect == "cohere" else {}
         body = {**model, "query": query, self._speech.documents: documents, **self._speech.more, **limit, **self._extra}
         if self._dialect == "tei":
-            results, bill = service.ask(self._speech.path, body, _Bare, stopped).root, Bill(0)
+            results, bill = service.ask(self._speech.path, body, BareScores, stopped).root, Bill(0)
         else:
-            answer = service.ask(self._speech.path, body, _Ranked, stopped)
-            results, bill = answer.results, _bill(answer, len(documents))
+            answer = service.ask(self._speech.path, body, ScoredDocuments, stopped)
+            results, bill = answer.results, bill_of(answer, len(documents))
         ordered = sorted(results, key=lambda one: one.index)
         if [one.index for one in ordered] != list(range(len(documents))):
             count = len(results) or "no"
@@ -279,9 +222,3 @@ class HttpReranker(Reranker):
                                 self._timeout, self._limits.concurrency)  # fmt: skip
                 self._service = JsonService(server)
             return self._service
-
-
-def _bill(answer: _Ranked, documents: int) -> Bill:
-    tokens = (answer.usage.total_tokens if answer.usage else None) or 0
-    units = answer.meta.billed_units if answer.meta else None
-    return Bill(tokens if tokens >= documents else 0, (units.search_units if units else None) or 0)
