@@ -55,6 +55,8 @@ def test_a_live_run_writes_the_page_at_every_finished_retriever(tmp_path: Path, 
         assert page.folder.name == "small.unfinished"
         (unread,) = page.listed.unread
         assert unread.reason.startswith("a run that was stopped, or is under way, without ")
+    assert "hashing and hybrid have not answered yet" in pages[0].html
+    assert "hybrid has not answered yet" in pages[1].html
     assert "not finished" not in pages[-1].html
     assert lines == [f"live: {tmp_path / 'out' / 'small.unfinished' / 'report.html'}"]
     assert not (tmp_path / "out" / "small.unfinished").exists()
