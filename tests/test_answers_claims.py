@@ -116,6 +116,15 @@ def test_a_line_that_broke_off_is_mended_and_a_wrong_one_is_named(tmp_path) -> N
     assert [problem.where[-2:] for problem in error.value.problems] == [":1", ":2", ":3"]
 
 
+@pytest.mark.parametrize("claims", ["One claim.", [1], {"a": 1}, ["one", None]])
+def test_claims_that_are_no_list_of_texts_are_named(tmp_path, claims) -> None:
+    """A text in their place would be read as its letters, a claim each."""
+    row = {"text": "A text.", "claims": claims, "judge": "lexical 0.8", "prompt": ""}
+    (tmp_path / readings.CLAIMS).write_text(json.dumps(row) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"claims\.jsonl:1: .*no list of texts"):
+        records.read_readings(tmp_path, By("lexical 0.8"))
+
+
 def test_what_is_known_is_not_asked_again() -> None:
     asked = []
 

@@ -197,7 +197,7 @@ def claimed(queries: Iterable[Query], readings: Readings, passages: Mapping[str,
 
 def _put_claims(readings: Readings, row: Mapping[str, Any]) -> None:
     claims = row["claims"]
-    readings.claims[str(row["text"])] = None if claims is None else tuple(map(str, claims))
+    readings.claims[str(row["text"])] = None if claims is None else _texts("claims", claims)
 
 
 def _put_verdict(readings: Readings, row: Mapping[str, Any]) -> None:
@@ -210,7 +210,13 @@ def _put_verdict(readings: Readings, row: Mapping[str, Any]) -> None:
 def _put_opinion(readings: Readings, row: Mapping[str, Any]) -> None:
     if row["task"] == "support" and row["answer"] not in (None, *SUPPORTS):
         raise ValueError(f"{row['answer']!r} is no support ({', '.join(SUPPORTS)} or null)")
-    readings.opinions[str(row["task"]), tuple(map(str, row["of"]))] = row["answer"]
+    readings.opinions[str(row["task"]), _texts("of", row["of"])] = row["answer"]
+
+
+def _texts(key: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise ValueError(f"{key} is no list of texts")  # a text would be read as its letters
+    return tuple(value)
 
 
 def _rows(path: Path, problems: list[Problem]) -> Iterator[tuple[str, dict[str, Any]]]:
