@@ -393,10 +393,23 @@ def test_no_queries_are_foretold_where_their_number_is_not_the_trouble():
         assert "between a and c four times in five" in " ".join(whole_sentences(found, chosen))
 
 
+@pytest.mark.parametrize(("n", "enough"), [(90, True), (20, False)])
+def test_as_many_queries_as_the_plan_wants_are_said_to_have_been_asked(n, enough):
+    chosen, scores = Settings(), noisy(4, n, a=0.0, b=0.0)
+    found = whole(scores, compare(scores, measure="m", settings=chosen), measure="m", settings=chosen)
+    (state,) = found.unresolved.values()
+    assert (state.plan.high <= n) is enough
+    text = " ".join(whole_sentences(found, chosen))
+    assert ("if queries gain and lose like these. That many were asked. (No margin" in text) is enough
+
+
 def test_interval_and_corrected_p_that_seem_to_disagree_are_explained():
     rows = compare(noisy(4, 40, x=0.0, y=0.05, z=0.02), measure="m")
     odd = replace(rows[0], verdict="undecided: no difference shown", ci_low=0.01, ci_high=0.09)
     assert "seem to disagree on x and y: each interval is of one comparison alone" in interval_note([odd])
+    assert interval_note([replace(odd, p_randomization_adjusted=odd.p_adjusted)]).endswith("goes by the corrected p.")
+    denied = replace(odd, p_adjusted=0.0463, p_randomization_adjusted=0.0741)
+    assert interval_note([denied]).endswith("goes by the corrected p of both tests.")
     assert interval_note([replace(odd, ci_low=-0.01)]) == ""
     assert interval_note([replace(odd, ci_low=None, ci_high=None)]) == ""
 

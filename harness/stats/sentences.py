@@ -94,6 +94,9 @@ def _outlook(result: Whole, settings: Settings) -> list[str]:
     hardest = max(plans, key=lambda other: (plans[other].high or math.inf, plans[other].low or math.inf))
     pair = f"{result.leader} and {hardest}"
     sentence = plan_sentence(plans[hardest], pair, clusters=result.clusters is not None)
+    enough = plans[hardest].high
+    if enough is not None and enough <= (result.clusters or result.n):
+        sentence += " That many were asked."
     return [sentence if settings.margin is not None else f"{sentence} (No margin is declared: this is an example.)"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from harness.stats.adjust import adjust
@@ -157,28 +158,34 @@ def _one_test(settings: Settings) -> bool:
 
 
 def optimism_sentence(result: Optimism, tried: int) -> str:
-    """Return the winner's curse in words."""
+    """Return the winner's curse in words, the expected mean with as many digits as tell it from the measured one.
+
+    >>> optimism_sentence(Optimism("x", 0.4302, 0.0025, 0.4277), 3).partition("expect ")[2]
+    'at most about 0.428 on new ones rather than 0.4302 (optimism at least 0.0025).'
+    """
+    digits = max(2, math.ceil(-math.log10(result.optimism))) if result.optimism > 0 else 4
     return (
         f"{result.winner} was picked as the best of {tried} on the very queries that it is judged by: expect at most "
-        f"about {result.corrected:.2g} on new ones rather than {result.mean:.4f} (optimism at least "
+        f"about {result.corrected:.{digits}f} on new ones rather than {result.mean:.4f} (optimism at least "
         f"{result.optimism:.2g})."
     )
 
 
 def interval_note(rows: Sequence[Comparison]) -> str:
     """Return why an interval and a verdict seem to disagree, "" where none do."""
-    odd = []
-    for row in rows:
-        if row.ci_low is None or row.ci_high is None:
-            continue
-        if (row.ci_low > 0 or row.ci_high < 0) != row.word.startswith((BETTER, WORSE)):
-            odd.append(f"{row.a} and {row.b}")
+    odd = [
+        row
+        for row in rows
+        if row.ci_low is not None and row.ci_high is not None
+        and (row.ci_low > 0 or row.ci_high < 0) != row.word.startswith((BETTER, WORSE))
+    ]  # fmt: skip
     if not odd:
         return ""
-    pairs = join(odd[:3] + (["other pairs"] if odd[3:] else []))
+    pairs = join([f"{row.a} and {row.b}" for row in odd[:3]] + (["other pairs"] if odd[3:] else []))
+    one = all(row.p_adjusted == row.p_randomization_adjusted for row in odd)
     return (
         f"Interval and corrected p seem to disagree on {pairs}: each interval is of one comparison alone and is not "
-        "corrected for the family; the verdict goes by the corrected p."
+        f"corrected for the family; the verdict goes by the corrected p{'' if one else ' of both tests'}."
     )
 
 
