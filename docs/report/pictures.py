@@ -1,6 +1,6 @@
 """Make the pictures and the printed pages of this folder anew: seven reports, and the page over all of them.
 
-    python docs/report/pictures.py [FOLDER]
+    python -m docs.report.pictures [FOLDER]
 
 Needs the extra `offline`, chromium with its chromedriver, and a few minutes. The results go to FOLDER, or to a
 temporary folder that is removed.
