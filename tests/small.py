@@ -69,3 +69,13 @@ def signed_anew(folder: Path) -> Path:
     manifest = records.read_manifest(folder)
     records.write_manifest(folder, replace(manifest, tables=records.file_digests(folder)))
     return folder
+
+
+def with_failed(folder: Path, error: str) -> None:
+    """Let the manifest of a results folder tell of one more retriever, "gone", that failed."""
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["retrievers"]["gone"] = {"error": error, "provenance": {}}
+    manifest["ledger"]["gone"] = {"notes": {}, "counts": {}}
+    manifest["resolved"]["retrievers"].append({"name": "gone", "kind": "bm25", "options": {}})
+    path.write_text(json.dumps(manifest), encoding="utf-8")

@@ -195,11 +195,7 @@ def test_a_report_that_cannot_be_written_is_one_message(results, tmp_path):
 
 def test_a_failed_retriever_is_named(results, tmp_path):
     copy = shutil.copytree(results.folder, tmp_path / "failed")
-    manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
-    manifest["retrievers"]["gone"] = {"error": "401 <b>no key</b>", "provenance": {}}
-    manifest["ledger"]["gone"] = {"notes": {}, "counts": {}}
-    manifest["resolved"]["retrievers"].append({"name": "gone", "kind": "bm25", "options": {}})
-    (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    small.with_failed(copy, "401 <b>no key</b>")
     write_report(records.read(copy))
     assert "failed and is not compared: <bdi>401 &lt;b&gt;no key" in (copy / "report.html").read_text(encoding="utf-8")
 

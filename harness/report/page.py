@@ -20,7 +20,7 @@ from harness.report.view import View
 from harness.stats import Plan
 from harness.stats.plan import MOST
 from harness.stats.sentences import rounded
-from harness.stats.words import counted
+from harness.stats.words import counted, join
 
 FILTERS = {
     "score": text.score,
@@ -185,7 +185,7 @@ def _environment(without: str, autoescape: bool, finalize: Any) -> jinja2.Enviro
         keep_trailing_newline=True,
     )
     # A summary in Markdown is HTML; what is trusted there are digests and names that were checked.
-    env.filters |= {"json": as_json, "html": escape, "trusted": Markup}
+    env.filters |= {"json": as_json, "html": escape, "trusted": Markup, "listed": join}
     return env
 
 

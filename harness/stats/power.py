@@ -19,8 +19,6 @@ from harness.stats.signed_rank import Zeros
 SIMULATIONS = 2_000
 BLOCK = 1 << 19
 """Random numbers in memory at once."""
-GUIDES = 1 << 12
-"""Cells of the table in which random numbers are looked up."""
 COUNTED = 10
 """Non-zero values up to which a simulated test tries all sign patterns; beyond, the tail is Edgeworth's."""
 
@@ -63,22 +61,8 @@ def _samples(truth: Population, n: int, asked: Criterion) -> Iterator[tuple[int,
     chances = np.cumsum(truth.weights)
     for start in range(0, SIMULATIONS, rows):  # a stream in blocks is the same stream
         drawn = stream.random((min(rows, SIMULATIONS - start), n))
-        places = np.minimum(_places(chances, drawn), len(chances) - 1)
+        places = np.minimum(np.searchsorted(chances, drawn), len(chances) - 1)
         yield _rejections(truth.values[places], groups[places], asked), len(drawn)
-
-
-def _places(chances: Floats, drawn: Floats) -> Integers:
-    """What `np.searchsorted` finds for numbers in [0, 1), in half of its time: most are looked up in a table.
-
-    >>> _places(np.array([0.25, 0.3, 1.0]), np.array([0.0, 0.25, 0.2500001, 0.9])).tolist()
-    [0, 0, 1, 2]
-    """
-    edges = np.searchsorted(chances, np.arange(GUIDES + 1) / GUIDES)
-    cells = (drawn * GUIDES).astype(np.int64)  # exact: a power of two
-    places: Integers = edges[cells]
-    unsure = np.diff(edges)[cells] > 0
-    places[unsure] = np.searchsorted(chances, drawn[unsure])
-    return places
 
 
 def _rejections(values: Floats, groups: Integers, asked: Criterion) -> int:
