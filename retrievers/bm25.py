@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from retrievers.types import RESOLUTION, Document, Query, Ranking, Retriever, ra
 from retrievers.words import RULE, tokenize
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+    pass
 
 
 class BM25Retriever(Retriever):
@@ -105,23 +104,6 @@ class BM25Retriever(Retriever):
             scores = np.where(self._values.matching(wanted(query, self._conditions)), scores, 0)
         best = candidates(scores, depth)
         return ranked([self._ids[i] for i in best], scores[best], depth)
-
-    @property
-    def ids(self) -> Sequence[str]:
-        """The documents that have a term, in the order of `weights`."""
-        return self._ids
-
-    def weights(self) -> csr_matrix:
-        """Return what each term adds to each document's score: (documents, terms), known once they were indexed."""
-        from scipy.sparse import csc_matrix
-
-        kept = self._engine.scores
-        shape = (len(self._ids), len(self._vocabulary))
-        return csc_matrix((kept["data"], kept["indices"], kept["indptr"]), shape).tocsr()
-
-    def counts(self, text: str) -> Counter[int]:
-        """Return the terms of a query that documents have, by column of `weights`, and how often each stands in it."""
-        return Counter(self._vocabulary[term] for term in self._terms(text) if term in self._vocabulary)
 
     def _search(self, queries: Sequence[Query], depth: int, meter: Meter) -> Iterator[Ranking]:
         for query in queries:

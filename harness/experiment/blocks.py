@@ -11,7 +11,6 @@ from harness.pages.colors import VISIBLE, WHITE, contrast, is_color
 from retrievers.fusion import FusionMethod
 from retrievers.quantization import NumberFormat
 from retrievers.ragged import Form
-from retrievers.stores import MEMORY, StoreOptions
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=NAME)]
@@ -182,28 +181,6 @@ class Fusion(Block):
         return self
 
 
-class QdrantFusion(Block):
-    """A dense retriever and BM25 in one collection, whose two searches Qdrant itself fuses."""
-
-    kind: Literal["qdrant-fusion"] = "qdrant-fusion"
-    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
-    of: tuple[str, str]
-    """A dense retriever and one of kind bm25, whose encoder and options it has; in this order."""
-    method: FusionMethod = "rrf"
-    """How Qdrant fuses: reciprocal rank fusion, or distribution-based score fusion."""
-    k: int = Field(default=2, ge=1)
-    """Of rrf: added to every rank, the first being 0 as Qdrant counts; 2 is Qdrant's own, the paper's 60 is 61 here."""
-    store: dict[str, Any] = Field(default_factory=dict)
-    """Where the collection is: `:memory:` (left out), or a server's URL, or a table that says more."""
-
-    @model_validator(mode="after")
-    def _fuses_there(self) -> Self:
-        options = StoreOptions(**self.store)
-        if options.approximate or not (options.on_server or options.location in (None, MEMORY)):
-            raise ValueError(f"Qdrant fuses exact searches in {MEMORY!r} or on a server: give no other store, no m")
-        return self
-
-
 class Reranked(Block):
     """Another retriever, its first hits put into a better order."""
 
@@ -219,7 +196,6 @@ KINDS: dict[str, type[Block]] = {
     "dense": Dense,
     "fusion": Fusion,
     "multivector": Multivector,
-    "qdrant-fusion": QdrantFusion,
     "rerank": Reranked,
     "sparse": Sparse,
 }
@@ -229,7 +205,7 @@ KINDS: dict[str, type[Block]] = {
 def inputs(block: Block) -> tuple[str, ...]:
     """The names of the retrievers that a block is made of."""
     match block:
-        case Fusion() | QdrantFusion():
+        case Fusion():
             return block.of
         case Reranked():
             return (block.of,)

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, SerializeAsAny, model_validator
 
-from harness.experiment.blocks import Block, Dense, Encoded, Name, QdrantFusion, Standalone, inputs
+from harness.experiment.blocks import Block, Encoded, Name, Standalone, inputs
 from harness.experiment.options import Kind, Strict
 from harness.measures import Measure
 from harness.stats.settings import Statistics
@@ -165,25 +165,7 @@ class Experiment(Strict):
         if self.baseline is not None and self.baseline not in names:
             raise ValueError(f"baseline {self.baseline!r} is no retriever; {did_you_mean(self.baseline, names)}")
         self._check_graph(names)
-        self._check_sides()
         return self
-
-    def _check_sides(self) -> None:
-        by_name = {block.name: block for block in self.retrievers}
-        for block in self.retrievers:
-            if not isinstance(block, QdrantFusion):
-                continue
-            dense, lexical = by_name[block.of[0]], by_name[block.of[1]]
-            if not isinstance(dense, Dense) or not isinstance(lexical, Standalone) or lexical.kind != "bm25":
-                raise ValueError(
-                    f"retriever {block.name!r} needs a dense retriever and one of kind bm25, in this order"
-                )
-            of_dense = ("chunk", "filter", "dimensions", "quantization")
-            set_keys = [key for key in of_dense if getattr(dense, key)] + ["filter"] * bool(lexical.filter)
-            if lexical.options.get("chunk"):
-                set_keys.append("chunk")
-            if set_keys:
-                raise ValueError(f"{block.name!r} is made of whole documents and vectors: {set_keys[0]} is not for it")
 
     def _check_graph(self, names: list[str]) -> None:
         done: set[str] = set()

@@ -12,6 +12,7 @@ from harness.experiment.expanding import expanded, unexpanded
 from harness.experiment.guards import secrets, too_large, unset
 from harness.experiment.model import Experiment
 from harness.experiment.options import Kind, checked, kind_of, options_of
+from harness.experiment.retired import RETIRED
 from harness.experiment.trust import code_of
 from harness.experiment.variants import written_out
 from harness.stats.settings import Looks, Statistics
@@ -88,11 +89,7 @@ def statistics_of(table: Mapping[str, Any], where: str) -> Statistics:
 def _block(entry: object, where: str) -> Block:
     if not isinstance(entry, Mapping):
         raise InputError(Problem("retrievers", "is no list of tables", "write each under [[retrievers]]"))
-    kind = entry.get("kind") or ("dense" if "encoder" in entry else "rerank" if "rerank" in entry else None)
-    foreign = {} if kind in KINDS else retriever_kinds()
-    if not isinstance(kind, str) or kind not in {*KINDS, *foreign}:
-        what = f"unknown kind {kind!r}" if kind else "has neither an encoder nor a kind"
-        raise InputError(Problem(where, what, did_you_mean(str(kind or ""), {*KINDS, *foreign})))
+    kind = _kind_in(entry, where)
     table = {**entry, "kind": kind}
     model = KINDS.get(kind, Standalone)
     if isinstance(table.get("store"), str):
@@ -119,6 +116,18 @@ def _block(entry: object, where: str) -> Block:
     if problems:
         raise InputError(problems)
     return block
+
+
+def _kind_in(entry: Mapping[str, Any], where: str) -> str:
+    """The kind of a retriever, which must be known and not retired."""
+    kind = entry.get("kind") or ("dense" if "encoder" in entry else "rerank" if "rerank" in entry else None)
+    if isinstance(kind, str) and kind in RETIRED:
+        raise InputError(Problem(f"{where}.kind", f"{kind!r} is retired", RETIRED[kind]))
+    foreign = {} if kind in KINDS else retriever_kinds()
+    if not isinstance(kind, str) or kind not in {*KINDS, *foreign}:
+        what = f"unknown kind {kind!r}" if kind else "has neither an encoder nor a kind"
+        raise InputError(Problem(where, what, did_you_mean(str(kind or ""), {*KINDS, *foreign})))
+    return kind
 
 
 def _store(table: Mapping[str, Any], kind: str, where: str) -> dict[str, Any]:

@@ -25,7 +25,6 @@ from harness.experiment import (
     JudgeOptions,
     LatencyOptions,
     Multivector,
-    QdrantFusion,
     Relevance,
     Reranked,
     Sparse,
@@ -61,11 +60,10 @@ TABLES: Mapping[str, type[BaseModel]] = {
     "chunk = { … }": Chunk,
     "derive = { … }": Derive,
     '[[retrievers]], kind = "fusion"': Fusion,
-    '[[retrievers]], kind = "qdrant-fusion"': QdrantFusion,
     '[[retrievers]], kind = "rerank"': Reranked,
 }
 ENCODED = (Dense, Sparse, Multivector)
-BLOCKS = (*ENCODED, Fusion, QdrantFusion, Reranked)
+BLOCKS = (*ENCODED, Fusion, Reranked)
 START, END = "<!-- keys: written by python -m harness.experiment.schema -->", "<!-- end of keys -->"
 
 
@@ -97,7 +95,7 @@ def experiment_schema() -> dict[str, Any]:
     for block in BLOCKS:
         table = defs[block.__name__]
         table["properties"]["rerank"] = _described(table, "rerank", _ref("Reranker"))
-        if block in (Sparse, Multivector, Fusion, QdrantFusion):
+        if block in (Sparse, Multivector, Fusion):
             table["required"].append("kind")
         if "store" in table["properties"]:
             table["properties"]["store"] = _described(table, "store", _either("Store"))

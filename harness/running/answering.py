@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from harness.dataset import Dataset
-from harness.experiment import Block, Encoded, Fusion, QdrantFusion, Reranked, Standalone
+from harness.experiment import Block, Encoded, Fusion, Reranked, Standalone
 from harness.records import Run
 from harness.running.components import Components, canonical, conditions_of, whole_retriever
-from harness.running.hybrid import hybrid_retriever
 from harness.running.latency import time_call
 from harness.running.shared import Shared, Stores
 from harness.running.vector_search import vector_retriever
@@ -72,10 +70,6 @@ class State:
     first_stages: dict[str, Answered] = field(default_factory=dict)
     """By the canonical form of the first stage."""
     stores: Stores = field(default_factory=dict)
-    closing: ExitStack = field(default_factory=ExitStack)
-    """Closes all else that was opened."""
-    blocks: Mapping[str, Block] = field(default_factory=dict)
-    """The tables of all retrievers, by name."""
     units: dict[str, Mapping[str, Ranking]] = field(default_factory=dict)
     """Where labels name fields: the rankings of the units that are indexed, by retriever."""
 
@@ -124,10 +118,6 @@ def _retriever(block: Block, components: Components, state: State) -> Retriever:
     """What answers a block that is made of no other, among the documents that its filter leaves."""
     if isinstance(block, Encoded):
         return vector_retriever(block, components, state.shared, state.stores)
-    if isinstance(block, QdrantFusion) and components.encoder is not None:
-        lexical = state.blocks[block.of[1]]
-        assert isinstance(lexical, Standalone)
-        return hybrid_retriever(block, lexical, components.encoder, state.shared, state.closing)
     if components.retriever is None or not isinstance(block, Standalone):
         raise TypeError(f"{type(block).__name__} has no first stage of its own")
     conditions = conditions_of(block.filter)

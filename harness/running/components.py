@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from harness.experiment import Block, Dense, Encoded, QdrantFusion, QueryField, Standalone, expanded, unexpanded
+from harness.experiment import Block, Dense, Encoded, QueryField, Standalone, expanded, unexpanded
 from harness.experiment.options import Kind
 from retrievers import encoder_class, is_built_in, reranker_class, retriever_class
 from retrievers.errors import HarnessError, InputError, Problem
@@ -54,9 +54,6 @@ def build_components(blocks: Sequence[Block]) -> dict[str, Components]:
             components[block.name] = Components(encoder, retriever, reranker, asked)
         except InputError as error:
             problems += in_block(block, error)
-    for block in blocks:
-        if isinstance(block, QdrantFusion) and block.of[0] in components:
-            components[block.name] = components[block.name]._replace(encoder=components[block.of[0]].encoder)
     if problems:
         raise InputError(problems)
     return components

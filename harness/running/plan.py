@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.experiment import Dense, Encoded, QdrantFusion, load, origin
+from harness.experiment import Dense, Encoded, load, origin
 from harness.running.check import prepare
 from harness.running.dataset_summary import sample
 from harness.running.forecast import source_of
@@ -16,7 +16,6 @@ from harness.running.plan_rows import (
     PlanRow,
     embedding_rows,
     judging_rows,
-    latency_rows,
     pace_of,
     proof_rows,
     reranking_rows,
@@ -84,12 +83,6 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
         planned: set[str] = set()
         for block in in_order(loaded.experiment.retrievers):
             encoder, _, reranker, asked = components[block.name]
-            if isinstance(block, QdrantFusion) and encoder is not None:
-                of_dense = next(other for other in loaded.experiment.retrievers if other.name == block.of[0])
-                assert isinstance(of_dense, Dense)
-                rows += latency_rows(
-                    block, (encoder, pace_of("encoder", of_dense.encoder, encoder, context)[0]), context
-                )
             if isinstance(block, Encoded) and encoder is not None:
                 pace, note = pace_of("encoder", block.encoder, encoder, context)
                 rows += embedding_rows(block, (encoder, pace), context, planned)

@@ -35,8 +35,7 @@ def run_all(
     Raises:
         InputError: some part lacks a key, or a price, that it needs; raised before anything is embedded.
     """
-    blocks = {block.name: block for block in experiment.retrievers}
-    state = State(shared, Corpus(shared.dataset), dict(known or {}), blocks=blocks)
+    state = State(shared, Corpus(shared.dataset), dict(known or {}))
     wanted = [block for block in in_order(experiment.retrievers) if block.name not in state.runs]
     timed = [block.name for block in wanted if shared.sample and not shared.latencies.get(block.name)]
     limited = shared.budget.limit is not None
@@ -49,7 +48,6 @@ def run_all(
     finally:
         for store in state.stores.values():
             store.close()
-        state.closing.close()
 
 
 def in_order(blocks: tuple[Block, ...]) -> list[Block]:
