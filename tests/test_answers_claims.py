@@ -72,7 +72,6 @@ def test_the_lexical_judge_counts_distinct_tokens() -> None:
     ]
     assert dict(judge.verdicts(pairs)) == {0: "entailed", 1: "entailed", 2: "neutral", 3: None}
     assert dict(LexicalJudge(threshold=0.6).verdicts(pairs))[2] == "entailed"
-    assert dict(judge.supports(pairs[2:3])) == {0: "partial_support"}
     assert dict(judge.helps([Inquiry("rate the staff", passage), Inquiry("price of parking", passage)])) == {
         0: True,
         1: False,
@@ -91,11 +90,11 @@ def test_verdicts_are_kept_by_judge_and_read_back(tmp_path) -> None:
     records.append_verdicts(tmp_path, judge, {one: "entailed", two: None})
     records.append_verdicts(tmp_path, other, {one: "contradicted"}, round_=2)
     records.append_claims(tmp_path, judge, {"A text.": ["one", "two"], "unreadable": None})
-    records.append_opinions(tmp_path, judge, "support", {("c", "t"): "support"})
+    records.append_opinions(tmp_path, judge, "helps", {("c", "t"): True})
     found = records.read_readings(tmp_path, judge)
     assert (found.word(*one), found.truth(*one), found.word(*two)) == ("entailed", True, None)
     assert found.claims == {"A text.": ("one", "two"), "unreadable": None}
-    assert found.opinion("support", "c", "t") == "support" and found.opinion("support", "t", "c") is None
+    assert found.opinion("helps", "c", "t") is True and found.opinion("helps", "t", "c") is None
     assert records.read_readings(tmp_path, other).word(*one, 2) == "contradicted"
     assert records.judges_in(tmp_path) == [judge, other]
     assert records.read_readings(tmp_path / "absent", judge) == Readings()

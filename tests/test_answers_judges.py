@@ -130,8 +130,6 @@ def test_a_full_budget_stops_before_anything_is_sent_and_a_rest_is_resumed(tmp_p
 
 def test_the_other_tasks_of_a_model(tmp_path) -> None:
     def reply(user: str) -> str:
-        if "<FACT>" in user:
-            return '{"verdicts": ["support", "partial_support"]}'
         if "<SENTENCE>" in user:
             return '{"verdicts": [true, false]}'
         if "<PASSAGE>" in user:
@@ -142,10 +140,6 @@ def test_the_other_tasks_of_a_model(tmp_path) -> None:
 
     with serving(ChatProvider(reply=reply)) as provider, Judged(tmp_path, provider) as judge:
         assert dict(judge.claims(["a text", "else"])) == {0: ("one", "two"), 1: None}
-        assert dict(judge.supports([ClaimPassage("f", "answer"), ClaimPassage("g", "answer")])) == {
-            0: "support",
-            1: "partial_support",
-        }
         assert dict(judge.helps([Inquiry("q", "s"), Inquiry("q", "t")])) == {0: True, 1: False}
         assert dict(judge.relevance([Inquiry("q", "good"), Inquiry("q", "bad")])) == {0: (2, 2), 1: (None, None)}
         assert dict(judge.questions(["an answer"])) == {0: Questions(("a?", "b?", "c?"), (False, True, False))}
@@ -171,7 +165,7 @@ def test_a_long_text_is_cut_and_every_verdict_on_a_beginning_is_counted(tmp_path
 
 def test_every_prompt_says_which_form_its_reply_has(tmp_path) -> None:
     replies = {
-        prompts.VERDICTS: {"verdicts": ["entailed", "neutral"]}, prompts.SUPPORT: {"verdicts": ["support"]},
+        prompts.VERDICTS: {"verdicts": ["entailed", "neutral"]},
         prompts.CLAIMS: {"claims": ["one"]}, prompts.HELPS: {"verdicts": [True]},
         prompts.QUESTIONS: {"questions": ["a?"], "noncommittal": [False]},
         **{system: {"rating": 2} for system in prompts.RELEVANCE},
@@ -224,7 +218,6 @@ def test_a_model_of_inference_gives_the_likeliest_verdict(inference_model) -> No
     strict = NliJudge(str(inference_model), meter=Meter(), device="cpu", threshold=1.0)
     assert set(dict(strict.verdicts(TEXTS[:3])).values()) == {"neutral"}
     assert judge.name.startswith("nli ") and judge.name != strict.name
-    assert set(dict(judge.supports(TEXTS)).values()) == {"support", "not_support"}
     assert dict(judge.claims(["One. Two."])) == {0: ("One.", "Two.")}
 
 

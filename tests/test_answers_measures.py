@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.answers import alce, nuggets, overlap, ragas, ragchecker
+from harness.answers import overlap, ragas, ragchecker
 from harness.answers.ragchecker import Entailments
 from harness.answers.text import sentences, tokenizer_of, words
 from harness.measures import truth
@@ -255,33 +255,6 @@ def test_ragas_answers_without_anything_to_divide_by() -> None:
     assert ragas.answer_relevancy(question, np.array([[1, 0], [1, 1]], dtype=np.float32), [True, True]) == 0
     some = ragas.answer_relevancy(question, np.array([[1, 0], [1, 1]], dtype=np.float32), [False, True])
     assert some == pytest.approx((1 + math.sqrt(0.5)) / 2)
-
-
-def test_alce_counts_a_citation_that_is_needed() -> None:
-    both_needed = alce.Cited(True, (False, False), (False, False))
-    superfluous = alce.Cited(True, (True, False), (False, True))
-    unsupported = alce.Cited(False, (False,), (False,))
-    silent = alce.Cited(False, (), ())
-    every = [both_needed, superfluous, unsupported, silent]
-    assert alce.citation_recall(every) == 2 / 4
-    assert alce.citation_precision(every) == 3 / 5
-    assert alce.citation_precision([silent]) is None and alce.citation_recall([]) is None
-    assert alce.citation_precision([alce.Cited(True, (None,), (False,))]) == 1
-    assert alce.citation_precision([alce.Cited(None, (True,), (True,))]) is None
-
-
-def test_nuggets_all_vital_and_strict() -> None:
-    some = [
-        nuggets.Nugget(True, "support"),
-        nuggets.Nugget(True, "not_support"),
-        nuggets.Nugget(False, "partial_support"),
-        nuggets.Nugget(False, "support"),
-    ]
-    assert nuggets.all_nuggets(some) == 2.5 / 4
-    assert nuggets.vital_nuggets(some) == nuggets.strict_vital_nuggets(some) == 1 / 2
-    assert nuggets.strict_nuggets(some) == 2 / 4
-    assert nuggets.all_nuggets([]) is nuggets.vital_nuggets(some[2:]) is None
-    assert nuggets.all_nuggets([*some, nuggets.Nugget(False, None)]) is None
 
 
 @given(st.lists(st.sampled_from([True, False, None]), max_size=5))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.answers.prompts import as_data
-from harness.answers.systems import Context, marked, read_systems
+from harness.answers.systems import MARK, read_systems
 from harness.dataset import DatasetReference, converted, files, load, reference_of, rows, trec, trec_collection
 from harness.dataset.markdown import parse_document
 from harness.experiment import load as read_experiment
@@ -201,7 +201,7 @@ TAGS = {tag: tag * 10_000 for tag in ("<TITLE>", "<DOCNO>", "<TEXT>", "<topic nu
         (lambda text: quoted(text, "DOCUMENT"), f"<{SPACES}"),
         (lambda text: as_data(text, "PASSAGE"), f"<{SPACES}"),
         (says_too_long, f"maximum batch size{SPACES}"),
-        (lambda text: marked(text, [Context("1", "one")]), f"so [1]{SPACES}it is"),
+        (lambda text: MARK.sub("", text), f"so [1]{SPACES}it is"),
         *((lambda text: trec_collection._body(text), text) for text in TAGS.values()),
         *((lambda text: trec_collection._tag(text, "TEXT"), text) for text in TAGS.values()),
         (trec_collection.NUMBERED.search, TAGS["<topic number"]),

@@ -139,3 +139,17 @@ def test_references_are_expanded_only_on_use(folder: Path, monkeypatch: pytest.M
     loaded = load(folder / "e.toml")
     assert "s3cret" not in str(loaded)
     assert expanded(loaded.experiment.resolved()["retrievers"][0])["stemming"] == "s3cret"
+
+
+@pytest.mark.parametrize(
+    ("table", "place"),
+    [
+        ('zeros = "pratt"', "statistics.zeros"),
+        ('correction = "hommel"', "statistics.correction"),
+        ('correction = "tukey"', "statistics.correction"),
+        ('interval = "bca"', "statistics.interval"),
+    ],
+)
+def test_what_is_retired_is_refused_with_what_to_use(folder, table, place):
+    error = told(folder, f"{HEAD}[statistics]\n{table}\n{BM25}")
+    assert f"{place}: " in error and "is retired (use " in error and error.count("\n") == 0

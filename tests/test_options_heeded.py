@@ -36,9 +36,6 @@ __all__ = ["call", "no_pages", "results"]
         ("judge pool.jsonl --max-cost 1", "--max-cost"),
         ("judge pool.jsonl --price 1,2", "--price"),
         ("judge pool.jsonl --plan", "--plan"),
-        ("judge pool.jsonl --judge ann", "--judge"),
-        ("judge pool.jsonl --llm m --judge ann", "--judge"),
-        ("judge pool.jsonl --terminal --judge ann --json", "--json"),
         ("labels merge judgments.jsonl --into data --policy policy.txt", "--policy"),
     ],
 )

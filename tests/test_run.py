@@ -55,8 +55,8 @@ def test_everything_is_in_the_folder_and_stands_up_to_recomputation(tmp_path: Pa
     [
         'baseline = "bm25"',
         '[relevance]\ngain = "exponential"\nideal = "retrieved"',
-        '[relevance]\ngrades = "binary"\n[statistics]\nzeros = "pratt"',
-        '[relevance]\ngrades = "reciprocal"\n[statistics]\ncorrection = "hommel"',
+        '[relevance]\ngrades = "binary"\n[statistics]\ntest = "sign"',
+        '[relevance]\ngrades = "reciprocal"\n[statistics]\ncorrection = "bonferroni"',
         "[relevance]\ngrades = [[1, 3], [2, 1]]",
         '[statistics]\ntest = "randomization"',
         "[statistics]\nmargin = 0.2",

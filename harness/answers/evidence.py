@@ -10,7 +10,7 @@ from harness import records
 from harness.answers.judges import signed
 from harness.answers.judging import Inquiry, Judge, Questions, Replies, asked_once
 from harness.answers.ragchecker import Entailments
-from harness.answers.systems import Answer, Citing, Context, System
+from harness.answers.systems import Answer, Context, System
 from harness.answers.text import sentences
 from harness.measures.truth import Truth, any_of
 from harness.records import PEOPLE, By, ClaimPassage, Readings, Word
@@ -129,15 +129,6 @@ def pairs_of(case: Case) -> Iterator[ClaimPassage]:
     asked += [(case.wanted, case.answer.response), (made, case.reference)]
     for claims, text in asked:
         yield from (ClaimPassage(claim, text) for claim in claims if text.strip())
-    for one in case.answer.citing:
-        yield from (ClaimPassage(one.sentence, text) for text in cited_texts(one) if text.strip())
-
-
-def cited_texts(one: Citing) -> list[str]:
-    """The cited contexts joined, each alone, and joined without each: the texts that ALCE compares."""
-    texts = [context.text for context in one.contexts]
-    without = ["\n".join(texts[:i] + texts[i + 1 :]) for i in range(len(texts))]
-    return list(dict.fromkeys(["\n".join(texts), *texts, *without]))
 
 
 def _ask_verdicts(folder: Path, judge: Judge, pairs: Iterable[ClaimPassage], known: Readings, round_: int) -> None:
@@ -154,9 +145,8 @@ def _ask_verdicts(folder: Path, judge: Judge, pairs: Iterable[ClaimPassage], kno
 
 def _ask_opinions(folder: Path, judge: Judge, cases: Sequence[Case], known: Readings) -> None:
     """The other tasks, each answer kept as JSON under the texts that it is about."""
-    answered = [case for case in cases if case.answer.response.strip()]
+    responses = [(case.answer.response,) for case in cases if case.answer.response.strip()]
     passages = [(case, context) for case in cases for context in case.answer.contexts if context.text.strip()]
-    nuggets = [ClaimPassage(claim, case.answer.response) for case in answered for claim in case.wanted]
     helps = [Inquiry(case.query.text, one) for case, context in passages for one in sentences(context.text)]
     relevance = [Inquiry(case.query.text, context.text) for case, context in passages]
 
@@ -171,10 +161,9 @@ def _ask_opinions(folder: Path, judge: Judge, cases: Sequence[Case], known: Read
         known.opinions.update({(task, tuple(map(records.digest_of, texts))): answer for texts, answer in rows.items()})
         records.append_opinions(folder, signed(judge), task, rows)
 
-    ask("support", nuggets, judge.supports)
     ask("helps", helps, judge.helps)
     ask("relevance", relevance, judge.relevance)
-    ask("questions", [(case.answer.response,) for case in answered], lambda some: judge.questions([t for (t,) in some]))
+    ask("questions", responses, lambda some: judge.questions([t for (t,) in some]))
 
 
 def _plain(answer: Any) -> Any:

@@ -45,8 +45,6 @@ class Counted(NamedTuple):
     empty: int
     """Answers without a word."""
     without_contexts: int
-    citing: int
-    """Answers with citations."""
 
 
 def read_inputs(experiment: Path, folder: Path, *, code: bool = True) -> Inputs:
@@ -76,7 +74,6 @@ def counted(inputs: Inputs) -> list[Counted]:
             sum(id_ not in system.answers for id_ in asked),
             sum(not answer.response.strip() for answer in system.answers.values()),
             sum(not answer.contexts for answer in system.answers.values()),
-            sum(bool(answer.citing) for answer in system.answers.values()),
         )
         for system in inputs.systems
     ]
@@ -91,7 +88,7 @@ def lines_of(inputs: Inputs) -> Iterator[str]:
     for one in counted(inputs):
         yield (
             f"{one.system}: {one.answers:,} answers, {one.missing:,} missing (each counts as an empty answer), "
-            f"{one.empty:,} empty, {one.without_contexts:,} without contexts, {one.citing:,} with citations"
+            f"{one.empty:,} empty, {one.without_contexts:,} without contexts"
         )
     yield "nothing is wrong"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
-from harness.records import ClaimPassage, Support, Word
+from harness.records import ClaimPassage, Word
 from retrievers.errors import Unreadable
 
 Answer = TypeVar("Answer")
@@ -50,9 +50,6 @@ class Judge(Protocol):
 
     def claims(self, texts: Sequence[str]) -> Replies[tuple[str, ...]]:
         """The claims that each text makes."""
-
-    def supports(self, pairs: Sequence[ClaimPassage]) -> Replies[Support]:
-        """How far each text holds its claim, as a nugget."""
 
     def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
         """Whether each sentence helps to answer its question."""

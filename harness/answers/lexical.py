@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from harness.answers.judging import Inquiry, Questions, Replies
 from harness.answers.text import sentences
-from harness.records import ClaimPassage, Support, Word
+from harness.records import ClaimPassage, Word
 from retrievers.errors import InputError, Problem
 from retrievers.words import RULE, tokenize
 
@@ -23,8 +23,8 @@ HELPS = 0.5
 class LexicalJudge:
     """Calls a claim entailed where at least `threshold` of its distinct BM25 tokens stand in the passage, else neutral.
 
-    A text's claims are its sentences; a nugget is partly supported from half the threshold on; a sentence helps with a
-    question where it holds half of the question's distinct tokens. It rates no relevance and makes no questions.
+    A text's claims are its sentences; a sentence helps with a question where it holds half of the question's distinct
+    tokens. It rates no relevance and makes no questions.
     """
 
     prompt = ""
@@ -48,12 +48,6 @@ class LexicalJudge:
         for place, text in enumerate(texts):
             yield place, tuple(sentences(text))
 
-    def supports(self, pairs: Sequence[ClaimPassage]) -> Replies[Support]:
-        """Support from the threshold on, partial support from half of it."""
-        for place, pair in enumerate(pairs):
-            share = held(pair.claim, pair.text)
-            yield place, None if share is None else self._support(share)
-
     def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
         """Whether each sentence holds half of its question's tokens."""
         for place, one in enumerate(asked):
@@ -67,11 +61,6 @@ class LexicalJudge:
     def questions(self, texts: Sequence[str]) -> Replies[Questions]:
         """Nothing: words alone make no question."""
         return iter(())
-
-    def _support(self, share: float) -> Support:
-        if share >= self.threshold:
-            return "support"
-        return "partial_support" if share >= self.threshold / 2 else "not_support"
 
 
 def held(claim: str, passage: str) -> float | None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from harness.answers import prompts
 from harness.answers.judging import Inquiry, Questions, Replies
-from harness.records import ClaimPassage, Support, Word
+from harness.records import ClaimPassage, Word
 from retrievers.meter import Meter
 from retrievers.remote.chat import example_of
 from retrievers.remote.chat_model import ChatModel
@@ -74,16 +74,6 @@ class ModelJudge:
         """The claims that the model takes out of each text."""
         asked = [self._of_one(prompts.CLAIMS, place, "TEXT", text) for place, text in enumerate(texts)]
         return self._single(asked, prompts.read_claims)
-
-    def supports(self, pairs: Sequence[ClaimPassage]) -> Replies[Support]:
-        """How far each answer holds its nugget."""
-        portions = self._by_text(
-            [pair.text for pair in pairs],
-            lambda text, places: prompts.about(
-                prompts.SUPPORT, ("ANSWER", text), ("FACT", [pairs[i].claim for i in places])
-            ),
-        )
-        return self._several(portions, prompts.read_supports)
 
     def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
         """Whether each sentence helps with its question."""

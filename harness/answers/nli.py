@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.answers.judging import Inquiry, Questions, Replies
 from harness.answers.text import sentences
-from harness.records import ClaimPassage, Support, Word
+from harness.records import ClaimPassage, Word
 from retrievers.errors import InputError, Problem
 from retrievers.local.forward import outputs
 from retrievers.local.models import Dtype, Replicas, Setup
@@ -82,11 +82,6 @@ class NliJudge:
         """The sentences of each text."""
         for place, text in enumerate(texts):
             yield place, tuple(sentences(text))
-
-    def supports(self, pairs: Sequence[ClaimPassage]) -> Replies[Support]:
-        """Support where the claim is entailed; such a model knows no partial support."""
-        for place, word in self.verdicts(pairs):
-            yield place, "support" if word == "entailed" else "not_support"
 
     def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
         """Whether the model takes each question to follow from its sentence."""

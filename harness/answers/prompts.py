@@ -14,13 +14,13 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from harness.answers.judging import Questions
-from harness.records import SUPPORTS, WORDS
+from harness.records import WORDS
 from retrievers.remote.prompts import Prompt
 from retrievers.remote.quoting import one_object, quoted
 
 Answer = TypeVar("Answer")
 
-MARKS = re.compile(r"<\s*+(/?)\s*+(PASSAGE|CLAIM|ANSWER|FACT|QUESTION|SENTENCE|TEXT)", re.IGNORECASE)
+MARKS = re.compile(r"<\s*+(/?)\s*+(PASSAGE|CLAIM|ANSWER|QUESTION|SENTENCE|TEXT)", re.IGNORECASE)
 AT_ONCE = 5
 """Claims in one request, at most: with more, models lose count."""
 REGENERATED = 3
@@ -34,11 +34,6 @@ VERDICTS = (
     '"entailed" where the passage states it or it follows from the passage, "contradicted" where the passage says '
     'otherwise, and "neutral" where the passage does not settle it. '
     f'{_DATA} Its form: {{"verdicts": ["entailed", "neutral"]}}, exactly one verdict a claim.'
-)
-SUPPORT = (
-    "You check which facts an answer holds, using nothing but the answer. For each fact, in its order, say "
-    '"support" where the answer states it fully, "partial_support" where it states a part of it, and "not_support" '
-    f'where it does not. {_DATA} Its form: {{"verdicts": ["support", "not_support"]}}, exactly one verdict a fact.'
 )
 CLAIMS = (
     "You split a text into its claims: short statements of fact, each of which can be checked without reading the "
@@ -77,7 +72,6 @@ def _one_of(words: Sequence[str]) -> dict[str, object]:
 
 FORMS = MappingProxyType({
     VERDICTS: _form(verdicts=_one_of(WORDS)),
-    SUPPORT: _form(verdicts=_one_of(SUPPORTS)),
     CLAIMS: _form(claims=_TEXTS),
     HELPS: _form(verdicts=_TRUTHS),
     **dict.fromkeys(RELEVANCE, _form(rating={"type": "integer", "enum": [0, 1, 2]})),
@@ -86,7 +80,7 @@ FORMS = MappingProxyType({
 """What is told -> the form of the reply. No number of items is in it, which many servers do not know: it is counted
 when the reply is read."""
 DIGEST = hashlib.sha256(
-    "\n".join([VERDICTS, SUPPORT, CLAIMS, HELPS, *RELEVANCE, QUESTIONS]).encode()
+    "\n".join([VERDICTS, CLAIMS, HELPS, *RELEVANCE, QUESTIONS]).encode()
 ).hexdigest()[:12]  # fmt: skip
 """Stands in every row of a model: other prompts give other verdicts."""
 
@@ -128,11 +122,6 @@ def read_words(reply: str, count: int) -> list[Any] | None:
     (['entailed', 'neutral'], None)
     """
     return _list(reply, "verdicts", lambda one: one in WORDS, count)
-
-
-def read_supports(reply: str, count: int) -> list[Any] | None:
-    """The support of each fact, None where their number or one of them is wrong."""
-    return _list(reply, "verdicts", lambda one: one in SUPPORTS, count)
 
 
 def read_truths(reply: str, count: int) -> list[Any] | None:

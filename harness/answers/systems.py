@@ -1,17 +1,16 @@
 """What systems answered: one file a system, `answers/<system>.jsonl`, one answer a line.
 
 A line holds `query_id`, `response`, `contexts` (a list of `{id, text}`, in the order in which the generator read them)
-and, where the response has no marks such as [1], `citations` (a list of `{sentence, contexts: [id, …]}`).
+and, where marks such as [1] are no citations of theirs, `citations`, which nothing measures.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.answers.text import sentences
 from harness.dataset.rows import File, read_lines
 from harness.dataset.source import parse_json
 from harness.records import RESERVED
@@ -32,21 +31,12 @@ class Context(NamedTuple):
     text: str
 
 
-class Citing(NamedTuple):
-    """One sentence of a response, and the contexts that it cites."""
-
-    sentence: str
-    contexts: tuple[Context, ...]
-
-
 class Answer(NamedTuple):
     """What a system answered to one query."""
 
     response: str = ""
     """Without its marks, where these are its citations."""
     contexts: tuple[Context, ...] = ()
-    citing: tuple[Citing, ...] = ()
-    """Every sentence, also those that cite nothing; empty where the answer has no citations at all."""
 
 
 NO_ANSWER = Answer()
@@ -143,9 +133,8 @@ def _answer(line: str, queries: Collection[str]) -> tuple[str, Answer]:
     contexts = tuple(_context(one, place) for place, one in enumerate(_list(row, "contexts"), start=1))
     if len({one.id for one in contexts}) < len(contexts):
         raise _Wrong("two contexts have the same id", "ids tell contexts apart")
-    if row.get("citations") is None:
-        return query, Answer(MARK.sub("", response) if contexts else response, contexts, marked(response, contexts))
-    return query, Answer(response, contexts, _citing(row, contexts))
+    has_marks = contexts and row.get("citations") is None
+    return query, Answer(MARK.sub("", response) if has_marks else response, contexts)
 
 
 def _context(given: Any, place: int) -> Context:
@@ -154,44 +143,6 @@ def _context(given: Any, place: int) -> Context:
     if isinstance(given, dict) and isinstance(given.get("text"), str) and isinstance(given.get("id", ""), str):
         return Context(given.get("id") or str(place), given["text"])
     raise _Wrong(f"context {place} has no text", '{"id": "…", "text": "…"}')
-
-
-def _citing(row: Mapping[str, Any], contexts: Sequence[Context]) -> tuple[Citing, ...]:
-    by_id = {one.id: one for one in contexts}
-    citing = []
-    for one in _list(row, "citations"):
-        if (
-            not isinstance(one, dict)
-            or not isinstance(one.get("sentence"), str)
-            or not isinstance(one.get("contexts"), list)
-        ):
-            raise _Wrong("'citations' cannot be read", '[{"sentence": "…", "contexts": ["id"]}], every sentence of it')
-        if absent := [id_ for id_ in one["contexts"] if id_ not in by_id]:
-            raise _Wrong(
-                f"a citation names the context {absent[0]!r}, which is not there", did_you_mean(str(absent[0]), by_id)
-            )
-        citing.append(Citing(one["sentence"], tuple(by_id[id_] for id_ in dict.fromkeys(one["contexts"]))))
-    return tuple(citing)
-
-
-def marked(response: str, contexts: Sequence[Context]) -> tuple[Citing, ...]:
-    """The sentences of a response with marks such as [2], which cite the second context; none without a mark.
-
-    A mark beyond the contexts cites nothing.
-
-    >>> [len(one.contexts) for one in marked("Monthly [1][2]. In advance [9].", [Context("a", "x"), Context("b", "y")])]
-    [2, 0]
-    """
-    if not contexts or not MARK.search(response):
-        return ()
-    # A mark behind the full stop belongs to the sentence before it.
-    tidy = re.sub(r"([.!?。！？])((?:\s*\[\d{1,9}\])+)", r"\2\1", response)
-    citing = []
-    for sentence in sentences(tidy):
-        numbers = dict.fromkeys(int(number) for number in MARK.findall(sentence))
-        cited = tuple(contexts[number - 1] for number in numbers if 1 <= number <= len(contexts))
-        citing.append(Citing(MARK.sub("", sentence), cited))
-    return tuple(citing)
 
 
 def _list(row: Mapping[str, Any], key: str) -> list[Any]:

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.answers import alce, nuggets, overlap, ragas, ragchecker
+from harness.answers import overlap, ragas, ragchecker
 from harness.answers.evidence import Case
 from harness.answers.ragchecker import Entailments
-from harness.answers.systems import Citing
 from harness.answers.text import Tokenizer, sentences
 from retrievers.types import Vectors
 
@@ -60,38 +59,6 @@ def _checked(compute: Callable[[Entailments], float | None]) -> Callable[[Readin
     def of(reading: Reading) -> float | None:
         entailments = reading.case.entailments()
         return None if entailments is None else compute(entailments)
-
-    return of
-
-
-def _cited(compute: Callable[[list[alce.Cited]], float | None]) -> Callable[[Reading], float | None]:
-    def of(reading: Reading) -> float | None:
-        return compute([_verdicts(reading.case, one) for one in reading.case.answer.citing])
-
-    return of
-
-
-def _verdicts(case: Case, one: Citing) -> alce.Cited:
-    texts = [context.text for context in one.contexts]
-    without = ["\n".join(texts[:i] + texts[i + 1 :]) for i in range(len(texts))]
-    return alce.Cited(
-        case.entails("\n".join(texts), one.sentence),
-        tuple(case.entails(text, one.sentence) for text in texts),
-        tuple(case.entails(text, one.sentence) for text in without),
-    )
-
-
-def _nuggets(compute: Callable[[list[nuggets.Nugget]], float | None]) -> Callable[[Reading], float | None]:
-    def of(reading: Reading) -> float | None:
-        case, response = reading.case, reading.case.answer.response
-        vital = {claim.text: claim.vital for claim in case.query.reference.claims}
-        return compute([
-            nuggets.Nugget(
-                vital.get(claim, True),
-                case.readings.opinion("support", claim, response) if response.strip() else "not_support",
-            )
-            for claim in case.wanted
-        ])  # fmt: skip
 
     return of
 
@@ -191,18 +158,6 @@ MEASURES: Mapping[str, AnswerMeasure] = MappingProxyType(
                 (ragchecker.faithfulness, "share of the answer's claims that stand in a context", False),
             )
         },
-        "alce.citation_recall": AnswerMeasure(
-            _cited(alce.citation_recall), "share of sentences that their citations support"
-        ),
-        "alce.citation_precision": AnswerMeasure(_cited(alce.citation_precision), "share of citations that are needed"),
-        "nuggets.all": AnswerMeasure(
-            _nuggets(nuggets.all_nuggets), "share of the facts that the answer holds, half for a part"
-        ),
-        "nuggets.vital": AnswerMeasure(_nuggets(nuggets.vital_nuggets), "the same over the vital facts"),
-        "nuggets.strict": AnswerMeasure(
-            _nuggets(nuggets.strict_nuggets), "share of the facts that the answer holds in full"
-        ),
-        "nuggets.strict_vital": AnswerMeasure(_nuggets(nuggets.strict_vital_nuggets), "the same over the vital facts"),
     }
 )
 """A new measure is one function, one row here, and its test."""

@@ -29,7 +29,7 @@ from retrievers.types import Floats, Query
 
 ENOUGH = 20
 """Queries that people judged whole, from which an interval is given: its coverage is simulated from 20 on."""
-BY_VERDICTS = ("ragchecker.", "alce.", "ragas.faithfulness", "ragas.context_precision", "ragas.context_utilization",
+BY_VERDICTS = ("ragchecker.", "ragas.faithfulness", "ragas.context_precision", "ragas.context_utilization",
                "ragas.context_recall")  # fmt: skip
 """How the names of the measures of answers begin that are computed from verdicts and nothing else."""
 ByName = Mapping[str, Mapping[str, Floats]]

@@ -20,7 +20,7 @@ from harness.answers.scoring import corpus_scores, questions_of, score_answers, 
 from harness.answers.table import MEASURES
 from harness.answers.text import TOKENIZERS, Tokenizer, tokenizer_of
 from harness.answers.trust import trust_in_answers
-from harness.experiment import expanded
+from harness.experiment import RETIRED, expanded, retired_in
 from harness.records import RESERVED, Readings, as_cell, check_place, create, read_readings
 from harness.scoring.compared import ComparedScores, compare_scores
 from harness.scoring.evaluate import settings_of
@@ -151,8 +151,7 @@ def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool =
             vectors = vectors_of(encoder, questions_of(inputs.queries, inputs.systems, readings), meter)
     tokenizer = _tokenizer(inputs, wanted.tokenizer)
     scores = score_answers(inputs.queries, inputs.systems, readings, tokenizer, vectors)
-    if unknown := [name for name in wanted.measures if name not in MEASURES]:
-        raise InputError([Problem(f"measure {n!r}", "is none of answers", did_you_mean(n, MEASURES)) for n in unknown])
+    _check_measures(wanted.measures)
     kept = selected(scores, wanted.measures)
     primary = wanted.measures[0] if wanted.measures else next(n for n in (*PRIMARY, *kept.values) if n in kept.values)
     settings = settings_of(inputs.loaded.experiment)
@@ -182,6 +181,14 @@ def write_tables(folder: Path, scored: Scored) -> None:
                 writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
                 writer.writeheader()
                 writer.writerows({k: as_cell(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows)
+
+
+def _check_measures(names: Sequence[str]) -> None:
+    """Refuse what is no measure of answers, and what no longer is one."""
+    unknown = [Problem(f"measure {name!r}", "is none of answers", did_you_mean(name, MEASURES))
+               for name in names if name not in (*MEASURES, *RETIRED)]  # fmt: skip
+    if problems := [*retired_in(("--measure", name) for name in names), *unknown]:
+        raise InputError(problems)
 
 
 def _tokenizer(inputs: Inputs, named: str | None) -> Tokenizer:

@@ -106,8 +106,6 @@ def _next(
 
 def judge(
     pool_file: PoolFile,
-    terminal: Annotated[bool, typer.Option("--terminal", help="Judge here, without a browser.")] = False,
-    name: Annotated[str | None, typer.Option("--judge", help="Your name, for --terminal.")] = None,
     llm: Llm = None,
     base_url: BaseUrl = "",
     key_name: KeyName = "",
@@ -124,45 +122,28 @@ def judge(
     output: Annotated[Path | None, typer.Option(help="The file to write: judge.html, or judgments.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Write the judging page of a pool (serving nothing), judge in the terminal, or let a model judge."""
+    """Write the judging page of a pool (serving nothing), or let a model judge."""
     from harness.labels.pool import read_pool
 
     to_judge = read_pool(pool_file)
     if llm is not None:
-        refuse({"--terminal": terminal, "--judge": name}, "cannot go with --llm", "choose one of them")
         _judge_by_model(to_judge, output or Path("judgments-llm.jsonl"), (llm, base_url, key_name, price, max_cost),
                         (repeat, longest), plan=plan, as_json=as_json)  # fmt: skip
         return
     of_models = {"--base-url": base_url, "--key": key_name, "--repeat": repeat > 1, "--longest": longest != LONGEST,
                  "--max-cost": max_cost is not None, "--price": price, "--plan": plan}  # fmt: skip
     refuse(of_models, "goes with --llm", "people cost nothing that can be planned")
-    if terminal:
-        refuse({"--json": as_json}, "cannot go with --terminal", "choose one of them")
-        _judge_here(to_judge, output or Path("judgments.jsonl"), name)
-    else:
-        from harness.labels.order import twice_sentence
-        from harness.labels.page import write_page
+    from harness.labels.order import twice_sentence
+    from harness.labels.page import write_page
 
-        refuse({"--judge": name}, "goes with --terminal", "the page asks for it")
-        path = output or Path("judge.html")
-        write_page(path, to_judge)
-        if as_json:
-            print_json(path=str(path), digest=to_judge.digest, pairs=to_judge.pairs)
-            return
-        say(f"{path}: {to_judge.pairs:,} documents to judge, {twice_sentence(to_judge)}")
-        say("open it in a browser, or send it to a judge")
-        say("it exports judgments.jsonl; then: harness labels merge judgments.jsonl --into DATASET")
-
-
-def _judge_here(to_judge: Pool, path: Path, name: str | None) -> None:
-    from harness.labels.terminal import Terminal, judge_in_terminal
-    from harness.pages import visible
-
-    if not name:
-        raise InputError(Problem("--judge", "is missing", "give your name, as it will stand in the judgments"))
-
-    session = judge_in_terminal(to_judge, path, name, Terminal(lambda text: say(visible(text)), input))
-    say(f"{path}: {session.done:,} of {session.total:,} judgments given")
+    path = output or Path("judge.html")
+    write_page(path, to_judge)
+    if as_json:
+        print_json(path=str(path), digest=to_judge.digest, pairs=to_judge.pairs)
+        return
+    say(f"{path}: {to_judge.pairs:,} documents to judge, {twice_sentence(to_judge)}")
+    say("open it in a browser, or send it to a judge")
+    say("it exports judgments.jsonl; then: harness labels merge judgments.jsonl --into DATASET")
 
 
 def _judge_by_model(

@@ -30,10 +30,15 @@ def message(error: HarnessError) -> str:
 
 def usage(error: TyperException) -> str:
     """A misspelt command line: what is wrong, and where help is."""
+    from harness.experiment.retired import retired_in
+
+    option = getattr(error, "option_name", "")
+    if retired := next(retired_in([("", option)]), None):
+        return f"error: {retired}"
     message = error.format_message()
     known = getattr(error, "possibilities", None) or ()
     if known:
-        near = get_close_matches(getattr(error, "option_name", ""), known, n=1) or sorted(known)[:1]
+        near = get_close_matches(option, known, n=1) or sorted(known)[:1]
         message = f"{message.partition(' (')[0]}; did you mean {near[0]!r}?"
     context = getattr(error, "ctx", None)
     return f"error: {message.rstrip('.')} (see {context.command_path if context else 'harness'} --help)"

@@ -91,7 +91,7 @@ def compare(
         str, typer.Option(help="What decides: wilcoxon, randomization, t, sign.", autocompletion=completion.tests)
     ] = "wilcoxon",
     correction: Annotated[
-        str, typer.Option(help="holm, hommel, bonferroni, bh, tukey.", autocompletion=completion.corrections)
+        str, typer.Option(help="holm, bonferroni, bh.", autocompletion=completion.corrections)
     ] = "holm",
     grades: GradeRule = None,
     queries: Queries = None,
@@ -109,6 +109,7 @@ def compare(
     Of several results folders, the retrievers of all are compared on the queries that all folders share. Takes also
     the per-query scores of any tool: a CSV file with retriever, query_id, measure, value.
     """
+    from harness.experiment import retired_in
     from harness.scoring import saved
     from harness.scoring.folders import declared_margin, missing_retrievers
     from harness.scoring.trec_runs import Conventions
@@ -118,6 +119,8 @@ def compare(
         raise InputError(Problem("--json", "cannot go with --format csv", "choose one of them"))
     if margin is None:
         margin = declared_margin([qrels, *(runs or ())])
+    if retired := list(retired_in([("--correction", correction)])):
+        raise InputError(retired)
     settings = Settings(test=test, correction=correction, margin=margin)  # type: ignore[arg-type]  # it checks them
     ids = saved.read_ids(queries) if queries else None
     if qrels.suffix.lower() == ".csv":

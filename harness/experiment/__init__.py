@@ -30,11 +30,13 @@ from harness.experiment.model import (
 )
 from harness.experiment.parsing import parse, statistics_of
 from harness.experiment.reading import Loaded, load, question_of, reference_in
+from harness.experiment.retired import RETIRED, retired_in
 from harness.experiment.trust import uses
 
 __all__ = [
     "KINDS",
     "NAME",
+    "RETIRED",
     "Block",
     "CacheOptions",
     "Chunk",
@@ -62,6 +64,7 @@ __all__ = [
     "parse",
     "question_of",
     "reference_in",
+    "retired_in",
     "statistics_of",
     "unexpanded",
     "uses",

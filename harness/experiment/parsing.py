@@ -12,7 +12,7 @@ from harness.experiment.expanding import expanded, unexpanded
 from harness.experiment.guards import secrets, too_large, unset
 from harness.experiment.model import Experiment
 from harness.experiment.options import Kind, checked, kind_of, options_of
-from harness.experiment.retired import RETIRED
+from harness.experiment.retired import retired_in
 from harness.experiment.trust import code_of
 from harness.experiment.variants import written_out
 from harness.stats.settings import Looks, Statistics
@@ -77,6 +77,8 @@ def _refused(where: str, runs: str) -> InputError:
 def statistics_of(table: Mapping[str, Any], where: str) -> Statistics:
     """Check `[statistics]`; raises InputError with every problem."""
     given = dict(table)
+    if problems := list(retired_in((f"{where}.{key}", value) for key, value in given.items())):
+        raise InputError(problems)
     if isinstance(given.get("looks"), Mapping):
         given["looks"] = Looks(**checked(options_of(Looks), given["looks"], f"{where}.looks").model_dump())
     known = checked(options_of(Statistics), given, where)
@@ -121,8 +123,8 @@ def _block(entry: object, where: str) -> Block:
 def _kind_in(entry: Mapping[str, Any], where: str) -> str:
     """The kind of a retriever, which must be known and not retired."""
     kind = entry.get("kind") or ("dense" if "encoder" in entry else "rerank" if "rerank" in entry else None)
-    if isinstance(kind, str) and kind in RETIRED:
-        raise InputError(Problem(f"{where}.kind", f"{kind!r} is retired", RETIRED[kind]))
+    if problems := list(retired_in([(f"{where}.kind", kind)])):
+        raise InputError(problems)
     foreign = {} if kind in KINDS else retriever_kinds()
     if not isinstance(kind, str) or kind not in {*KINDS, *foreign}:
         what = f"unknown kind {kind!r}" if kind else "has neither an encoder nor a kind"

@@ -1,10 +1,43 @@
-"""Words of experiments of before that are refused: each with what to use."""
+"""What an experiment or a command line could once say: each name with one sentence that says what to use."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
-RETIRED: Mapping[str, str] = {
-    "qdrant-fusion": 'use kind = "fusion", whose rankings are the same; the constant 60 is the k = 61 of Qdrant',
-}
-"""Kind or key -> one sentence that says what to use."""
+from retrievers.errors import Problem
+
+_CITATIONS = "citations are no longer measured: use ragchecker.faithfulness, or compare scores of another tool"
+_NUGGETS = "nuggets are no longer measured: use ragchecker.recall, the share of the reference's claims in the answer"
+
+RETIRED: Mapping[str, str] = MappingProxyType(
+    {
+        "qdrant-fusion": 'use kind = "fusion", whose rankings are the same; the constant 60 is the k = 61 of Qdrant',
+        "hommel": 'use correction = "holm"',
+        "tukey": 'use correction = "holm", or test = "randomization" for a test of the means',
+        "pratt": 'use zeros = "wilcox"; test = "randomization" takes every query into account',
+        "bca": 'use interval = "t"',
+        "alce.citation_recall": _CITATIONS,
+        "alce.citation_precision": _CITATIONS,
+        "nuggets.all": _NUGGETS,
+        "nuggets.vital": _NUGGETS,
+        "nuggets.strict": _NUGGETS,
+        "nuggets.strict_vital": _NUGGETS,
+        "--terminal": "judge on the page: harness judge POOL writes one file for a browser, which needs no network",
+    }
+)
+"""Kinds, values, measures and options; a name that is here is refused wherever it stands."""
+
+
+def retired_in(named: Iterable[tuple[str, object]]) -> Iterator[Problem]:
+    r"""Yield a problem for each name that is retired.
+
+    Args:
+        named: where a name stands, and the name.
+
+    >>> [str(problem) for problem in retired_in([("statistics.interval", "bca"), ("statistics.test", "t")])]
+    ['statistics.interval: \'bca\' is retired (use interval = "t")']
+    """
+    for where, name in named:
+        if isinstance(name, str) and name in RETIRED:
+            yield Problem(where, f"{name!r} is retired", RETIRED[name])

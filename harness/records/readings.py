@@ -25,10 +25,7 @@ from retrievers.errors import InputError, Problem
 from retrievers.types import Query
 
 Word = Literal["entailed", "contradicted", "neutral"]
-Support = Literal["support", "partial_support", "not_support"]
-"""How far a text holds a nugget."""
 WORDS: tuple[str, ...] = get_args(Word)
-SUPPORTS: tuple[str, ...] = get_args(Support)
 LONGEST_LINE = 64 << 20
 """Bytes of a line, at most."""
 FOLDER = "answers"
@@ -208,8 +205,6 @@ def _put_verdict(readings: Readings, row: Mapping[str, Any]) -> None:
 
 
 def _put_opinion(readings: Readings, row: Mapping[str, Any]) -> None:
-    if row["task"] == "support" and row["answer"] not in (None, *SUPPORTS):
-        raise ValueError(f"{row['answer']!r} is no support ({', '.join(SUPPORTS)} or null)")
     readings.opinions[str(row["task"]), _texts("of", row["of"])] = row["answer"]
 
 
