@@ -2,23 +2,21 @@
 
 import json
 import shlex
-from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 from harness.cli import main
-from harness.dataset import DatasetReference, Labels, load, reference_of
+from harness.dataset import load, reference_of
 from harness.pipeline import run
 from harness.running.capacity import Capacity
 from harness.running.check import check
 from harness.running.dataset_summary import SAMPLE, dataset_summary, near_duplicates, sample
 from harness.running.options import Options
-from harness.running.paraphrases import paraphrases
 from harness.scoring.plans import planned_pairs
 from retrievers.errors import InputError
-from retrievers.types import Document, Query
+from retrievers.types import Document
 from tests import layouts, small
 
 
@@ -122,7 +120,7 @@ def test_what_so_many_queries_carry_before_a_run():
 
 def test_the_plan_takes_the_declared_margin_the_family_and_the_clusters(tmp_path):
     statistics = '[statistics]\nmargin = 0.02\nalpha = 0.5\ncluster = "need"'
-    found = check(paraphrased(tmp_path, more=statistics), results=tmp_path / "none")
+    found = check(five_needs(tmp_path, more=statistics), results=tmp_path / "none")
     assert found.capacity[:6] == (5, True, 3, 0.5, 0.02, "the declared margin")
     (line,) = [line for line in found.lines() if line.startswith("can it")]
     assert "with 5 clusters and 3 comparisons at 0.5, a true difference of 0.02 (the declared margin)" in line
@@ -159,10 +157,10 @@ def test_questions_without_labels_are_called_so(tmp_path):
 
 
 NEEDS = ["vacation days do I get", "people may park here", "books can I borrow", "rooms are booked", "wheels has it"]
-PARAPHRASES = ["How many {}?", "how many {} each year", "Tell me how many {}", "So how many {}, please?"]
+FORMS = ["How many {}?", "how many {} each year", "Tell me how many {}", "So how many {}, please?"]
 
 
-def paraphrased(folder, *, more=""):
+def five_needs(folder, *, more=""):
     """An experiment whose twenty queries ask for five needs."""
     path = small.experiment(folder, more=more)
     said = [
@@ -173,61 +171,18 @@ def paraphrased(folder, *, more=""):
             "fields": {"need": need[:5]},
         }
         for i, need in enumerate(NEEDS)
-        for j, form in enumerate(PARAPHRASES)
+        for j, form in enumerate(FORMS)
     ]
     (folder / "data" / "queries.json").write_text(json.dumps(said), encoding="utf-8")
     return path
 
 
-def test_many_paraphrases_without_a_declared_cluster_are_warned_of(tmp_path):
-    found = check(paraphrased(tmp_path))
-    (line,) = [line for line in found.lines() if line.startswith("warning:")]
-    assert "20 of 20 queries look like paraphrases of another, such as q0-0 and q0-1" in line
-    assert found.as_json()["warnings"] == list(found.warnings)
-    assert not check(paraphrased(tmp_path, more='[statistics]\ncluster = "need"')).warnings
-
-
-def test_queries_that_share_documents_or_few_words_are_no_paraphrases(tmp_path):
-    queries = [Query(id_, text) for id_, text, _ in small.QUERIES]
-    # With the same labels a word in common is enough: "fruit that grows on trees", "green trees".
-    same = {query.id: Labels(grades={"train": 1}) for query in queries}
-    assert paraphrases(queries, same).queries == ("q-fruit", "q-green")
-    assert not paraphrases(queries, same).warning()
-    assert paraphrases(queries, {}).queries == ()
+def test_no_warning_is_given_where_there_is_nothing_to_warn_of(tmp_path):
     assert not check(small.experiment(tmp_path)).warnings
-    few = [*queries, Query("again", "things with the wheels")]
-    found = paraphrases(few, {})
-    assert set(found.queries) == {"q-wheels", "again"}
-    assert found.example == ("q-wheels", "again")
-
-
-@pytest.mark.parametrize("language", ["en", "ja"])
-def test_real_paraphrases_are_warned_of_and_separate_queries_are_not(language):
-    folder = Path(__file__).parents[1]
-    data = load(
-        DatasetReference(
-            folder / f"datasets/survey-templates-{language}", queries=("queries.json", "queries-extended.json")
-        )
-    )
-    assert paraphrases(data.queries, data.labels).queries == ()
-    again = json.loads((folder / "benchmarks/paraphrased.json").read_text("utf-8"))[language]
-    asked = {
-        f"{need.id}-{number}": (text, data.labels[need.id])
-        for need in data.queries[: len(again)]
-        for number, text in enumerate([need.text, *again[need.id]])
-    }
-    queries = [Query(id_, text) for id_, (text, _) in asked.items()]
-    assert len(queries) == 65
-    assert paraphrases(queries, {id_: labels for id_, (_, labels) in asked.items()}).warning()
-
-
-def test_paraphrases_in_a_language_without_spaces():
-    texts = ["休暇は何日ありますか", "休暇は何日ありますか？", "駐車場はどこですか"]
-    assert paraphrases([Query(str(i), text) for i, text in enumerate(texts)], {}).queries == ("0", "1")
 
 
 def test_a_cluster_that_is_no_field_is_refused_with_the_other_problems(tmp_path):
-    path = paraphrased(tmp_path, more='[statistics]\ncluster = "neat"')
+    path = five_needs(tmp_path, more='[statistics]\ncluster = "neat"')
     with pytest.raises(InputError, match="cluster: 'neat' is a field of no query"):
         check(path)
 

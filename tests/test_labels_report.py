@@ -296,21 +296,3 @@ def test_documents_chosen_for_their_effect_narrow_the_bounds_and_make_no_score(r
     assert open_ends(more, heads(more)).chosen == 36
     pairs = zip(open_ends(more, heads(more)).means, open_ends(some, heads(some)).means, strict=True)
     assert all(after.bounds.width < before.bounds.width for after, before in pairs)
-
-
-def test_one_vendor_for_all_is_said(ran):
-    from dataclasses import replace
-
-    from harness.scoring.vendors import one_vendor
-
-    results = ran(lambda folder: judged(folder, ALL, "gpt-judge", "llm"))
-    assert one_vendor(results) == ""
-    facts = results.manifest.retrievers
-    embedded = {**facts, "hashing": replace(facts["hashing"], provenance={"model": "text-embedding-3-small"})}
-    queries = {
-        id_: said._replace(query=replace(said.query, fields={"origin": "llm:gpt-author"}))
-        for id_, said in results.queries.items()
-    }
-    alike = replace(results, manifest=replace(results.manifest, retrievers=embedded), queries=queries)
-    assert one_vendor(alike) == "OpenAI"
-    assert "models of one vendor, OpenAI" in outcome_of(alike).sentences()[-1]

@@ -23,7 +23,6 @@ from harness.pipeline import run
 from harness.records import Results
 from harness.running.embed import Shard, embed
 from harness.running.options import Options
-from harness.running.paraphrases import paraphrases
 from harness.scoring.trec_runs import Conventions, ScoredRun, score_runs
 from retrievers.bm25 import BM25Retriever
 from retrievers.cache import Cache
@@ -180,12 +179,6 @@ def collection(folder: Path) -> layouts.Collection:
         {query.id: " ".join(query.text.split()) for query in dataset.judged},
         {query: dict(labels.grades or {}) for query, labels in dataset.labels.items()},
     )
-
-
-@pytest.mark.parametrize("name", ["scifact", "cranfield", "jsquad"])
-def test_separate_queries_of_a_collection_are_not_taken_for_paraphrases(name: str) -> None:
-    data = load(reference_of(str(outside(f"data/{name}"))))
-    assert not paraphrases(data.queries, data.labels).warning()
 
 
 def answered(dataset: Dataset) -> dict[str, Ranking]:

@@ -16,8 +16,6 @@ from harness.measures import score, span
 from harness.running.capacity import Capacity, planned
 from harness.running.components import Components, build_components, in_block
 from harness.running.dataset_summary import DatasetSummary, dataset_summary
-from harness.running.paraphrases import paraphrases
-from harness.running.personal import personal_data
 from harness.running.reach import reaches
 from harness.scoring.grading import GradedLabels, grade_labels, with_claims_alone
 from harness.stats import check_margin
@@ -64,8 +62,8 @@ class Checked:
     uses: tuple[str, ...] = ()
     """Where an experiment sends texts, what it reads of the environment, what code it runs, where it writes."""
     warnings: tuple[str, ...] = ()
-    """What hinders no run and may change what it is worth: queries that look like paraphrases, documents that a model
-    reads the beginning of, weights that are not on this machine."""
+    """What hinders no run and may change what it is worth: documents that a model reads the beginning of, weights that
+    are not on this machine."""
 
     @property
     def answers(self) -> int:
@@ -134,9 +132,7 @@ def check(target: Path, *, code: bool = True, results: Path = Path("results")) -
     """
     if target.suffix.lower() != ".toml":
         dataset = load_dataset(reference_of(target))
-        dependent = paraphrases(dataset.queries, dataset.labels).warning()
-        warned = tuple(filter(None, (dependent, personal_data(dataset.recorded))))
-        return Checked(dataset, dataset_summary(dataset), Capacity(len(dataset.queries)), warnings=warned)
+        return Checked(dataset, dataset_summary(dataset), Capacity(len(dataset.queries)))
     try:
         loaded = load_experiment(target, code=code)
     except InputError as error:
@@ -155,10 +151,7 @@ def check(target: Path, *, code: bool = True, results: Path = Path("results")) -
     blocks = loaded.experiment.retrievers
     seen = dataset_summary(dataset, lambda some: reaches(blocks, components, some), seed=loaded.experiment.seed)
     unread = (reach.warning() for reach in seen.reaches if reach.is_much)
-    statistics = loaded.experiment.statistics
-    dependent = "" if statistics.cluster else paraphrases(dataset.queries, dataset.labels).warning()
-    told = filter(None, (dependent, personal_data(dataset.recorded)))
-    warnings = (*told, *unread, *_absent(encoders), *_lacking(blocks, components))
+    warnings = (*unread, *_absent(encoders), *_lacking(blocks, components))
     capacity = planned(loaded, dataset, graded.grades, results)
     return Checked(dataset, seen, capacity, tuple(uses(with_files_located(loaded.written, loaded.path))), warnings)
 

@@ -14,7 +14,6 @@ from harness.records import Manifest, ResolvedExperiment, Results
 from harness.scoring.facts import clusters_of, head_of, identical_pairs
 from harness.scoring.grading import people_judged
 from harness.scoring.undefined import compare_defined, defined_everywhere, kept_scores
-from harness.scoring.vendors import one_vendor
 from harness.stats import (
     Comparison,
     Facts,
@@ -54,8 +53,6 @@ class Outcome:
     """Retriever -> why it failed."""
     waiting: tuple[str, ...] = ()
     """Retrievers that have not answered yet, of a run under way."""
-    vendor: str = ""
-    """Whose models wrote the questions, judged and embedded, where that is one vendor and no person judged."""
 
     @property
     def partial(self) -> bool:
@@ -80,11 +77,7 @@ class Outcome:
 
     def sentences(self) -> list[str]:
         """What the experiment showed, most important first; nothing is recommended while retrievers are missing."""
-        sentences = whole_sentences(self.whole, self.settings, complete=not self.partial)
-        alike = (
-            f"Questions, labels and vectors come from models of one vendor, {self.vendor}, which may favour each other."
-        )
-        return [*sentences, alike] if self.vendor else sentences
+        return whole_sentences(self.whole, self.settings, complete=not self.partial)
 
 
 def outcome_of(results: Results) -> Outcome:
@@ -126,7 +119,6 @@ def outcome_of(results: Results) -> Outcome:
         whole=whole(ordered[primary], comparisons.get(primary, ()), measure=primary, settings=settings, facts=facts),
         failed=manifest.failed,
         waiting=manifest.waiting,
-        vendor="" if settings.by_people else one_vendor(results),
     )
 
 
