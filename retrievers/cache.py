@@ -21,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 from filelock import FileLock
 
-from retrievers import claims
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.opening import check_lock
 from retrievers.ragged import Form, packed, unpacked
@@ -99,7 +98,8 @@ class Cache:
             InputError: the file cannot be made or read, or is not a cache of this version.
         """
         self.path = path
-        self._since = time.time_ns() if fresh else 0
+        self._opened = time.time_ns()
+        self._since = self._opened if fresh else 0
         lock = path.with_suffix(".lock")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +107,6 @@ class Cache:
             self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
         except (OSError, sqlite3.Error) as failure:
             raise InputError(Problem(str(path), f"cannot be opened: {failure}", "set HARNESS_CACHE")) from None
-        self._claims = claims.Claims(self._db, path.parent)
         try:
             with self._naming_the_file(), FileLock(lock, timeout=_PATIENCE):
                 self._prepare()  # one process at a time: SQLite does not wait for another that begins a log
@@ -122,35 +121,16 @@ class Cache:
         self.close()
 
     def close(self) -> None:
-        """Give up what is claimed, and let go of the file."""
-        try:
-            with self._naming_the_file():
-                self._claims.close()
-        finally:
-            self._db.close()
-
-    def claim(self, wanted: Sequence[bytes], seconds: float) -> set[bytes]:
-        """Claim those of the distinct keys that are not held and that no other process is computing.
-
-        A claim ends when its row is put, when it is given up, when its process dies, or after so many seconds.
-        """
-        with self._naming_the_file():
-            return self._claims.take(wanted, lambda some: {some[i] for i in self._read(some)[0].tolist()}, seconds)
-
-    def give_up(self) -> None:
-        """Give up all claims of this process."""
-        with self._naming_the_file():
-            self._claims.drop_all()
+        """Let go of the file."""
+        self._db.close()
 
     def held(self, wanted: Sequence[bytes]) -> set[bytes]:
         """Return the keys that are held, without looking at what they hold."""
         return {key for key, size in self._select("SELECT key, length(value) FROM rows", wanted) if size}
 
     def settled(self, wanted: Sequence[bytes]) -> set[bytes]:
-        """Return the keys that are held since before this run and those side by side with it began."""
-        with self._naming_the_file():
-            began = self._claims.settled()
-        return {key for key, at in self._select("SELECT key, stored_at FROM rows", wanted) if at < began}
+        """Return the keys whose rows were stored before this cache was opened."""
+        return {key for key, at in self._select("SELECT key, stored_at FROM rows", wanted) if at < self._opened}
 
     def get(self, wanted: Sequence[bytes], form: Form = "dense") -> tuple[Positions, Embedded]:
         """Return which of the distinct keys are held, as positions, and their rows; (0, 0) vectors if none is.
@@ -276,7 +256,6 @@ class Cache:
                     number, verb = len(rows) - stored, "is that" if len(rows) - stored == 1 else "are those"
                     what = f"{number:,} of the keys of {fingerprint} {verb} of a row of another model, which stays"
                     raise InputError(Problem(str(self.path), what, "take the keys of the model and role of the texts"))
-                self._claims.drop(keys)
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:  # where the disk is full, SQLite has rolled back by itself
@@ -300,7 +279,6 @@ class Cache:
                     self._db.execute(statement)
                 self._db.execute(f"PRAGMA user_version = {_VERSION}")
             self._db.execute("COMMIT")
-        self._db.execute(claims.SCHEMA)
         if (version := self._version()) != _VERSION:
             raise InputError(
                 Problem(str(self.path), f"is a cache of version {version}, this program reads {_VERSION}", _REMEDY)

@@ -13,7 +13,6 @@ from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.parallel import answers
 from retrievers.ragged import Form, finite, flat, form_of, joined
-from retrievers.turns import Turn, Work, answers_in_turn, lease_of
 from retrievers.types import Embedded, Encoder, Role, Vectors
 
 
@@ -154,30 +153,11 @@ class Embedder:
         def ask(some: list[int], stopped: Stop) -> Embedded:
             return self._ask([texts[i] for i in some], role, Call(meter, stopped))
 
-        for some, embedded, cached in self._computed(ask, wanted, names, role):
-            meter.count(texts=len(some), **({"cached": len(some)} if cached else {}))
-            yield Portion(np.asarray(some, dtype=np.intp), embedded, sent=not cached)
-
-    def _computed(
-        self, ask: Callable[[list[int], Stop], Embedded], requests: list[list[int]], names: Sequence[bytes], role: Role
-    ) -> Iterator[Turn[Embedded]]:
-        """Send requests and cache each answer at once; what another run is embedding is waited for."""
-        cache, width = self._cache, self.encoder.concurrency
-        if cache is None:
-            yield from (Turn(*one, cached=False) for one in answers(ask, requests, width=width))
-            return
-
-        def keep(some: list[int], embedded: Embedded) -> None:
-            cache.put(self.encoder.fingerprint_for(role), [names[i] for i in some], embedded)
-
-        def read(some: list[int]) -> tuple[list[int], Embedded]:
-            held, embedded = cache.get([names[i] for i in some], self.encoder.form)
-            if len(held):
-                self._expect(embedded.vectors.shape[1])
-            return [some[i] for i in held.tolist()], embedded
-
-        work = Work(names, ask, keep, read)
-        yield from answers_in_turn(work, requests, cache, width=width, lease=lease_of(self.encoder.limits))
+        for some, embedded in answers(ask, wanted, width=self.encoder.concurrency):
+            if self._cache is not None:
+                self._cache.put(self.encoder.fingerprint_for(role), [names[i] for i in some], embedded)
+            meter.count(texts=len(some))
+            yield Portion(np.asarray(some, dtype=np.intp), embedded, sent=True)
 
     def _held(self, texts: Sequence[str], role: Role) -> set[str]:
         """Those of the distinct texts whose vectors the cache or a part holds."""
@@ -216,7 +196,7 @@ class Embedder:
     def _look_for_drift(self, held: Sequence[str], role: Role, meter: Meter) -> None:
         """Embed a few held texts again before others, once a role: old vectors and new ones may be of two models.
 
-        What this run or one beside it has embedded is new, and not asked again. The meter counts `probed` and `moved`.
+        What this run has embedded is new, and not asked again. The meter counts `probed` and `moved`.
         """
         if not self._probe or not held or role in self._probed or self._cache is None:
             return

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from retrievers.cache import Cache, keys
 from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter, Stop, single_call
-from retrievers.turns import Work, answers_in_turn, lease_of
+from retrievers.parallel import answers
 from retrievers.types import RESOLUTION, Document, Floats, Pair, PairScores, Query, Ranking, Reranker, ranked
 
 Contents = Callable[[Collection[str]], Mapping[str, Document]]
@@ -111,19 +111,9 @@ class CachedReranker:
         def ask(some: list[int], stopped: Stop) -> PairScores:
             return self._ask([pairs[i] for i in some], Call(meter, stopped))
 
-        def keep(some: list[int], scored: PairScores) -> None:
+        for some, scored in answers(ask, wanted, width=self.reranker.concurrency if wanted else 1):
             self._cache.put_scores(fingerprint, [names[i] for i in some], scored)
-
-        def read(some: list[int]) -> tuple[list[int], PairScores]:
-            held, scored = self._cache.get_scores([names[i] for i in some])
-            return [some[i] for i in held.tolist()], scored
-
-        turns = answers_in_turn(
-            Work(names, ask, keep, read), wanted, self._cache,
-            width=self.reranker.concurrency if wanted else 1, lease=lease_of(self.reranker.limits),
-        )  # fmt: skip
-        for some, scored, from_another in turns:
-            meter.count(texts=len(some), **({"cached": len(some)} if from_another else {}))
+            meter.count(texts=len(some))
             _put(whole, some, scored)
         return whole
 

@@ -197,3 +197,25 @@ def test_two_processes_write_at_once(tmp_path):
         assert len(positions) == 400
         assert np.array_equal(found.vectors[:, 0], positions.astype(np.float32))
         assert [holding.damaged for holding in cache.info(check=True)] == [0]
+
+
+def test_runs_side_by_side_leave_a_whole_cache(tmp_path):
+    """Two at once may pay twice for the same texts; each row is whole, whoever wrote it last."""
+    code = """
+import sys
+from pathlib import Path
+import numpy as np
+from retrievers.cache import Cache, keys
+from retrievers.types import Embedded
+ones = np.ones(1, dtype=np.int64)
+with Cache(Path(sys.argv[1])) as cache:
+    for i in range(200):
+        row = Embedded(np.full((1, 3), i, dtype=np.float32), ones, 0 * ones)
+        cache.put("model", keys("model", "document", [str(i)]), row)
+"""
+    runs = [subprocess.Popen([sys.executable, "-c", code, tmp_path / "c"]) for _ in range(2)]
+    assert [run.wait() for run in runs] == [0, 0]
+    with Cache(tmp_path / "c") as cache:
+        positions, found = cache.get(keys("model", "document", map(str, range(200))))
+        assert found.vectors[np.argsort(positions), 0].tolist() == list(range(200))
+        assert cache.info(check=True)[0].damaged == 0

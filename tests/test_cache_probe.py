@@ -11,7 +11,7 @@ from retrievers.cache import Cache, keys
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.encoders.openai import OpenAIEncoder
-from retrievers.meter import Meter, single_call
+from retrievers.meter import Meter
 from retrievers.types import Embedded
 from tests.servers import OpenAIProvider, serving
 
@@ -38,21 +38,6 @@ def test_three_cached_texts_are_asked_again_before_new_ones(tmp_path):
         assert "probed" not in embed(provider, cache, TEXTS)
         assert len(provider.requests) == sent
         cache.close()
-
-
-def test_what_a_run_beside_this_one_embeds_is_not_asked_again(tmp_path):
-    with serving(OpenAIProvider()) as provider:
-        with Cache(tmp_path / "c") as before:
-            embed(provider, before, TEXTS[:4])
-        with Cache(tmp_path / "c") as other:
-            own = OpenAIEncoder("m", base_url=provider.url)
-            names = keys(own.fingerprint, "document", TEXTS[4:10])
-            other.claim(names, 3600)
-            other.put(own.fingerprint, names[1:], own.embed(TEXTS[5:10], "document", single_call()))  # one is awaited
-            provider.embedded.clear()
-            with Cache(tmp_path / "c") as cache:  # of a run that begins now
-                assert embed(provider, cache, [*TEXTS[:4], *TEXTS[5:]])["probed"] == 3
-        assert set(TEXTS[10:]) < set(provider.embedded) < {*TEXTS[:4], *TEXTS[10:]}
 
 
 def test_a_moved_vector_is_counted_and_stays_as_it_was(tmp_path):

@@ -1,7 +1,5 @@
 """The client of chat endpoints: replies, cache, money, and every fault that is known."""
 
-import threading
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -199,18 +197,6 @@ def test_no_text_can_end_its_own_quotation(text):
 )  # fmt: skip
 def test_what_is_read_in_a_reply(reply, read):
     assert one_object(reply) == read
-
-
-def test_judges_side_by_side_ask_each_prompt_once(tmp_path):
-    answers = []
-    with serving(ChatProvider(latency=0.05)) as provider:
-        threads = [threading.Thread(target=lambda: answers.append(ask(provider, tmp_path))) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(provider.requests) == 6
-    assert [len(found) for found in answers] == [6, 6, 6]
 
 
 @pytest.mark.parametrize(

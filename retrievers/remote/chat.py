@@ -34,10 +34,10 @@ import numpy as np
 from retrievers.cache import Cache, Texts, keys
 from retrievers.errors import Unreadable
 from retrievers.meter import Call, Meter, Stop
+from retrievers.parallel import answers
 from retrievers.remote.chat_model import ChatModel
 from retrievers.remote.prompts import ChatForecast, Prompt, Reply
 from retrievers.remote.redaction import as_written, redacted
-from retrievers.turns import Work, answers_in_turn, lease_after
 
 Readable = Callable[[int, Reply], bool]
 """Whether the reply to the prompt at a place holds an answer; not asked of declined and cut replies."""
@@ -100,66 +100,48 @@ class Chat:
         """
         unread, heard = 0, False
 
-        def answers(place: int, reply: Reply) -> bool:
+        def usable(place: int, reply: Reply) -> bool:
             return reply.whole and not reply.declined and readable(place, reply)
 
-        for place, reply in self._answered(prompts, meter, answers):
+        for place, reply in self._answered(prompts, meter, usable):
             yield place, reply
-            heard = heard or answers(place, reply)
+            heard = heard or usable(place, reply)
             unread += not reply.declined
             if unread >= GIVEN_UP and not heard:
                 model = as_written(self.model.options.model)
                 what = f"{unread} replies of {model}, and none of them can be read, {example_of(reply.text)}"
                 raise Unreadable(f"{what}: no more are asked for; look at the model and its server")
 
-    def _answered(self, prompts: Sequence[Prompt], meter: Meter, answers: Readable) -> Iterator[tuple[int, Reply]]:
+    def _answered(self, prompts: Sequence[Prompt], meter: Meter, usable: Readable) -> Iterator[tuple[int, Reply]]:
         places: dict[bytes, list[int]] = {}
         for place, name in enumerate(self._names(prompts)):
             places.setdefault(name, []).append(place)
         distinct = list(places)
-
-        def read(names: list[bytes]) -> tuple[list[int], list[Reply]]:
-            held, texts = self._cache.get_texts(names)
-            replies = [Reply(text, int(tokens), cached=True) for text, tokens in zip(*texts, strict=True)]
-            found = [
-                (i, one) for i, one in zip(held.tolist(), replies, strict=True) if answers(places[names[i]][0], one)
-            ]
-            return [i for i, _ in found], [one for _, one in found]
-
-        cached = {distinct[i]: reply for i, reply in zip(*read(distinct), strict=True)}
-        for name, reply in cached.items():
-            for place in places[name]:
+        positions, texts = self._cache.get_texts(distinct)
+        held = {distinct[i] for i in positions.tolist()}
+        missing = dict.fromkeys(distinct)
+        for i, text, tokens in zip(positions.tolist(), *texts, strict=True):
+            reply = Reply(text, int(tokens), cached=True)
+            if not usable(places[distinct[i]][0], reply):
+                continue
+            del missing[distinct[i]]
+            for place in places[distinct[i]]:
                 meter.count(cached=1)
                 yield place, reply
-        waiting = [name for name in distinct if name not in cached]
-        if not waiting:
+        if not missing:
             return
         self.model.check(meter)
         # What stands there and cannot be read was kept by an earlier version, and would hold its place for good.
-        self._cache.forget([waiting[i] for i in self._cache.get_texts(waiting)[0].tolist()])
+        self._cache.forget([name for name in missing if name in held])
 
-        def ask(some: list[int], stopped: Stop) -> list[Reply]:
-            return [self.model.ask(prompts[places[waiting[i]][0]], Call(meter, stopped)) for i in some]
+        def ask(name: bytes, stopped: Stop) -> Reply:
+            return self.model.ask(prompts[places[name][0]], Call(meter, stopped))
 
-        def keep(some: list[int], replies: list[Reply]) -> None:
-            named = [(waiting[i], one) for i, one in zip(some, replies, strict=True)]
-            kept = [(name, one) for name, one in named if answers(places[name][0], one)]
-            texts = Texts([one.text for _, one in kept], np.array([one.tokens for _, one in kept], dtype=np.int64))
-            self._cache.put_texts(self.model.fingerprint, [name for name, _ in kept], texts)
-
-        def read_waiting(some: list[int]) -> tuple[list[int], list[Reply]]:
-            found, replies = read([waiting[i] for i in some])
-            return [some[i] for i in found], replies
-
-        turns = answers_in_turn(
-            Work(waiting, ask, keep, read_waiting), [[i] for i in range(len(waiting))], self._cache,
-            width=self.model.options.concurrency, lease=lease_after(self.model.options.patience),
-        )  # fmt: skip
-        for turn in turns:
-            for i, reply in zip(turn.positions, turn.answer, strict=True):
-                for place in places[waiting[i]]:
-                    meter.count(cached=int(turn.cached))
-                    yield place, reply
+        for name, reply in answers(ask, list(missing), width=self.model.options.concurrency):
+            if usable(places[name][0], reply):
+                kept = Texts([reply.text], np.array([reply.tokens], dtype=np.int64))
+                self._cache.put_texts(self.model.fingerprint, [name], kept)
+            yield from ((place, reply) for place in places[name])
 
     def _names(self, prompts: Sequence[Prompt]) -> list[bytes]:
         written = [json.dumps([prompt.system, prompt.user, prompt.round], ensure_ascii=False) for prompt in prompts]
