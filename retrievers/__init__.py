@@ -34,6 +34,13 @@ RETRIEVERS = {
     "run": "retrievers.external.run:RunRetriever",
 }
 """Whole retrievers: what indexes and searches by itself. Dense retrieval and fusion are made by the harness."""
+STORES = {
+    "csr": "retrievers.stores.csr:CsrStore",
+    "edge": "retrievers.stores.edge:EdgeStore",
+    "qdrant": "retrievers.stores.qdrant:QdrantStore",
+}
+"""Kind of store -> class, which takes an `Opening`. The location names it: `edge`, or `edge://…`; "qdrant" is meant by
+":memory:", a folder and a server's URL."""
 
 
 def encoder_kinds() -> dict[str, str]:
@@ -51,6 +58,11 @@ def retriever_kinds() -> dict[str, str]:
     return _with_entry_points("retrievers", RETRIEVERS)
 
 
+def store_kinds() -> dict[str, str]:
+    """Return every kind of store with its class; third parties add kinds by `retriever_harness.stores`."""
+    return _with_entry_points("stores", STORES)
+
+
 def encoder_class(kind: str) -> type:
     """Import the class of an encoder kind; the heavy library behind it is loaded at its first use, not here."""
     return _class(kind, "encoder", ENCODERS)
@@ -66,10 +78,15 @@ def retriever_class(kind: str) -> type:
     return _class(kind, "retriever", RETRIEVERS)
 
 
+def store_class(kind: str) -> type:
+    """Import the class of a kind of store."""
+    return _class(kind, "store", STORES)
+
+
 def is_built_in(cls: type) -> bool:
-    """Return whether a class of encoders, rerankers or whole retrievers is ours, and not of another package."""
+    """Return whether a class of encoders, rerankers, whole retrievers or stores is ours, and not of another package."""
     path = f"{cls.__module__}:{cls.__qualname__}"
-    return path in {*ENCODERS.values(), *RERANKERS.values(), *RETRIEVERS.values()}
+    return path in {*ENCODERS.values(), *RERANKERS.values(), *RETRIEVERS.values(), *STORES.values()}
 
 
 def _with_entry_points(group: str, own: Mapping[str, str]) -> dict[str, str]:
@@ -82,7 +99,7 @@ def _installed(group: str) -> EntryPoints:
     return _read(f"retriever_harness.{group}", tuple((folder, _changed(folder)) for folder in sys.path))
 
 
-@lru_cache(maxsize=3)
+@lru_cache(maxsize=4)
 def _read(group: str, folders: tuple[tuple[str, int], ...]) -> EntryPoints:
     """Read anew where a folder of packages has changed: it takes 15 ms, and every block of an experiment asks."""
     return entry_points(group=group)

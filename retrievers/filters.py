@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from retrievers.cache import Cache, UsesCache
 from retrievers.meter import Meter
-from retrievers.types import Document, Query, Ranking, Retriever, Wanted, ranked
+from retrievers.types import Document, FilterValues, Query, Ranking, Retriever, ranked
 
 
 class Condition(NamedTuple):
@@ -117,7 +117,7 @@ class FieldValues:
             known = self._known[name]
             numbers.append(-1 if value is None else known.setdefault(value, len(known)))
 
-    def matching(self, wanted: Wanted) -> npt.NDArray[np.bool_]:
+    def matching(self, wanted: FilterValues) -> npt.NDArray[np.bool_]:
         """Return for each document, in the order in which they were taken in, whether it holds what is wanted."""
         matches = np.ones(self._count, dtype=np.bool_)
         for name, values in wanted:
@@ -128,7 +128,7 @@ class FieldValues:
         return matches
 
 
-def wanted(query: Query, conditions: Iterable[Condition]) -> Wanted:
+def wanted(query: Query, conditions: Iterable[Condition]) -> FilterValues:
     """Return what a query wants of documents; a field that the query lacks can be held by no document.
 
     >>> wanted(Query("q", "text", {"lang": "ja"}), [Condition("language", query_field="lang")])

@@ -22,7 +22,7 @@ Vectors = npt.NDArray[np.float32]
 Counts = npt.NDArray[np.int64]
 Pair = tuple[str, str]
 """A query's text and a document's."""
-Wanted = tuple[tuple[str, tuple[str, ...]], ...]
+FilterValues = tuple[tuple[str, tuple[str, ...]], ...]
 """What a query wants of documents: fields, and for each the values of which a document must have one."""
 
 MOST_DIMENSIONS = 65_536
@@ -180,27 +180,44 @@ class Store(Protocol):
     Either `finished` finds the collection complete, or it is made: `create`, `upsert` as often as needed, `finish`.
     """
 
+    forms: ClassVar[tuple[Form, ...]] = ("dense", "sparse", "multivector")
+    """The forms of vectors that it keeps."""
+
     @property
     def approximate(self) -> bool:
         """Whether a search that is not told to be exact may miss some of the nearest."""
+        return False
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What the engine says of itself and of the collection, which the manifest keeps.
+
+        Of an approximate collection `points`, and of them `indexed_points`: those in the graph or compressed.
+        """
+        return {}
 
     def finished(self) -> Mapping[str, Sequence[str]] | None:
         """Return the notes kept with the collection if it is there and complete, else None."""
+        return None
 
-    def create(self, dimensions: int, *, anew: bool = ...) -> None:
+    @abstractmethod
+    def create(self, dimensions: int, *, anew: bool = False) -> None:
         """Make the collection ready for points; a half-built one may be resumed unless it is to be made `anew`."""
 
-    def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ...) -> None:
+    @abstractmethod
+    def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
         """Add points, or replace those with the same document id.
 
         `fields` are those of each document by which searches may be narrowed: their payload, where there are any.
         """
 
+    @abstractmethod
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
         """Make the collection ready for search, mark it complete, and keep the ids noted by kind with it."""
 
+    @abstractmethod
     def search(
-        self, vectors: AnyVectors, limit: int, *, exact: bool = ..., wanted: Sequence[Wanted] = ...
+        self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Sequence[FilterValues] = ()
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved.
 
@@ -210,6 +227,7 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of the collection, so that another process may have it."""
+        return
 
 
 class Retriever(Protocol):
@@ -253,7 +271,7 @@ def runs(count: int, size: int) -> list[range]:
 
 
 __all__ = [
-    "MOST_DIMENSIONS", "RESOLUTION", "Claim", "Counts", "Document", "Embedded", "Encoder", "Floats", "Hit", "Limits",
-    "Model", "Pair", "PairScores", "Query", "Ranking", "Reference", "Reranker", "Retriever", "Role", "Store",
-    "Vectors", "Wanted", "collapsed", "ranked", "runs", "without",
+    "MOST_DIMENSIONS", "RESOLUTION", "Claim", "Counts", "Document", "Embedded", "Encoder", "FilterValues", "Floats",
+    "Hit", "Limits", "Model", "Pair", "PairScores", "Query", "Ranking", "Reference", "Reranker", "Retriever", "Role",
+    "Store", "Vectors", "collapsed", "ranked", "runs", "without",
 ]  # fmt: skip

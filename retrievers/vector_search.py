@@ -15,7 +15,7 @@ from retrievers.errors import InputError
 from retrievers.filters import Condition, shown, wanted
 from retrievers.meter import Meter
 from retrievers.ragged import AnyVectors, Form, form_of, numbers_of, with_direction
-from retrievers.types import Document, Embedded, Query, Ranking, Retriever, Role, Store, Wanted, ranked
+from retrievers.types import Document, Embedded, FilterValues, Query, Ranking, Retriever, Role, Store, ranked
 
 WINDOW = 16_384
 """Texts embedded together: requests are planned within a window, so that they do not depend on the cache."""
@@ -41,8 +41,8 @@ class Extent(NamedTuple):
     query_numbers: float = 0.0
 
 
-Describe = Callable[[Extent], Mapping[str, str]]
-"""How large the vectors are -> what the manifest keeps of the models and the collection."""
+Describe = Callable[[Extent, Mapping[str, str]], Mapping[str, str]]
+"""How large the vectors are, and what the store says of itself -> what the manifest keeps of models and collection."""
 
 
 class Embeds(Protocol):
@@ -64,7 +64,7 @@ class Asked(NamedTuple):
     """The vectors of some queries, and what each wants of documents."""
 
     vectors: AnyVectors
-    wanted: Sequence[Wanted] = ()
+    wanted: Sequence[FilterValues] = ()
     """One a query, or nothing where all documents are searched."""
 
     def first(self, count: int) -> Asked:
@@ -96,7 +96,7 @@ class VectorRetriever(Retriever):
         *,
         fresh: bool = False,
         chunks: Chunks | None = None,
-        describe: Describe = lambda extent: {},
+        describe: Describe = lambda extent, facts: {},
         conditions: Sequence[Condition] = (),
     ) -> None:
         self._embedder = embedder
@@ -112,7 +112,7 @@ class VectorRetriever(Retriever):
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps of the models and the collection."""
-        return {**self._describe(self._extent), **shown(self._conditions)}
+        return {**self._describe(self._extent, self.store.facts), **shown(self._conditions)}
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Embed the corpus window by window into the store, or use the finished collection that is there."""

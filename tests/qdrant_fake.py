@@ -1,15 +1,58 @@
 """A Qdrant server for tests: enough of its REST interface over the client's own in-memory engine, with faults to order.
 
-What it cannot show: another engine's float noise, indexing that takes time, gRPC, clusters.
+What a real server (1.18.3) was seen to do is copied: the release that it names, and that graphs and codes are built
+only in segments above a threshold. What it cannot show: another engine's float noise, indexing that takes time,
+clusters.
 """
 
 import json
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from qdrant_client import QdrantClient, models
+
+from retrievers.meter import Meter
+from retrievers.stores import StoreOptions, open_store
+
+VERSION = "1.18.3"
+OF_INDEX = ("hnsw_config", "optimizers_config", "quantization_config", "shard_number", "replication_factor")
+THRESHOLD = 10_000
+"""kB of vectors above which a server indexes a segment, and above which it searches a graph."""
+
+
+def store_at(location, *, content="c", meter=None, form="dense", **options):
+    """Returns the store of a collection on a server, in memory or in a folder."""
+    given = StoreOptions(location, **options)
+    return open_store(given, content, documents=1, folder=Path(), meter=meter or Meter(), form=form)
+
+
+class Engine(QdrantClient):
+    """The client's own engine, which tells of a collection what a server would."""
+
+    def __init__(self):
+        super().__init__(":memory:")
+        self.asked = {}
+
+    def create_collection(self, collection_name, vectors_config=None, sparse_vectors_config=None, **asked):
+        self.asked[collection_name] = asked
+        return super().create_collection(collection_name, vectors_config, sparse_vectors_config)
+
+    def get_collection(self, collection_name):
+        info, asked = super().get_collection(collection_name), self.asked[collection_name]
+        graph, optimizer, params = info.config.hnsw_config, info.config.optimizer_config, info.config.params
+        optimizer.indexing_threshold = THRESHOLD
+        for part, name in ((graph, "hnsw_config"), (optimizer, "optimizers_config")):
+            for key, value in (asked.get(name) or {}).items():
+                if value is not None:
+                    setattr(part, key, value)
+        params.shard_number, params.replication_factor = asked.get("shard_number"), asked.get("replication_factor")
+        size = info.points_count * 4 * getattr(params.vectors, "size", 0) / 1024
+        if (graph.m or asked.get("quantization_config")) and size >= optimizer.indexing_threshold:
+            info.indexed_vectors_count = info.points_count
+        return info
 
 
 class FakeQdrant(ThreadingHTTPServer):
@@ -20,12 +63,12 @@ class FakeQdrant(ThreadingHTTPServer):
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.engine = QdrantClient(":memory:")
+        self.engine = Engine()
         self.lock = threading.Lock()
         self.closing = threading.Event()
         self.faults = []
         self.requests = []
-        self.version = "1.20.0"
+        self.version = VERSION
         self.api_key = None
         self.updates = []
         self.indexed = []
@@ -49,55 +92,50 @@ class FakeQdrant(ThreadingHTTPServer):
         match method, parts:
             case "GET", []:
                 return None
+            case "GET", ["collections"]:
+                return engine.get_collections().model_dump(mode="json")
             case "GET", ["collections", name, "exists"]:
                 return {"exists": engine.collection_exists(name)}
             case "GET", ["collections", name]:
                 info = engine.get_collection(name).model_dump(mode="json")
                 return {**info, "status": self.status.pop(0) if self.status else "green"}
             case "PUT", ["collections", name]:
-                self.created = body
-                sparse = {
-                    key: models.SparseVectorParams(**one) for key, one in (body.get("sparse_vectors") or {}).items()
-                }
-                return engine.create_collection(name, vector_params(body["vectors"]), sparse)
+                return self.create(name, body)
             case "DELETE", ["collections", name]:
                 return engine.delete_collection(name)
             case "PATCH", ["collections", name]:
                 self.updates.append(body)
+                engine.asked[name]["hnsw_config"] = {**engine.asked[name]["hnsw_config"], **body.get("hnsw_config", {})}
                 return engine.update_collection(name, metadata=body["metadata"]) if "metadata" in body else True
-            case "PUT", ["collections", name, "index"]:  # the client's engine has no index of payloads
-                self.indexed.append((name, body["field_name"], body["field_schema"]))
-                return {"operation_id": 0, "status": "completed"}
-            case "PUT", ["collections", name, "points"]:
-                engine.upsert(name, points_of(body))
-                return {"operation_id": 1, "status": "completed"}
-            case "POST", ["collections", name, "points"]:
-                return dumped(engine.retrieve(name, body["ids"], with_payload=False))
-            case "POST", ["collections", name, "points", "count"]:
-                return {"count": engine.count(name).count}
-            case "POST", ["collections", name, "points", "query", "batch"]:
-                # The client's engine searches exactly, and would warn that it heeds no parameters.
-                searches = [models.QueryRequest(**without_params(search)) for search in body["searches"]]
-                return dumped(engine.query_batch_points(name, searches))
+            case _, ["collections", name, *rest]:
+                return self.answer_points(method, name, rest, body)
         raise AssertionError(f"the fake does not know {method} {parts}")
 
+    def answer_points(self, method, name, rest, body):
+        engine = self.engine
+        match method, rest:
+            case "PUT", ["index"]:  # the client's engine has no index of payloads
+                self.indexed.append((name, body["field_name"], body["field_schema"]))
+                return {"operation_id": 0, "status": "completed"}
+            case "PUT", ["points"]:
+                engine.upsert(name, models.Batch(**body["batch"]))
+                return {"operation_id": 1, "status": "completed"}
+            case "POST", ["points"]:
+                return dumped(engine.retrieve(name, body["ids"], with_payload=False))
+            case "POST", ["points", "count"]:
+                return {"count": engine.count(name).count}
+            case "POST", ["points", "query", "batch"]:
+                # The client's engine searches exactly, and would warn that it heeds no parameters.
+                searches = [models.QueryRequest(**{**search, "params": None}) for search in body["searches"]]
+                return dumped(engine.query_batch_points(name, searches))
+        raise AssertionError(f"the fake does not know {method} {rest}")
 
-def vector_params(table):
-    """Of the one vector of each point, or of those that have names."""
-    if not table:
-        return {}
-    if "size" in table:
-        return models.VectorParams(**table)
-    return {name: models.VectorParams(**one) for name, one in table.items()}
-
-
-def points_of(body):
-    return models.Batch(**body["batch"]) if "batch" in body else [models.PointStruct(**one) for one in body["points"]]
-
-
-def without_params(search):
-    inner = {"prefetch": list(map(without_params, search["prefetch"]))} if search.get("prefetch") else {}
-    return {**search, **inner, "params": None}
+    def create(self, name, body):
+        self.created = body
+        sparse = {key: models.SparseVectorParams(**one) for key, one in (body.get("sparse_vectors") or {}).items()}
+        vectors = models.VectorParams(**body["vectors"]) if body["vectors"] else {}
+        asked = {key: body.get(key) for key in OF_INDEX}
+        return self.engine.create_collection(name, vectors, sparse, **asked)
 
 
 def dumped(items):

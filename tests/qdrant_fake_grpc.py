@@ -8,21 +8,22 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import grpc
-from qdrant_client import QdrantClient
 from qdrant_client import grpc as wire
 from qdrant_client.conversions.conversion import GrpcToRest, RestToGrpc
+
+from tests.qdrant_fake import VERSION, Engine
 
 
 class FakeQdrantGrpc(wire.QdrantServicer, wire.CollectionsServicer, wire.PointsServicer):
     """`faults` holds (method, status code), each used once."""
 
     def __init__(self):
-        self.engine = QdrantClient(":memory:")
+        self.engine = Engine()
         self.lock = threading.Lock()
         self.faults = []
         self.requests = []
         self.keys = set()
-        self.version = "1.20.0"
+        self.version = VERSION
         self.created = None
         self.indexed = []
 
@@ -49,7 +50,12 @@ class FakeQdrantGrpc(wire.QdrantServicer, wire.CollectionsServicer, wire.PointsS
         self.created = request
         vectors = GrpcToRest.convert_vectors_config(request.vectors_config)
         sparse = GrpcToRest.convert_sparse_vector_config(request.sparse_vectors_config)
-        made = self.engine.create_collection(request.collection_name, vectors, sparse)
+        made = self.engine.create_collection(
+            request.collection_name, vectors, sparse,
+            hnsw_config=GrpcToRest.convert_hnsw_config_diff(request.hnsw_config).model_dump(),
+            optimizers_config=GrpcToRest.convert_optimizers_config_diff(request.optimizers_config).model_dump(),
+            quantization_config=request.quantization_config.WhichOneof("quantization"),
+        )  # fmt: skip
         return wire.CollectionOperationResponse(result=made)
 
     def Delete(self, request, context):

@@ -250,7 +250,7 @@ def test_an_encoder_of_another_form_is_refused_with_the_kind_to_write(experiment
     ("form", "store", "message"),
     [
         ("sparse", '{ location = "edge", m = 16 }', "store.m: sparse vectors are searched exactly"),
-        ("multivector", '"csr"', "'csr' keeps sparse vectors, not multivector ones"),
+        ("multivector", '"csr"', "'csr' does not keep multivector vectors"),
     ],
 )
 def test_stores_that_do_not_suit_are_refused_before_anything_is_loaded(experiment, models, form, store, message):

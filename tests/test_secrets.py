@@ -148,7 +148,7 @@ def traces(request, tmp_path_factory):
         patch.setenv("JUDGE_KEY", f"{canary('chat judge')}-key")
         patch.syspath_prepend(str(inside))
         patch.chdir(place)
-        patch.setattr("retrievers.stores.connection.FIRST_PAUSE", 0.01)
+        patch.setattr("retrievers.insisting.FIRST_PAUSE", 0.01)
         for number, name in enumerate(DOORS):
             for key, value in (values(name, inside) | {"SERVER": address(stack, name, fault)}).items():
                 patch.setenv(f"D{number}_{key}", value)

@@ -44,16 +44,16 @@ def fake_grpc():
 def opened(request, tmp_path, fake, fake_grpc):
     """Opens a store at a location, the same collection each time it is asked; closes all at the end."""
     stores = []
-    collection = uuid.uuid4().hex
 
     def open_one(location, **options):
         if location == "edge":
             pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
         place = {"folder": str(tmp_path / "qdrant"), "server": fake.url, "grpc": fake_grpc}.get(location, location)
         given = StoreOptions(place, **options)
-        stores.append(open_store(given, collection, documents=16_384, folder=tmp_path, meter=Meter()))
+        stores.append(open_store(given, open_one.content, documents=16_384, folder=tmp_path, meter=Meter()))
         return stores[-1]
 
+    open_one.content = uuid.uuid4().hex
     yield open_one
     for store in stores:
         store.close()
@@ -116,8 +116,6 @@ def test_every_store_gives_the_exact_answer_in_the_one_order(opened, location, c
 
 @pytest.mark.parametrize("location", LOCATIONS)
 def test_the_answer_depends_neither_on_the_batch_nor_on_what_was_asked_before(opened, location):
-    if location == "server":
-        pytest.skip("the fake's engine normalises in place at each query, which a real server does not")
     vectors = random_vectors(60 if location == "folder" else 900, 32)
     store = opened(location)
     fill(store, [str(i) for i in range(len(vectors))], vectors)
@@ -157,8 +155,7 @@ def test_a_finished_collection_is_found_with_its_notes_and_gives_the_same_bytes(
     for _ in range(2):
         again = opened(location)
         assert again.finished() == {"truncated": ("3", "7"), "empty": ()}
-        if location != "server":  # see above
-            assert again.search(vectors[:20], 10) == answers
+        assert again.search(vectors[:20], 10) == answers
         again.close()
 
 
@@ -196,13 +193,13 @@ def test_a_collection_held_by_another_process_is_the_users_mistake(opened, locat
     fill(store, ["a"], random_vectors(1, 4))
     store.close()
     place = tmp_path / "qdrant" if location == "folder" else location
-    name = store.collection if location == "folder" else store._place.name
     holder = f"""
 import sys, time
 from pathlib import Path
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, open_store
-store = open_store(StoreOptions({str(place)!r}), {name!r}, documents=1, folder=Path({str(tmp_path)!r}), meter=Meter())
+options = StoreOptions({str(place)!r})
+store = open_store(options, {opened.content!r}, documents=1, folder=Path({str(tmp_path)!r}), meter=Meter())
 print(store.finished(), flush=True)
 sys.stdin.read()
 """
@@ -380,6 +377,10 @@ def test_the_bytes_a_search_needs_are_those_of_the_engines_files(opened, tmp_pat
     ("options", "complaint"),
     [
         ({"location": "ftp://host"}, "'ftp://host' names no store"),
+        ({"location": ""}, "'' names no store"),
+        ({"location": "foo"}, "'foo' names no store .*'./foo'"),
+        ({"location": "memory"}, "did you mean ':memory:'"),
+        ({"location": "qdrant"}, "names no store"),
         ({"location": ":memory:", "m": 16}, "knows only exact search"),
         ({"location": "edge", "shards": 2}, "store.shards: is for a server"),
         ({"location": "http://host", "replication": 0}, "store.replication: 0 is below 1"),

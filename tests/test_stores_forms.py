@@ -14,7 +14,7 @@ from retrievers.encoders.sparse_encoder import LearnedSparseEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
 from retrievers.ragged import SparseVectors, TokenVectors, flat, joined, packed, unpacked, with_direction
-from retrievers.stores import client_vectors, open_store
+from retrievers.stores import open_store, qdrant
 from retrievers.stores.options import StoreOptions
 from retrievers.types import RESOLUTION, ranked
 from tests import tiny
@@ -210,8 +210,11 @@ def test_a_server_keeps_sparse_vectors_under_a_name(opened, servers):
 @pytest.mark.parametrize("form", ("sparse", "multivector"))
 def test_an_unfinished_collection_of_other_vectors_is_refused(opened, form):
     opened("dense", "server").create(6)
-    with pytest.raises(InputError, match=f"dense vectors of 6 dimensions and distance Cosine, not {form} vectors"):
-        opened(form, "server").create(6)
+    rows = np.ones((2, 3, 6), np.float32)
+    other = opened(form, "server")
+    other.create(6)
+    with pytest.raises(BackendError, match="(?i)vector"):
+        other.upsert(["a", "b"], SparseVectors.of(rows[:, 0]) if form == "sparse" else TokenVectors.of(list(rows)))
 
 
 @pytest.mark.parametrize("form", ("sparse", "multivector"))
@@ -227,9 +230,9 @@ def test_an_upload_is_taken_up_again(opened, servers, form):
 
 
 def test_requests_hold_no_more_than_a_server_takes(monkeypatch):
-    monkeypatch.setattr(client_vectors, "NUMBERS", 40)
+    monkeypatch.setattr(qdrant, "NUMBERS", 40)
     vectors = TokenVectors.of([np.ones((count, 4)) for count in (3, 3, 5, 12, 1, 1, 1)])
-    batches = [(batch.start, batch.stop) for batch in client_vectors.requests(vectors, 2)]
+    batches = [(batch.start, batch.stop) for batch in qdrant._requests(vectors, 2)]
     assert batches == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]  # 24, 20, 48 alone, 8, 4 numbers; at most 2 texts
 
 
@@ -241,8 +244,8 @@ def test_a_document_that_stands_twice_is_an_error(opened):
 @pytest.mark.parametrize(
     ("form", "options", "message"),
     [
-        ("dense", {"location": "csr"}, "'csr' keeps sparse vectors, not dense ones"),
-        ("multivector", {"location": "csr"}, "'csr' keeps sparse vectors, not multivector ones"),
+        ("dense", {"location": "csr"}, "'csr' does not keep dense vectors"),
+        ("multivector", {"location": "csr"}, "'csr' does not keep multivector vectors"),
         ("sparse", {"location": "edge", "m": 16}, "store.m: sparse vectors are searched exactly"),
         ("multivector", {"location": "edge", "quantization": "binary"}, "multivector vectors are searched exactly"),
     ],

@@ -1,29 +1,30 @@
-"""The server store against a fake on the loopback: every fault ends in a complete collection or in one clear error."""
+"""The store on a server, against a fake on the loopback: every fault ends in a complete collection or in one error."""
 
 import socket
 
 import numpy as np
 import pytest
 
+from retrievers import insisting
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
-from retrievers.stores import connection, server
-from retrievers.stores.options import StoreOptions
-from retrievers.stores.server import ServerStore
-from tests.qdrant_fake import fake_qdrant
+from retrievers.stores import StoreOptions, collection_name, connection, qdrant
+from tests.qdrant_fake import fake_qdrant, store_at
 
 RNG = np.random.default_rng(11)
 COUNT = 100
 IDS = [f"d{i}" for i in range(COUNT)]
 VECTORS = RNG.standard_normal((COUNT, 8)).astype(np.float32)
 UPSERTS = ("PUT", "/points")
+NAME = collection_name("c")
 
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch):
-    monkeypatch.setattr(connection, "FIRST_PAUSE", 0.005)
-    monkeypatch.setattr(server, "GREEN_EVERY", 0.005)
-    monkeypatch.setattr(server, "UPSERT", 10)
+    monkeypatch.setattr(insisting, "FIRST_PAUSE", 0.005)
+    monkeypatch.setattr(qdrant, "LOOK_EVERY", 0.005)
+    monkeypatch.setattr(qdrant, "UPSERT", 10)
+    connection._warn_of_versions.cache_clear()
 
 
 @pytest.fixture
@@ -33,10 +34,27 @@ def fake():
 
 
 @pytest.fixture
-def store(fake):
-    made = ServerStore(StoreOptions(fake.url), "c", Meter())
-    yield made
-    made.close()
+def opened(fake):
+    """Opens a store on the server; closes all at the end."""
+    stores = []
+
+    def one(**options):
+        stores.append(store_at(options.pop("url", fake.url), **options))
+        return stores[-1]
+
+    yield one
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def meter():
+    return Meter()
+
+
+@pytest.fixture
+def store(opened, meter):
+    return opened(meter=meter)
 
 
 def build(store):
@@ -45,35 +63,31 @@ def build(store):
     store.finish({"truncated": ["d3"]})
 
 
-def retries(store):
-    return sum(totals.counts.get("retries", 0) for totals in store._connection._meter.stages().values())
+def retries(meter):
+    return sum(totals.counts.get("retries", 0) for totals in meter.stages().values())
 
 
-def test_a_collection_is_made_found_again_and_searched(fake, store):
+def test_a_collection_is_made_found_again_and_searched(fake, store, opened, meter):
     assert store.finished() is None
     build(store)
-    again = ServerStore(StoreOptions(fake.url), "c", Meter())
+    again = opened()
     assert again.finished() == {"truncated": ("d3",)}
     [ranking] = again.search(VECTORS[5:6], 3)
-    again.close()
     assert ranking.doc_ids[0] == "d5" and ranking.scores[0] == pytest.approx(1)
-    assert retries(store) == 0
+    assert retries(meter) == 0
+    assert again.facts == {"server": "Qdrant 1.18.3"}
 
 
-def test_shards_copies_and_approximation_reach_the_server(fake):
-    options = StoreOptions(fake.url, shards=3, replication=2, m=24, quantization="product")
-    store = ServerStore(options, "c", Meter())
-    store.create(8)
-    store.close()
+def test_shards_copies_and_approximation_reach_the_server(fake, opened):
+    opened(shards=3, replication=2, m=24, quantization="product").create(8)
     assert fake.created["shard_number"] == 3 and fake.created["replication_factor"] == 2
     assert fake.created["hnsw_config"]["m"] == 24
     assert fake.created["quantization_config"]["product"]["compression"] == "x16"
 
 
-def test_the_graph_is_built_after_the_upload_where_the_block_says_so(fake):
-    store = ServerStore(StoreOptions(fake.url, m=24, defer_graph=True), "c", Meter())
+def test_the_graph_is_built_after_the_upload_where_the_block_says_so(fake, opened):
+    store = opened(m=24, defer_graph=True)
     build(store)
-    store.close()
     assert fake.created["hnsw_config"]["m"] == 0
     assert [update["hnsw_config"]["m"] for update in fake.updates if update.get("hnsw_config")] == [24]
     uploads = [place for place, (method, path) in enumerate(fake.requests) if (method, path[-7:]) == ("PUT", "/points")]
@@ -88,40 +102,74 @@ def test_a_deferred_graph_needs_a_graph_and_a_server():
         StoreOptions("edge", m=16, defer_graph=True)
 
 
+@pytest.mark.parametrize(
+    ("options", "indexed", "thresholds"),
+    [
+        ({"m": 16}, COUNT, (1, 10)),
+        ({"quantization": "scalar"}, COUNT, (1, 10)),
+        ({"m": 16, "defer_graph": True}, COUNT, (1, 10)),
+        ({"m": 16, "indexing_threshold": 10_000, "full_scan_threshold": 5_000}, 0, (10_000, 5_000)),
+    ],
+)
+def test_what_is_asked_for_is_done_in_a_small_collection_and_what_was_not_is_told(opened, options, indexed, thresholds):
+    """By default a server builds a graph and codes only above 10 MB of vectors; in Edge there is no such limit."""
+    store = opened(**options)
+    build(store)
+    assert store.facts == {
+        "server": "Qdrant 1.18.3", "points": str(COUNT), "indexed_points": str(indexed), "optimizer": "ok",
+        "indexing_threshold_kb": str(thresholds[0]), "full_scan_threshold_kb": str(thresholds[1]),
+    }  # fmt: skip
+
+
+def test_options_by_which_a_collection_is_built_are_part_of_its_name(opened):
+    choices = [{}, {"shards": 3}, {"replication": 2}, {"m": 16}, {"m": 16, "indexing_threshold": 5},
+               {"m": 16, "full_scan_threshold": 50}, {"quantization": "binary"}]  # fmt: skip
+    names = {opened(**options).collection for options in choices}
+    assert len(names) == len(choices)
+    assert all(name.startswith("harness-") and len(name) <= 80 for name in names)
+    assert opened(m=16, ef=7).collection == opened(m=16).collection  # of a search
+
+
 @pytest.mark.parametrize("fault", [500, 503, 429, "cut", "after"])
-@pytest.mark.parametrize("place", [UPSERTS, ("PUT", "/c"), ("GET", "/exists"), ("POST", "/count"), ("PATCH", "/c")])
-def test_a_fault_that_passes_is_retried_and_counted(fake, store, fault, place):
+@pytest.mark.parametrize("place", [UPSERTS, ("PUT", NAME), ("GET", "/exists"), ("POST", "/count"), ("PATCH", NAME)])
+def test_a_fault_that_passes_is_retried_and_counted(fake, store, meter, fault, place):
     fake.faults += [(*place, fault)]
     build(store)
-    assert fake.engine.count("c").count == COUNT
-    assert retries(store) == 1
+    assert fake.engine.count(NAME).count == COUNT
+    assert retries(meter) == 1
 
 
-def test_a_server_too_slow_to_answer_is_asked_again(fake, monkeypatch):
+def test_a_server_that_is_away_is_named_once_while_it_is_waited_for(fake, store, caplog):
+    build(store)
+    fake.faults += [("POST", "/query/batch", 503)] * 4
+    store.search(VECTORS[:1], 3)
+    assert [record.getMessage() for record in caplog.records if record.name == insisting.log.name] == [
+        f"{fake.url} does not answer: waiting for it, with pauses of a few seconds"
+    ]
+
+
+def test_a_server_too_slow_to_answer_is_asked_again(fake, store, meter, monkeypatch):
     monkeypatch.setattr(connection, "TIMEOUT", 1)
     fake.faults += [(*UPSERTS, "slow")]
-    store = ServerStore(StoreOptions(fake.url), "c", Meter())
     build(store)
-    store.close()
-    assert retries(store) == sum(request[1].endswith("/points") for request in fake.requests) - COUNT // 10 >= 1
+    assert retries(meter) == sum(request[1].endswith("/points") for request in fake.requests) - COUNT // 10 >= 1
 
 
 def test_a_creation_whose_answer_was_lost_is_no_failure(fake, store):
-    fake.faults += [("PUT", "/c", "after"), ("PUT", "/c", 409)]
+    fake.faults += [("PUT", NAME, "after"), ("PUT", NAME, 409)]
     build(store)
     assert store.finished() is not None
 
 
-def test_a_search_survives_cut_connections(fake, store):
+def test_a_search_survives_cut_connections(fake, store, meter):
     build(store)
     undisturbed = store.search(VECTORS[:50], 5)
     fake.faults += [("POST", "/query/batch", "cut"), ("POST", "/query/batch", 502)]
-    again = store.search(VECTORS[:50], 5)
-    assert [ranking.doc_ids for ranking in again] == [ranking.doc_ids for ranking in undisturbed]
-    assert retries(store) == 2
+    assert store.search(VECTORS[:50], 5) == undisturbed
+    assert retries(meter) == 2
 
 
-def test_a_half_finished_upload_is_taken_up_again_without_sending_twice(fake, store):
+def test_a_half_finished_upload_is_taken_up_again_without_sending_twice(fake, store, opened):
     store.create(8)
     store.upsert(IDS[:60], VECTORS[:60])
     fake.faults += [(*UPSERTS, 500)] * 1000
@@ -130,26 +178,24 @@ def test_a_half_finished_upload_is_taken_up_again_without_sending_twice(fake, st
     fake.faults.clear()
     fake.requests.clear()
 
-    resumed = ServerStore(StoreOptions(fake.url), "c", Meter())
+    resumed = opened()
     assert resumed.finished() is None
     build(resumed)
     sent = sum(method == "PUT" and path.endswith("/points") for method, path in fake.requests)
     assert sent == 4  # of ten batches, six were there
     assert resumed.finished() is not None
-    resumed.close()
 
 
-def test_a_half_finished_upload_is_not_taken_up_where_all_is_to_be_made_anew(fake, store):
+def test_a_half_finished_upload_is_not_taken_up_where_all_is_to_be_made_anew(fake, store, opened):
     """Its vectors may be of a model that has changed since."""
     store.create(8)
     store.upsert(IDS[:60], VECTORS[:60])
     fake.requests.clear()
-    again = ServerStore(StoreOptions(fake.url), "c", Meter())
+    again = opened()
     again.create(8, anew=True)
     again.upsert(IDS, VECTORS)
     again.finish({})
     assert sum(method == "PUT" and path.endswith("/points") for method, path in fake.requests) == 10
-    again.close()
 
 
 def test_after_a_failure_no_further_batch_is_tried(fake, store):
@@ -158,66 +204,55 @@ def test_after_a_failure_no_further_batch_is_tried(fake, store):
     with pytest.raises(BackendError, match="500"):
         store.upsert(IDS * 10, np.tile(VECTORS, (10, 1)))
     tried = sum(method == "PUT" and path.endswith("/points") for method, path in fake.requests)
-    assert tried <= 3 * server.PARALLEL * connection.ATTEMPTS  # of 100 batches
+    assert tried <= 3 * qdrant.PARALLEL * insisting.ATTEMPTS  # of 100 batches
 
 
 @pytest.mark.parametrize(("scheme", "error"), [("http", "no whole answer came"), ("grpc", "UNAVAILABLE")])
-def test_a_server_that_is_not_there_is_one_clear_error(scheme, error):
+def test_a_server_that_is_not_there_is_one_clear_error(opened, scheme, error):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"{scheme}://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(BackendError, match=rf"^{url}: {error}: .*; start the server, then run again$") as refused:
-            ServerStore(StoreOptions(url), "c", Meter()).finished()
+            opened(url=url).finished()
         assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("version", ["A" * 20_000, "\x00", "9.20\u202e", ""])
-def test_a_version_that_is_none_is_shown_short_and_quoted(fake, store, version):
-    fake.version = version
-    with pytest.raises(InputError, match="the server is Qdrant '") as caught:
-        store.finished()
-    assert len(str(caught.value)) < 300
-    assert str(caught.value).isprintable()
-
-
 @pytest.mark.parametrize(
-    ("version", "accepted"), [("1.19.4", True), ("1.21.0", True), ("1.17.0", False), ("2.0.0", False), ("dev", False)]
+    "version", ["A" * 20_000, "\x00", "9.20\u202e", "", "dev", "1." + "9" * 5000, "9" * 5000 + ".1", "1.15.5"]
 )
-def test_a_server_of_another_version_is_refused(fake, store, version, accepted):
+def test_a_server_without_metadata_of_collections_or_with_no_version_is_refused(fake, store, version):
     fake.version = version
-    if accepted:
-        assert store.finished() is None
-    else:
-        with pytest.raises(InputError, match=f"the server is Qdrant {version}, which qdrant-client"):
-            store.finished()
-
-
-def test_a_collection_of_other_dimensions_is_refused(fake, store):
-    store.create(8)
     with pytest.raises(
-        InputError, match="has dense vectors of 8 dimensions and distance Cosine, not dense vectors of 16"
-    ):
-        store.create(16)
+        InputError, match=r"metadata of collections came with 1\.16 \(use Qdrant 1\.16 or newer"
+    ) as told:
+        store.finished()
+    assert len(str(told.value)) < 300
+    assert str(told.value).isprintable()
 
 
-def test_a_collection_of_another_distance_is_refused(fake, store):
-    from qdrant_client.models import Distance, VectorParams
+@pytest.mark.parametrize(("version", "warned"), [("1.19.4", 0), ("1.21.0", 0), ("1.16.0", 1), ("2.0.0", 1)])
+def test_a_server_far_from_the_client_is_used_with_one_warning(fake, opened, caplog, version, warned):
+    fake.version = version
+    for _ in range(2):
+        store = opened()
+        assert store.finished() is None
+        assert store.facts == {"server": f"Qdrant {version}"}
+    assert sum("more than one minor version apart" in record.getMessage() for record in caplog.records) == warned
 
-    fake.engine.create_collection("c", VectorParams(size=8, distance=Distance.DOT))
-    with pytest.raises(InputError, match="distance Dot"):
-        store.create(8)
+
+def test_vectors_that_the_collection_does_not_take_are_one_error(fake, store):
+    store.create(8)
+    with pytest.raises(BackendError, match=r"8.*16|16.*8"):
+        store.upsert(["a"], np.ones((1, 16), np.float32))
 
 
-def test_the_key_is_sent_and_never_told(fake, store):
+def test_the_key_is_sent_and_never_told(fake, store, opened):
     fake.api_key = "tell-nobody"
     with pytest.raises(InputError, match="refuses access \\(401\\)") as refused:
         store.finished()
     assert "tell-nobody" not in str(refused.value)
-    options = StoreOptions(fake.url, api_key="tell-nobody")
-    assert "tell-nobody" not in repr(options)
-    admitted = ServerStore(options, "c", Meter())
-    assert admitted.finished() is None
-    admitted.close()
+    assert "tell-nobody" not in repr(StoreOptions(fake.url, api_key="tell-nobody"))
+    assert opened(api_key="tell-nobody").finished() is None
 
 
 def test_search_waits_until_the_server_is_green(fake, store):
@@ -243,6 +278,18 @@ def test_points_that_got_lost_are_an_error(fake, store):
         store.finish({})
 
 
+def test_collections_are_listed_and_removed(fake, opened):
+    build(opened())
+    opened(content="half").create(8)
+    fake.engine.create_collection("somebody-else's", {})
+    held = qdrant.Collections(StoreOptions(fake.url))
+    names = [collection_name("c"), collection_name("half")]
+    assert held.list() == [(names[0], COUNT, True), (names[1], 0, False)]
+    held.remove(names[0])
+    assert [one.name for one in held.list()] == names[1:]
+    held.close()
+
+
 BROKEN = [
     b"<html>Sign in</html>", b"", b"null", b"[]", b"{}", b'{"result": null}', b'{"result": "x"}', b'{"result": [null]}',
     b'{"result": [{"points": null}]}', b'{"result": [{"points": [{"id": 1, "version": 0, "score": "high"}]}]}',
@@ -250,21 +297,19 @@ BROKEN = [
     b'{"result": [{"points": [{"id": 1, "version": 0, "score": 0.5, "payload": null}]}]}',
     b'{"result": {"count": "x"}}', b'{"result": []}', b"[" * 100_000,
 ]  # fmt: skip
-CALLS = [("GET", "/"), ("GET", "/exists"), ("GET", "/c"), ("PUT", "/points"), ("POST", "/count"), ("POST", "/batch")]
+CALLS = [("GET", "/"), ("GET", "/exists"), ("GET", NAME), ("PUT", "/points"), ("POST", "/count"), ("POST", "/batch")]
 
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("body", BROKEN)
-def test_an_answer_that_is_not_of_the_protocol_is_one_error_or_none(fake, store, call, body):
+def test_an_answer_that_is_not_of_the_protocol_is_one_error_or_none(fake, store, opened, call, body):
     build(store)
     before = store.search(VECTORS[:1], 3)
     fake.faults = [(*call, body)] * 20
-    again = ServerStore(StoreOptions(fake.url), "c", Meter())
+    again = opened()
     try:
         if again.finished() is None:
             build(again)
         assert again.search(VECTORS[:1], 3) == before
     except (BackendError, InputError) as error:
         assert len(str(error)) < 1000
-    finally:
-        again.close()

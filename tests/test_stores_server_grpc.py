@@ -4,11 +4,11 @@ import grpc
 import numpy as np
 import pytest
 
+from retrievers import insisting
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
-from retrievers.stores import connection, server
-from retrievers.stores.options import StoreOptions
-from retrievers.stores.server import ServerStore
+from retrievers.stores import qdrant
+from tests.qdrant_fake import store_at
 from tests.qdrant_fake_grpc import fake_qdrant_grpc
 
 COUNT = 100
@@ -18,8 +18,8 @@ VECTORS = np.random.default_rng(11).standard_normal((COUNT, 8)).astype(np.float3
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch):
-    monkeypatch.setattr(connection, "FIRST_PAUSE", 0.005)
-    monkeypatch.setattr(server, "UPSERT", 10)
+    monkeypatch.setattr(insisting, "FIRST_PAUSE", 0.005)
+    monkeypatch.setattr(qdrant, "UPSERT", 10)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def opened(fake):
     stores = []
 
     def one(**options):
-        stores.append(ServerStore(StoreOptions(fake.url, **options), "c", Meter()))
+        stores.append(store_at(fake.url, **options))
         return stores[-1]
 
     yield one
@@ -51,10 +51,13 @@ def build(store):
 def test_all_that_an_experiment_says_travels(fake, opened):
     store = opened(shards=6, replication=2, m=16, ef_construct=200, quantization="scalar", api_key="k3y")
     build(store)
-    assert opened().finished() == {"truncated": ("d3",)}
+    again = opened(shards=6, replication=2, m=16, ef_construct=200, quantization="scalar")
+    assert again.finished() == {"truncated": ("d3",)}
+    assert again.facts["indexed_points"] == again.facts["points"] == str(COUNT)
     made = fake.created
     assert (made.shard_number, made.replication_factor, made.vectors_config.params.size) == (6, 2, 8)
     assert (made.hnsw_config.m, made.hnsw_config.ef_construct) == (16, 200)
+    assert (made.hnsw_config.full_scan_threshold, made.optimizers_config.indexing_threshold) == (10, 1)
     assert made.quantization_config.WhichOneof("quantization") == "scalar"
     assert "k3y" in fake.keys
     [ranking] = store.search(VECTORS[5:6], 3)
@@ -66,10 +69,11 @@ def test_all_that_an_experiment_says_travels(fake, opened):
 @pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED])
 def test_a_fault_that_passes_is_retried_and_counted(fake, opened, method, code):
     fake.faults = [(method, code)]
-    store = opened()
+    meter = Meter()
+    store = opened(meter=meter)
     build(store)
     assert not fake.faults
-    assert sum(totals.counts.get("retries", 0) for totals in store._connection._meter.stages().values()) == 1
+    assert sum(totals.counts.get("retries", 0) for totals in meter.stages().values()) == 1
     assert store.search(VECTORS[:1], 1)[0].doc_ids == ("d0",)
 
 
@@ -93,7 +97,7 @@ def test_refused_access_is_the_users_to_mend(fake, opened, code):
         opened().finished()
 
 
-def test_a_server_of_another_version_is_refused(fake, opened):
+def test_a_server_that_is_too_old_is_refused(fake, opened):
     fake.version = "1.2.3"
     with pytest.raises(InputError, match=r"the server is Qdrant 1\.2\.3"):
         opened().finished()

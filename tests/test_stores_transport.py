@@ -6,17 +6,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from retrievers import insisting
 from retrievers.errors import BackendError
-from retrievers.meter import Meter
 from retrievers.stores import connection, transport
-from retrievers.stores.options import StoreOptions
-from retrievers.stores.server import ServerStore
+from tests.qdrant_fake import store_at
 
 
 @pytest.fixture
 def hostile(monkeypatch):
     """A server that does to each request what `hostile.behave` says, and counts them."""
-    monkeypatch.setattr(connection, "FIRST_PAUSE", 0.005)
+    monkeypatch.setattr(insisting, "FIRST_PAUSE", 0.005)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -36,7 +35,7 @@ def hostile(monkeypatch):
 
 
 def refused(server):
-    store = ServerStore(StoreOptions(f"http://127.0.0.1:{server.server_address[1]}"), "c", Meter())
+    store = store_at(f"http://127.0.0.1:{server.server_address[1]}")
     with pytest.raises(BackendError) as error:
         store.finished()
     assert "\n" not in str(error.value)

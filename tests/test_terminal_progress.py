@@ -18,9 +18,9 @@ from retrievers.chunking import Chunks, passages, pieces
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.meter import Budget, Meter
-from retrievers.stores.qdrant import QdrantStore
 from retrievers.types import Document
 from retrievers.vector_search import VectorRetriever
+from tests.qdrant_fake import store_at
 
 
 @pytest.fixture(autouse=True)
@@ -177,7 +177,7 @@ def test_passages_are_counted_against_passages(tmp_path: Path) -> None:
     chunks = Chunks(20)
     with Cache(tmp_path / "cache.sqlite") as cache:
         embedder = Embedder(HashingEncoder(dimensions=8), cache)
-        VectorRetriever(embedder, lambda _: QdrantStore(":memory:", "x"), chunks=chunks).index(texts, counted)
+        VectorRetriever(embedder, lambda _: store_at(":memory:"), chunks=chunks).index(texts, counted)
     distinct = {piece.content for piece in pieces(texts, chunks)}
     assert 1 < len(distinct) < 41 * len(passages(texts[0], chunks))
     assert shares[-1] == (len(distinct), len(distinct))

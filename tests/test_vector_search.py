@@ -7,9 +7,10 @@ from retrievers import vector_search
 from retrievers.errors import InputError
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, open_store
-from retrievers.stores.qdrant import QdrantStore
+from retrievers.stores.csr import CsrStore
 from retrievers.types import Document, Embedded, Query
 from retrievers.vector_search import Embeds, VectorRetriever
+from tests.qdrant_fake import store_at
 
 LOST = "long"
 
@@ -32,7 +33,7 @@ def documents(*contents):
 
 
 def in_memory(meter):
-    return QdrantStore(":memory:", "letters")
+    return store_at(":memory:")
 
 
 @pytest.fixture
@@ -104,7 +105,7 @@ def test_no_queries_give_no_rankings(retriever, meter):
 def test_a_finished_collection_is_used_and_its_notes_are_told_again(tmp_path):
     def retrieve(embedder):
         meter = Meter()
-        retriever = VectorRetriever(embedder, lambda _: QdrantStore(str(tmp_path), "letters"))
+        retriever = VectorRetriever(embedder, lambda _: store_at(str(tmp_path)))
         retriever.index(documents("a", "", "ae", "xyz", "a long e"), meter)
         rankings = retriever.search([Query("q", "a"), Query("r", "ee")], 10, meter)
         retriever.store.close()
@@ -120,13 +121,16 @@ def test_a_finished_collection_is_used_and_its_notes_are_told_again(tmp_path):
 
 @pytest.mark.parametrize("fresh", [False, True])
 def test_a_store_is_told_whether_all_is_made_anew(fresh, meter):
-    class Told(QdrantStore):
-        def create(self, dimensions, *, anew=True):
+    class Told(CsrStore):
+        def create(self, dimensions, *, anew=False):
             told.append(anew)
             super().create(dimensions)
 
+        def finish(self, notes):
+            pass
+
     told = []
-    VectorRetriever(Letters(), lambda _: Told(":memory:", "letters"), fresh=fresh).index(documents("a"), meter)
+    VectorRetriever(Letters(), lambda _: Told(None), fresh=fresh).index(documents("a"), meter)
     assert told == [fresh]
 
 
@@ -134,8 +138,10 @@ def test_the_texts_of_a_collection_are_counted_once(tmp_path, meter):
     seen = []
 
     def retrieve():
-        store = QdrantStore(str(tmp_path), "letters")
-        retriever = VectorRetriever(Letters(), lambda _: store, describe=lambda extent: seen.append(extent.texts) or {})
+        store = store_at(str(tmp_path))
+        retriever = VectorRetriever(
+            Letters(), lambda _: store, describe=lambda extent, facts: seen.append(extent.texts) or {}
+        )
         retriever.index(documents("a", "", "ae", "xyz"), meter)
         store.close()
         return retriever.provenance

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from retrievers.chunking import Chunks, best_passages, passages
 from retrievers.errors import InputError
 from retrievers.meter import Meter
-from retrievers.stores.qdrant import QdrantStore
 from retrievers.types import Document, Embedded, Query, ranked
 from retrievers.vector_search import Embeds, VectorRetriever
+from tests.qdrant_fake import store_at
 
 sizes = st.integers(1, 60).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size - 1)))
 
@@ -89,8 +89,7 @@ def test_a_long_document_is_found_by_one_of_its_passages():
         Document("nothing", "", "long " * 10),
     ]
     whole, cut = (
-        VectorRetriever(Words(), lambda meter: QdrantStore(":memory:", "c"), chunks=chunks)
-        for chunks in (None, Chunks(16))
+        VectorRetriever(Words(), lambda meter: store_at(":memory:"), chunks=chunks) for chunks in (None, Chunks(16))
     )
     first = {}
     for name, retriever in (("whole", whole), ("cut", cut)):
@@ -121,7 +120,7 @@ def test_progress_counts_passages_against_passages(window, monkeypatch):
     )
     texts = ["".join(f"{n:04}{part:06}" for part in range(4)) for n in range(10)]  # no two passages are the same text
     corpus = [Document(f"d{n}", "", text) for n, text in enumerate(texts)] + [Document("blank", "", " ")]
-    retriever = VectorRetriever(Ones(), lambda _: QdrantStore(":memory:", "c"), chunks=Chunks(10))
+    retriever = VectorRetriever(Ones(), lambda _: store_at(":memory:"), chunks=Chunks(10))
     retriever.index(corpus, counted)
     for stage in ("embed-documents", "index"):
         steps = [(texts, expected) for current, texts, expected in seen if current == stage and texts]

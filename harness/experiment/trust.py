@@ -9,9 +9,9 @@ from typing import Any
 
 from harness.experiment.blocks import KINDS
 from harness.experiment.variants import written_out
-from retrievers import ENCODERS, RERANKERS, RETRIEVERS
+from retrievers import ENCODERS, RERANKERS, RETRIEVERS, STORES, store_kinds
 from retrievers.remote.redaction import REFERENCE, without_user
-from retrievers.stores import STORES
+from retrievers.stores import MEMORY
 
 PAID = {"openai": "OpenAI's server", "bedrock": "Amazon Bedrock", "cohere": "Cohere's server",
         "gemini": "Google's server", "voyage": "Voyage's server", "jina": "Jina's server"}  # fmt: skip
@@ -77,6 +77,10 @@ def code_of(entry: object) -> str:
                 return f"{key}.kind = {table.get('kind')}, of another package"
             if table.get("trust_remote_code"):
                 return f"{key}.trust_remote_code"
+    store = entry.get("store")
+    location = store.get("location") if isinstance(store, Mapping) else store
+    if isinstance(location, str) and (name := location.partition("://")[0]) not in STORES and name in store_kinds():
+        return f"store = {location}, of another package"
     return ""
 
 
@@ -92,7 +96,7 @@ def _of_text(place: str, text: str) -> Iterator[str]:
         yield f"reads vectors at {without_user(text)} ({place})"
     elif ADDRESS.search(text) or (key in ADDRESSES and text):
         yield f"sends texts to {without_user(text)} ({place})"
-    elif _leads_out(text) or (place.endswith((".store", ".store.location")) and text not in STORES):
+    elif _leads_out(text) or (place.endswith((".store", ".store.location")) and text not in (MEMORY, *STORES)):
         yield f"uses the path {text} ({place})"
 
 

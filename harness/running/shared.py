@@ -16,7 +16,7 @@ from retrievers.stores import StoreOptions
 from retrievers.types import Encoder, Store
 
 Stores = dict[tuple[StoreOptions, str, str], Store]
-"""What a run has opened, to be closed at its end, by location and collection: one folder cannot be opened twice."""
+"""What a run has opened, to be closed at its end, by location and content: one folder cannot be opened twice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from retrievers.vector_search import Extent, VectorRetriever
 def vector_retriever(block: Encoded, components: Components, shared: Shared, stores: Stores) -> VectorRetriever:
     """Build what answers from a collection of an encoder's vectors, or of what follows from them.
 
-    A collection is named after the retriever in memory, elsewhere after what is in it.
+    In memory each retriever has a collection of its own; elsewhere those of one content share it.
 
     Args:
         block: the retriever's table.
@@ -47,24 +47,28 @@ def vector_retriever(block: Encoded, components: Components, shared: Shared, sto
         if quantization := _quantization(block):
             return QuantizedStore(quantization)
         size = "" if _dimensions(block) is None else f"-cut{_dimensions(block)}"
-        inside = f"{encoder.fingerprint_for('document')}-{dataset.corpus_digest}{chunks.suffix if chunks else ''}{size}"
-        inside += suffix_of(conditions)
-        collection = block.name if options.resolved(dataset.count, form) in (CSR, MEMORY) else inside
-        key = options, collection, block.name if options.on_server else ""  # retries are counted by retriever
+        content = (
+            f"{encoder.fingerprint_for('document')}-{dataset.corpus_digest}{chunks.suffix if chunks else ''}{size}"
+        )
+        content += suffix_of(conditions)
+        if options.resolved(dataset.count, form) in (CSR, MEMORY):
+            content = block.name
+        key = options, content, block.name if options.on_server else ""  # retries are counted by retriever
         if key not in stores:
             stores[key] = open_store(
-                options, collection, documents=dataset.count, folder=shared.stores, meter=meter, form=form
+                options, content, documents=dataset.count, folder=shared.stores, meter=meter, form=form
             )
         return stores[key]
 
-    def describe(extent: Extent) -> Mapping[str, str]:
+    def describe(extent: Extent, facts: Mapping[str, str]) -> Mapping[str, str]:
         texts = extent.texts or sum(1 for _ in pieces(dataset.documents(), chunks))
         return {
             **described(encoder),
             **({"derived_from": block.derived_from} if isinstance(block, Dense) and block.derived_from else {}),
             **({} if cut is None else cut.provenance),
             **_place(block, options.resolved(dataset.count, form), options),
-            **_sizes(block, options, form, texts, extent),
+            **facts,
+            **_sizes(block, options, form, extent._replace(texts=texts), facts),
         }
 
     embedder = cut or whole
@@ -89,13 +93,26 @@ def _place(block: Encoded, location: str, options: StoreOptions) -> dict[str, st
     return {"store": as_written(location), "search": "approximate" if options.approximate else "exact"}
 
 
-def _sizes(block: Encoded, options: StoreOptions, form: Form, texts: int, extent: Extent) -> dict[str, str]:
-    """Dimensions, texts, bytes that a search needs at hand; of ragged vectors how many numbers or tokens a text has."""
+def _sizes(
+    block: Encoded, options: StoreOptions, form: Form, extent: Extent, store: Mapping[str, str]
+) -> dict[str, str]:
+    """Dimensions, texts, bytes that a search needs at hand; of ragged vectors how many numbers or tokens a text has.
+
+    Args:
+        block: the retriever's table.
+        options: of its store.
+        form: of its vectors.
+        extent: their size.
+        store: what the store says of itself: how many of its points are indexed, where it says so.
+    """
+    texts = extent.texts
     facts = {"dimensions": str(extent.dimensions), "vectors": str(texts)}
     if quantization := _quantization(block):
         return {**facts, "vector_bytes": str(texts * bytes_a_vector(quantization, extent.dimensions))}
     if form == "dense":
-        return {**facts, "vector_bytes": str(options.bytes_read(texts, extent.dimensions))}
+        unindexed = int(store.get("points", 0)) - int(store.get("indexed_points", 0))
+        indexed = texts - max(unindexed, 0)
+        return {**facts, "vector_bytes": str(options.bytes_read(texts, extent.dimensions, indexed))}
     unit, width = ("nonzeros", 1) if form == "sparse" else ("tokens", extent.dimensions)
     return {
         **facts,

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import hashlib
+import re
+from dataclasses import replace
 from pathlib import Path
 
+from retrievers import store_class
 from retrievers.meter import Meter
 from retrievers.ragged import Form
-from retrievers.stores.options import CSR, EDGE, MEMORY, Opening, StoreOptions
+from retrievers.stores.options import CSR, EDGE, MEMORY, PREFIX, Opening, StoreOptions
 from retrievers.stores.quantized import QuantizedStore
 from retrievers.types import Store
 
-ADDRESS = "://"
-STORES = {ADDRESS: "server", EDGE: "edge", CSR: "csr", MEMORY: "qdrant"}
-"""Location -> the file whose `opened` returns its store; ADDRESS stands for that of a server."""
-OTHERWISE = "qdrant"
-"""The file for every other location, which is a folder."""
+LONGEST = 80
+"""Characters of a collection's name, at most."""
 
 
-def open_store(options: StoreOptions, collection: str, *, documents: int, folder: Path, meter: Meter,
+def open_store(options: StoreOptions, content: str, *, documents: int, folder: Path, meter: Meter,
                form: Form = "dense") -> Store:  # fmt: skip
     """Return the store that the options name; nothing is opened or connected before its first use.
 
     Args:
         options: as the experiment has them, with `${NAME}` expanded.
-        collection: what is in it, `<encoder fingerprint>-<dataset digest>`; in memory any name.
+        content: what is in the collection, `<encoder fingerprint>-<corpus digest>`; its name follows from it.
         documents: how many there are, about: it decides where the options leave the location open.
         folder: where edge collections live from run to run.
         meter: counts a server's retries.
@@ -33,12 +33,22 @@ def open_store(options: StoreOptions, collection: str, *, documents: int, folder
     Raises:
         InputError: the options do not suit the vectors, or a package is missing.
     """
-    options.check(form)
-    location = options.resolved(documents, form)
-    file = STORES.get(ADDRESS if options.on_server else location, OTHERWISE)
-    opening = Opening(location, options, collection + options.suffix, documents, folder, meter, form)
-    store: Store = import_module(f"retrievers.stores.{file}").opened(opening)
+    located = replace(options, location=options.resolved(documents, form))
+    located.check(form)
+    name = collection_name(content + options.suffix)
+    store: Store = store_class(located.kind)(Opening(located, name, documents, folder, meter, form))
     return store
 
 
-__all__ = ["CSR", "EDGE", "MEMORY", "STORES", "QuantizedStore", "StoreOptions", "open_store"]
+def collection_name(content: str) -> str:
+    """Return the name of the collection with a content: it says whose it is, and is short enough for every engine.
+
+    >>> collection_name("hashing-3-4-grams-0a81ff12fb0165f4-" + "9" * 64)
+    'harness-hashing-3-4-grams-0a81ff12fb0165f4-9999999999999999999-c9a8d1ae5a4a9f68'
+    """
+    digest = hashlib.sha256(content.encode()).hexdigest()[:16]
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", content)[: LONGEST - len(PREFIX) - len(digest) - 1]
+    return f"{PREFIX}{readable.strip('-')}-{digest}"
+
+
+__all__ = ["CSR", "EDGE", "MEMORY", "QuantizedStore", "StoreOptions", "collection_name", "open_store"]

@@ -1,4 +1,4 @@
-"""A connection to a Qdrant server: refused where it cannot work, insisted on where trying again may help."""
+"""Connection to a Qdrant: the engine in this process, or a server that is asked again where that may help."""
 
 from __future__ import annotations
 
@@ -6,24 +6,27 @@ import logging
 import re
 import warnings
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
+from retrievers.insisting import Insistence
 from retrievers.meter import Meter
 from retrievers.remote.faults import Transient
 from retrievers.remote.redaction import redacted, shown
+from retrievers.stores.options import MEMORY, StoreOptions
+from retrievers.stores.points import engine_errors
 from retrievers.stores.transport import DoorTransport
 
 if TYPE_CHECKING:
-    import tenacity
     from qdrant_client import QdrantClient
 
-ATTEMPTS = 6
-FIRST_PAUSE = 0.5
-"""Seconds, doubled from attempt to attempt unless the server names a time."""
 TIMEOUT = 120
+OLDEST = (1, 16)
+"""The release of the server since which a collection has metadata, which say that it is complete."""
 PASSING = {408, 429, 500, 502, 503, 504, "UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED"}
 REFUSED = {401, 403, "UNAUTHENTICATED", "PERMISSION_DENIED"}
 _UNREADABLE = (ValueError, TypeError, AssertionError, AttributeError, RecursionError)
@@ -32,73 +35,72 @@ Answer = TypeVar("Answer")
 
 
 class Connection:
-    """Sends requests through the public client; connects, and asks for the server's version, at the first."""
+    """Sends requests through the public client, which is opened at the first of them.
 
-    def __init__(self, url: str, api_key: str | None, meter: Meter) -> None:
-        self.url = url
-        self._api_key = api_key
-        self._meter = meter
+    Args:
+        options: where the engine is.
+        collection: in a folder, each collection has a folder of its own, since the client locks and loads a folder as a
+            whole.
+        meter: counts what a server was asked again.
+    """
+
+    def __init__(self, options: StoreOptions, collection: str, meter: Meter) -> None:
+        self.version = ""
+        """Of the server, known once it was asked."""
+        self._options = options
         self._client: QdrantClient | None = None
+        location = options.location or MEMORY
+        self.place = location if location == MEMORY else str(Path(location).expanduser() / collection)
+        if options.on_server:
+            self.place = shown(location)
+        self._insistence = Insistence(self.place, _passing, lambda: meter.count(retries=1), _asked_pause)
 
     def call(self, request: Callable[[QdrantClient], Answer]) -> Answer:
-        """Send one request, and again after a pause where that may help; every retry is counted.
+        """Send one request; to a server again after a pause where that may help, and every retry is counted.
 
         Raises:
-            InputError: the server refuses access, or is of another version than the client supports.
+            InputError: the server refuses access or is too old; or the folder is used by another process or is full.
             BackendError: no answer, or an error, that trying again did not change.
         """
         if self._client is None:
-            self._client = self._connect()
-        return self._insist(request, self._client, ATTEMPTS, "run again: an upload goes on from where it was cut short")
+            self._client = self._connect() if self._options.on_server else self._opened()
+        client = self._client
+        if self._options.on_server:
+            return self._insist(lambda: request(client), "run again: an upload goes on from where it was cut short")
+        with engine_errors(self.place), warnings.catch_warnings():
+            # Without the client's advice against more than 20,000 points: `StoreOptions.resolved` heeds it.
+            warnings.filterwarnings("ignore", "Local mode is not recommended")
+            return request(client)
 
     def close(self) -> None:
-        """End the connection; the next call makes another."""
+        """End the connection; a folder is free for another process. The next call makes another connection."""
         if self._client is not None:
             self._client.close()
             self._client = None
 
-    def _insist(
-        self, request: Callable[[QdrantClient], Answer], client: QdrantClient, attempts: int, remedy: str
-    ) -> Answer:
-        import tenacity
-        from qdrant_client.common.client_exceptions import QdrantException
-        from qdrant_client.http.exceptions import ApiException
-
-        def again(state: tenacity.RetryCallState) -> None:
-            self._meter.count(retries=1)
-
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(_passing),
-            wait=_pause,
-            stop=tenacity.stop_after_attempt(attempts),
-            before_sleep=again,
-            reraise=True,
-        )
-        try:
-            return retrying(request, client)
-        except HarnessError:
-            raise
-        except Exception as error:
-            status = _status(error)
-            if status in REFUSED:
-                key = 'set api_key = "${NAME}" in the store\'s table, and NAME in the environment'
-                raise InputError(Problem(shown(self.url), f"the server refuses access ({status})", key)) from error
-            if isinstance(error, _UNREADABLE):  # what the client raises where an answer is not what it expects
-                what = f"the answer is not of Qdrant's protocol ({_in_words(error)}); look at the address"
-                raise BackendError(f"{shown(self.url)}: {what}") from error
-            if status is None and not isinstance(error, ApiException | QdrantException):
-                raise
-            if _is_final(error):
-                raise BackendError(f"{shown(self.url)}: {_in_words(error)}") from error
-            raise BackendError(f"{shown(self.url)}: {_in_words(error)}; {remedy}") from error
-
-    def _connect(self) -> QdrantClient:
+    def _opened(self) -> QdrantClient:
+        """Open the engine in this process."""
         from qdrant_client import QdrantClient
 
-        url = urlsplit(self.url)
+        if self.place == MEMORY:
+            return QdrantClient(MEMORY)
+        with engine_errors(self.place), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Local mode is not recommended")
+            try:
+                return QdrantClient(path=self.place)
+            except RuntimeError as error:  # all that the client says where the folder is locked
+                remedy = "wait until it is done, or name another folder"
+                raise InputError(Problem(f"store {self.place}", "another process uses it", remedy)) from error
+
+    def _connect(self) -> QdrantClient:
+        """Connect to the server, and ask for its version."""
+        from qdrant_client import QdrantClient
+
+        location = self._options.location or ""
+        url = urlsplit(location)
         grpc, secure = url.scheme.startswith("grpc"), url.scheme.endswith("s")
-        if self._api_key and not secure and url.hostname not in ("localhost", "127.0.0.1", "::1"):
-            log.warning("%s: the API key travels unencrypted; prefer https or grpcs", shown(self.url))
+        if self._options.api_key and not secure and url.hostname not in ("localhost", "127.0.0.1", "::1"):
+            log.warning("%s: the API key travels unencrypted; prefer https or grpcs", self.place)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Api key is used with an insecure connection")
             client = QdrantClient(
@@ -108,34 +110,74 @@ class Connection:
                 prefer_grpc=grpc,
                 https=secure,
                 prefix=url.path.strip("/") or None,
-                api_key=self._api_key,
+                api_key=self._options.api_key,
                 timeout=TIMEOUT,
-                check_compatibility=False,  # it would only warn
-                transport=DoorTransport(self.url, TIMEOUT),
+                check_compatibility=False,  # it would only warn, and not through our messages
+                transport=DoorTransport(location, TIMEOUT),
             )
         try:
-            server = self._insist(lambda asked: asked.info(), client, 2, "start the server, then run again").version
-            if not _supported(version("qdrant-client"), server):
-                own = version("qdrant-client")
-                what = f"the server is Qdrant {_plain(server)}, which qdrant-client {own} does not support"
-                raise InputError(Problem(shown(self.url), what, "bring them within one minor version of each other"))
+            self.version = self._insist(lambda: client.info().version, "start the server, then run again", tries=2)
+            self._check_version()
         except BaseException:
             client.close()
             raise
         return client
 
+    def _check_version(self) -> None:
+        """Refuse a server that lacks what is used, and warn where client and server are far apart."""
+        theirs = _release(self.version)
+        if theirs is None or theirs < OLDEST:
+            oldest = f"{OLDEST[0]}.{OLDEST[1]}"
+            what = (
+                f"the server is Qdrant {_shown_version(self.version)}, and metadata of collections came with {oldest}"
+            )
+            raise InputError(Problem(self.place, what, f"use Qdrant {oldest} or newer"))
+        ours = _release(version("qdrant-client"))
+        if ours is None or ours[0] != theirs[0] or abs(ours[1] - theirs[1]) > 1:
+            _warn_of_versions(self.place, self.version, version("qdrant-client"))
 
-def _plain(server: str) -> str:
+    def _insist(self, request: Callable[[], Answer], remedy: str, *, tries: int | None = None) -> Answer:
+        from qdrant_client.common.client_exceptions import QdrantException
+        from qdrant_client.http.exceptions import ApiException
+
+        try:
+            return self._insistence.ask(request, tries)
+        except HarnessError:
+            raise
+        except Exception as error:
+            status = _status(error)
+            if status in REFUSED:
+                key = 'set api_key = "${NAME}" in the store\'s table, and NAME in the environment'
+                raise InputError(Problem(self.place, f"the server refuses access ({status})", key)) from error
+            if isinstance(error, _UNREADABLE):  # what the client raises where an answer is not what it expects
+                what = f"the answer is not of Qdrant's protocol ({_in_words(error)}); look at the address"
+                raise BackendError(f"{self.place}: {what}") from error
+            if status is None and not isinstance(error, ApiException | QdrantException):
+                raise
+            rest = "" if _is_final(error) else f"; {remedy}"
+            raise BackendError(f"{self.place}: {_in_words(error)}{rest}") from error
+
+
+@cache
+def _warn_of_versions(place: str, server: str, client: str) -> None:
+    """Warn once a process: Qdrant promises to support one minor version between client and server."""
+    log.warning(
+        "%s: the server is Qdrant %s and qdrant-client is %s, more than one minor version apart",
+        place,
+        server,
+        client,
+    )
+
+
+def _release(text: str) -> tuple[int, int] | None:
+    """Major and minor version; None where a text tells none that can be meant."""
+    match = re.fullmatch(r"v?(\d{1,9})\.(\d{1,9})(?:[.+-][\w.+-]{0,40})?", text, re.ASCII)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def _shown_version(text: str) -> str:
     """A version as the server tells it; whatever else it tells, shortened and in quotes."""
-    return server if re.fullmatch(r"[\w.+-]{1,40}", server, re.ASCII) else repr(server[:40])
-
-
-def _supported(client: str, server: str) -> bool:
-    """Whether versions differ by at most one minor, as Qdrant promises to support."""
-    ours, theirs = (re.match(r"v?(\d{1,9})\.(\d{1,9})", text) for text in (client, server))
-    if ours is None or theirs is None:
-        return False
-    return ours[1] == theirs[1] and abs(int(ours[2]) - int(theirs[2])) <= 1
+    return text if _release(text) else repr(text[:40])
 
 
 def _status(error: BaseException) -> int | str | None:
@@ -155,13 +197,14 @@ def _passing(error: BaseException) -> bool:
 
 
 def _is_final(error: BaseException) -> bool:
-    """Whether the door refused what came, or where it leads, for good."""
+    """Whether the client for HTTP refused what came, or where it leads, for good."""
     return isinstance(getattr(error, "source", None), BackendError)
 
 
-def _pause(state: tenacity.RetryCallState) -> float:
-    asked = getattr(state.outcome.exception() if state.outcome else None, "retry_after_s", None)
-    return FIRST_PAUSE * 2.0 ** (state.attempt_number - 1) if asked is None else float(asked)
+def _asked_pause(error: BaseException) -> float | None:
+    """The seconds that a server asks to wait."""
+    asked = getattr(error, "retry_after_s", None)
+    return None if asked is None else float(asked)
 
 
 def _in_words(error: Exception) -> str:

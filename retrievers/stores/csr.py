@@ -13,7 +13,7 @@ from retrievers.filters import FieldValues
 from retrievers.ragged import AnyVectors, SparseVectors, joined
 from retrievers.stores.options import Opening
 from retrievers.stores.points import above_zero
-from retrievers.types import Ranking, Wanted, ranked
+from retrievers.types import FilterValues, Ranking, Store, ranked
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -22,12 +22,13 @@ SEARCH = 32
 """Queries whose products with all documents are held at once."""
 
 
-class CsrStore:
+class CsrStore(Store):
     """One collection of sparse vectors as scipy's CSR, a row a dimension; made anew in each run."""
 
-    approximate = False
+    forms = ("sparse",)
 
-    def __init__(self) -> None:
+    def __init__(self, opening: Opening) -> None:
+        """Take what is opened: nothing of it matters here."""
         self._ids: list[str] = []
         self._parts: list[AnyVectors] = []
         self._fields: list[Mapping[str, str]] = []
@@ -35,11 +36,7 @@ class CsrStore:
         self._postings: csr_array[np.float64, tuple[int, int]]
         """(dimensions, documents)."""
 
-    def finished(self) -> dict[str, tuple[str, ...]] | None:
-        """Return None: nothing is kept from run to run."""
-        return None
-
-    def create(self, dimensions: int, *, anew: bool = True) -> None:
+    def create(self, dimensions: int, *, anew: bool = False) -> None:
         """Make the collection anew and empty."""
         self._ids, self._parts, self._fields = [], [], []
 
@@ -60,7 +57,7 @@ class CsrStore:
         self._parts = []
 
     def search(
-        self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Sequence[Wanted] = ()
+        self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Sequence[FilterValues] = ()
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points whose product is above 0, ties resolved."""
         masks = {one: self._values.matching(one) for one in set(wanted)}
@@ -77,9 +74,6 @@ class CsrStore:
                 rankings.append(above_zero(ranked([self._ids[i] for i in documents[best]], scores[best], limit)))
         return rankings
 
-    def close(self) -> None:
-        """Do nothing: there is nothing to let go of."""
-
 
 def _csr(vectors: AnyVectors) -> csr_array[np.float64, tuple[int, int]]:
     from scipy.sparse import csr_array
@@ -88,8 +82,3 @@ def _csr(vectors: AnyVectors) -> csr_array[np.float64, tuple[int, int]]:
         raise TypeError("only sparse vectors are kept as a matrix")
     values = vectors.values.astype(np.float64)  # once, here: a product of unlike types copies the whole matrix
     return csr_array((values, vectors.indices, vectors.starts), shape=vectors.shape)
-
-
-def opened(opening: Opening) -> CsrStore:
-    """Return an empty store, whatever the collection."""
-    return CsrStore()

@@ -8,16 +8,17 @@ import math
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from retrievers.errors import InputError, Problem
 from retrievers.opening import check_lock
-from retrievers.ragged import AnyVectors, Form, unit_rows
-from retrievers.stores.edge_vectors import bytes_of, collection_of, points_of, queries_of
-from retrievers.stores.options import Opening, StoreOptions
+from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, numbers_of, unit_rows
+from retrievers.stores.options import Opening
 from retrievers.stores.points import (
     FIELDS,
+    SPARSE,
     EngineHits,
     alternatives,
     count_matches,
@@ -27,7 +28,7 @@ from retrievers.stores.points import (
     payloads,
     point_id,
 )
-from retrievers.types import Ranking, Wanted
+from retrievers.types import FilterValues, Ranking, Store
 
 if TYPE_CHECKING:
     import qdrant_edge
@@ -46,7 +47,7 @@ SPARE = 64 * 2**20
 NOTES = "notes.json"
 
 
-class EdgeStore:
+class EdgeStore(Store):
     """One collection in a folder of its own; made aside and put in place when it is complete.
 
     The engine searches the segments of a collection in parallel, but leaves all points in one until told to optimise.
@@ -59,48 +60,62 @@ class EdgeStore:
     only reads.
     """
 
-    def __init__(
-        self, folder: Path, collection: str, options: StoreOptions, form: Form = "dense", *, documents: int
-    ) -> None:
-        self.approximate = options.approximate
-        self._form: Form = form
-        whole = self.approximate or form != "dense"
-        self._segment = UNLIMITED if whole else max(LEAST, math.ceil(documents / (os.cpu_count() or 1)))
-        self._documents = documents
-        self._options = options
-        self._place = folder / collection
-        self._aside = folder / f"{collection}.unfinished"
+    def __init__(self, opening: Opening) -> None:
+        """Take what is opened; raises InputError where the engine is not installed."""
+        if importlib.util.find_spec("qdrant_edge") is None:
+            what = f"the edge store, for {opening.documents} documents, needs the package qdrant-edge-py"
+            raise InputError(Problem("store", what, "pip install qdrant-edge-py, or name another store"))
+        self._options, self._documents = opening.options, opening.documents
+        self._form: Form = opening.form
+        whole = self.approximate or self._form != "dense"
+        self._segment = UNLIMITED if whole else max(LEAST, math.ceil(self._documents / (os.cpu_count() or 1)))
+        self._folder = opening.folder / opening.collection
+        self._unfinished = opening.folder / f"{opening.collection}.unfinished"
         self._lock: BaseFileLock | None = None
         self._shard: qdrant_edge.EdgeShard | None = None
         self._point_bytes = 0
         self._added = 0
         self._in_segment = 0
 
+    @property
+    def approximate(self) -> bool:
+        """Whether a graph or compressed vectors were asked for."""
+        return self._options.approximate
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """How much of an approximate collection is in the graph or compressed."""
+        if not self.approximate:
+            return {}
+        with engine_errors(self._folder):
+            info = self._open().info()
+        return {"points": str(info.points_count), "indexed_points": str(info.indexed_vectors_count)}
+
     def finished(self) -> dict[str, tuple[str, ...]] | None:
         """Return the notes kept with the collection if it is there and complete, else None."""
-        if not self._place.exists():
+        if not self._folder.exists():
             return None
         self._hold()
-        with engine_errors(self._place):
-            kept = json.loads((self._place / NOTES).read_text(encoding="utf-8"))
+        with engine_errors(self._folder):
+            kept = json.loads((self._folder / NOTES).read_text(encoding="utf-8"))
             self._open()  # now, so that the time of a search is that of searching
         return {kind: tuple(ids) for kind, ids in kept.items()}
 
-    def create(self, dimensions: int, *, anew: bool = True) -> None:
+    def create(self, dimensions: int, *, anew: bool = False) -> None:
         """Make the collection anew and empty, aside from any finished one."""
         import qdrant_edge as edge
 
         self.close()
         self._hold()
-        with engine_errors(self._place):
-            shutil.rmtree(self._aside, ignore_errors=True)
-            self._aside.mkdir()
+        with engine_errors(self._folder):
+            shutil.rmtree(self._unfinished, ignore_errors=True)
+            self._unfinished.mkdir()
         self._point_bytes = 4 * dimensions + BESIDE_VECTOR if self._form == "dense" else 0
         # Optimising copies a segment, up to twice.
         self._make_sure_of(self._documents + 2 * min(self._segment, self._documents))
         self._added, self._in_segment = 0, 0
         config = edge.EdgeConfig(
-            **collection_of(self._form, dimensions),
+            **_vectors(self._form, dimensions),
             hnsw_config=edge.HnswIndexConfig(
                 m=self._options.m,
                 ef_construct=self._options.ef_construct,
@@ -114,34 +129,34 @@ class EdgeStore:
             ),
             wal_enabled=False,  # an unfinished collection is made anew, so there is nothing to replay
         )
-        with engine_errors(self._place):
-            self._shard = edge.EdgeShard.create(str(self._aside), config)
+        with engine_errors(self._folder):
+            self._shard = edge.EdgeShard.create(str(self._unfinished), config)
 
     def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
         """Add points, or replace those with the same document id."""
         import qdrant_edge as edge
 
-        self._point_bytes = math.ceil(bytes_of(vectors) / max(len(ids), 1)) + BESIDE_VECTOR
+        self._point_bytes = math.ceil(_bytes(vectors) / max(len(ids), 1)) + BESIDE_VECTOR
         self._make_sure_of(len(ids))
         if fields and not self._added:
             index = edge.UpdateOperation.create_field_index(FIELDS, edge.PayloadSchemaType.Keyword)
-            with engine_errors(self._place):
+            with engine_errors(self._folder):
                 self._open().update(index)
         kept = payloads(ids, fields)
         start = 0
         while start < len(ids):
             if self._in_segment == self._segment:
-                with engine_errors(self._place):
+                with engine_errors(self._folder):
                     self._open().optimize()
                 self._in_segment = 0
             stop = min(start + UPSERT, len(ids), start + self._segment - self._in_segment)
             points = [
                 edge.Point(point_id(doc_id), row, payload)
                 for doc_id, row, payload in zip(
-                    ids[start:stop], points_of(unit_rows(vectors[start:stop])), kept[start:stop], strict=True
+                    ids[start:stop], _points(unit_rows(vectors[start:stop])), kept[start:stop], strict=True
                 )
             ]
-            with engine_errors(self._place):
+            with engine_errors(self._folder):
                 self._open().update(edge.UpdateOperation.upsert_points(points))
             self._in_segment += stop - start
             start = stop
@@ -151,7 +166,7 @@ class EdgeStore:
         """Build the index, put the collection in its place, and keep the notes with it."""
         import qdrant_edge as edge
 
-        with engine_errors(self._place):
+        with engine_errors(self._folder):
             if self.approximate:
                 self._open().optimize()
             self._open().flush()
@@ -159,13 +174,13 @@ class EdgeStore:
             self._open().close()
             self._shard = None
             kept = {kind: list(ids) for kind, ids in notes.items()}
-            (self._aside / NOTES).write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
-            shutil.rmtree(self._place, ignore_errors=True)
-            self._aside.rename(self._place)
+            (self._unfinished / NOTES).write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._unfinished.rename(self._folder)
             self._open()
 
     def search(
-        self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Sequence[Wanted] = ()
+        self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Sequence[FilterValues] = ()
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         import qdrant_edge as edge
@@ -185,9 +200,9 @@ class EdgeStore:
                 some = positions[start : start + SEARCH]
                 requests = [
                     edge.QueryRequest(limit=size, query=query, params=params, with_payload=True, filter=filters[at])
-                    for at, query in zip(some, queries_of(unit_rows(vectors[some])), strict=True)
+                    for at, query in zip(some, _queries(unit_rows(vectors[some])), strict=True)
                 ]
-                with engine_errors(self._place):
+                with engine_errors(self._folder):
                     answers = self._open().query_batch(edge.QueryBatchRequest(requests))
                 for points in answers:
                     yield EngineHits([(p.payload or {})["id"] for p in points], [p.score for p in points])
@@ -205,26 +220,26 @@ class EdgeStore:
 
     def _make_sure_of(self, points: int) -> None:
         """Raise InputError unless the disk has room: the process would crash where a mapped file cannot grow."""
-        needed, free = points * self._point_bytes + SPARE, shutil.disk_usage(self._place.parent).free
+        needed, free = points * self._point_bytes + SPARE, shutil.disk_usage(self._folder.parent).free
         if free < needed:
             what = f"needs {needed / 1e6:,.0f} MB of disk, and {free / 1e6:,.0f} MB are free"
-            raise InputError(Problem(f"store {self._place}", what, "make room, then run again"))
+            raise InputError(Problem(f"store {self._folder}", what, "make room, then run again"))
 
     def _hold(self) -> None:
         from filelock import FileLock, Timeout
 
         if self._lock is None:
             # One lock a process: its retrievers may search one collection in several ways.
-            path = f"{self._place}.lock"
+            path = f"{self._folder}.lock"
             lock = FileLock(path, timeout=0, is_singleton=True, thread_local=False)
-            with engine_errors(self._place):
-                self._place.parent.mkdir(parents=True, exist_ok=True)
+            with engine_errors(self._folder):
+                self._folder.parent.mkdir(parents=True, exist_ok=True)
                 check_lock(path)
                 try:
                     lock.acquire()
                 except Timeout:
                     remedy = "wait until it is done, or set another folder"
-                    problem = Problem(f"store {self._place}", "another process uses it", remedy)
+                    problem = Problem(f"store {self._folder}", "another process uses it", remedy)
                     raise InputError(problem) from None
             self._lock = lock
 
@@ -234,11 +249,11 @@ class EdgeStore:
 
             self._hold()
             self._make_sure_of(0)  # the engine lays out a segment for points to come
-            self._shard = edge.EdgeShard.load(str(self._place))
+            self._shard = edge.EdgeShard.load(str(self._folder))
         return self._shard
 
 
-def _filter(wanted: Wanted) -> qdrant_edge.Filter:
+def _filter(wanted: FilterValues) -> qdrant_edge.Filter:
     import qdrant_edge as edge
 
     return edge.Filter(must=[edge.FieldCondition(FIELDS, match=edge.MatchAny(some)) for some in alternatives(wanted)])
@@ -256,9 +271,43 @@ def _quantization(kind: str | None) -> qdrant_edge.QuantizationConfigType | None
     return None
 
 
-def opened(opening: Opening) -> EdgeStore:
-    """Return the collection in its folder; raises InputError where the engine is not installed."""
-    if importlib.util.find_spec("qdrant_edge") is None:
-        what = f"the edge store, for {opening.documents} documents, needs the package qdrant-edge-py"
-        raise InputError(Problem("store", what, "pip install qdrant-edge-py, or name another store"))
-    return EdgeStore(opening.folder, opening.collection, opening.options, opening.form, documents=opening.documents)
+def _vectors(form: Form, dimensions: int) -> dict[str, Any]:
+    """Return the arguments of EdgeConfig that say what the vectors are."""
+    import qdrant_edge as edge
+
+    if form == "sparse":
+        return {"sparse_vectors": {SPARSE: edge.EdgeSparseVectorParams()}}
+    if form == "dense":
+        return {"vectors": edge.EdgeVectorParams(size=dimensions, distance=edge.Distance.Cosine)}
+    best = edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim)
+    return {"vectors": edge.EdgeVectorParams(size=dimensions, distance=edge.Distance.Dot, multivector_config=best)}
+
+
+def _points(vectors: AnyVectors) -> list[Any]:
+    """Return each text's vectors as a point takes them in."""
+    values = _values(vectors)
+    return [{SPARSE: one} for one in values] if isinstance(vectors, SparseVectors) else values
+
+
+def _queries(vectors: AnyVectors) -> list[qdrant_edge.Query]:
+    """Return what is asked for by each text's vectors."""
+    import qdrant_edge as edge
+
+    name = SPARSE if isinstance(vectors, SparseVectors) else None
+    return [edge.Query.Nearest(one, using=name) for one in _values(vectors)]
+
+
+def _bytes(vectors: AnyVectors) -> int:
+    """Return the bytes that the vectors take: 4 a number, and 4 for the index of a sparse one."""
+    return numbers_of(vectors) * (8 if isinstance(vectors, SparseVectors) else 4)
+
+
+def _values(vectors: AnyVectors) -> list[Any]:
+    """Return the rows as the engine takes them in fastest: views, not lists, of floats."""
+    import qdrant_edge as edge
+
+    if isinstance(vectors, SparseVectors):
+        return [edge.SparseVector(indices=one.tolist(), values=numbers.tolist()) for one, numbers in vectors.rows()]
+    if isinstance(vectors, TokenVectors):
+        return [[memoryview(token) for token in row] for row in vectors.rows()]
+    return [memoryview(vector) for vector in np.ascontiguousarray(vectors)]

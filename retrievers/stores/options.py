@@ -6,19 +6,32 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from retrievers.errors import InputError, Problem
+from retrievers import store_class, store_kinds
+from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.meter import Meter
 from retrievers.ragged import Form
+from retrievers.types import Store
 
 MEMORY = ":memory:"
 EDGE = "edge"
 CSR = "csr"
 """Sparse vectors as a matrix in memory."""
+QDRANT = "qdrant"
+"""The kind of store that keeps collections in memory, in a folder or on a server."""
 SERVER = ("http://", "https://", "grpc://", "grpcs://")
+PREFIX = "harness-"
+"""With which the names of collections begin."""
 MEMORY_LIMIT = 20_000
 """Documents up to which the in-memory client serves well; it warns beyond."""
 TOKENS_LIMIT = 1_000
 """The same of documents with a vector for each token."""
+
+KNOWN = (MEMORY, EDGE, CSR)
+"""Locations that are words."""
+OF_SERVERS = ("api_key", "shards", "replication", "defer_graph", "indexing_threshold", "full_scan_threshold")
+"""Keys that mean something on a server alone."""
+LOWEST_INDEXING, LOWEST_FULL_SCAN = 1, 10
+"""kB: the lowest thresholds that a server takes and that mean something (0 turns indexing off)."""
 
 Quantization = Literal["scalar", "product", "binary"]
 BITS = {"scalar": 8, "product": 2, "binary": 1}
@@ -33,8 +46,8 @@ class StoreOptions:
     """
 
     location: str | None = None
-    """":memory:", "edge", a folder, or a server's URL (http, https, grpc, grpcs); for sparse vectors also "csr"; None
-    goes by the form of the vectors and the corpus's size."""
+    """":memory:", "edge", a folder ("./vectors"), or a server's URL (http, https, grpc, grpcs); for sparse vectors also
+    "csr"; or a store of another package. None goes by the form of the vectors and the corpus's size."""
     api_key: str | None = field(default=None, repr=False)
     """A server's; in an experiment always "${NAME}"."""
     shards: int | None = None
@@ -47,6 +60,11 @@ class StoreOptions:
     """Candidates considered for each link while the graph is built."""
     defer_graph: bool = False
     """Whether a server builds the graph after all points are there, and not while they come: a faster upload."""
+    indexing_threshold: int | None = None
+    """kB of vectors in a segment from which on a server builds its graph and codes; None with m or quantization: the
+    lowest, so that small collections have them too."""
+    full_scan_threshold: int | None = None
+    """kB of vectors below which a server compares all instead of searching the graph; None with m: the lowest."""
     ef: int = 128
     """Candidates considered while the graph is searched."""
     quantization: Quantization | None = None
@@ -61,33 +79,58 @@ class StoreOptions:
 
     def _problems(self) -> list[Problem]:
         problems = []
-        for name, lowest in (("shards", 1), ("replication", 1), ("m", 0), ("ef_construct", 4), ("ef", 1)):
+        lowest = {"shards": 1, "replication": 1, "m": 0, "ef_construct": 4, "ef": 1, "oversampling": 1,
+                  "indexing_threshold": LOWEST_INDEXING, "full_scan_threshold": LOWEST_FULL_SCAN}  # fmt: skip
+        for name, least in lowest.items():
             value = getattr(self, name)
-            if value is not None and value < lowest:
-                problems.append(Problem(f"store.{name}", f"{value} is below {lowest}"))
-        if self.oversampling < 1:
-            problems.append(Problem("store.oversampling", f"{self.oversampling} is below 1"))
-        if self.location == "" or (self.location and "://" in self.location and not self.on_server):
-            remedy = f"{MEMORY!r}, {EDGE!r}, a folder, or a URL that begins with {', '.join(SERVER)}"
+            if value is not None and value < least:
+                problems.append(Problem(f"store.{name}", f"{value} is below {least}"))
+        if self.location is not None and not self.kind:
+            remedy = f"{did_you_mean(self.location, KNOWN)}; a folder's path has a separator: {f'./{self.location}'!r}"
+            if not self.location or "://" in self.location:
+                remedy = f"known: {', '.join(KNOWN)}, a folder, or a URL that begins with {', '.join(SERVER)}"
             problems.append(Problem("store", f"{self.location!r} names no store", remedy))
         if not self.on_server:
-            for name in ("api_key", "shards", "replication", "defer_graph"):
+            for name in (
+                "api_key",
+                "shards",
+                "replication",
+                "defer_graph",
+                "indexing_threshold",
+                "full_scan_threshold",
+            ):
                 if getattr(self, name) not in (None, False):
                     problems.append(Problem(f"store.{name}", "is for a server", "give the server's URL as location"))
         if self.defer_graph and not self.m:
             problems.append(Problem("store.defer_graph", "there is no graph to build", "set m, the links of a node"))
-        if self.approximate and not self.on_server and self.location not in (EDGE, None):
+        if self.approximate and not self.on_server and self.kind in (QDRANT, CSR):
             problems.append(Problem("store", f"{self.location!r} knows only exact search", 'use "edge" or a server'))
         return problems
 
     def check(self, form: str) -> None:
         """Raise InputError where these options do not suit vectors of the form."""
-        if self.location == CSR and form != "sparse":
+        if self.kind and form not in getattr(store_class(self.kind), "forms", Store.forms):
             remedy = f"{MEMORY!r}, {EDGE!r}, a folder, or a server's URL"
-            raise InputError(Problem("store", f"{CSR!r} keeps sparse vectors, not {form} ones", remedy))
+            raise InputError(Problem("store", f"{self.location!r} does not keep {form} vectors", remedy))
         if self.approximate and form != "dense":
             key = "m" if self.m else "quantization"
             raise InputError(Problem(f"store.{key}", f"{form} vectors are searched exactly", f"leave {key} out"))
+
+    @property
+    def kind(self) -> str:
+        """The store that the location names, "" where it names none, or is left open.
+
+        >>> [StoreOptions(one).kind for one in (":memory:", "edge", "./vectors", "http://localhost:6333")]
+        ['qdrant', 'edge', 'qdrant', 'qdrant']
+        """
+        location = self.location or ""
+        if location == MEMORY or self.on_server:
+            return QDRANT
+        name, scheme, _ = location.partition("://")
+        if name != QDRANT and name in store_kinds():
+            return name
+        is_path = any(mark in location for mark in ("/", "\\", "${")) or location.startswith((".", "~"))
+        return QDRANT if not scheme and location and (is_path or Path(location).is_dir()) else ""
 
     @property
     def on_server(self) -> bool:
@@ -101,13 +144,19 @@ class StoreOptions:
 
     @property
     def suffix(self) -> str:
-        """What tells a collection built for approximate search from the exact one of the same vectors.
+        """What tells a collection from others of the same vectors, which are built in another way.
 
         >>> StoreOptions("edge", m=16, quantization="scalar").suffix
         '-hnsw16x100-scalar'
+        >>> StoreOptions("http://localhost:6333", shards=3).suffix
+        '-shards3'
         """
-        graph = f"-hnsw{self.m}x{self.ef_construct}" if self.m else ""
-        return graph + (f"-{self.quantization}" if self.quantization else "")
+        parts = [f"hnsw{self.m}x{self.ef_construct}"] if self.m else []
+        parts += [self.quantization] if self.quantization else []
+        for name in ("shards", "replication", "indexing_threshold", "full_scan_threshold"):
+            if getattr(self, name) is not None:
+                parts.append(f"{name}{getattr(self, name)}")
+        return "".join(f"-{part}" for part in parts)
 
     def resolved(self, documents: int, form: Form = "dense") -> str:
         """Return the location; where none is given "csr" for sparse vectors, else memory for a small corpus or edge.
@@ -135,30 +184,35 @@ class StoreOptions:
         size = 4 if form == "multivector" else 12 if self.resolved(0, form) == CSR else 8
         return round(numbers * size)
 
-    def bytes_read(self, documents: int, dimensions: int) -> int:
+    def bytes_read(self, documents: int, dimensions: int, indexed: int | None = None) -> int:
         """Return the bytes of dense vectors that a search needs at hand, which decide how much memory makes it fast.
 
         The vectors as 32-bit floats, or the compressed ones; and the graph, in whose lowest layer a node may have 2 m
         links of as many bits as a node's number needs. Full vectors stay on disk beside compressed ones, for the
         comparison in full.
+
+        Args:
+            documents: how many vectors there are.
+            dimensions: of each.
+            indexed: how many of them are in the graph and compressed; None: all.
         """
+        inside = documents if indexed is None else min(indexed, documents)
         bits = BITS[self.quantization] if self.quantization else 32
         links = 2 * self.m * documents.bit_length()
-        return documents * -(-(dimensions * bits + links) // 8)
+        return inside * -(-(dimensions * bits + links) // 8) + (documents - inside) * 4 * dimensions
 
 
 class Opening(NamedTuple):
-    """What a store's file is given to open it."""
+    """What a store's class is given."""
 
-    location: str
-    """Where it is: what the options name, or what follows from the form of the vectors and the corpus's size."""
     options: StoreOptions
+    """With the location where the collection is."""
     collection: str
     """What is in it, and what it was built for."""
     documents: int
     """How many there are, about."""
     folder: Path
-    """Where collections live from run to run."""
+    """Where collections of this machine live from run to run."""
     meter: Meter
     """Counts a server's retries."""
     form: Form

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.ragged import AnyVectors, SparseVectors
-from retrievers.types import RESOLUTION, Ranking, Wanted, ranked
+from retrievers.types import RESOLUTION, FilterValues, Ranking, ranked
 
 if TYPE_CHECKING:
-    from qdrant_client import models
     from qdrant_client.models import QueryResponse
 
 ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
@@ -26,6 +25,8 @@ CROCKFORD = str.maketrans("0123456789ABCDEFGHJKMNPQRSTVWXYZ", "0123456789abcdefg
 """From the digits of a ULID to those that `int` reads in base 32."""
 DOCUMENTS = uuid.UUID("6f1f2a3e-6a0e-5d0c-9d6b-1f6d7b1f5c11")
 """Namespace of the point ids of documents whose own ids are neither ULID nor UUID."""
+SPARSE = "sparse"
+"""The name of a collection's sparse vectors, which have to have one."""
 FIELDS = "fields"
 """The key of a payload under which a document's fields stand."""
 Payload = dict[str, Any]
@@ -40,16 +41,12 @@ class EngineHits(NamedTuple):
     scores: list[float]
 
 
-def engine_hits(response: QueryResponse) -> EngineHits:
-    """Return what qdrant-client answered to one query."""
-    points = response.points
-    return EngineHits([(point.payload or {})["id"] for point in points], [point.score for point in points])
-
-
 def answers_of(responses: Sequence[QueryResponse], count: int) -> list[EngineHits]:
-    """Return what a server answered to so many queries; raises ValueError where that is no answer to them."""
+    """Return what qdrant-client answered to so many queries; raises ValueError where that is no answer to them."""
     answers = [
-        engine_hits(response) for response in responses if all("id" in (one.payload or {}) for one in response.points)
+        EngineHits([(one.payload or {})["id"] for one in response.points], [one.score for one in response.points])
+        for response in responses
+        if all("id" in (one.payload or {}) for one in response.points)
     ]
     if len(answers) != count or not all(map(math.isfinite, (score for one in answers for score in one.scores))):
         raise ValueError(f"no {count} lists of points with an id and a finite score")
@@ -96,22 +93,13 @@ def payloads(ids: Sequence[str], fields: Sequence[Mapping[str, str]]) -> list[Pa
     ]
 
 
-def alternatives(wanted: Wanted) -> list[list[str]]:
+def alternatives(wanted: FilterValues) -> list[list[str]]:
     """Return for each field that is wanted what its payload must hold one of; where no value will do, what none holds.
 
     >>> alternatives((("language", ("de", "ja")),))
     [['["language", "de"]', '["language", "ja"]']]
     """
     return [[_pair(name, value) for value in values] or [""] for name, values in wanted]
-
-
-def filter_of(wanted: Wanted) -> models.Filter:
-    """Return the payload filter of qdrant-client that leaves what is wanted."""
-    from qdrant_client import models
-
-    return models.Filter(
-        must=[models.FieldCondition(key=FIELDS, match=models.MatchAny(any=some)) for some in alternatives(wanted)]
-    )
 
 
 def _pair(name: str, value: str) -> str:

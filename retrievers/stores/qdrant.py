@@ -1,39 +1,50 @@
-"""Collections kept by qdrant-client: in memory or in a folder."""
+"""Collections kept by Qdrant through its public client: in memory, in a folder, on a server or cluster."""
 
 from __future__ import annotations
 
-import warnings
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from retrievers.errors import InputError, Problem
+from retrievers.errors import BackendError
+from retrievers.meter import Meter
+from retrievers.parallel import answers
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, unit_rows
-from retrievers.stores.client_vectors import collection_of, name_of, points_of, queries_of, requests
-from retrievers.stores.options import MEMORY, Opening
+from retrievers.stores.connection import Connection
+from retrievers.stores.options import LOWEST_FULL_SCAN, LOWEST_INDEXING, MEMORY, PREFIX, Opening, StoreOptions
 from retrievers.stores.points import (
+    FIELDS,
+    SPARSE,
     EngineHits,
+    Payload,
+    alternatives,
+    answers_of,
     count_matches,
-    engine_errors,
-    engine_hits,
-    filter_of,
     hits_of,
     past_ties,
     payloads,
     point_id,
 )
-from retrievers.types import Ranking, Vectors, Wanted
+from retrievers.types import FilterValues, Ranking, Store, Vectors
 
 if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
+    from qdrant_client import QdrantClient, models
 
-BATCH = 1024
-"""Points a request, and queries a request."""
-Notes = Mapping[str, Sequence[str]]
+LOCAL = 1024
+"""Points a request, and queries a request, to the engine in this process."""
+UPSERT, SEARCH = 256, 32
+"""The same to a server: below its default limit of 32 MB up to 5,000 dimensions."""
+NUMBERS = 1_280_000
+"""Numbers a request, at most: below that limit as JSON."""
+PARALLEL = 4
+"""Uploads to a server at once."""
+LOOK_EVERY = 0.5
+"""Seconds between two looks at a server that indexes."""
+LOOKS = 10
+"""Looks at a server that says it is done and has not indexed all: what is indexed is counted a little later."""
 
 
 class Matching(NamedTuple):
@@ -44,96 +55,202 @@ class Matching(NamedTuple):
     """(n, dimensions), each of length 1."""
 
 
-class QdrantStore:
-    """One collection, searched exactly.
+class QdrantStore(Store):
+    """One collection, marked complete in its own metadata; an upload to a server that was cut short is taken up again.
 
-    Cosine is the dot product of unit vectors, and so it is kept here: under `Distance.COSINE` the client normalises
-    its vectors again at each query, in place, so that the answer to a question would depend on those asked before
-    (by one unit in the last place). A folder holds one collection in a folder of its own, since the client locks and
-    loads a folder as a whole.
+    Cosine is the dot product of unit vectors, and so it is kept: under `Distance.COSINE` the engine in this process
+    normalises its vectors again at each query, in place, so that the answer to a question would depend on those asked
+    before (by one unit in the last place).
     """
 
-    approximate = False
-
-    def __init__(self, location: str, collection: str, form: Form = "dense") -> None:
-        self.location = location
-        self.collection = collection
-        self._form: Form = form
-        self._client: QdrantClient | None = None
+    def __init__(self, opening: Opening) -> None:
+        self.collection = opening.collection
+        self._options = opening.options
+        self._form: Form = opening.form
+        self._connection = Connection(opening.options, opening.collection, opening.meter)
+        self._resumed = False
         self._added = 0
+
+    @property
+    def approximate(self) -> bool:
+        """Whether a graph or compressed vectors were asked for."""
+        return self._options.approximate
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """The server's version; of an approximate collection how much of it is indexed, and from what size on."""
+        if not self._options.on_server:
+            return {}
+        info = self._info()
+        facts = {"server": f"Qdrant {self._connection.version}"}
+        if info is None or not self.approximate:
+            return facts
+        status = info.optimizer_status
+        return {
+            **facts,
+            "points": str(info.points_count or 0),
+            "indexed_points": str(info.indexed_vectors_count or 0),
+            "optimizer": str(getattr(status, "error", status)),
+            "indexing_threshold_kb": str(info.config.optimizer_config.indexing_threshold or 0),
+            "full_scan_threshold_kb": str(info.config.hnsw_config.full_scan_threshold),
+        }
 
     def finished(self) -> dict[str, tuple[str, ...]] | None:
         """Return the notes kept with the collection if it is there and complete, else None."""
-        if self.location == MEMORY or not self._folder.exists():
-            return None
-        client = self._open()
-        if not client.collection_exists(self.collection):
-            return None
-        metadata = client.get_collection(self.collection).config.metadata or {}
-        if "finished" not in metadata:
-            return None
-        return {kind: tuple(ids) for kind, ids in metadata["finished"].items()}
+        info = self._info()
+        return None if info is None else _notes(info)
 
-    def create(self, dimensions: int, *, anew: bool = True) -> None:
-        """Make the collection anew and empty."""
-        from qdrant_client.models import Distance
+    def create(self, dimensions: int, *, anew: bool = False) -> None:
+        """Make the collection, or take up the unfinished one on a server unless it is to be made `anew`."""
+        from qdrant_client import QdrantClient
 
-        client = self._open()
         self._added = 0
-        if client.collection_exists(self.collection):
-            client.delete_collection(self.collection)
-        client.create_collection(self.collection, **collection_of(self._form, dimensions, Distance.DOT))
+        info = self._info()
+        self._resumed = self._options.on_server and not anew and info is not None and _notes(info) is None
+        if self._resumed:
+            return
+        if info is not None:
+            self._connection.call(lambda client: client.delete_collection(self.collection))
+        how = {**_vectors(self._form, dimensions, on_disk=self._options.on_server or None), **_index(self._options)}
+        make = partial(QdrantClient.create_collection, collection_name=self.collection, **how)
+        try:
+            self._connection.call(make)
+        except BackendError:
+            if self._info() is None:  # otherwise it was made, and only the answer was lost
+                raise
 
     def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
-        """Add points, or replace those with the same document id."""
-        from qdrant_client.models import Batch
+        """Add points, or replace those with the same document id; to a server several requests at a time."""
+        from qdrant_client.models import PayloadSchemaType
 
-        client = self._open()
         units, kept = unit_rows(vectors), payloads(ids, fields)
-        with engine_errors(self.location), _quiet():
-            for batch in requests(units, BATCH):
-                points, some = list(map(point_id, ids[batch])), units[batch]
-                if isinstance(some, SparseVectors | TokenVectors):
-                    whole = Batch(ids=list(points), vectors=points_of(some), payloads=kept[batch])
-                    client.upsert(self.collection, whole, wait=True)
-                else:
-                    client.upload_collection(self.collection, vectors=some, ids=points, payload=kept[batch], wait=True)
+        if not self._options.on_server:
+            for some in _requests(units, LOCAL):
+                self._send(ids[some], units[some], kept[some])
+        else:
+            if fields and not self._added:  # a graph is built for filters only where the index of the payload is there
+                keyword = PayloadSchemaType.KEYWORD
+                self._connection.call(lambda client: client.create_payload_index(self.collection, FIELDS, keyword))
+            batches = _requests(units, UPSERT)
+            sent = answers(lambda some, _: self._send(ids[some], units[some], kept[some]), batches, width=PARALLEL)
+            for _ in sent:
+                pass
         self._added += len(ids)
 
-    def finish(self, notes: Notes) -> None:
-        """Mark the collection complete and keep the notes with it."""
-        count_matches(self._added, self._open().count(self.collection, exact=True).count)
+    def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
+        """Wait until all points are indexed, count them, and mark the collection complete."""
+        from qdrant_client.models import HnswConfigDiff
+
+        if self._options.defer_graph:
+            graph = HnswConfigDiff(m=self._options.m)
+            self._connection.call(lambda client: client.update_collection(self.collection, hnsw_config=graph))
+        self._wait_for_index()
+        held = self._connection.call(lambda client: client.count(self.collection, exact=True))
+        count_matches(self._added, held.count)
         kept = {kind: list(ids) for kind, ids in notes.items()}
-        self._open().update_collection(self.collection, metadata={"finished": kept})
-        if self.location != MEMORY:
+        self._connection.call(lambda client: client.update_collection(self.collection, metadata={"finished": kept}))
+        if not self._options.on_server and self._options.location != MEMORY:
             self.close()  # what is read back has other float noise: search that now, as every later run will
 
     def search(
-        self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Sequence[Wanted] = ()
+        self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Sequence[FilterValues] = ()
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         units = unit_rows(vectors)
-        if wanted and not isinstance(units, SparseVectors | TokenVectors):
+        if wanted and not self._options.on_server and not isinstance(units, SparseVectors | TokenVectors):
             return past_ties(partial(self._ask_matching, units, wanted, {}), len(vectors), limit)
+        params = self._params(exact=exact)
 
         def ask(positions: list[int], size: int) -> Iterator[EngineHits]:
-            return self._ask(units[positions], [wanted[i] for i in positions] if wanted else (), size)
+            asked = [wanted[i] for i in positions] if wanted else []
+            return self._ask(units[positions], asked, size, params)
 
         return hits_of(vectors, past_ties(ask, len(vectors), limit))
 
     def close(self) -> None:
         """Let go of the collection; a folder is free for another process."""
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        self._connection.close()
+
+    def _send(self, ids: Sequence[str], units: AnyVectors, kept: Sequence[Payload]) -> None:
+        from qdrant_client.models import Batch
+
+        points: list[models.ExtendedPointId] = list(map(point_id, ids))
+        if self._resumed:
+            there = self._connection.call(lambda client: client.retrieve(self.collection, points, with_payload=False))
+            if len(there) == len(points):
+                return
+        if self._options.on_server or isinstance(units, SparseVectors | TokenVectors):
+            values: Any = {SPARSE: _values(units)} if isinstance(units, SparseVectors) else _values(units)
+            batch = Batch(ids=points, vectors=values, payloads=list(kept))
+            self._connection.call(lambda client: client.upsert(self.collection, batch, wait=True))
+        else:  # the engine in this process takes a matrix as it is
+            self._connection.call(
+                lambda client: client.upload_collection(self.collection, units, list(kept), points, wait=True)
+            )
+
+    def _wait_for_index(self) -> None:
+        """Wait until the engine has done what is asked for; an engine in this process has nothing to do."""
+        from qdrant_client.models import CollectionStatus, OptimizersConfigDiff
+
+        nothing = OptimizersConfigDiff()
+        looks = LOOKS if self.approximate and self._options.indexing_threshold is None else 0
+        while True:
+            info = self._info()
+            if info is None or info.status == CollectionStatus.RED:
+                what = info.optimizer_status if info else "it is gone"
+                raise BackendError(f"{self._connection.place} collection {self.collection}: indexing failed: {what}")
+            if info.status == CollectionStatus.GREEN:
+                if not looks or (info.indexed_vectors_count or 0) >= (info.points_count or 0):
+                    return
+                looks -= 1
+            if info.status == CollectionStatus.GREY:  # a server that was started again indexes at its next update
+                self._connection.call(lambda c: c.update_collection(self.collection, optimizers_config=nothing))
+            time.sleep(LOOK_EVERY)
+
+    def _params(self, *, exact: bool) -> models.SearchParams | None:
+        """How a server searches; the engine in this process compares everything, and would warn of parameters."""
+        from qdrant_client import models
+
+        if not self._options.on_server:
+            return None
+        if exact or not self.approximate:
+            return models.SearchParams(exact=True)
+        rescored = models.QuantizationSearchParams(rescore=True, oversampling=self._options.oversampling)
+        return models.SearchParams(
+            hnsw_ef=self._options.ef, quantization=rescored if self._options.quantization else None
+        )
+
+    def _ask(
+        self, units: AnyVectors, wanted: Sequence[FilterValues], size: int, params: models.SearchParams | None
+    ) -> Iterator[EngineHits]:
+        from qdrant_client import models
+
+        name = SPARSE if isinstance(units, SparseVectors) else None
+        for batch in _requests(units, SEARCH if self._options.on_server else LOCAL):
+            queries = _values(units[batch])
+            filters = [*map(_filter, wanted[batch])] if wanted else [None] * len(queries)
+            asked = [
+                models.QueryRequest(query=one, limit=size, params=params, with_payload=True, using=name, filter=only)
+                for one, only in zip(queries, filters, strict=True)
+            ]
+
+            def send(client: QdrantClient, asked: list[models.QueryRequest] = asked) -> list[EngineHits]:
+                return answers_of(client.query_batch_points(self.collection, asked), len(asked))
+
+            yield from self._connection.call(send)
 
     def _ask_matching(
-        self, units: Vectors, wanted: Sequence[Wanted], held: dict[Wanted, Matching], positions: list[int], size: int
+        self,
+        units: Vectors,
+        wanted: Sequence[FilterValues],
+        held: dict[FilterValues, Matching],
+        positions: list[int],
+        size: int,
     ) -> Iterator[EngineHits]:
-        """Answer from the points that the engine's payload filter leaves.
+        """Answer from the points that the payload filter of the engine in this process leaves.
 
-        The client goes through all payloads in Python for each request (25 microseconds a point), so it is asked once
-        for each filter and not for each query; an exact search of what it leaves is one product with a matrix.
+        It goes through all payloads in Python for each request (25 microseconds a point), so it is asked once for each
+        filter and not for each query; an exact search of what it leaves is one product with a matrix.
         """
         for position in positions:
             one = wanted[position]
@@ -143,60 +260,145 @@ class QdrantStore:
             best = np.argsort(-scores)[:size]
             yield EngineHits([held[one].ids[i] for i in best.tolist()], scores[best].tolist())
 
-    def _matching(self, wanted: Wanted, dimensions: int) -> Matching:
-        with engine_errors(self.location):
-            client = self._open()
+    def _matching(self, wanted: FilterValues, dimensions: int) -> Matching:
+        def read(client: QdrantClient) -> list[models.Record]:
+            count = client.count(self.collection, exact=True).count
             records, _ = client.scroll(
-                self.collection,
-                scroll_filter=filter_of(wanted),
-                limit=client.count(self.collection, exact=True).count,
-                with_payload=True,
-                with_vectors=True,
+                self.collection, _filter(wanted), limit=count, with_payload=True, with_vectors=True
             )
+            return records
+
+        records = self._connection.call(read)
         units = np.array([one.vector for one in records], np.float32).reshape(-1, dimensions)
         return Matching([(one.payload or {})["id"] for one in records], units)
 
-    def _ask(self, vectors: AnyVectors, wanted: Sequence[Wanted], limit: int) -> Iterator[EngineHits]:
-        from qdrant_client.models import QueryRequest
-
-        for batch in requests(vectors, BATCH):
-            some = queries_of(vectors[batch])
-            filters = [*map(filter_of, wanted[batch])] if wanted else [None] * len(some)
-            asked = [
-                QueryRequest(query=one, limit=limit, with_payload=True, using=name_of(vectors), filter=only)
-                for one, only in zip(some, filters, strict=True)
-            ]
-            with engine_errors(self.location):
-                responses = self._open().query_batch_points(self.collection, asked)
-            yield from map(engine_hits, responses)
-
-    @property
-    def _folder(self) -> Path:
-        return Path(self.location).expanduser() / self.collection
-
-    def _open(self) -> QdrantClient:
-        if self._client is None:
-            from qdrant_client import QdrantClient
-
-            with engine_errors(self.location), _quiet():
-                try:
-                    self._client = (
-                        QdrantClient(MEMORY) if self.location == MEMORY else QdrantClient(path=str(self._folder))
-                    )
-                except RuntimeError as error:  # all that the client says where the folder is locked
-                    remedy = "wait until it is done, or name another folder"
-                    raise InputError(Problem(f"store {self._folder}", "another process uses it", remedy)) from error
-        return self._client
+    def _info(self) -> models.CollectionInfo | None:
+        if not self._connection.call(lambda client: client.collection_exists(self.collection)):
+            return None
+        return self._connection.call(lambda client: client.get_collection(self.collection))
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the client's advice against more than 20,000 points: `StoreOptions.resolved` heeds it."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Local mode is not recommended")
-        yield
+class HeldCollection(NamedTuple):
+    """A collection on a server."""
+
+    name: str
+    points: int
+    complete: bool
 
 
-def opened(opening: Opening) -> QdrantStore:
-    """Return the collection in memory, or in the folder that the location names."""
-    return QdrantStore(opening.location, opening.collection, opening.form)
+class Collections:
+    """The collections of a server that runs have made there."""
+
+    def __init__(self, options: StoreOptions) -> None:
+        self._connection = Connection(options, "", Meter())
+
+    def list(self) -> list[HeldCollection]:
+        """Return them by name."""
+        names = [one.name for one in self._connection.call(lambda client: client.get_collections()).collections]
+        held = []
+        for name in sorted(name for name in names if name.startswith(PREFIX)):
+            info = self._connection.call(lambda client, name=name: client.get_collection(name))  # type: ignore[misc]
+            held.append(HeldCollection(name, info.points_count or 0, _notes(info) is not None))
+        return held
+
+    def remove(self, name: str) -> None:
+        """Remove one of them."""
+        self._connection.call(lambda client: client.delete_collection(name))
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
+
+
+def _notes(info: models.CollectionInfo) -> dict[str, tuple[str, ...]] | None:
+    kept = (info.config.metadata or {}).get("finished")
+    return None if kept is None else {kind: tuple(ids) for kind, ids in kept.items()}
+
+
+def _filter(wanted: FilterValues) -> models.Filter:
+    """Return the payload filter that leaves what is wanted."""
+    from qdrant_client import models
+
+    return models.Filter(
+        must=[models.FieldCondition(key=FIELDS, match=models.MatchAny(any=some)) for some in alternatives(wanted)]
+    )
+
+
+def _vectors(form: Form, dimensions: int, *, on_disk: bool | None) -> dict[str, Any]:
+    """Return the arguments of `create_collection` that say what its vectors are."""
+    from qdrant_client import models
+
+    if form == "sparse":
+        return {"vectors_config": {}, "sparse_vectors_config": {SPARSE: models.SparseVectorParams()}}
+    best = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
+    params = models.VectorParams(
+        size=dimensions,
+        distance=models.Distance.DOT,
+        on_disk=on_disk,
+        multivector_config=best if form == "multivector" else None,
+    )
+    return {"vectors_config": params}
+
+
+def _index(options: StoreOptions) -> dict[str, Any]:
+    """Return the arguments that say how a server indexes, and where its shards lie; nothing for this process.
+
+    A server builds graphs and codes only in segments above a threshold, and searches a graph only above another: with
+    `m` or `quantization` both are the lowest, so that what is asked for is done whatever the size.
+    """
+    from qdrant_client import models
+
+    if not options.on_server:
+        return {}
+    full_scan, indexing = options.full_scan_threshold, options.indexing_threshold
+    if options.approximate:
+        full_scan, indexing = full_scan or LOWEST_FULL_SCAN, indexing or LOWEST_INDEXING
+    links = 0 if options.defer_graph else options.m
+    return {
+        "hnsw_config": models.HnswConfigDiff(m=links, ef_construct=options.ef_construct, full_scan_threshold=full_scan),
+        "optimizers_config": models.OptimizersConfigDiff(indexing_threshold=indexing),
+        "quantization_config": _quantization(options.quantization),
+        "shard_number": options.shards,
+        "replication_factor": options.replication,
+    }
+
+
+def _quantization(kind: str | None) -> Any:
+    from qdrant_client import models
+
+    if kind == "scalar":
+        scalar = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
+        return models.ScalarQuantization(scalar=scalar)
+    if kind == "product":
+        product = models.ProductQuantizationConfig(compression=models.CompressionRatio.X16, always_ram=True)
+        return models.ProductQuantization(product=product)
+    if kind == "binary":
+        return models.BinaryQuantization(binary=models.BinaryQuantizationConfig(always_ram=True))
+    return None
+
+
+def _values(units: AnyVectors) -> list[Any]:
+    """Return each text's vectors as the client takes them, in points and in queries."""
+    from qdrant_client.models import SparseVector
+
+    if isinstance(units, SparseVectors):
+        return [SparseVector(indices=indices.tolist(), values=values.tolist()) for indices, values in units.rows()]
+    if isinstance(units, TokenVectors):
+        return [row.tolist() for row in units.rows()]
+    rows: list[Any] = units.tolist()
+    return rows
+
+
+def _requests(vectors: AnyVectors, most: int) -> Iterator[slice]:
+    """Split vectors into requests of at most so many texts, and of at most NUMBERS numbers unless a text has more."""
+    if not isinstance(vectors, SparseVectors | TokenVectors):
+        yield from (slice(start, start + most) for start in range(0, len(vectors), most))
+        return
+    width = vectors.dimensions if isinstance(vectors, TokenVectors) else 2
+    ends = vectors.starts * width
+    start = 0
+    while start < len(vectors):
+        fitting = int(np.searchsorted(ends, ends[start] + NUMBERS, side="right")) - 1
+        stop = min(max(fitting, start + 1), start + most, len(vectors))
+        yield slice(start, stop)
+        start = stop

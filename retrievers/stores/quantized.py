@@ -19,7 +19,7 @@ from retrievers.quantization import (
     to_bytes,
 )
 from retrievers.ragged import AnyVectors, dense, unit_rows
-from retrievers.types import RESOLUTION, Floats, Ranking, Vectors, Wanted, ranked
+from retrievers.types import RESOLUTION, FilterValues, Floats, Ranking, Store, Vectors, ranked
 
 Mask = npt.NDArray[np.bool_]
 DOCUMENTS = 16_384
@@ -27,7 +27,7 @@ QUERIES = 512
 """Documents, and queries, that are compared at once."""
 
 
-class QuantizedStore:
+class QuantizedStore(Store):
     """One collection of codes; nothing of the full vectors is kept.
 
     Scores are cosines of what the codes stand for: of int8 between the query's own numbers and each document's levels;
@@ -35,8 +35,6 @@ class QuantizedStore:
     query's own numbers and each document's bits (1 or -1). The levels of int8 lie between the smallest and the largest
     number of each dimension among the documents that are added first.
     """
-
-    approximate = False
 
     def __init__(self, quantization: NumberFormat) -> None:
         self._quantization = quantization
@@ -47,11 +45,7 @@ class QuantizedStore:
         self._fields: list[Mapping[str, str]] = []
         self._values = FieldValues(())
 
-    def finished(self) -> Mapping[str, Sequence[str]] | None:
-        """Return None: nothing outlives the process."""
-        return None
-
-    def create(self, dimensions: int, *, anew: bool = True) -> None:
+    def create(self, dimensions: int, *, anew: bool = False) -> None:
         """Begin anew, with no document."""
         self._dimensions, self._buckets, self._ids, self._codes, self._fields = dimensions, None, [], [], []
 
@@ -76,7 +70,7 @@ class QuantizedStore:
             self._values.add(own)
 
     def search(
-        self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Sequence[Wanted] = ()
+        self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Sequence[FilterValues] = ()
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` documents, ties at the limit resolved."""
         masks = {one: self._values.matching(one) for one in set(wanted)}
@@ -85,10 +79,6 @@ class QuantizedStore:
             some = [masks[one] for one in wanted[start : start + QUERIES]]
             answers += self._ranked(dense(unit_rows(vectors[start : start + QUERIES])), limit, some)
         return answers
-
-    def close(self) -> None:
-        """Let go of the codes."""
-        self._ids, self._codes, self._fields = [], [], []
 
     def _ranked(self, queries: Vectors, limit: int, masks: Sequence[Mask]) -> list[Ranking]:
         """Rank the documents for each query, or those of them that its mask leaves."""
