@@ -1,4 +1,4 @@
-"""An encoder, a reranker and a whole retriever of another package: one file there, none here."""
+"""An encoder, a reranker, a whole retriever and a store of another package: one file there, none here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PACKAGE = '''
 import numpy as np
 
 from retrievers.prices import Price
-from retrievers.types import Embedded, Encoder, PairScores, Reranker, Retriever, ranked
+from retrievers.types import Embedded, Encoder, PairScores, Reranker, Retriever, Store, ranked
 
 
 class Lengths(Encoder):
@@ -84,6 +84,33 @@ class Shorter(Reranker):
         return PairScores(scores, *np.ones((2, len(pairs)), dtype=np.int64))
 
 
+class Plain(Store):
+    """Compares every vector of a query with every one that is kept."""
+
+    forms = ("dense",)
+
+    def __init__(self, opening):
+        self._place = opening.options.location
+
+    @property
+    def facts(self):
+        return {"plain": self._place}
+
+    def create(self, dimensions, *, anew=False):
+        self._ids, self._rows = [], []
+
+    def upsert(self, ids, vectors, fields=()):
+        self._ids += ids
+        self._rows += [vector / np.linalg.norm(vector) for vector in vectors]
+
+    def finish(self, notes):
+        pass
+
+    def search(self, vectors, limit, *, exact=False, wanted=()):
+        units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return [ranked(self._ids, row, limit) for row in units @ np.array(self._rows).T]
+
+
 class Overlap(Retriever):
     """Ranks by the words in common."""
 
@@ -115,6 +142,8 @@ class Overlap(Retriever):
         ]
 '''
 POINTS = """
+[retriever_harness.stores]
+plain = theirs:Plain
 [retriever_harness.encoders]
 vowels = theirs:Lengths
 [retriever_harness.rerankers]
@@ -186,6 +215,22 @@ def test_they_run_cost_and_are_described_like_any_other(tmp_path: Path) -> None:
     assert [len(small.TEXTS[name]) for name in second.doc_ids[:2]] == sorted(
         len(small.TEXTS[name]) for name in first.doc_ids[:2]
     )
+
+
+def test_a_store_is_named_by_a_word_or_by_its_scheme(tmp_path: Path) -> None:
+    block = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "hashing", dimensions = 64 }}\nstore = "{}"\n'
+    places = {"word": "plain", "scheme": "plain://there", "ours": ":memory:"}
+    path = small.experiment(tmp_path, retrievers="".join(block.format(*pair) for pair in places.items()))
+    results = run(path, Options(tmp_path / "out"))
+    for name in ("word", "scheme"):
+        assert results.manifest.retrievers[name].provenance.items() >= {"plain": places[name]}.items()
+        for query, ranking in results.rankings("ours").items():
+            assert results.rankings(name)[query].doc_ids == ranking.doc_ids
+    with pytest.raises(InputError, match="runs code: store = plain, of another package"):
+        run(path, Options(tmp_path / "out", code=False))
+    sparse = {"name": "s", "kind": "sparse", "encoder": {"kind": "sparse-encoder", "model": "m"}, "store": "plain"}
+    with pytest.raises(InputError, match="'plain' does not keep sparse vectors"):
+        parse(experiment([sparse]))
 
 
 def test_one_that_fails_fails_alone(tmp_path: Path) -> None:

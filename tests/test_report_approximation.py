@@ -9,6 +9,7 @@ from harness.records import read
 from harness.report.approximation import approximations
 from harness.reproduce import reproduce
 from harness.scoring.approximate import IndexDrift, approximate, drifts_of
+from tests.qdrant_fake import fake_qdrant
 
 EXPERIMENT = """
 name = "approximate"
@@ -69,6 +70,48 @@ def test_the_pages_show_it(folder):
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "<caption>Approximate against exact search</caption>" in page
     assert f'<td class="n">{one.recall_at_10:.3f}</td>' in page
+
+
+SERVER = """
+name = "server"
+dataset = { path = %s, queries = ["queries.json"] }
+primary = "nDCG@10"
+measures = ["nDCG@10"]
+[[retrievers]]
+name = "as-asked"
+encoder = { kind = "hashing", dimensions = 64 }
+store = { location = "%s", quantization = "scalar", m = 8 }
+[[retrievers]]
+name = "production"
+encoder = { kind = "hashing", dimensions = 64 }
+store = { location = "%s", quantization = "scalar", m = 8, indexing_threshold = 10000 }
+[[retrievers]]
+name = "full-scan"
+encoder = { kind = "hashing", dimensions = 64 }
+store = { location = "%s", m = 8, full_scan_threshold = 10000 }
+"""
+
+
+def test_what_a_server_did_not_index_is_said_and_takes_the_bytes_that_it_takes(tmp_path):
+    data = Path(__file__).parents[1] / "datasets" / "survey-templates-en"
+    with fake_qdrant() as server:
+        (tmp_path / "e.toml").write_text(SERVER % (f"'{data.as_posix()}'", *[server.url] * 3), encoding="utf-8")
+        results = harness.run(tmp_path / "e.toml", harness.Options(tmp_path / "results"))
+    facts = {name: one.provenance for name, one in results.manifest.retrievers.items()}
+    assert {one["server"] for one in facts.values()} == {"Qdrant 1.18.3"}
+    measured = approximations(read(results.folder))
+    assert [one.unindexed for one in measured.values()] == [
+        "",
+        "182 of 182 vectors (46.6 kB) are neither in a graph nor compressed: below the threshold of 10.2 MB all are "
+        "compared",
+        "no graph is searched: 46.6 kB are below the threshold of 10.2 MB, all vectors are compared",
+    ]
+    assert measured["production"].bytes == measured["production"].exact_bytes == 4 * 64 * 182
+    assert measured["as-asked"].bytes == 182 * (64 + 2 * 8)
+    for page in ("report.md", "report.html"):
+        told = (results.folder / page).read_text(encoding="utf-8")
+        assert measured["production"].unindexed in told
+        assert told.count("no graph is searched") == 1
 
 
 GRAPH = """

@@ -5,6 +5,7 @@ import socket
 import numpy as np
 import pytest
 
+from harness.cli import main
 from retrievers import insisting
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
@@ -313,3 +314,26 @@ def test_an_answer_that_is_not_of_the_protocol_is_one_error_or_none(fake, store,
         assert again.search(VECTORS[:1], 3) == before
     except (BackendError, InputError) as error:
         assert len(str(error)) < 1000
+
+
+def test_the_command_line_lists_and_removes_what_runs_have_left_on_a_server(fake, opened, capsys, monkeypatch):
+    def command(*words):
+        with pytest.raises(SystemExit) as stopped:
+            main(["cache", *words, "--store", fake.url])
+        told = capsys.readouterr()
+        return stopped.value.code, told.out, told.err
+
+    build(opened())
+    opened(content="half").create(8)
+    fake.api_key = "tell-nobody"
+    assert command("info")[0] == 2
+    assert command("info", "--key", "QDRANT_KEY")[0] == 2
+    monkeypatch.setenv("QDRANT_KEY", "tell-nobody")
+    code, listed, _ = command("info", "--key", "QDRANT_KEY")
+    assert code == 0 and listed.splitlines()[0] == f"{fake.url}: 2 collections of runs"
+    assert f"       100 points  {NAME}" in listed and f"(unfinished)  {collection_name('half')}" in listed
+    code, _, told = command("clear", "harness-d", "--key", "QDRANT_KEY")
+    assert (code, "is not on the server" in told) == (2, True)
+    assert command("clear", NAME, "--key", "QDRANT_KEY")[1] == f"{fake.url}: 1 collection removed\n"
+    assert command("clear", "--all", "--key", "QDRANT_KEY")[1] == f"{fake.url}: 1 collection removed\n"
+    assert fake.engine.get_collections().collections == []

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,16 +15,35 @@ from harness.console.groups import WholeSentences
 from harness.console.options import Json, NoCode
 from harness.console.printing import print_json, say
 from retrievers.errors import InputError, NotShown, Problem, did_you_mean
+from retrievers.remote.redaction import without_user
+
+if TYPE_CHECKING:
+    from retrievers.stores.qdrant import Collections
 
 app = typer.Typer(cls=WholeSentences, help="What was embedded once and is never embedded again.", rich_markup_mode=None)
 
 
+StoreUrl = Annotated[
+    str | None, typer.Option("--store", metavar="URL", help="A Qdrant server, whose collections are meant instead.")
+]
+StoreKey = Annotated[str | None, typer.Option("--key", metavar="NAME", help="The environment variable with its key.")]
+
+
 @app.command()
-def info(as_json: Json = False) -> None:
-    """Tell what the cache holds, by model."""
+def info(store: StoreUrl = None, key: StoreKey = None, as_json: Json = False) -> None:
+    """Tell what the cache holds, by model; or which collections runs have left on a server."""
     from harness.stats.words import counted
     from retrievers.cache import Cache, default_path
 
+    if store is not None:
+        with _collections(store, key) as collections:
+            left = collections.list()
+        if as_json:
+            print_json(store=without_user(store), collections=[one._asdict() for one in left])
+        else:
+            say(f"{without_user(store)}: {counted(len(left), 'collection')} of runs")
+            say(*(f"{one.points:>10,} points {'' if one.complete else '(unfinished) '} {one.name}" for one in left))
+        return
     with Cache(default_path()) as cache:
         held = cache.info()
     if as_json:
@@ -64,18 +86,54 @@ def verify(
 def clear(
     fingerprint: Annotated[
         str | None,
-        typer.Argument(help="One model, as `harness cache info` names it.", autocompletion=completion.fingerprints),
+        typer.Argument(
+            help="One model, or with --store one collection, as `harness cache info` names it.",
+            autocompletion=completion.fingerprints,
+        ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every model.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Every model, or every collection of runs.")] = False,
+    store: StoreUrl = None,
+    key: StoreKey = None,
 ) -> None:
-    """Remove one model's rows, or all: they will be embedded, and paid for, again."""
+    """Remove one model's rows, or all: they will be embedded, and paid for, again; or collections on a server."""
     from harness.stats.words import counted
     from retrievers.cache import Cache, default_path
 
     if (fingerprint is None) != everything:
         raise InputError(Problem("FINGERPRINT", "is missing", "`harness cache info` lists them; or --all"))
+    if store is not None:
+        with _collections(store, key) as collections:
+            names = [one.name for one in collections.list()]
+            chosen = names if fingerprint is None else [_one_of(fingerprint, names, "on the server")]
+            for name in chosen:
+                collections.remove(name)
+        say(f"{without_user(store)}: {counted(len(chosen), 'collection')} removed")
+        return
     with Cache(default_path()) as cache:
-        known = [one.fingerprint for one in cache.info()]
-        if fingerprint is not None and fingerprint not in known:
-            raise InputError(Problem(fingerprint, "is not in the cache", did_you_mean(fingerprint, known)))
+        if fingerprint is not None:
+            _one_of(fingerprint, [one.fingerprint for one in cache.info()], "in the cache")
         say(f"{cache.path}: {counted(cache.clear(fingerprint), 'row')} removed")
+
+
+def _one_of(name: str, known: list[str], where: str) -> str:
+    if name not in known:
+        raise InputError(Problem(name, f"is not {where}", did_you_mean(name, known)))
+    return name
+
+
+@contextmanager
+def _collections(url: str, key: str | None) -> Iterator[Collections]:
+    """What runs have left on a server, whose key stands in an environment variable."""
+    from retrievers.stores import StoreOptions
+    from retrievers.stores.qdrant import Collections
+
+    if key is not None and not os.environ.get(key):
+        raise InputError(Problem("--key", f"{key} is not set in the environment"))
+    options = StoreOptions(url, api_key=os.environ[key] if key else None)
+    if not options.on_server:
+        raise InputError(Problem("--store", f"{url!r} is no server", "http://…, https://…, grpc://… or grpcs://…"))
+    collections = Collections(options)
+    try:
+        yield collections
+    finally:
+        collections.close()

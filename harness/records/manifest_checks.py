@@ -11,7 +11,9 @@ from harness.measures import parse
 from harness.records.manifest import Manifest, ResolvedExperiment
 from retrievers.errors import InputError
 
-WHOLE = ("dimensions", "vectors")
+INDEXED = ("points", "indexed_points", "indexing_threshold_kb", "full_scan_threshold_kb")
+"""What an engine says of an approximate collection."""
+WHOLE = ("dimensions", "vectors", *INDEXED)
 MEASURED = ("dimensions", "vector_bytes")
 UNITS = ("tokens", "nonzeros")
 SIZES = (*WHOLE, "vector_bytes", *(f"{unit}_per_{of}" for unit in UNITS for of in ("text", "query")))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from harness.records import Results
+from harness.report.text import size
 
 
 class Approximation(NamedTuple):
@@ -24,6 +25,8 @@ class Approximation(NamedTuple):
     ms: float
     """Milliseconds of a query, in batches."""
     exact_ms: float
+    unindexed: str = ""
+    """What the engine did not do of what was asked for, in a sentence; "" where it did all, or does not say."""
 
 
 def approximations(results: Results) -> dict[str, Approximation]:
@@ -54,4 +57,24 @@ def _approximation(results: Results, name: str, counts: Mapping[str, float]) -> 
         exact_bytes=4.0 * int(facts["dimensions"]) * int(facts["vectors"]),
         ms=ms("search"),
         exact_ms=ms("search-exact"),
+        unindexed=_unindexed(facts),
     )
+
+
+def _unindexed(facts: Mapping[str, str]) -> str:
+    """Say which vectors an engine has left out of its index, since their segments are below its thresholds.
+
+    >>> _unindexed({"points": "9", "indexed_points": "0", "dimensions": "384", "indexing_threshold_kb": "10000"})
+    '9 of 9 vectors (13.8 kB) are neither in a graph nor compressed: below the threshold of 10.2 MB all are compared'
+    """
+    points, indexed = int(facts.get("points", 0)), int(facts.get("indexed_points", 0))
+    dimensions = int(facts["dimensions"])
+    indexing, full_scan = (1024 * int(facts.get(f"{name}_threshold_kb", 0)) for name in ("indexing", "full_scan"))
+    if indexed < points:
+        left = points - indexed
+        what = f"{left:,} of {points:,} vectors ({size(4 * dimensions * left)}) are neither in a graph nor compressed"
+        return f"{what}: below the threshold of {size(indexing)} all are compared" if indexing else what
+    if 4 * dimensions * points < full_scan:
+        whole = size(4 * dimensions * points)
+        return f"no graph is searched: {whole} are below the threshold of {size(full_scan)}, all vectors are compared"
+    return ""
