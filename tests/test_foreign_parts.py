@@ -243,7 +243,11 @@ def test_one_that_fails_fails_alone(tmp_path: Path) -> None:
 
 
 def test_their_options_stand_in_the_schema() -> None:
-    kinds = {name: json.dumps(experiment_schema()["$defs"][name]) for name in ("Encoder", "Reranker", "Standalone")}
+    tables = experiment_schema()["$defs"]
+    kinds = {
+        name: json.dumps([tables[one["$ref"].rpartition("/")[2]] for one in tables[name]["oneOf"]])
+        for name in ("Encoder", "Reranker", "Standalone")
+    }
     assert '"The letters that are counted."' in kinds["Encoder"]
     assert '"How many candidates are scored."' in kinds["Reranker"]
     assert '"Whether it fails at the search."' in kinds["Standalone"]

@@ -17,8 +17,7 @@ from harness.experiment.blocks import (
     inputs,
     origin,
 )
-from harness.experiment.expanding import expanded, unexpanded
-from harness.experiment.locating import locate, with_files_located, with_runs_located
+from harness.experiment.environment import expanded, unexpanded
 from harness.experiment.model import (
     CacheOptions,
     DatasetTable,
@@ -27,9 +26,18 @@ from harness.experiment.model import (
     LatencyOptions,
     Question,
     Relevance,
+    statistics_of,
 )
-from harness.experiment.parsing import parse, statistics_of
-from harness.experiment.reading import Loaded, load, question_of, reference_in
+from harness.experiment.parsing import parse
+from harness.experiment.reading import (
+    Loaded,
+    load,
+    locate,
+    question_of,
+    reference_in,
+    with_files_located,
+    with_runs_located,
+)
 from harness.experiment.retired import RETIRED, retired_in
 from harness.experiment.trust import uses
 

@@ -1,19 +1,59 @@
-"""The retrievers' tables as data: what may stand in each, and what it is made of."""
+"""The retrievers' tables as data: what may stand in each and what it is made of."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import (
+    Field,
+    GetJsonSchemaHandler,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+from pydantic_core import CoreSchema
 
-from harness.experiment.options import Kind, Strict
+from harness.experiment.environment import expanded, unexpanded, unset
+from harness.experiment.options import (
+    JsonSchema,
+    Kind,
+    KindOf,
+    Strict,
+    TableOf,
+    as_validation_error,
+    checked,
+    options_of,
+    table_of,
+    union_of,
+)
 from harness.pages.colors import VISIBLE, WHITE, contrast, is_color
+from retrievers import (
+    encoder_class,
+    encoder_kinds,
+    reranker_class,
+    reranker_kinds,
+    retriever_class,
+    retriever_kinds,
+)
+from retrievers.errors import InputError, Problem
 from retrievers.fusion import FusionMethod
 from retrievers.quantization import NumberFormat
 from retrievers.ragged import Form
+from retrievers.stores import StoreOptions
+from retrievers.types import Retriever
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=NAME)]
+RESERVED = {"name", "kind", "of", "encoder", "rerank", "store", "filter", "color", "options"}
+"""What keys of retrievers mean everywhere: no option of a whole retriever has such a name."""
+OWN = ("name", "kind", "rerank", "color", "filter")
+"""The keys of a whole retriever that are no options of its class."""
+EncoderTable = Annotated[Kind, KindOf("Encoder", encoder_class, encoder_kinds)]
+RerankerTable = Annotated[Kind, KindOf("Reranker", reranker_class, reranker_kinds)]
+StoreTable = Annotated[dict[str, Any], TableOf(StoreOptions, text="location")]
 
 
 class Chunk(Strict):
@@ -59,7 +99,7 @@ class Block(Strict):
 
     name: Name
     """As in the report; names differ by more than case."""
-    rerank: Kind | None = None
+    rerank: RerankerTable | None = None
     """A reranker of the first hits."""
     color: str = ""
     """Of the retriever in every report, such as "#0b6e4f"; left out, it follows from what the retriever is."""
@@ -92,9 +132,9 @@ class Encoded(Block):
 
     kind: Form
     """What stands for a text: what the encoder gives."""
-    encoder: Kind
+    encoder: EncoderTable
     """What turns texts into vectors."""
-    store: dict[str, Any] = Field(default_factory=dict)
+    store: StoreTable = Field(default_factory=dict)
     """Where the vectors are: `:memory:`, `edge`, a folder, a server's URL, or a table that says more."""
     filter: FieldFilter = Field(default_factory=dict)
     """Documents that are searched: field = "value", several values, or { query = "field" }, the query's own."""
@@ -104,12 +144,33 @@ class Encoded(Block):
     """Further retrievers by the same model, NAME-KEY, each with options of the encoder in place of those above:
     { plain = { query_prompt = "" } }."""
 
+    @field_validator("encoder")
+    @classmethod
+    def _of_this_form(cls, encoder: Kind) -> Kind:
+        with as_validation_error():
+            check_form(encoder, cls.model_fields["kind"].annotation)
+        return encoder
+
+    @field_validator("store")
+    @classmethod
+    def _can_be_opened(cls, store: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        if not store:
+            return store
+        with as_validation_error():
+            return _store(store, info.data.get("kind", ""))
+
     @field_validator("variants")
     @classmethod
     def _of_one_kind(cls, variants: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         if named := [name for name, options in variants.items() if "kind" in options]:
             raise ValueError(f"{named[0]!r} has a kind of its own: write a retriever of its own for it")
         return variants
+
+    @model_serializer(mode="wrap")
+    def _without_what_was_written_out(self, table_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The retrievers that `derive` and `variants` gave stand beside this one."""
+        table: dict[str, Any] = table_of(self)
+        return {key: value for key, value in table.items() if value or key not in ("derive", "variants")}
 
 
 class Dense(Encoded):
@@ -139,15 +200,15 @@ class Dense(Encoded):
 class Sparse(Encoded):
     """Learned sparse retrieval: weights of a vocabulary's words, compared by their dot product."""
 
-    kind: Literal["sparse"] = "sparse"
-    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
+    kind: Literal["sparse"]
+    """What it is."""
 
 
 class Multivector(Encoded):
     """Late interaction: a vector for each token, compared by MaxSim."""
 
-    kind: Literal["multivector"] = "multivector"
-    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
+    kind: Literal["multivector"]
+    """What it is."""
 
 
 class Standalone(Block):
@@ -160,12 +221,35 @@ class Standalone(Block):
     options: dict[str, Any] = Field(default_factory=dict)
     """The keyword arguments of its class, defaults filled in; they stand beside `kind` in the file."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _options_apart(cls, table: Mapping[str, Any]) -> dict[str, Any]:
+        own = {key: value for key, value in table.items() if key in OWN}
+        with as_validation_error():
+            found: type[Retriever] = retriever_class(str(table["kind"]))
+            options = options_of(found)
+            if own.get("filter") and found.own_index:
+                remedy = "filter where its index is: in the body of the request, or in the function"
+                what = f"a retriever of kind {table['kind']!r} has its own index"
+                raise InputError(Problem("filter", what, remedy))
+            if taken := sorted(RESERVED & options.model_fields.keys()):
+                what = f"{found.__name__} has an option {taken[0]!r}, which is a word of every experiment"
+                raise InputError(Problem("kind", what, "its package has to call it otherwise"))
+            others = {key: value for key, value in table.items() if key not in own}
+            return {**own, "options": checked(options, others, "").model_dump()}
+
+    @model_serializer(mode="wrap")
+    def _options_beside(self, table_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        table: dict[str, Any] = table_of(self)
+        options = table.pop("options")
+        return {**table, **options}
+
 
 class Fusion(Block):
     """Fusion of other retrievers' rankings."""
 
-    kind: Literal["fusion"] = "fusion"
-    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
+    kind: Literal["fusion"]
+    """What it is."""
     of: tuple[str, ...] = Field(min_length=2)
     """The retriever, or retrievers, that this one is made of."""
     method: FusionMethod = "rrf"
@@ -188,7 +272,7 @@ class Reranked(Block):
     """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
     of: str
     """The retriever, or retrievers, that this one is made of."""
-    rerank: Kind
+    rerank: RerankerTable
     """A reranker of the first hits."""
 
 
@@ -200,6 +284,16 @@ KINDS: dict[str, type[Block]] = {
     "sparse": Sparse,
 }
 """Blocks that the harness makes; any other kind is a whole retriever."""
+
+
+class BlockUnion:
+    """Annotates a retriever: to a reader of the schema it is a union of all kinds, those of other packages too."""
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchema:
+        """Blocks that the harness makes, and whole retrievers with the options of their classes."""
+        whole = [table_of(retriever_class(kind), kind, Standalone) for kind in sorted(retriever_kinds())]
+        made, others = union_of("Made", KINDS.values()), union_of("Standalone", whole)
+        return {"anyOf": [handler(model.__pydantic_core_schema__) for model in (made, others)]}
 
 
 def inputs(block: Block) -> tuple[str, ...]:
@@ -217,3 +311,36 @@ def inputs(block: Block) -> tuple[str, ...]:
 def origin(block: Block) -> str | None:
     """The name of the retriever whose vectors a derived one has, None where it has its own."""
     return block.derived_from if isinstance(block, Dense) else None
+
+
+def check_form(encoder: Kind, form: object) -> None:
+    """Refuse an encoder whose vectors have another form than its place wants; raises InputError.
+
+    Args:
+        encoder: its kind and options.
+        form: as the type of a key `kind` says it.
+    """
+    wanted = get_args(form)[0]
+    given = getattr(encoder_class(encoder.kind), "form", wanted)
+    if given != wanted:
+        remedy = f'it stands in a retriever of kind = "{given}"'
+        raise InputError(
+            Problem("kind", f"the encoder {encoder.kind!r} gives {given} vectors, not {wanted} ones", remedy)
+        )
+
+
+def _store(table: dict[str, Any], form: str) -> dict[str, Any]:
+    """The options of a store, which have to suit the form of its vectors."""
+    options: dict[str, Any] = checked(options_of(StoreOptions), table, "").model_dump()
+    try:
+        # As it will be used; as it stands where a variable is not set, which is said elsewhere.
+        store = StoreOptions(**(options if any(unset(options)) else expanded(options)))
+        if form in get_args(Form):
+            store.check(form)
+    except InputError as error:
+        places = [one.where.removeprefix("store").removeprefix(".") for one in error.problems]
+        raise InputError([
+            one._replace(where=place, what=unexpanded(one.what, options))
+            for place, one in zip(places, error.problems, strict=True)
+        ]) from None  # fmt: skip
+    return options

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import Field, SerializeAsAny, model_validator
+from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
-from harness.experiment.blocks import Block, Encoded, Name, Standalone, inputs
-from harness.experiment.options import Kind, Strict
+from harness.experiment.blocks import Block, BlockUnion, EncoderTable, Name, check_form, inputs
+from harness.experiment.options import Kind, Strict, TableOf, as_validation_error, below, checked, options_of
+from harness.experiment.retired import retired_in
 from harness.measures import Measure
-from harness.stats.settings import Statistics
-from retrievers.errors import did_you_mean
+from harness.stats.settings import Looks, Statistics
+from retrievers.errors import InputError, did_you_mean
 
 RESERVED = "dataset"
 """What no retriever may be called: the manifest's ledger has the data set beside the retrievers."""
@@ -80,8 +82,16 @@ class JudgeOptions(Strict):
     """Dollars for a million tokens sent."""
     output_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Dollars for a million tokens received."""
-    encoder: Kind | None = None
+    encoder: EncoderTable | None = None
     """What answer relevancy compares questions by."""
+
+    @field_validator("encoder")
+    @classmethod
+    def _compares_by_cosine(cls, encoder: Kind | None) -> Kind | None:
+        with as_validation_error():
+            if encoder is not None:
+                check_form(encoder, Literal["dense"])
+        return encoder
 
     @model_validator(mode="after")
     def _keys_fit_the_kind(self) -> Self:
@@ -119,12 +129,26 @@ class StoredVectors(Strict):
     """A folder, or a URL (`s3://…`, `gs://…`, what fsspec opens): read before anything is embedded."""
 
 
+def statistics_of(table: Mapping[str, Any], where: str) -> Statistics:
+    """Check `[statistics]`; raises InputError with every problem."""
+    given = dict(table)
+    if problems := list(retired_in((below(where, [key]), value) for key, value in given.items())):
+        raise InputError(problems)
+    if isinstance(given.get("looks"), Mapping):
+        given["looks"] = Looks(**checked(options_of(Looks), given["looks"], below(where, ["looks"])).model_dump())
+    known = checked(options_of(Statistics), given, where)
+    try:
+        return Statistics(**{name: getattr(known, name) for name in type(known).model_fields})
+    except InputError as error:
+        raise InputError([p._replace(where=below(where, p.where.split()[-1:])) for p in error.problems]) from None
+
+
 class Experiment(Strict):
     """One question, fixed before the run: data, retrievers, measures, tests."""
 
     name: Name
     """Of the results folder: letters, digits, full stops, hyphens, underscores; at most 64."""
-    dataset: DatasetTable
+    dataset: Annotated[DatasetTable, TableOf(DatasetTable, text="path")]
     """A folder, or a table that says more; relative to the working directory, else to the nearest folder above this
     file that has it."""
     primary: str
@@ -138,19 +162,25 @@ class Experiment(Strict):
     seed: int = 0
     """Of every random draw."""
     relevance: Relevance = Relevance()
-    """How labels become grades and gains."""
-    statistics: Statistics = Statistics()
+    """What a label is worth."""
+    statistics: Annotated[Statistics, TableOf(Statistics)] = Statistics()
     """Which test decides, and how strict it is."""
     judge: JudgeOptions | None = None
     """Who decides whether a text entails a claim: for measures by claims, and for answers."""
     latency: LatencyOptions | None = None
     """Whether single queries are timed."""
     cache: CacheOptions = CacheOptions()
-    """How far the cache is believed."""
+    """Whether cached vectors are compared with new ones."""
     vectors: StoredVectors | None = None
     """Where vectors lie that were embedded elsewhere."""
-    retrievers: tuple[SerializeAsAny[Block], ...] = Field(min_length=1)
+    retrievers: tuple[Annotated[SerializeAsAny[Block], BlockUnion()], ...] = Field(min_length=1)
     """What is compared, in the order of the tables."""
+
+    @field_validator("statistics", mode="before")
+    @classmethod
+    def _statistics_make_sense(cls, table: object) -> object:
+        with as_validation_error():
+            return statistics_of(table, "") if isinstance(table, Mapping) else table
 
     @model_validator(mode="after")
     def _names_fit(self) -> Self:
@@ -182,20 +212,7 @@ class Experiment(Strict):
 
     def resolved(self) -> dict[str, Any]:
         """The experiment with every default filled in, as the manifest keeps it."""
-        dumped = self.model_dump(mode="json", by_alias=True)
-        for table, block in zip(dumped["retrievers"], self.retrievers, strict=True):
-            if isinstance(block, Encoded):
-                table["encoder"] = block.encoder.written()
-                for key in ("derive", "variants"):
-                    if key in table and not table[key]:  # the retrievers that it gave stand beside it
-                        del table[key]
-            if isinstance(block, Standalone):
-                table.update(table.pop("options"))
-            if block.rerank is not None:
-                table["rerank"] = block.rerank.written()
-        if self.judge is not None and self.judge.encoder is not None:
-            dumped["judge"]["encoder"] = self.judge.encoder.written()
-        return dumped
+        return self.model_dump(mode="json", by_alias=True)
 
 
 class Question(NamedTuple):

@@ -1,17 +1,35 @@
-"""Checking tables of options: unknown keys get "did you mean", and a class's arguments are its options."""
+"""Tables of options: a class's arguments are its options, and every complaint names its key."""
 
 from __future__ import annotations
 
+import ast
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, is_dataclass
 from functools import cache
-from typing import Any, TypeVar, get_args, get_type_hints
+from itertools import pairwise
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    RootModel,
+    ValidationError,
+    create_model,
+    model_serializer,
+)
+from pydantic_core import CoreSchema, core_schema
 
 from retrievers.errors import InputError, Problem, did_you_mean
 
 OptionsType = TypeVar("OptionsType", bound=BaseModel)
+JsonSchema = dict[str, Any]
 
 
 class Strict(BaseModel):
@@ -32,40 +50,150 @@ class Kind(Strict):
     kind: str
     options: dict[str, Any]
 
+    @model_serializer
     def written(self) -> dict[str, Any]:
         """The table as it would stand in an experiment file."""
         return {"kind": self.kind, **self.options}
 
 
-def kind_of(table: object, find: Callable[[str], type], where: str) -> Kind:
-    """Check a table `{kind = …, option = …}` against the class that its kind names.
+@dataclass(frozen=True, slots=True)
+class KindOf:
+    """Annotates a `Kind`: read from a table `{kind = …, option = …}`, whose kind names the class that checks the rest.
 
-    Args:
-        table: what stands in the experiment file.
-        find: gives the class of a kind, or raises InputError.
-        where: the key of the table, for complaints.
+    To a reader of the schema it is a union that its `kind` tells apart; here a class is looked up, and imported, when
+    its kind stands in a file.
     """
-    if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
-        raise InputError(Problem(where, "is no table with a kind", '{ kind = "…", model = "…" }'))
-    options = {key: value for key, value in table.items() if key != "kind"}
-    try:
-        model = options_of(find(table["kind"]))
-    except InputError as error:
-        raise InputError([Problem(f"{where}.{p.where}", p.what, p.remedy) for p in error.problems]) from None
-    return Kind(kind=table["kind"], options=checked(model, options, where).model_dump())
+
+    name: str
+    """In the schema."""
+    find: Callable[[str], type]
+    """The class of a kind, or InputError."""
+    kinds: Callable[[], Iterable[str]]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Check a table, unless it was checked before."""
+        return core_schema.no_info_before_validator_function(self._read, handler(source))
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchema:
+        """All kinds that can stand here, those of other packages too."""
+        return handler(self.union().__pydantic_core_schema__)
+
+    def union(self) -> type[BaseModel]:
+        """The tables of all kinds as one model, for the schema."""
+        return union_of(self.name, [table_of(self.find(kind), kind) for kind in sorted(self.kinds())])
+
+    def _read(self, table: object) -> object:
+        if isinstance(table, Kind):
+            return table
+        with as_validation_error():
+            if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
+                raise InputError(Problem("", "is no table with a kind", '{ kind = "…", model = "…" }'))
+            options = {key: value for key, value in table.items() if key != "kind"}
+            model = options_of(self.find(table["kind"]))
+            return Kind(kind=table["kind"], options=checked(model, options, "").model_dump())
+
+
+@dataclass(frozen=True, slots=True)
+class TableOf:
+    """Annotates a value that is written as a table of a class's arguments, or as a text that stands for one of them."""
+
+    cls: type
+    text: str = ""
+    """The key that a text stands for; none where only a table may be written."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Read a text as the table that it stands for."""
+        return core_schema.no_info_before_validator_function(
+            lambda value: {self.text: value} if self.text and isinstance(value, str) else value, handler(source)
+        )
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchema:
+        """The table, or either of the two."""
+        table = self.cls if issubclass(self.cls, BaseModel) else table_of(self.cls)
+        shown = handler(table.__pydantic_core_schema__)
+        return {"anyOf": [{"type": "string"}, shown]} if self.text else shown
 
 
 @cache
 def options_of(cls: type) -> type[BaseModel]:
-    """A model of a class's keyword arguments, each with its type and default."""
+    """A model of a class's keyword arguments, each with its type, its default and its description."""
     constructor: Any = cls.__init__  # type: ignore[misc]
-    hints = get_type_hints(constructor)
+    hints, docs = get_type_hints(constructor), argument_docs(constructor)
     fields: dict[str, Any] = {}
     for name, parameter in list(inspect.signature(constructor).parameters.items())[1:]:
         if parameter.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
             default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-            fields[name] = (hints.get(name, Any), default)
-    return create_model(cls.__name__, __base__=_Arguments, **fields)
+            fields[name] = (hints.get(name, Any), Field(default, description=docs.get(name)))
+    return create_model(cls.__name__, __base__=_Arguments, __doc__=inspect.getdoc(cls), **fields)
+
+
+def table_of(cls: type, kind: str = "", base: type[BaseModel] | None = None) -> type[BaseModel]:
+    """A class's options as the schema shows them, described by its docstrings.
+
+    Args:
+        cls: whose keyword arguments are the options.
+        kind: its name, where the table has a key `kind`.
+        base: a table whose keys stand in every such table.
+    """
+    fields: dict[str, Any] = {"kind": (Literal[kind], ...)} if kind else {}
+    docs = attribute_docs(cls) if is_dataclass(cls) else {}
+    for model in filter(None, (base, options_of(cls))):
+        for key, field in model.model_fields.items():
+            if key not in ("kind", "options"):
+                field.description = field.description or docs.get(key)
+                fields[key] = (field.annotation, field)
+    return create_model(cls.__name__, __base__=_Arguments, __doc__=inspect.getdoc(cls), **fields)
+
+
+def union_of(name: str, tables: Iterable[type[BaseModel]]) -> type[BaseModel]:
+    """One model for several tables that their `kind` tells apart."""
+    members: Any = Union[tuple(tables)]  # noqa: UP007 - as many as there are
+    return create_model(name, __base__=RootModel[Annotated[members, Field(discriminator="kind")]])
+
+
+def argument_docs(constructor: object) -> dict[str, str]:
+    """The arguments of a constructor as its docstring describes them."""
+    _, _, args = (inspect.getdoc(constructor) or "").partition("Args:\n")
+    block = textwrap.dedent(re.split(r"\n\S", args)[0])
+    return {one[1]: sentence(one[2]) for one in re.finditer(r"^(\w+): (.+(?:\n +.+)*)", block, re.MULTILINE)}
+
+
+def attribute_docs(cls: type) -> dict[str, str]:
+    """The docstrings that stand under a class's fields."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    assert isinstance(tree, ast.ClassDef)
+    return {
+        field.target.id: sentence(ast.literal_eval(docstring.value))
+        for field, docstring in pairwise(tree.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(docstring, ast.Expr)
+    }
+
+
+def sentence(text: str) -> str:
+    r"""Text on one line, its first letter a capital.
+
+    >>> sentence("dollars for a\n    million tokens")
+    'Dollars for a million tokens'
+    """
+    line = " ".join(text.split())
+    return line[:1].upper() + line[1:]
+
+
+class InvalidTable(ValueError):
+    """What a validator tells pydantic: problems, each with its key below the value that is checked."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(map(str, self.problems)))
+
+
+@contextmanager
+def as_validation_error() -> Iterator[None]:
+    """Let what is raised inside be a complaint of a validator, the keys in front of it added by pydantic."""
+    try:
+        yield
+    except InputError as error:
+        raise InvalidTable(error.problems) from None
 
 
 def checked(model: type[OptionsType], table: Mapping[str, Any], where: str) -> OptionsType:
@@ -78,22 +206,32 @@ def checked(model: type[OptionsType], table: Mapping[str, Any], where: str) -> O
 
 def _problems(error: ValidationError, model: type[BaseModel], where: str) -> Iterator[Problem]:
     for fault in error.errors():
-        place = where
-        for part in fault["loc"]:
-            place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else str(part)
-        if fault["type"] == "extra_forbidden":
+        place = below(where, fault["loc"])
+        complaint = fault.get("ctx", {}).get("error")
+        if isinstance(complaint, InvalidTable):
+            yield from (
+                one._replace(where=below(place, [one.where] if one.where else [])) for one in complaint.problems
+            )
+        elif fault["type"] == "extra_forbidden":
             *outer, key = fault["loc"]
             yield Problem(place, f"unknown key {key!r}", did_you_mean(str(key), _keys(model, outer)))
         elif fault["type"] == "missing":
             yield Problem(place, "is missing")
         elif fault["type"] == "too_short":
             yield Problem(place, f"needs at least {fault['ctx']['min_length']}")
-        elif isinstance(fault.get("ctx", {}).get("error"), ValueError):
-            yield Problem(place, str(fault["ctx"]["error"]))
+        elif isinstance(complaint, ValueError):
+            yield Problem(place, str(complaint))
         else:
             value = fault["input"]
             shown = repr(list(value) if isinstance(value, tuple) else value)  # TOML has lists
             yield Problem(place, f"{shown if len(shown) < 60 else shown[:57] + '…'}: {_plain(fault['msg'])}")
+
+
+def below(where: str, parts: Iterable[int | str]) -> str:
+    """A key, or a place in a list, below another."""
+    for part in parts:
+        where += f"[{part}]" if isinstance(part, int) else f".{part}" if where else part
+    return where
 
 
 def _keys(model: type[BaseModel], path: list[int | str]) -> list[str]:

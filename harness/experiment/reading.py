@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness import measures
-from harness.dataset import DatasetReference
-from harness.experiment.guards import DEEPEST, is_deeper
-from harness.experiment.locating import dataset_table, locate, with_runs_located
-from harness.experiment.model import Experiment, Question
+from harness.dataset import DatasetReference, suggestion
+from harness.experiment.model import DatasetTable, Experiment, Question
+from harness.experiment.options import checked
 from harness.experiment.parsing import parse
 from harness.measures import Measure
 from retrievers.errors import InputError, Problem
@@ -21,6 +21,8 @@ LARGEST = 4 << 20
 """Bytes of an experiment, at most."""
 MOST_DOTS = 4_000_000
 """Of the dots of each line, squared: two thousand in one line, or ten in each of forty thousand."""
+DEEPEST = 32
+"""Tables and lists in each other, at most."""
 LONGEST_NAME = 80
 """Characters of a measure's name that a message shows."""
 
@@ -124,6 +126,15 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(Problem(str(path), "holds a number of thousands of digits", "write a smaller one")) from None
 
 
+def is_deeper(value: object, most: int) -> bool:
+    """Whether tables and lists stand deeper in each other than so many."""
+    level = [value]
+    for _ in range(most):
+        tables = [one for one in level if isinstance(one, Mapping | list)]
+        level = [inner for one in tables for inner in (one.values() if isinstance(one, Mapping) else one)]
+    return any(isinstance(one, Mapping | list) for one in level)
+
+
 def _tables(source: Mapping[str, Any] | Experiment) -> dict[str, Any]:
     """The tables of an experiment built in code, as they would stand in a file."""
     tables: Any = _without_none(source.resolved() if isinstance(source, Experiment) else source)
@@ -173,3 +184,60 @@ def question_of(experiment: Experiment) -> Question:
     if problems or primary is None:
         raise InputError(problems)
     return Question(experiment, tuple(dict.fromkeys(others)), primary)
+
+
+def locate(table: DatasetTable, path: Path) -> DatasetReference:
+    """Find the data set: relative to the working directory, else to the nearest parent of the file that has it."""
+    queries, match = (
+        (value,) if isinstance(value, str) else value or () for value in (table.queries, table.match)
+    )  # fmt: skip
+    reference = DatasetReference(
+        table.path, table.split, queries, table.format, table.documents, table.labels, table.columns, match
+    )
+    if reference.scheme:
+        return reference
+    tried = [Path(), *path.resolve().parents]
+    place = next((folder / table.path for folder in tried if (folder / table.path).exists()), None)
+    if place is None:
+        near = suggestion(reference)
+        looked = "looked in the working directory and in every folder above the experiment"
+        remedy = f"{near} {looked}" if near.startswith("did you mean") else looked
+        raise InputError(Problem(f"{path}: dataset", f"{table.path!r} does not exist", remedy))
+    return replace(reference, path=place)
+
+
+def with_runs_located(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The tables of an experiment, saved runs named by where they are: looked for as the data set is."""
+    entries = tables.get("retrievers")
+    if not isinstance(entries, list):
+        return dict(tables)
+    tried = [Path(), *path.resolve().parents]
+
+    def located(entry: Any) -> Any:
+        path = entry.get("path") if isinstance(entry, Mapping) and entry.get("kind") == "run" else None
+        if not isinstance(path, str):
+            return entry
+        place = next((folder / path for folder in tried if (folder / path).is_file()), Path(path))
+        return {**entry, "path": place.as_posix()}
+
+    return {**tables, "retrievers": list(map(located, entries))}
+
+
+def with_files_located(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The tables of an experiment, the data set too named by where it is: in full where that is outside of here."""
+    located = with_runs_located(tables, path)
+    try:
+        reference = locate(dataset_table(tables), path)
+    except InputError:
+        return located  # nothing will be read
+    if reference.scheme or not reference.folder.is_absolute():
+        return located
+    table = tables["dataset"]
+    named = reference.folder.as_posix()
+    return {**located, "dataset": named if isinstance(table, str) else {**table, "path": named}}
+
+
+def dataset_table(tables: Mapping[str, Any]) -> DatasetTable:
+    """The data set's table alone, so that a wrong path is told beside whatever else is wrong."""
+    table = tables.get("dataset")
+    return checked(DatasetTable, {"path": table} if isinstance(table, str) else table or {}, "dataset")

@@ -1,4 +1,7 @@
-"""What no experiment may hold: secrets, names that are not set, numbers and nesting beyond measure."""
+"""What an experiment names of the environment as `${NAME}`: put in at the moment of use, taken out of messages again.
+
+What is secret stands in the environment alone: keys and passwords in the file itself are refused.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from retrievers.errors import Problem
-from retrievers.remote.redaction import REFERENCE
+from retrievers.remote.redaction import REFERENCE, SHORTEST, Expanded
 
 SECRET_KEY = re.compile(r"(api[_-]?key|authorization|secret|password|passwd|token|credential)s?$", re.IGNORECASE)
 PASSWORD_IN_URL = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
 SCHEME = re.compile(r"^(basic|bearer|apikey|token)\b", re.IGNORECASE)
 """What stands before a secret in a header."""
-LARGEST, LARGEST_SEED = 2**31 - 1, 2**63 - 1
-"""Whole numbers of an experiment, at most."""
-DEEPEST = 32
-"""Tables and lists in each other, at most."""
 
 
 def walk(value: Any, where: str) -> Iterator[tuple[str, str, str]]:
@@ -49,23 +48,32 @@ def unset(written: Mapping[str, Any]) -> Iterator[Problem]:
                 yield Problem(place, f"${{{reference[1]}}} is not set in the environment", f"export {reference[1]}=…")
 
 
-def is_deeper(value: object, most: int) -> bool:
-    """Whether tables and lists stand deeper in each other than so many."""
-    level = [value]
-    for _ in range(most):
-        tables = [one for one in level if isinstance(one, Mapping | list)]
-        level = [inner for one in tables for inner in (one.values() if isinstance(one, Mapping) else one)]
-    return any(isinstance(one, Mapping | list) for one in level)
+def expanded(value: Any) -> Any:
+    """Replace every `${NAME}` by the environment's value: only at the moment of use, never to be written down.
+
+    A text in which something was replaced remembers how it was written.
+    """
+    if isinstance(value, str):
+        replaced = REFERENCE.sub(lambda name: os.environ[name[1]], value)
+        return replaced if replaced == value else Expanded(replaced, value)
+    if isinstance(value, Mapping):
+        return {key: expanded(inner) for key, inner in value.items()}
+    return type(value)(map(expanded, value)) if isinstance(value, list | tuple) else value
 
 
-def too_large(value: object, place: str) -> Iterator[Problem]:
-    """The whole numbers that the libraries behind cannot hold; a seed may be longer."""
-    if isinstance(value, int):
-        if abs(value) > (LARGEST_SEED if place == "seed" else LARGEST):
-            yield Problem(place, "is too large a number", f"at most {LARGEST:,}")
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from too_large(inner, f"{place}.{key}" if place else str(key))
-    elif isinstance(value, list | tuple):
-        for number, inner in enumerate(value):
-            yield from too_large(inner, f"{place}[{number}]")
+def unexpanded(text: str, written: Any) -> str:
+    """Put `${NAME}` back into a text wherever it holds what a string of the experiment, or a part of it, came from.
+
+    Args:
+        text: a message, which may be shown and kept.
+        written: the tables as they were written.
+    """
+    values = [value for _, _, value in walk(written, "") if REFERENCE.search(value)]
+    for value in values:
+        replaced = str(expanded(value))
+        if replaced != value and len(replaced) > 3:
+            text = text.replace(replaced, value)
+    for name in dict.fromkeys(name for value in values for name in REFERENCE.findall(value)):
+        if len(os.environ[name]) >= SHORTEST:  # a server may repeat the key of "Bearer ${KEY}" alone
+            text = text.replace(os.environ[name], f"${{{name}}}")
+    return text
