@@ -8,8 +8,8 @@ import pytest
 from harness.cli import main
 from harness.console.options import columns_of
 from harness.dataset import DatasetReference, load, reference_of
+from harness.experiment import init
 from harness.experiment import load as load_experiment
-from harness.experiment import template
 from harness.experiment.init import write_experiment
 from harness.running.check import check
 from retrievers.errors import InputError
@@ -17,7 +17,7 @@ from retrievers.errors import InputError
 
 @pytest.fixture(autouse=True)
 def without_the_model(monkeypatch, tmp_path):
-    monkeypatch.setattr(template.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(init.importlib.util, "find_spec", lambda name: None)
     monkeypatch.chdir(tmp_path)
 
 

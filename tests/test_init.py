@@ -7,7 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from harness.experiment import load, template
+from harness.experiment import init, load
 from harness.experiment.init import write_experiment
 from harness.experiment.schema import experiment_schema
 from harness.pipeline import run
@@ -19,7 +19,7 @@ from tests import small
 @pytest.fixture(autouse=True)
 def without_the_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As on a machine without the local model, in an empty working directory."""
-    monkeypatch.setattr(template.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(init.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     monkeypatch.setattr("harness.pipeline.write_index", lambda place: None)
     monkeypatch.chdir(tmp_path)
@@ -65,7 +65,7 @@ def test_what_is_written_is_what_the_editor_expects(tmp_path: Path) -> None:
 
 
 def test_the_local_model_is_taken_where_it_can_read_the_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(template.importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(init.importlib.util, "find_spec", lambda name: object())
     english = small.dataset(tmp_path / "english")
     assert "all-MiniLM-L6-v2" in write_experiment(english).path.read_text(encoding="utf-8")
     for file in small.dataset(tmp_path / "japanese").glob("*.md"):
