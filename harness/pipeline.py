@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness import records
-from harness.answers.ahead import check_price
-from harness.answers.judges import build_judge
+from harness.answers.judges import build_judge, check_price
 from harness.answers.rankings import ClaimsJudging, VerdictFolders, judge_run
 from harness.dataset import Dataset, reading_line, trec
 from harness.experiment import Experiment, Loaded, load, unexpanded

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from harness.dataset.judgments import Judgment, text_digest
-from harness.labels.policy import DEFAULT
-from harness.labels.pool import DrawnPool, PooledDocument, PooledQuery, pool_of
+from harness.labels.pool import DEFAULT, DrawnPool, PooledDocument, PooledQuery, pool_of
 from retrievers.types import Document
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from harness import records
 from harness.answers import judging
-from harness.answers.judging import Inquiry
-from harness.answers.lexical import LexicalJudge
+from harness.answers.judging import Inquiry, LexicalJudge
 from harness.measures import Claimed, parse, score, score_run
 from harness.records import By, ClaimPassage, Readings, readings
 from retrievers.errors import InputError

@@ -126,7 +126,7 @@ def test_saved_rankings_are_scored_by_other_cutoffs_and_not_deeper_than_was_judg
 
 
 def test_a_second_run_takes_the_verdicts_over(club, results, monkeypatch) -> None:
-    from harness.answers.lexical import LexicalJudge
+    from harness.answers.judging import LexicalJudge
 
     before = (results.folder / records.FOLDER / "verdicts.jsonl").read_bytes()
     monkeypatch.setattr(LexicalJudge, "verdicts", lambda *_: pytest.fail("asked again"))
@@ -135,7 +135,7 @@ def test_a_second_run_takes_the_verdicts_over(club, results, monkeypatch) -> Non
 
 
 def test_a_judge_that_fails_leaves_its_measures_undefined_and_the_rest_whole(club, monkeypatch) -> None:
-    from harness.answers.lexical import LexicalJudge
+    from harness.answers.judging import LexicalJudge
     from retrievers.errors import BackendError
 
     def fail(*_):

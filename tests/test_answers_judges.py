@@ -7,9 +7,9 @@ import jsonschema
 import numpy as np
 import pytest
 
-from harness.answers import prompts
+from harness.answers import chat_judge
+from harness.answers.chat_judge import ModelJudge
 from harness.answers.judging import Inquiry, Questions
-from harness.answers.model_judge import ModelJudge
 from harness.answers.nli import NliJudge, probabilities
 from harness.records import ClaimPassage
 from retrievers.cache import Cache
@@ -165,22 +165,22 @@ def test_a_long_text_is_cut_and_every_verdict_on_a_beginning_is_counted(tmp_path
 
 def test_every_prompt_says_which_form_its_reply_has(tmp_path) -> None:
     replies = {
-        prompts.VERDICTS: {"verdicts": ["entailed", "neutral"]},
-        prompts.CLAIMS: {"claims": ["one"]}, prompts.HELPS: {"verdicts": [True]},
-        prompts.QUESTIONS: {"questions": ["a?"], "noncommittal": [False]},
-        **{system: {"rating": 2} for system in prompts.RELEVANCE},
+        chat_judge.VERDICTS: {"verdicts": ["entailed", "neutral"]},
+        chat_judge.CLAIMS: {"claims": ["one"]}, chat_judge.HELPS: {"verdicts": [True]},
+        chat_judge.QUESTIONS: {"questions": ["a?"], "noncommittal": [False]},
+        **{system: {"rating": 2} for system in chat_judge.RELEVANCE},
     }  # fmt: skip
-    assert set(replies) == set(prompts.FORMS)
+    assert set(replies) == set(chat_judge.FORMS)
     for system, reply in replies.items():
-        jsonschema.validate(reply, json.loads(prompts.FORMS[system]))
+        jsonschema.validate(reply, json.loads(chat_judge.FORMS[system]))
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate({**reply, "more": 1}, json.loads(prompts.FORMS[system]))
+            jsonschema.validate({**reply, "more": 1}, json.loads(chat_judge.FORMS[system]))
 
 
 def test_prompts_are_named_in_every_verdict() -> None:
-    assert re.fullmatch(r"[0-9a-f]{12}", prompts.DIGEST) and ModelJudge.prompt == prompts.DIGEST
-    assert prompts.read_rating('{"rating": true}') is None
-    assert prompts.read_questions('{"questions": ["a"], "noncommittal": [false]}') is None
+    assert re.fullmatch(r"[0-9a-f]{12}", chat_judge.DIGEST) and ModelJudge.prompt == chat_judge.DIGEST
+    assert chat_judge.read_rating('{"rating": true}') is None
+    assert chat_judge.read_questions('{"questions": ["a"], "noncommittal": [false]}') is None
 
 
 @pytest.fixture(scope="module")

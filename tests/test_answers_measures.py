@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.answers import overlap, ragas, ragchecker
+from harness.answers.overlap import sentences, tokenizer_of, words
 from harness.answers.ragchecker import Entailments
-from harness.answers.text import sentences, tokenizer_of, words
 from harness.measures import truth
 from retrievers.errors import InputError
 

@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 
 from harness import records
-from harness.answers.people import PERSON, by_person, settled
-from harness.answers.trust import ENOUGH, estimates, trust_in_results
+from harness.answers.rankings import PERSON
+from harness.answers.trust import ENOUGH, by_person, estimates, settled, trust_in_results
 from harness.cli import main
 from harness.dataset.judgments import Judgment
-from harness.labels.order import in_order
-from harness.labels.page import write_page
-from harness.labels.sampling import pairs_of_results
-from harness.labels.verdicts import CHOICES, POLICY, WORDS, merge_verdicts, verdict_pool
+from harness.labels.judging_page import in_order, write_page
+from harness.labels.verdict_sample import CHOICES, POLICY, WORDS, merge_verdicts, pairs_of_results, verdict_pool
 from harness.records import By, ClaimPassage
 from harness.report import write_report
 from harness.stats.prediction import predicted
@@ -71,7 +69,7 @@ def right(claim: str, passage: str) -> str:
 
 def judged(pool, judge="ann", *, verdict=right, queries=None, **more):
     """What the page would export."""
-    from harness.labels.policy import digest_of
+    from harness.labels.pool import digest_of
 
     grades = {word: grade for grade, word in WORDS.items()}
     lines = [line for line in pool.queries if queries is None or line.query_id.rpartition("#")[0] in queries]
@@ -205,7 +203,7 @@ def test_what_people_say_of_answers_stands_in_the_notes(ran, tmp_path, capsys, m
     assert harness("answers", "judge", experiment, answers) == 0
     page = tmp_path / "v.html"
     assert harness("answers", "sample", answers, "--experiment", experiment, "--sample", 24, "--output", page) == 0
-    from harness.labels.sampling import pairs_of_answers
+    from harness.labels.verdict_sample import pairs_of_answers
 
     pool = verdict_pool(pairs_of_answers(experiment, answers), 24, 0)
     assert harness("answers", "merge", write(tmp_path / "j.jsonl", judged(pool)), "--into", answers) == 0

@@ -121,7 +121,7 @@ def test_what_was_cut_and_what_came_without_a_schema_is_in_the_record(paid, tmp_
     assert int(judge["truncated"]) >= 1 and int(judge["without_schema"]) >= 3
 
 
-def test_judging_answers_is_rehearsed_task_by_task(paid, tmp_path, capsys) -> None:
+def test_a_dry_run_of_judging_counts_every_task(paid, tmp_path, capsys) -> None:
     answers = tmp_path / "answers"
     answers.mkdir()
     contexts = [{"id": name, "text": text} for name, text in DOCUMENTS.items()]

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from harness import records
-from harness.answers.lexical import THRESHOLD, held
+from harness.answers.judging import THRESHOLD, held
 from harness.dataset import DatasetReference, expected, load
 from retrievers.errors import InputError
 from retrievers.types import Claim, Reference

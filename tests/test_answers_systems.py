@@ -5,15 +5,13 @@ import json
 import pytest
 
 from harness import records
+from harness.answers.answer_measures import MEASURES, corpus_scores, questions_of, score_answers
 from harness.answers.attribution import FATES, shares, trace, worst_first
 from harness.answers.evidence import Case, judge_answers, pairs_of
-from harness.answers.inputs import judged
-from harness.answers.judging import Questions
-from harness.answers.lexical import LexicalJudge
-from harness.answers.people import with_people
-from harness.answers.scoring import corpus_scores, questions_of, score_answers
+from harness.answers.judging import LexicalJudge, Questions
 from harness.answers.systems import Answer, Context, System, read_systems
-from harness.answers.table import MEASURES
+from harness.answers.trust import with_people
+from harness.answers.work import judged
 from harness.records import By, ClaimPassage
 from retrievers.errors import InputError
 from retrievers.types import Claim, Query, Reference

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.answers.prompts import as_data
+from harness.answers.chat_judge import as_data
 from harness.answers.systems import MARK, read_systems
 from harness.dataset import DatasetReference, converted, files, load, reference_of, rows, trec, trec_collection
 from harness.dataset.markdown import parse_document

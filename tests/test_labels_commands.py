@@ -9,7 +9,7 @@ from harness.cli import main
 from harness.dataset import DatasetReference, load, trec
 from harness.dataset.judgments import read_judgments
 from harness.labels.agree import agree, agreement_of
-from harness.labels.into import merge_into
+from harness.labels.merge_labels import merge_into
 from harness.labels.pool import read_pool
 from retrievers.errors import InputError
 from tests import small

@@ -9,7 +9,7 @@ from harness.cli import main
 from harness.dataset import load, reference_of
 from harness.dataset.load import load_documents
 from harness.labels.drafts import STYLES, draft, keeping_pool, kept_drafts, overlap, prompts_for, write_drafts
-from harness.labels.page import judging_page
+from harness.labels.judging_page import judging_page
 from retrievers.cache import Cache
 from retrievers.errors import InputError
 from retrievers.meter import Meter

@@ -3,8 +3,15 @@
 import pytest
 
 from harness.dataset.judgments import read_judgments
-from harness.labels.model_judge import ONCE, Manner, judge_by_model, plan_judging
-from harness.labels.prompt import prompt_digest, prompt_for, system_prompt
+from harness.labels.model_grades import (
+    ONCE,
+    Manner,
+    judge_by_model,
+    plan_judging,
+    prompt_digest,
+    prompt_for,
+    system_prompt,
+)
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter

@@ -7,9 +7,9 @@ import pytest
 import harness
 from harness import records
 from harness.dataset import DatasetReference, load
-from harness.labels.into import merge_into
+from harness.labels.merge_labels import merge_into
 from harness.labels.next import next_to_judge
-from harness.labels.pooling import gather
+from harness.labels.pool import gather
 from harness.scoring.open_ends import open_pairs
 from retrievers.errors import InputError
 from tests import small

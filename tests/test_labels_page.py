@@ -9,8 +9,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.support.ui import WebDriverWait
 
 from harness.dataset.judgments import read_judgments
-from harness.labels.order import in_order
-from harness.labels.page import judging_page, write_page
+from harness.labels.judging_page import in_order, judging_page, write_page
 from tests.browser import axe, chromium, complaints, needs_browser, requests, resize
 from tests.hostile import ATTACKS, SCRIPTS
 from tests.labels_small import pool, write

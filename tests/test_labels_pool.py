@@ -8,9 +8,8 @@ import pytest
 
 import harness
 from harness.dataset.judgments import text_digest
-from harness.labels.order import in_order
-from harness.labels.pool import lines_of, read_pool, write_pool
-from harness.labels.pooling import Drawing, draw, gather
+from harness.labels.judging_page import in_order
+from harness.labels.pool import Drawing, draw, gather, lines_of, read_pool, write_pool
 from retrievers.errors import InputError
 from tests import small
 from tests.labels_small import judgment, pool

@@ -6,9 +6,8 @@ import time
 from pathlib import Path
 
 from harness.dataset.judgments import Judgment
-from harness.labels.order import Signature, in_order, judgment_of
-from harness.labels.policy import digest_of
-from harness.labels.pool import read_pool
+from harness.labels.judging_page import Signature, in_order, judgment_of
+from harness.labels.pool import digest_of, read_pool
 from tests.browser import CHROMEDRIVER, CHROMIUM, chromium, complaints
 from tests.test_docs import PROJECT, blocks, run, shown
 

@@ -6,7 +6,7 @@ import json
 
 from harness import records
 from harness.answers.trust import trust_in_results
-from harness.labels.pooling import Drawing, draw, gather
+from harness.labels.pool import Drawing, draw, gather
 from harness.pipeline import run
 from harness.running.options import Options
 from tests import layouts, small

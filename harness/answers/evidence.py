@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from harness import records
-from harness.answers.judges import signed
-from harness.answers.judging import Inquiry, Judge, Questions, Replies, asked_once
+from harness.answers.judging import Inquiry, Judge, Questions, Replies, asked_once, signed
+from harness.answers.overlap import sentences
 from harness.answers.ragchecker import Entailments
 from harness.answers.systems import Answer, Context, System
-from harness.answers.text import sentences
 from harness.measures.truth import Truth, any_of
 from harness.records import PEOPLE, By, ClaimPassage, Readings, Word
 from retrievers.errors import Unreadable

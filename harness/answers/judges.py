@@ -1,17 +1,26 @@
-"""The judge that an experiment names."""
+"""The judge that an experiment names, and what asking it would take: the same code asks, and nothing is sent."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.answers.judging import Judge
+from harness.answers.rankings import depth_of, judge_rankings
+from harness.dataset import Dataset
 from harness.experiment import JudgeOptions, expanded
-from harness.records import By
+from harness.measures import Measure
+from harness.records import Readings
 from retrievers.cache import Cache
+from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
+from retrievers.remote.prompts import ChatForecast
 
 if TYPE_CHECKING:
-    from harness.answers.model_judge import Asks
+    from harness.answers.chat_judge import Asks
     from retrievers.remote.chat import Chat
 
 
@@ -42,19 +51,67 @@ def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: Asks |
         InputError: an option does not fit.
     """
     if table.kind == "lexical":
-        from harness.answers import lexical
+        from harness.answers import judging
 
-        return lexical.LexicalJudge(threshold=table.threshold or lexical.THRESHOLD)
+        return judging.LexicalJudge(threshold=table.threshold or judging.THRESHOLD)
     if table.kind == "nli":
         from harness.answers import nli
 
         return nli.NliJudge(expanded(table.model), meter=meter, threshold=table.threshold or nli.THRESHOLD)
-    from harness.answers import model_judge
+    from harness.answers import chat_judge
 
     asked = chat if chat is not None else chat_of(table, cache)
-    return model_judge.ModelJudge(asked, meter=meter, longest=table.longest or model_judge.LONGEST)
+    return chat_judge.ModelJudge(asked, meter=meter, longest=table.longest or chat_judge.LONGEST)
 
 
-def signed(judge: Judge) -> By:
-    """What stands in every row that a judge wrote."""
-    return By(judge.name, judge.prompt)
+class ClaimsForecast(NamedTuple):
+    """What the judge of a run would be asked."""
+
+    judge: str
+    """As every verdict names it."""
+    pairs: int
+    """Claims against documents."""
+    requests: ChatForecast
+
+
+def forecast_claims(
+    table: JudgeOptions, dataset: Dataset, measures: Sequence[Measure], retrievers: int, cache: Cache
+) -> ClaimsForecast:
+    """Count what a chat model would be asked if no two retrievers found the same document.
+
+    The data set's first documents stand for those that will be retrieved, and the cache is taken to be empty.
+
+    Args:
+        table: the judge, of kind "openai".
+        dataset: its queries with claims, or with references to take them from.
+        measures: of the experiment.
+        retrievers: how many answer.
+        cache: of the chat model.
+    """
+    depth = depth_of(measures)
+    width = dataset.count if depth is None else min(depth * retrievers, dataset.count)
+    stand_in = {document.id: document.content for document in islice(dataset.documents(), width)}
+    asked = [query for query in dataset.queries if query.reference.claims or query.reference.answers]
+    from harness.answers.chat_judge import DryRun
+
+    dry_run = DryRun(chat_of(table, cache), cached=False)
+    judge = build_judge(table, cache, Meter(), chat=dry_run)
+    with TemporaryDirectory() as place:
+        claimed = judge_rankings(Path(place), judge, asked, {query.id: stand_in for query in asked}, Readings())
+    return ClaimsForecast(
+        judge.name, sum(len(one.claims) * len(stand_in) for one in claimed.values()), dry_run.forecast()
+    )
+
+
+def check_price(table: JudgeOptions | None, measures: Sequence[Measure], cache: Cache) -> None:
+    """Refuse a limit of dollars that cannot be kept, before anything is sent.
+
+    Raises:
+        InputError: the prices of the chat model are not known.
+    """
+    if table is None or table.kind != "openai" or not any(measure.claimed for measure in measures):
+        return
+    if not chat_of(table, cache).model.options.priced:
+        unknown = f"the price of {table.model} is not known, so that --max-cost cannot be kept"
+        remedy = "write input_price and output_price: dollars for a million tokens"
+        raise InputError(Problem("[judge]", unknown, remedy))

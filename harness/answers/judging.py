@@ -1,18 +1,29 @@
-"""What is asked of a judge of answers, and what it may say."""
+"""What is asked of a judge of answers and what it may say; and the judge without a model, which compares words.
+
+That one is weak, offline and always the same: it sees words and no meaning, so that a paraphrase is missed, a negation
+is overlooked, and nothing is ever contradicted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple, Protocol, TypeVar
 
-from harness.records import ClaimPassage, Word
-from retrievers.errors import Unreadable
+from harness.answers.overlap import sentences
+from harness.records import By, ClaimPassage, Word
+from retrievers.errors import InputError, Problem, Unreadable
+from retrievers.words import RULE, tokenize
 
 Answer = TypeVar("Answer")
 Given = TypeVar("Given")
 Replies = Iterator[tuple[int, Answer | None]]
 """Places of what was asked, each with its answer, in any order: None where it could not be read; a place that does not
 come was not answered."""
+THRESHOLD = 0.8
+"""The share of a claim's distinct tokens that have to stand in a passage."""
+HELPS = 0.5
+"""The share of a question's distinct tokens from which a sentence is taken to help with it."""
 
 
 class Inquiry(NamedTuple):
@@ -61,6 +72,11 @@ class Judge(Protocol):
         """The questions that each text answers; nothing from a judge that is no language model."""
 
 
+def signed(judge: Judge) -> By:
+    """What stands in every row that a judge wrote."""
+    return By(judge.name, judge.prompt)
+
+
 def asked_once(
     wanted: Iterable[Given], known: Callable[[Given], bool], ask: Callable[[Sequence[Given]], Replies[Answer]]
 ) -> dict[Given, Answer | None]:
@@ -86,3 +102,61 @@ def asked_once(
         if len(missing) == len(distinct):
             raise
     return {one: answers.get(place) for place, one in enumerate(missing)}
+
+
+class LexicalJudge:
+    """Calls a claim entailed where at least `threshold` of its distinct BM25 tokens stand in the passage, else neutral.
+
+    A text's claims are its sentences; a sentence helps with a question where it holds half of the question's distinct
+    tokens. It rates no relevance and makes no questions.
+    """
+
+    prompt = ""
+    unread = ""
+
+    def __init__(self, *, threshold: float = THRESHOLD) -> None:
+        """Ask for a share of tokens, above 0 and at most 1."""
+        if not 0 < threshold <= 1:
+            raise InputError(Problem("judge.threshold", f"{threshold} is not above 0 and at most 1"))
+        self.threshold = threshold
+        self.name = f"lexical {RULE} {threshold:g}"
+
+    def verdicts(self, pairs: Sequence[ClaimPassage], round_: int = 1) -> Replies[Word]:
+        """Entailed or neutral for each pair; a claim without a token has no verdict."""
+        for place, pair in enumerate(pairs):
+            share = held(pair.claim, pair.text)
+            yield place, None if share is None else "entailed" if share >= self.threshold else "neutral"
+
+    def claims(self, texts: Sequence[str]) -> Replies[tuple[str, ...]]:
+        """The sentences of each text."""
+        for place, text in enumerate(texts):
+            yield place, tuple(sentences(text))
+
+    def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
+        """Whether each sentence holds half of its question's tokens."""
+        for place, one in enumerate(asked):
+            share = held(one.question, one.text)
+            yield place, None if share is None else share >= HELPS
+
+    def relevance(self, asked: Sequence[Inquiry]) -> Replies[tuple[int | None, ...]]:
+        """Nothing: words alone give no rating."""
+        return iter(())
+
+    def questions(self, texts: Sequence[str]) -> Replies[Questions]:
+        """Nothing: words alone make no question."""
+        return iter(())
+
+
+def held(claim: str, passage: str) -> float | None:
+    """The share of a claim's distinct tokens that stand in a passage; None for a claim without a token.
+
+    >>> held("the fee is monthly", "It asks whether the fee of 300 yen is paid in advance.")
+    0.75
+    """
+    wanted = _tokens(claim)
+    return len(wanted & _tokens(passage)) / len(wanted) if wanted else None
+
+
+@lru_cache(maxsize=1 << 14)
+def _tokens(text: str) -> frozenset[str]:
+    return frozenset(tokenize(text))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.answers.judging import Inquiry, Questions, Replies
-from harness.answers.text import sentences
+from harness.answers.overlap import sentences
 from harness.records import ClaimPassage, Word
 from retrievers.errors import InputError, Problem
 from retrievers.local.forward import outputs

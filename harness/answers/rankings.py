@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness import records
-from harness.answers.judges import signed
-from harness.answers.judging import Judge, Replies, asked_once
-from harness.answers.people import keep_people
+from harness.answers.judging import Judge, Replies, asked_once, signed
 from harness.dataset import Dataset
 from harness.measures import Claimed, Measure
 from harness.records import PEOPLE, By, ClaimPassage, Readings, Word
@@ -18,6 +16,8 @@ from retrievers.types import Query, Ranking
 
 Rankings = Mapping[str, Mapping[str, Ranking]]
 """Retriever -> query id -> its answer."""
+PERSON = "person:"
+"""How the name of a judge begins who is a person."""
 _UNDEFINED = "measures by claims are undefined"
 
 
@@ -149,3 +149,11 @@ def _pairs(
         claims = records.claims_of(query, read)
         for _, text in sorted(retrieved.get(query.id, {}).items()):
             yield from (ClaimPassage(claim, text) for claim in claims)
+
+
+def keep_people(new: Path, earlier: Path) -> None:
+    """Take over what people said in an earlier run's folder: a judge can be asked again, people should not be."""
+    for by in records.judges_in(earlier):
+        if by.judge.startswith(PERSON):
+            for round_, words in records.read_readings(earlier, by).verdicts.items():
+                records.append_judged(new, by, words, round_)

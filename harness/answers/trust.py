@@ -1,32 +1,35 @@
 """People's verdicts beside a judge's: agreement, and the means and differences that use both.
 
-The unit is the query. Where people judged every pair of a random sample of the queries, a measure is computed there by
-their verdicts and by the judge's, and on the other queries by the judge's alone: prediction-powered inference
-(`harness.stats.prediction`) then gives estimates that the judge's errors do not bend.
+People give verdicts on a sample as rows of verdicts.jsonl signed "person:NAME". The unit is the query. Where people
+judged every pair of a random sample of the queries, a measure is computed there by their verdicts and by the judge's,
+and on the other queries by the judge's alone: prediction-powered inference (`harness.stats.prediction`) then gives
+estimates that the judge's errors do not bend.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from harness import records
+from harness.answers.answer_measures import MEASURES, Reading
 from harness.answers.evidence import Case, pairs_of
-from harness.answers.people import WithPerson, by_person, settled, with_people
-from harness.answers.rankings import heads
+from harness.answers.rankings import PERSON, heads
 from harness.answers.systems import System
-from harness.answers.table import MEASURES, Reading
 from harness.measures import parse, score
-from harness.records import By, Readings, Results
+from harness.records import WORDS, By, Readings, Results, Word
 from harness.scoring.outcome import settings_of
 from harness.scoring.per_query import PerQuery
 from harness.stats import family
+from harness.stats.agreement import cohen_kappa, confusion
 from harness.stats.prediction import Predicted, predicted
 from retrievers.types import Floats, Query
 
+Verdicts = Mapping[tuple[str, str], Word | None]
+"""(Claim, digest of the passage) -> verdict."""
 ENOUGH = 20
 """Queries that people judged whole, from which an interval is given: its coverage is simulated from 20 on."""
 BY_VERDICTS = ("ragchecker.", "ragas.faithfulness", "ragas.context_precision", "ragas.context_utilization",
@@ -34,6 +37,56 @@ BY_VERDICTS = ("ragchecker.", "ragas.faithfulness", "ragas.context_precision", "
 """How the names of the measures of answers begin that are computed from verdicts and nothing else."""
 ByName = Mapping[str, Mapping[str, Floats]]
 """Measure -> retriever or system -> (n,) values, NaN where undefined."""
+
+
+class WithPerson(NamedTuple):
+    """One person's verdicts beside the judge's."""
+
+    person: str
+    both: int
+    """Pairs on which both gave a verdict."""
+    same: int
+    kappa: float
+    """Cohen's, of the three verdicts; NaN where one of the two used only one of them."""
+
+    def sentence(self) -> str:
+        """What stands beside every measure that the judge's verdicts make."""
+        if not self.both:
+            return f"{self.person} judged none of these pairs"
+        kappa = "" if self.kappa != self.kappa else f", Cohen's kappa {self.kappa:.2f}"
+        return f"{self.person} agrees with the judge on {self.same:,} of {self.both:,} verdicts{kappa}"
+
+
+def with_people(folder: Path, readings: Readings) -> list[WithPerson]:
+    """Compare the judge's verdicts of a folder with those of every person who gave some there."""
+    mine = readings.verdicts.get(1, {})
+    compared = []
+    for person, theirs in by_person(folder).items():
+        pairs = [(WORDS.index(word), WORDS.index(mine_too)) for pair, word in theirs.items()
+                 if word is not None and (mine_too := mine.get(pair)) is not None]  # fmt: skip
+        table = confusion([a for a, _ in pairs], [b for _, b in pairs], range(len(WORDS)))
+        same = sum(a == b for a, b in pairs)
+        compared.append(WithPerson(person, len(pairs), same, float(cohen_kappa(table))))
+    return compared
+
+
+def by_person(folder: Path) -> dict[str, Verdicts]:
+    """What each person said in a folder, in the first round."""
+    people = (by for by in records.judges_in(folder) if by.judge.startswith(PERSON))
+    return {by.judge.removeprefix(PERSON): records.read_readings(folder, by).verdicts.get(1, {}) for by in people}
+
+
+def settled(people: Iterable[Verdicts]) -> dict[tuple[str, str], Word | None]:
+    """What people say of each pair together; None where two of them differ, or nobody could tell.
+
+    >>> settled([{("c", "p"): "entailed"}, {("c", "p"): "neutral", ("d", "p"): "entailed"}])
+    {('c', 'p'): None, ('d', 'p'): 'entailed'}
+    """
+    given: dict[tuple[str, str], set[Word]] = {}
+    for verdicts in people:
+        for pair, word in verdicts.items():
+            given.setdefault(pair, set()).update([] if word is None else [word])
+    return {pair: next(iter(words)) if len(words) == 1 else None for pair, words in given.items()}
 
 
 class TrustedMean(NamedTuple):

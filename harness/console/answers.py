@@ -33,7 +33,7 @@ def check_answers(
     experiment: ExperimentFile, folder: SystemFolder, no_code: NoCode = False, as_json: Json = False
 ) -> None:
     """Tell all that is wrong with files of answers, and what will be counted."""
-    from harness.answers.inputs import counted, lines_of, read_inputs
+    from harness.answers.work import counted, lines_of, read_inputs
 
     inputs = read_inputs(experiment, folder, code=not no_code)
     if as_json:
@@ -78,10 +78,8 @@ def sample_verdicts(
     as_json: Json = False,
 ) -> None:
     """Write a page on which a person judges what the judge has judged for some queries, without seeing its verdicts."""
-    from harness.labels.order import twice_sentence
-    from harness.labels.page import write_page
-    from harness.labels.sampling import pairs_of_answers, pairs_of_results
-    from harness.labels.verdicts import CHOICES, verdict_pool
+    from harness.labels.judging_page import twice_sentence, write_page
+    from harness.labels.verdict_sample import CHOICES, pairs_of_answers, pairs_of_results, verdict_pool
 
     pairs = pairs_of_results(folder) if experiment is None else pairs_of_answers(experiment, folder, code=not no_code)
     pool = verdict_pool(pairs, sample, seed)
@@ -101,7 +99,7 @@ def merge_people(
     as_json: Json = False,
 ) -> None:
     """Write people's verdicts beside the judge's; all or nothing. The report and `answers score` then compare them."""
-    from harness.labels.verdicts import merge_verdicts
+    from harness.labels.verdict_sample import merge_verdicts
     from harness.records import FOLDER
 
     place = into / FOLDER if (into / "manifest.json").is_file() else into

@@ -15,8 +15,7 @@ from retrievers.errors import InputError, Problem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.labels.pool import Pool
-    from harness.labels.pooling import Material
+    from harness.labels.pool import Material, Pool
 
 ManyResults = Annotated[list[Path], typer.Argument(metavar="RESULTS", help="Results folders over the same documents.")]
 PoolFile = Annotated[Path, typer.Argument(metavar="POOL", help="What `harness pool` wrote.")]
@@ -50,9 +49,7 @@ def pool(
     as_json: Json = False,
 ) -> None:
     """Draw what is to be judged: a sample of the questions, the top documents of every retriever, in hashed order."""
-    from harness.labels.policy import read_policy
-    from harness.labels.pool import write_pool
-    from harness.labels.pooling import Drawing, draw, gather, known_judgments
+    from harness.labels.pool import Drawing, draw, gather, known_judgments, read_policy, write_pool
     from harness.stats.words import counted
 
     drawing = Drawing(depth, sample, seed, audience, read_policy(policy))
@@ -133,8 +130,7 @@ def judge(
     of_models = {"--base-url": base_url, "--key": key_name, "--repeat": repeat > 1, "--longest": longest != LONGEST,
                  "--max-cost": max_cost is not None, "--price": price, "--plan": plan}  # fmt: skip
     refuse(of_models, "goes with --llm", "people cost nothing that can be planned")
-    from harness.labels.order import twice_sentence
-    from harness.labels.page import write_page
+    from harness.labels.judging_page import twice_sentence, write_page
 
     path = output or Path("judge.html")
     write_page(path, to_judge)
@@ -155,8 +151,7 @@ def _judge_by_model(
     plan: bool,
     as_json: bool,
 ) -> None:
-    from harness.labels.asking import Asking, asking, forecast_sentence
-    from harness.labels.model_judge import Manner, judge_by_model, plan_judging
+    from harness.labels.model_grades import Asking, Manner, asking, forecast_sentence, judge_by_model, plan_judging
 
     llm, base_url, key_name, price, max_cost = model
     with asking(Asking(llm, base_url, key_name, price, max_cost)) as (chat, meter):

@@ -48,10 +48,9 @@ def merge(
 ) -> None:
     """Write judgments beside the queries of a data set, where check, run and report read them; all or nothing."""
     from harness.dataset import DatasetReference
-    from harness.labels.files import check_new
-    from harness.labels.into import adjudication_pool, merge_into
-    from harness.labels.policy import read_policy
-    from harness.labels.pool import write_pool
+    from harness.labels.merge_labels import adjudication_pool, merge_into
+    from harness.labels.model_grades import check_new
+    from harness.labels.pool import read_policy, write_pool
 
     if adjudicate is None:
         refuse({"--policy": policy}, "goes with --adjudicate")
@@ -89,7 +88,7 @@ def export(
 ) -> None:
     """Write the merged labels as TREC qrels, or in the data set's own form: people's alone where there are any."""
     from harness.dataset import DatasetReference, load
-    from harness.labels.into import export_labels
+    from harness.labels.merge_labels import export_labels
 
     data = load(DatasetReference(Path(dataset), queries=tuple(queries or ())))
     say(f"{output}: {export_labels(data, output, form, with_model=with_model).sentence()}")

@@ -34,11 +34,10 @@ def draft(
     """Let a model write questions from sampled documents, and write the page on which a person keeps or drops them."""
     from harness.dataset import reference_of
     from harness.dataset.load import load_documents
-    from harness.labels.asking import Asking, asking, forecast_sentence
     from harness.labels.drafts import draft as write
     from harness.labels.drafts import is_readable, keeping_pool, prompts_for, write_drafts
-    from harness.labels.files import check_new
-    from harness.labels.page import write_page
+    from harness.labels.judging_page import write_page
+    from harness.labels.model_grades import Asking, asking, check_new, forecast_sentence
     from harness.scoring.saved import read_ids
 
     data = load_documents(reference_of(dataset))

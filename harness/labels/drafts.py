@@ -14,9 +14,8 @@ from typing import NamedTuple
 from harness.dataset import Dataset
 from harness.dataset.judgments import read_judgments, text_digest
 from harness.dataset.rows import read_jsonl
-from harness.labels.files import is_there
-from harness.labels.policy import digest_of
-from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of, shuffled_place
+from harness.labels.model_grades import is_there
+from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, digest_of, pool_of, shuffled_place
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Meter
 from retrievers.remote.chat import Chat, example_of

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from harness.labels.pool import DrawnPool, Pool, PooledQuery, pool_of, shuffled_place
-from harness.labels.pooling import Material, pooled
+from harness.labels.pool import DrawnPool, Material, Pool, PooledQuery, pool_of, pooled, shuffled_place
 from harness.records import Results
 from harness.scoring.open_ends import Open, open_pairs
 from harness.stats.bounds import Bounds

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from harness.answers.ahead import judging_ahead
+from harness.answers.judges import forecast_claims
 from harness.dataset import Dataset
 from harness.experiment import Block, Dense, Encoded, Experiment, Loaded
 from harness.experiment.options import Kind
@@ -184,7 +184,7 @@ def judging_rows(context: Planning) -> tuple[list[PlanRow], list[str]]:
     table = experiment.judge
     if table is None or table.kind != "openai" or not any(measure.claimed for measure in measures):
         return [], []
-    needed = judging_ahead(table, context.dataset, measures, len(experiment.retrievers), context.cache)
+    needed = forecast_claims(table, context.dataset, measures, len(experiment.retrievers), context.cache)
     same = context.same()
     done = same is not None and same.manifest.judge.get("judge") == needed.judge and "verdicts" in same.manifest.judge
     calls, tokens, usd = (0, 0, 0.0) if done else needed.requests[2:]

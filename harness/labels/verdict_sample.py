@@ -9,14 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from harness.answers.people import PERSON
+from harness import records
+from harness.answers.evidence import pairs_of
+from harness.answers.judges import build_judge
+from harness.answers.rankings import PERSON, heads, pairs_by_query
+from harness.answers.work import cases_of, read_inputs, readings_for
 from harness.dataset.judgments import Judgment, read_judgments, text_digest
-from harness.labels.policy import digest_of as policy_digest
 from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of, shuffled_place
-from harness.records import By, ClaimPassage, Word, append_judged, digest_of, judges_in, read_readings
+from harness.labels.pool import digest_of as policy_digest
+from harness.measures import parse
+from harness.records import By, ClaimPassage, Word, append_judged, dataset_of, digest_of, judges_in, read_readings
+from retrievers.cache import Cache, default_path
 from retrievers.errors import InputError, Problem
+from retrievers.meter import Meter
 from retrievers.types import Document
 
+PairsByQuery = dict[str, list[ClaimPassage]]
+"""Query id -> its claims with the passages on which its measures rest."""
 CHOICES = {
     0: "neutral: the passage does not settle it",
     1: "entailed: the passage states it, or it follows from the passage",
@@ -28,6 +37,46 @@ Does the passage support the claim? Use nothing but the passage: what you know b
 
 Entailed: the passage states the claim, perhaps in other words, or the claim follows from it. Contradicted: the passage
 says otherwise. Neutral: the passage does not settle it. Where you cannot tell, skip and write a note."""
+
+
+def pairs_of_results(folder: Path) -> PairsByQuery:
+    """Read the pairs that the judge of a results folder was asked about.
+
+    Raises:
+        InputError: no claims were judged there, or the documents have changed since.
+    """
+    results = records.read(folder)
+    facts = results.manifest.judge
+    if "verdicts" not in facts:
+        remedy = "name a measure by claims and a [judge] in the experiment, and run it"
+        raise InputError(Problem(str(folder), "holds no verdicts on claims", remedy))
+    dataset = dataset_of(results)
+    if dataset.corpus_digest != results.manifest.dataset.corpus_digest:
+        raise InputError(Problem(str(folder), "its documents have changed since", "run the experiment again"))
+    read = records.read_readings(folder / records.FOLDER, By(facts["judge"], facts["prompt"]))
+    queries = [asked.query for asked in results.queries.values()]
+    claimed = [measure for name in results.manifest.resolved.measures if (measure := parse(name)).claimed]
+    found_by = heads(queries, {name: dict(results.answers(name)) for name in results.retrievers}, claimed)
+    texts = dataset.texts({doc for documents in found_by.values() for doc in documents})
+    retrieved = {
+        query: {doc: texts[doc].content for doc in documents if doc in texts} for query, documents in found_by.items()
+    }
+    return pairs_by_query(queries, retrieved, read)
+
+
+def pairs_of_answers(experiment: Path, folder: Path, *, code: bool = True) -> PairsByQuery:
+    """Read the pairs that the judge of a folder of answers was asked about.
+
+    Raises:
+        InputError: nothing was judged there yet, or something is wrong with the experiment, the data or the answers.
+    """
+    inputs = read_inputs(experiment, folder, code=code)
+    with Cache(default_path()) as cache:
+        read = readings_for(folder, build_judge(inputs.judge, cache, Meter()))
+    pairs: PairsByQuery = {}
+    for case in cases_of(inputs.queries, inputs.systems, read):
+        pairs.setdefault(case.query.id, []).extend(pair for pair in pairs_of(case))
+    return pairs
 
 
 def verdict_pool(pairs: Mapping[str, Sequence[ClaimPassage]], sample: int, seed: int) -> Pool:
