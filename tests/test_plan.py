@@ -9,8 +9,8 @@ import pytest
 from harness.cli import main
 from harness.pipeline import run
 from harness.running.options import Options
-from harness.running.pace import REQUEST
 from harness.running.plan import RunPlan, plan
+from harness.running.throughput import REQUEST
 from retrievers.errors import InputError
 from tests import small, tiny
 from tests.servers import OpenAIProvider, serving

@@ -16,7 +16,7 @@ from harness.measures import score, span
 from harness.running.capacity import Capacity, planned
 from harness.running.components import Components, build_components, in_block
 from harness.running.dataset_summary import DatasetSummary, dataset_summary
-from harness.running.reach import reaches
+from harness.running.forecast import truncation_estimates
 from harness.scoring.grading import GradedLabels, grade_labels, with_claims_alone
 from harness.stats import check_margin
 from harness.stats.words import counted
@@ -149,7 +149,9 @@ def check(target: Path, *, code: bool = True, results: Path = Path("results")) -
         raise InputError(problems)
     encoders = {name: one.encoder for name, one in components.items() if one.encoder is not None}
     blocks = loaded.experiment.retrievers
-    seen = dataset_summary(dataset, lambda some: reaches(blocks, components, some), seed=loaded.experiment.seed)
+    seen = dataset_summary(
+        dataset, lambda some: truncation_estimates(blocks, components, some), seed=loaded.experiment.seed
+    )
     unread = (reach.warning() for reach in seen.reaches if reach.is_much)
     warnings = (*unread, *_absent(encoders), *_lacking(blocks, components))
     capacity = planned(loaded, dataset, graded.grades, results)

@@ -15,7 +15,7 @@ import numpy as np
 from harness.dataset import Dataset, Labels
 from harness.dataset.contexts import holders_of
 from harness.experiment.language import language_of
-from harness.running.reach import Reach
+from harness.running.forecast import TruncationEstimate
 from harness.stats.words import counted
 from retrievers.tokens import estimate
 from retrievers.types import Document
@@ -35,7 +35,7 @@ WRITTEN = {"japanese": re.compile("[\u3041-\u30ff]"), "korean": re.compile("[\ua
 """Languages that their letters tell, in this order."""
 
 
-ReachOf = Callable[[Sequence[Document]], Iterable[Reach]]
+EstimateOf = Callable[[Sequence[Document]], Iterable[TruncationEstimate]]
 
 
 class DatasetSummary(NamedTuple):
@@ -55,7 +55,7 @@ class DatasetSummary(NamedTuple):
     """Grade and how often it is given; empty where labels are lists."""
     per_query: tuple[int, int, int]
     """Fewest, median and most relevant documents of a query."""
-    reaches: tuple[Reach, ...] = ()
+    reaches: tuple[TruncationEstimate, ...] = ()
 
     def lines(self, dataset: Dataset) -> Iterator[str]:
         """The page."""
@@ -88,7 +88,7 @@ class DatasetSummary(NamedTuple):
                 "reaches": [reach._asdict() for reach in self.reaches]}  # fmt: skip
 
 
-def dataset_summary(dataset: Dataset, reach: ReachOf = lambda documents: (), *, seed: int = 0) -> DatasetSummary:
+def dataset_summary(dataset: Dataset, reach: EstimateOf = lambda documents: (), *, seed: int = 0) -> DatasetSummary:
     """Look at a data set: the corpus in one pass, the costly checks on a sample that the seed and the ids decide.
 
     Args:

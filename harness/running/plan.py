@@ -3,26 +3,205 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.experiment import Dense, Encoded, load, origin
+from harness.answers.judges import forecast_claims
+from harness.dataset import Dataset
+from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, load, origin
+from harness.experiment.options import Kind
 from harness.running.check import prepare
 from harness.running.dataset_summary import sample
-from harness.running.forecast import source_of
-from harness.running.pace import earlier_runs
-from harness.running.plan_rows import (
-    Planning,
-    PlanRow,
-    embedding_rows,
-    judging_rows,
-    pace_of,
-    proof_rows,
-    reranking_rows,
-)
-from harness.running.reach import Reach, reaches
+from harness.running.forecast import TruncationEstimate, chunks_of, forecast, source_of, truncation_estimates
+from harness.running.latency import sampled
 from harness.running.runner import in_order
+from harness.running.throughput import REQUEST, EarlierRun, Throughput, earlier_runs, price_sentence
 from retrievers.cache import Cache, default_path
+from retrievers.chunking import pieces
+from retrievers.derived import proof_texts
+from retrievers.embedding import Embedder, Forecast, VectorSource
+from retrievers.prices import searches
+from retrievers.reranking import PROBED
+from retrievers.types import Encoder, Limits, Model, Reranker, Role
+
+SAMPLE = 1000
+"""Documents whose tokens are counted, to know those of a reranker's pairs."""
+
+
+class PlanRow(NamedTuple):
+    """One stage of one retriever."""
+
+    retriever: str
+    stage: str
+    texts: int
+    """Distinct texts, or a reranker's pairs."""
+    cached: int
+    calls: int
+    """Requests, or a local model's batches."""
+    tokens: int
+    """Of what is not cached."""
+    exact: bool
+    """Whether the tokens are counted; else they are estimated."""
+    usd: float | None
+    """None: the price is unknown."""
+    minutes: float | None
+    """None: how fast the model is on this machine is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """What planning one experiment needs."""
+
+    loaded: Loaded
+    dataset: Dataset
+    cache: Cache
+    earlier: Sequence[EarlierRun]
+    source: VectorSource | None
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment itself."""
+        return self.loaded.experiment
+
+    def same(self) -> EarlierRun | None:
+        """The earlier run of this very experiment on these data: what it timed is not timed again."""
+        asked = (self.loaded.written, self.dataset.digest)
+        runs = (run for run in self.earlier if (run.manifest.experiment, run.manifest.dataset.digest) == asked)
+        return next(runs, None)
+
+    def speed(self, part: str, kind: Kind) -> float | None:
+        """Tokens a second of a local model, by the earlier runs."""
+        tokens, seconds = map(sum, zip((0, 0), *(one.speed(part, kind) for one in self.earlier), strict=True))
+        return tokens / seconds if seconds else None
+
+    def timed(self, block: Block) -> list[str]:
+        """The queries that are asked one at a time, past the cache."""
+        latency, same = self.experiment.latency, self.same()
+        if latency is None or (same is not None and block.name in same.timed):
+            return []
+        return [query.text for some in sampled(self.dataset.queries, latency.sample) for query in some]
+
+
+def throughput_of(part: str, kind: Kind, model: Model, context: Planning) -> tuple[Throughput, str]:
+    """What a model's tokens cost and how fast it is, with a sentence that says where that is from."""
+    limits = model.limits
+    if limits is None:
+        speed = context.speed(part, kind)
+        known = f", {speed:,.0f} tokens a second in earlier runs" if speed else ""
+        absent = "" if model.at_hand else ", its weights are still to be fetched"
+        return Throughput(model.price, speed=speed), f"{price_sentence(model.price)}{known}{absent}"
+    rates = [f"{rate:g} {name} a minute" for rate, name in ((limits.rpm, "requests"), (limits.tpm, "tokens")) if rate]
+    rate = ", ".join([f"{limits.concurrency} requests of {REQUEST:g} s at once", *rates])
+    return Throughput(model.price, limits), f"{price_sentence(model.price)}; {rate}"
+
+
+def _row(
+    retriever: str, stage: str, counts: Forecast, throughput: Throughput, *, together: bool = True, searched: int = 0
+) -> PlanRow:
+    """The row of a stage whose texts are counted.
+
+    Args:
+        retriever: its name; "" for what is done for all of them together.
+        stage: what is done.
+        counts: of texts, calls and tokens.
+        throughput: of the model.
+        together: whether requests are sent together, or one after another.
+        searched: searches that a reranking service bills.
+    """
+    minutes = throughput.minutes(counts.calls, counts.tokens, together=together)
+    return PlanRow(retriever, stage, *counts, throughput.usd(counts.tokens, searched), minutes)
+
+
+def embedding_rows(
+    block: Encoded, model: tuple[Encoder, Throughput], context: Planning, planned: set[str]
+) -> Iterator[PlanRow]:
+    """The rows of an encoder; texts that an earlier retriever embeds alike are left out, and added to `planned`."""
+    encoder, throughput = model
+    expected = forecast(Embedder(encoder, context.cache, context.source), context.dataset, chunks_of(block, encoder))
+    stages: tuple[tuple[Role, str, str], ...] = (
+        ("document", "embed-documents", f" {block.chunk}"), ("query", "embed-queries", "")
+    )  # fmt: skip
+    for role, stage, cut in stages:
+        vectors = encoder.fingerprint_for(role) if encoder.at_hand else block.encoder.written()
+        if (key := f"{role} {vectors}{cut}") not in planned:
+            planned.add(key)
+            yield _row(block.name, stage, expected[role], throughput)
+    if timed := context.timed(block):
+        counts, exact = encoder.count(timed, "query")
+        alone = Forecast(len(timed), 0, len(timed), int(counts.sum()), exact)
+        yield _row(block.name, "latency", alone, throughput, together=False)
+
+
+def proof_rows(
+    block: Dense, model: tuple[Encoder, Throughput], context: Planning, planned: set[str]
+) -> Iterator[PlanRow]:
+    """The row of the texts that are embedded at the size to which vectors are cut, to compare the two."""
+    asked, throughput = model
+    key = f"{block.encoder.written()} {block.chunk} {block.dimensions}"
+    if key not in planned:
+        planned.add(key)
+        some = proof_texts(piece.content for piece in pieces(context.dataset.documents(), chunks_of(block, asked)))
+        expected = Embedder(asked, context.cache, context.source).forecast(some, "document")
+        yield _row(block.name, "embed-documents", expected, throughput)
+
+
+def reranking_rows(
+    block: Block, model: tuple[Reranker, Throughput], context: Planning, rows: Sequence[PlanRow]
+) -> Iterator[PlanRow]:
+    """The rows of a reranker: at most `depth` pairs a query, the first documents standing for the candidates."""
+    reranker, throughput = model
+    width = min(reranker.depth, context.experiment.depth, context.dataset.count)
+    documents = [document.content for document in islice(context.dataset.documents(), SAMPLE)]
+    average = float(reranker.count(documents).counts.mean())
+
+    def requests(texts: Sequence[str]) -> int:
+        pairs = [(text, documents[number % len(documents)]) for text in texts for number in range(width)]
+        return sum(1 for _ in reranker.batches(pairs))
+
+    def row(stage: str, texts: Sequence[str], calls: int, *, cached: bool = False) -> PlanRow:
+        pairs, lists = width * len(texts), len(texts)
+        if reranker.by_list and stage == "rerank" and not cached:  # some lists are sent again, in two halves
+            again = min(PROBED, len(texts))
+            lists, calls = lists + 2 * again, calls + 2 * again
+            texts = [*texts, *sorted(texts, key=len)[-again:]]
+        tokens = 0 if cached else int(width * reranker.count(texts).counts.sum() + width * len(texts) * average)
+        counts = Forecast(pairs, pairs if cached else 0, calls, tokens, not tokens)
+        searched = lists * searches([math.ceil(average)] * width)
+        return _row(block.name, stage, counts, throughput, together=stage == "rerank", searched=searched)
+
+    asked = [query.text for query in context.dataset.queries]
+    # Whether pairs are cached cannot be looked up before they are known: they are, where this very run was finished
+    # before and nothing it embeds has gone from the cache since.
+    same = context.same()
+    cached = same is not None and block.name in same.finished and all(
+        one.texts == one.cached for one in rows if one.stage.startswith("embed-")
+    )  # fmt: skip
+    yield row("rerank", asked, 0 if cached else requests(asked), cached=cached)
+    if timed := context.timed(block):
+        yield row("latency-rerank", timed, sum(requests([text]) for text in timed))
+
+
+def judging_rows(context: Planning) -> tuple[list[PlanRow], list[str]]:
+    """The row of a chat model that judges claims for all retrievers together; none for a judge on this machine."""
+    experiment, measures = context.experiment, context.loaded.question.measures
+    table = experiment.judge
+    if table is None or table.kind != "openai" or not any(measure.claimed for measure in measures):
+        return [], []
+    needed = forecast_claims(table, context.dataset, measures, len(experiment.retrievers), context.cache)
+    same = context.same()
+    done = same is not None and same.manifest.judge.get("judge") == needed.judge and "verdicts" in same.manifest.judge
+    calls, tokens, usd = (0, 0, 0.0) if done else needed.requests[2:]
+    counts = Forecast(needed.pairs, needed.pairs if done else 0, calls, tokens, done)
+    throughput = Throughput(limits=Limits(table.concurrency, table.rpm, table.tpm, 0.0, 0))
+    price = (
+        "price unknown: write input_price and output_price" if needed.requests.usd is None
+        else f"${table.input_price or 0:g} a million tokens in, ${table.output_price or 0:g} out"
+    )  # fmt: skip
+    note = f"judge: {price}; at most, as if no two retrievers found the same document and nothing were cached"
+    return [_row("", "judge", counts, throughput)._replace(usd=usd)], [note]
 
 
 class RunPlan(NamedTuple):
@@ -31,7 +210,7 @@ class RunPlan(NamedTuple):
     rows: tuple[PlanRow, ...]
     notes: tuple[str, ...]
     """Prices with their dates, what the minutes are made of, and what would not be read."""
-    reaches: tuple[Reach, ...] = ()
+    reaches: tuple[TruncationEstimate, ...] = ()
     """How far each encoder would read, of a sample."""
 
     def share(self, shards: int) -> dict[str, Any]:
@@ -84,15 +263,15 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
         for block in in_order(loaded.experiment.retrievers):
             encoder, _, reranker, asked = components[block.name]
             if isinstance(block, Encoded) and encoder is not None:
-                pace, note = pace_of("encoder", block.encoder, encoder, context)
-                rows += embedding_rows(block, (encoder, pace), context, planned)
+                throughput, note = throughput_of("encoder", block.encoder, encoder, context)
+                rows += embedding_rows(block, (encoder, throughput), context, planned)
                 if origin(block) is None:
                     notes.append(f"{block.name}: {note}")
                 if asked is not None and isinstance(block, Dense):
-                    rows += proof_rows(block, (asked, pace), context, planned)
+                    rows += proof_rows(block, (asked, throughput), context, planned)
             if block.rerank is not None and reranker is not None:
-                pace, note = pace_of("rerank", block.rerank, reranker, context)
-                rows += reranking_rows(block, (reranker, pace), context, rows)
+                throughput, note = throughput_of("rerank", block.rerank, reranker, context)
+                rows += reranking_rows(block, (reranker, throughput), context, rows)
                 if reranker.limits is not None:
                     notes.append(f"{block.name}: reranker: {note}")
         judging, judged_by = judging_rows(context)
@@ -103,6 +282,6 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
     if not all(row.exact for row in rows):
         notes.append("≈: estimated from above, since the tokenizer is not on this machine, or pairs are not known yet")
     documents = sample(dataset.documents(), seed=loaded.experiment.seed)
-    far = tuple(reaches(loaded.experiment.retrievers, components, documents))
+    far = tuple(truncation_estimates(loaded.experiment.retrievers, components, documents))
     unread = [reach.warning() for reach in far if reach.lost]
     return RunPlan(tuple(rows), (*notes, *unread), far)

@@ -19,7 +19,7 @@ REQUEST = 0.5
 """Seconds that a request to an API is taken to last."""
 
 
-class Pace(NamedTuple):
+class Throughput(NamedTuple):
     """What a model's tokens cost, and how fast it reads them."""
 
     price: Price | None = FREE
