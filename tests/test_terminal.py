@@ -160,16 +160,11 @@ def test_reasons_stand_where_there_is_room() -> None:
 
 
 @given(names=names, width=st.integers(8, 70))
-def test_shortened_names_fit_and_short_ones_stay(names: list[str], width: int) -> None:
-    short = layout.shortened(names, width)
-    for name, shown in zip(names, short, strict=True):
-        assert cell_len(shown) <= width
-        assert shown == name or cell_len(name) > width
-
-
-def test_names_that_differ_in_the_middle_stay_different() -> None:
-    names = [f"sentence-transformers-all-MiniLM-L{n}-v2-reranked-by-a-cross-encoder" for n in (6, 12)]
-    assert len(set(layout.shortened(names, 16))) == 2
+def test_long_names_go_on_in_the_next_line_and_nothing_of_them_is_lost(names: list[str], width: int) -> None:
+    column = layout.Column("", names, left=True, name=True)
+    lines = rendered([layout.grid(layout.fitting([column, layout.Column("", ["0.5"] * len(names))], width))], width)
+    assert max(map(cell_len, lines)) <= width
+    assert "".join("".join(line.replace("0.5", "").split()) for line in lines[2:]) == "".join(names)
 
 
 @pytest.mark.parametrize("width", [40, 80])

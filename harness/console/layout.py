@@ -1,9 +1,8 @@
-"""Tables that fit the terminal: which columns there is room for, and how far names are shortened."""
+"""Tables that fit the terminal: which columns there is room for; long names go on in the next line."""
 
 from __future__ import annotations
 
 import json
-import os.path
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -16,6 +15,8 @@ GAP = 2
 """Cells between two columns."""
 NARROWEST = 6
 """Cells of a name that are left in the narrowest terminal."""
+LONG = 30
+"""Cells from which on a column that holds no names may go on in the next line, too."""
 
 
 CONTROL = re.compile(
@@ -40,7 +41,7 @@ class Column(NamedTuple):
     rank: int = 0
     """Where the room is short, the highest rank is left out first; 0 stays."""
     name: bool = False
-    """Where the room is short, the middle of the cells is left out."""
+    """Where the room is short, the cells go on in the next line."""
 
     @property
     def width(self) -> int:
@@ -68,31 +69,6 @@ def _escaped(letter: str) -> str:
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
-def shortened(names: Sequence[str], width: int) -> list[str]:
-    """Return names of at most `width` cells; the middle goes, or what else leaves them different.
-
-    >>> shortened(["titan-v1", "text-embedding-3-small-reranked", "text-embedding-3-large-reranked"], 16)
-    ['titan-v1', '…-small-reranked', '…-large-reranked']
-    """
-    for tail in (width // 2, width - 1, 0):
-        short = [_cropped(name, width, tail) for name in names]
-        if len(set(short)) == len(set(names)):
-            return short
-    start = len(os.path.commonprefix([name for name in names if cells_of(name) > width]))  # noqa: RUF071 - letters
-    return [name if cells_of(name) <= width else _cropped("…" + name[start:], width, 0) for name in names]
-
-
-def _cropped(name: str, width: int, tail: int) -> str:
-    from rich.cells import set_cell_size
-
-    if cells_of(name) <= width:
-        return name
-    end = name[len(name) - tail :]
-    while cells_of(end) > tail:
-        end = end[1:]
-    return set_cell_size(name, width - 1 - cells_of(end)).rstrip() + "…" + end
-
-
 def cells_of(text: str) -> int:
     """Return how many cells of a terminal a text takes."""
     from rich.cells import cell_len
@@ -112,32 +88,27 @@ def head_of(measure: str) -> str:
 def fitting(columns: Sequence[Column], width: int) -> list[Column]:
     """Return the columns for which there is room: names get at least half of it, and the highest ranks go first."""
     kept = list(columns)
-    names = [column for column in columns if column.name]
-    longest = max((column.width for column in names), default=0)
-    limit = min(longest, max(NARROWEST, width // 2 // max(1, len(names))))
+    names = sum(column.name for column in columns)
+    limit = max(NARROWEST, width // 2 // max(1, names))
 
-    def room() -> int:
-        taken = sum(min(column.width, limit) if column.name else column.width for column in kept)
-        return width - taken - GAP * (len(kept) - 1)
+    def taken() -> int:
+        cells = sum(min(column.width, limit) if column.name else column.width for column in kept)
+        return cells + GAP * (len(kept) - 1)
 
-    while room() < 0 and (ranked := [column for column in kept if column.rank]):
+    while taken() > width and (ranked := [column for column in kept if column.rank]):
         kept.remove(max(ranked, key=lambda column: column.rank))
-    while room() < 0 and limit > NARROWEST:
-        limit -= 1
-    while room() >= len(names) and limit < longest:
-        limit += 1
-    cells = list(dict.fromkeys(cell for column in names for cell in column.cells))
-    short = dict(zip(cells, shortened(cells, limit), strict=True))
-    return [c._replace(cells=[short[cell] for cell in c.cells]) if c.name else c for c in kept]
+    return kept
 
 
-def beside(first: Column, others: Sequence[Column], width: int) -> Iterator[Table]:
+def side_by_side(first: Column, others: Sequence[Column], width: int) -> Iterator[Table]:
     """Yield tables that begin with the same column, each with as many of the others as there is room for."""
-    row = [first]
+    begin = min(first.width, width // 2) if first.name else first.width
+    row, taken = [first], begin
     for column in others:
-        if len(row) > 1 and sum(c.width + GAP for c in row) + column.width > width:
+        taken += GAP + column.width
+        if len(row) > 1 and taken > width:
             yield grid(row)
-            row = [first]
+            row, taken = [first], begin + GAP + column.width
         row.append(column)
     yield grid(row)
 
@@ -159,8 +130,9 @@ def grid(columns: Sequence[Column]) -> Table:
     for column in columns:
         side: Literal["left", "right"] = "left" if column.left else "right"
         table.add_column(
-            Text(visible(column.head)), justify=side, overflow="fold", vertical="bottom", header_style="not bold dim"
-        )
+            Text(visible(column.head)), justify=side, overflow="fold", vertical="bottom", header_style="not bold dim",
+            no_wrap=not column.name and column.width < LONG,
+        )  # fmt: skip
     for number in range(len(columns[0].cells)):
         table.add_row(
             *(Text(visible(column.cells[number]), "bold" if number in column.bold else "") for column in columns)

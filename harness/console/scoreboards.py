@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from harness.console.layout import GAP, NARROWEST, Column, beside, fitting, grid, head_of, shortened, text_line
+from harness.console.layout import Column, fitting, grid, head_of, side_by_side, text_line
 from harness.console.tables import Row
 
 if TYPE_CHECKING:
@@ -44,11 +44,9 @@ def scoreboard(summary: Sequence[Row], *, width: int) -> Iterator[RenderableType
     """
     by_cell = {(row["retriever"], row["measure"]): row["mean"] for row in summary}
     measures = Column("", list(dict.fromkeys(row["measure"] for row in summary)), left=True)
-    room = max(NARROWEST, width - measures.width - GAP)
-    names = list(dict.fromkeys(row["retriever"] for row in summary))
-    yield from beside(measures, [
-        Column(short, [_shown(by_cell.get((name, measure))) for measure in measures.cells])
-        for name, short in zip(names, shortened(names, room), strict=True)
+    yield from side_by_side(measures, [
+        Column(name, [_shown(by_cell.get((name, measure))) for measure in measures.cells])
+        for name in dict.fromkeys(row["retriever"] for row in summary)
     ], width)  # fmt: skip
 
 
@@ -62,9 +60,9 @@ def by_query(scores: Sequence[Row], run: str, *, width: int) -> Iterator[Rendera
     """
     by_cell = {(row["query_id"], row["measure"]): row["value"] for row in scores}
     ids = list(dict.fromkeys(row["query_id"] for row in scores))
-    queries = Column("query", shortened(ids, max(NARROWEST, width // 2)), left=True)
+    queries = Column("query", ids, left=True, name=True)
     yield text_line(run, "bold")
-    yield from beside(queries, [
+    yield from side_by_side(queries, [
         Column(head_of(measure), [_shown(by_cell[query, measure]) for query in ids])
         for measure in dict.fromkeys(row["measure"] for row in scores)
     ], width)  # fmt: skip
