@@ -14,9 +14,19 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from harness.console import ahead, answers, caches, embed, judging, labels, messages, queries, scoring
-from harness.console.groups import WholeSentences
-from harness.console.options import (
+from harness.console import answer_commands, caches, check_commands, embed, label_commands, pool_commands, scoring
+from harness.console.printing import (
+    agree,
+    console_of,
+    message,
+    print_json,
+    print_listing,
+    print_results,
+    say,
+    usage,
+    warn,
+)
+from harness.console.shared_options import (
     ONLY,
     Columns,
     ExperimentFile,
@@ -26,9 +36,9 @@ from harness.console.options import (
     MaxCost,
     NoCode,
     Quiet,
+    WholeSentences,
     columns_of,
 )
-from harness.console.printing import agree, console_of, print_json, print_listing, print_results, say, warn
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 
 app = typer.Typer(
@@ -41,11 +51,11 @@ app = typer.Typer(
 app.add_typer(caches.app, name="cache")
 app.command("embed")(embed.embed)
 caches.app.command("import")(embed.import_parts)
-app.command("pool")(judging.pool)
-app.command("judge")(judging.judge)
-app.add_typer(labels.app, name="labels")
-app.add_typer(queries.app, name="queries")
-app.add_typer(answers.app, name="answers")
+app.command("pool")(pool_commands.pool)
+app.command("judge")(pool_commands.judge)
+app.add_typer(label_commands.labels_app, name="labels")
+app.add_typer(label_commands.queries_app, name="queries")
+app.add_typer(answer_commands.app, name="answers")
 
 
 FORM = typer.Option("--as", metavar="FORM", help="trec, ir-measures, ranx, beir, mteb, model-card, parquet.")
@@ -107,8 +117,8 @@ def run(
         raise BackendError("\n".join(f"{name}: {error}" for name, error in failed.items()))
 
 
-app.command()(ahead.check)
-app.command()(ahead.plan)
+app.command()(check_commands.check)
+app.command()(check_commands.plan)
 app.command()(scoring.score)
 app.command()(scoring.compare)
 app.command()(scoring.gate)
@@ -209,10 +219,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if code == 130:
             raise Interrupted("stopped")
     except HarnessError as error:
-        warn(messages.message(error))
+        warn(message(error))
         code = error.exit_code
     except TyperException as error:
-        warn(messages.usage(error))
+        warn(usage(error))
         code = InputError.exit_code
     except SystemExit as gone:
         # Typer and rich exit with 1 where the reader of a pipe went away: that is no failed gate.
@@ -229,7 +239,7 @@ def _unwritten(error: OSError) -> int:
     """The exit code where standard output takes no more; any other failure stays what it is."""
     if error.errno == errno.ENAMETOOLONG:
         path = f"{str(error.filename)[:40]}…"
-        warn(messages.message(InputError(Problem(path, "is too long a name for a file", "give a path that exists"))))
+        warn(message(InputError(Problem(path, "is too long a name for a file", "give a path that exists"))))
         return InputError.exit_code
     if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EIO) or error.filename is not None:
         raise error
@@ -237,7 +247,7 @@ def _unwritten(error: OSError) -> int:
         sys.stdout.close()  # else Python tries once more to write what is left, and complains
     if error.errno == errno.EPIPE:
         return 0
-    warn(messages.message(InputError(Problem("", f"cannot be written: {error.strerror}", "make room"))))
+    warn(message(InputError(Problem("", f"cannot be written: {error.strerror}", "make room"))))
     return InputError.exit_code
 
 

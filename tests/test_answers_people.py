@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from harness import records
+from harness.answers.judge_trust import ENOUGH, by_person, estimates, settled, trust_in_results
 from harness.answers.rankings import PERSON
-from harness.answers.trust import ENOUGH, by_person, estimates, settled, trust_in_results
 from harness.cli import main
 from harness.dataset.judgments import Judgment
 from harness.labels.judging_page import in_order, write_page

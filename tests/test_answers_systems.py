@@ -8,9 +8,9 @@ from harness import records
 from harness.answers.answer_measures import MEASURES, corpus_scores, questions_of, score_answers
 from harness.answers.attribution import FATES, shares, trace, worst_first
 from harness.answers.evidence import Case, judge_answers, pairs_of
+from harness.answers.judge_trust import with_people
 from harness.answers.judging import LexicalJudge, Questions
 from harness.answers.systems import Answer, Context, System, read_systems
-from harness.answers.trust import with_people
 from harness.answers.work import judged
 from harness.records import By, ClaimPassage
 from retrievers.errors import InputError

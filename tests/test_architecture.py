@@ -30,7 +30,7 @@ FACES = {
                         "harness.dataset.load", "harness.dataset.markdown", "harness.dataset.merging",
                         "harness.dataset.rows", "harness.dataset.source", "harness.dataset.trec"},
     "harness.experiment": {"harness.experiment", "harness.experiment.init", "harness.experiment.language",
-                           "harness.experiment.options", "harness.experiment.retired"},
+                           "harness.experiment.option_tables", "harness.experiment.retired"},
     "harness.records": {"harness.records", "harness.records.export", "harness.records.readings"},
     "harness.report": {"harness.report", "harness.report.page", "harness.report.scores", "harness.report.text",
                        "harness.report.theme", "harness.report.view"},

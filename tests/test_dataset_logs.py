@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.console.options import columns_of
+from harness.console.shared_options import columns_of
 from harness.dataset import DatasetReference, load, reference_of
 from harness.experiment import init
 from harness.experiment import load as load_experiment

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from harness import records
-from harness.answers.trust import trust_in_results
+from harness.answers.judge_trust import trust_in_results
 from harness.labels.pool import Drawing, draw, gather
 from harness.pipeline import run
 from harness.running.options import Options

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from harness.console import layout, messages, scoreboards, tables
+from harness.console import layout, printing, scoreboards, tables
 from harness.stats import Settings, compare_all, whole, whole_sentences
 from retrievers.errors import BackendError, InputError, NotShown, Problem
 from retrievers.types import Floats
@@ -204,14 +204,14 @@ def test_no_sentence_is_said_again_for_each_pair() -> None:
 
 def test_messages() -> None:
     one, two = Problem("a.toml: depth", "is 0", "raise it"), Problem("b", "is missing")
-    assert messages.message(InputError(one)) == "error: a.toml: depth: is 0 (raise it)"
-    assert messages.message(InputError([one, two])).split("\n") == [
+    assert printing.message(InputError(one)) == "error: a.toml: depth: is 0 (raise it)"
+    assert printing.message(InputError([one, two])).split("\n") == [
         "error: 2 problems", "  a.toml: depth: is 0 (raise it)", "  b: is missing"
     ]  # fmt: skip
     many = [Problem(f"a:{n}", "is no grade") for n in range(1, 31)]
-    assert messages.message(InputError(many)).split("\n")[20:] == ["  a:20: is no grade", "  and 10 more"]
+    assert printing.message(InputError(many)).split("\n")[20:] == ["  a:20: is no grade", "  and 10 more"]
     counted = [*many[:20], Problem("a", "and 3,921 more like these", stands_for=3921)]
-    told = messages.message(InputError(counted)).split("\n")
+    told = printing.message(InputError(counted)).split("\n")
     assert (told[0], len(told), told[-1]) == ("error: 3,941 problems", 22, "  and 3,921 more")
-    assert messages.message(NotShown("gate failed: no")) == "gate failed: no"
-    assert messages.message(BackendError("x: y")) == "error: x: y"
+    assert printing.message(NotShown("gate failed: no")) == "gate failed: no"
+    assert printing.message(BackendError("x: y")) == "error: x: y"

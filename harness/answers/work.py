@@ -14,11 +14,11 @@ from harness.answers.answer_measures import MEASURES, corpus_scores, questions_o
 from harness.answers.attribution import TracedAnswer, trace
 from harness.answers.chat_judge import CLAIMS_TAKEN, DryRun
 from harness.answers.evidence import Case, judge_answers, pairs_of, texts_to_split
+from harness.answers.judge_trust import trust_in_answers
 from harness.answers.judges import build_judge, chat_of
 from harness.answers.judging import Judge, signed
 from harness.answers.overlap import TOKENIZERS, Tokenizer, tokenizer_of
 from harness.answers.systems import System, read_systems
-from harness.answers.trust import trust_in_answers
 from harness.dataset import load as load_dataset
 from harness.experiment import RETIRED, JudgeOptions, Loaded, expanded, load, retired_in
 from harness.records import RESERVED, Readings, as_cell, check_place, create, read_readings

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.console import completion
-from harness.console.groups import WholeSentences
-from harness.console.options import Json, NoCode
 from harness.console.printing import print_json, say
+from harness.console.shared_options import Json, NoCode, WholeSentences
 from retrievers.errors import InputError, NotShown, Problem, did_you_mean
 from retrievers.remote.redaction import without_user
 

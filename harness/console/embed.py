@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from harness.console.options import ExperimentFile, Json, MaxCost, NoCode, Quiet, refuse
 from harness.console.printing import console_of, print_json, say
+from harness.console.shared_options import ExperimentFile, Json, MaxCost, NoCode, Quiet, refuse
 
 if TYPE_CHECKING:
     from harness.running.embed import EncoderShare

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from harness.console import completion, scoreboards, tables
-from harness.console.options import (
+from harness.console.printing import print_csv, print_json, print_scores, say, show, warn
+from harness.console.shared_options import (
     DOUBLE,
     INTERSECTION,
     Folder,
@@ -27,7 +28,6 @@ from harness.console.options import (
     RunsOrFolders,
     refuse,
 )
-from harness.console.printing import print_csv, print_json, print_scores, say, show, warn
 from retrievers.errors import InputError, NotShown, Problem
 
 if TYPE_CHECKING:

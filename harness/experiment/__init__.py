@@ -17,6 +17,7 @@ from harness.experiment.blocks import (
     inputs,
     origin,
 )
+from harness.experiment.effects import uses
 from harness.experiment.environment import expanded, unexpanded
 from harness.experiment.model import (
     CacheOptions,
@@ -39,7 +40,6 @@ from harness.experiment.reading import (
     with_runs_located,
 )
 from harness.experiment.retired import RETIRED, retired_in
-from harness.experiment.trust import uses
 
 __all__ = [
     "KINDS",

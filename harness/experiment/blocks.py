@@ -17,7 +17,7 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from harness.experiment.environment import expanded, unexpanded, unset
-from harness.experiment.options import (
+from harness.experiment.option_tables import (
     JsonSchema,
     Kind,
     KindOf,

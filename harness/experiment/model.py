@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
 from harness.experiment.blocks import Block, BlockUnion, EncoderTable, Name, check_form, inputs
-from harness.experiment.options import Kind, Strict, TableOf, as_validation_error, below, checked, options_of
+from harness.experiment.option_tables import Kind, Strict, TableOf, as_validation_error, below, checked, options_of
 from harness.experiment.retired import retired_in
 from harness.measures import Measure
 from harness.stats.settings import Looks, Statistics

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.experiment.blocks import KINDS, NAME, Block, Standalone
+from harness.experiment.effects import code_of
 from harness.experiment.environment import secrets, unset
 from harness.experiment.model import Experiment
-from harness.experiment.options import checked
+from harness.experiment.option_tables import checked
 from harness.experiment.retired import retired_in
-from harness.experiment.trust import code_of
 from harness.experiment.variants import written_out
 from retrievers import retriever_kinds
 from retrievers.errors import InputError, Problem, did_you_mean

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from harness import measures
 from harness.dataset import DatasetReference, suggestion
 from harness.experiment.model import DatasetTable, Experiment, Question
-from harness.experiment.options import checked
+from harness.experiment.option_tables import checked
 from harness.experiment.parsing import parse
 from harness.measures import Measure
 from retrievers.errors import InputError, Problem

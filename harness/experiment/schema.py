@@ -11,7 +11,7 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema
 
 from harness.experiment.model import Experiment
-from harness.experiment.options import attribute_docs, sentence
+from harness.experiment.option_tables import attribute_docs, sentence
 from harness.stats.settings import Looks
 
 HEADS: Mapping[str, str] = {

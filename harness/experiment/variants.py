@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from harness.experiment.blocks import Derive
-from harness.experiment.options import checked
+from harness.experiment.option_tables import checked
 from retrievers.errors import InputError
 
 DENSE = "dense"

@@ -1,7 +1,7 @@
 """A sample of a judge's verdicts for people: every pair of some queries, on the page that pools are judged on.
 
 Whole queries are drawn, since measures are computed query by query: what people say of them can then stand beside what
-the judge said, and correct it (`harness.answers.trust`).
+the judge said, and correct it (`harness.answers.judge_trust`).
 """
 
 from __future__ import annotations

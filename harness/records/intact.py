@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.experiment import Relevance
-from harness.experiment.options import checked
+from harness.experiment.option_tables import checked
 from harness.measures import Measure, parse
 from harness.records.described import Described
 from harness.records.manifest import AGAIN, Manifest, ResolvedExperiment

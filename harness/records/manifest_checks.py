@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from harness.experiment import NAME, Relevance, statistics_of
-from harness.experiment.options import checked
+from harness.experiment.option_tables import checked
 from harness.measures import parse
 from harness.records.manifest import Manifest, ResolvedExperiment
 from retrievers.errors import InputError

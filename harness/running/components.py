@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from harness.experiment import Block, Dense, Encoded, QueryField, Standalone, expanded, unexpanded
-from harness.experiment.options import Kind
+from harness.experiment.option_tables import Kind
 from retrievers import encoder_class, is_built_in, reranker_class, retriever_class
 from retrievers.errors import HarnessError, InputError, Problem
 from retrievers.filters import Condition

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from harness.answers.judges import forecast_claims
 from harness.dataset import Dataset
 from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, load, origin
-from harness.experiment.options import Kind
+from harness.experiment.option_tables import Kind
 from harness.running.check import prepare
 from harness.running.dataset_summary import sample
 from harness.running.forecast import TruncationEstimate, chunks_of, forecast, source_of, truncation_estimates

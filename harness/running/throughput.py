@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness import records
-from harness.experiment.options import Kind
+from harness.experiment.option_tables import Kind
 from harness.records import Manifest
 from harness.running import provenance
 from retrievers.errors import InputError

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from harness import records
 from harness.experiment import Relevance
-from harness.experiment.options import checked
+from harness.experiment.option_tables import checked
 from harness.measures import Claimed, Measure, parse_all, span
 from harness.records import Results
 from harness.scoring.evaluate import described

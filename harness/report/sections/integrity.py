@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from harness.answers.trust import by_person
+from harness.answers.judge_trust import by_person
 from harness.measures import parse
 from harness.records import FOLDER, Manifest, RetrieverLedger
 from harness.report.section import Section

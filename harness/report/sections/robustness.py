@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.experiment import Relevance
-from harness.experiment.options import checked
+from harness.experiment.option_tables import checked
 from harness.measures import parse
 from harness.measures.sensitivity import sensitivity
 from harness.report.section import Section

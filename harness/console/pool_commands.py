@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from harness.console.options import BaseUrl, Json, KeyName, MaxCost, PlanOnly, Policy, Prices, refuse
 from harness.console.printing import print_json, say
+from harness.console.shared_options import BaseUrl, Json, KeyName, MaxCost, PlanOnly, Policy, Prices, refuse
 from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.console.layout import Column, fitting, grid, text_line
-from harness.console.options import ExperimentFile, Json, NoCode, refuse
 from harness.console.printing import print_json, say, show
+from harness.console.shared_options import ExperimentFile, Json, NoCode, refuse
 from retrievers.errors import InputError, Problem
 
 RESULTS = Path("results")

@@ -1,15 +1,20 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, and how a group of commands shows its help."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer.core import TyperGroup
 
 from harness.console import completion
 from retrievers.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from typer._click import Context
+    from typer._click.formatting import HelpFormatter
 
 ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (TOML).")]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
@@ -51,6 +56,8 @@ PlanOnly = Annotated[bool, typer.Option("--plan", help="Tell calls, tokens and d
 
 COLUMNS = typer.Option("--columns", metavar="KIND=NAME", help="What a column is called: query=search_term.")
 Columns = Annotated[list[str] | None, COLUMNS]
+LONGEST = 1_000
+"""Characters of a sentence: more than any has, so that none is cut."""
 
 
 def columns_of(written: Sequence[str]) -> dict[str, str]:
@@ -85,3 +92,17 @@ def refuse(given: Mapping[str, object], reason: str, remedy: str = "leave it out
     """
     if first := next((option for option, value in given.items() if value), None):
         raise InputError(Problem(first, reason, remedy))
+
+
+class WholeSentences(TyperGroup):
+    """Wraps what a command is for, where Typer cuts it at the edge of the terminal."""
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Write the commands, each with the first sentence of its help."""
+        rows = [
+            (name, command.get_short_help_str(LONGEST))
+            for name in self.list_commands(ctx)
+            if (command := self.get_command(ctx, name)) is not None and not command.hidden
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)

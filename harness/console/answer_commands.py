@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from harness.console.groups import WholeSentences
-from harness.console.options import Json, MaxCost, NoCode
 from harness.console.printing import print_json, print_scores, say
+from harness.console.shared_options import Json, MaxCost, NoCode, WholeSentences
 
 app = typer.Typer(
     cls=WholeSentences,

@@ -1,0 +1,231 @@
+"""The commands for labels: labels agree, merge and export; queries draft and keep."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from harness.console.printing import print_json, say, warn
+from harness.console.shared_options import (
+    BaseUrl,
+    Json,
+    KeyName,
+    MaxCost,
+    PlanOnly,
+    Policy,
+    Prices,
+    WholeSentences,
+    refuse,
+)
+
+if TYPE_CHECKING:
+    from harness.dataset.merging import Dispute
+    from harness.labels.agree import Agreements, PairOfJudges
+    from harness.stats.agreement import Agreement
+
+LISTED = 10
+"""Pairs of one list that are shown; the rest is counted."""
+labels_app = typer.Typer(
+    cls=WholeSentences, help="Judgments of people and models: agreement, merging, export.", rich_markup_mode=None
+)
+
+JudgmentFiles = Annotated[list[Path], typer.Argument(metavar="JUDGMENTS", help="Files of judgments.")]
+Sources = Annotated[list[Path], typer.Argument(metavar="DATASET|JUDGMENTS", help="A data set, or files of judgments.")]
+queries_app = typer.Typer(
+    cls=WholeSentences, help="Questions written by a model, kept or dropped by a person.", rich_markup_mode=None
+)
+
+
+def agreement_lines(agreements: Agreements) -> Iterator[str]:
+    """Every coefficient with its interval, the confusion tables, and the pairs worth talking about."""
+    for pair in agreements.pairs:
+        yield f"{pair.a} and {pair.b}: {pair.units:,} pairs of {pair.queries:,} queries judged by both"
+        yield f"  Cohen's kappa           {_shown(pair.kappa)}"
+        if pair.weighted is not None:
+            yield f"  … with squared weights  {_shown(pair.weighted)}"
+        yield f"  positive agreement      {_shown(pair.positive)}"
+        if pair.rbo is not None:
+            yield f"  rank-biased overlap     {pair.rbo:.4f}"
+        yield from _confusion(pair)
+    if agreements.together is not None and len(agreements.together.judges) > 1:
+        together = agreements.together
+        yield f"all of {', '.join(together.judges)}:"
+        if together.fleiss is not None:
+            yield f"  Fleiss' kappa           {together.fleiss:.4f}"
+        for level in ("nominal", "ordinal", "interval"):
+            yield f"  alpha, {level:<16} {_shown(getattr(together, level))}"
+    for one in agreements.repeated:
+        yield f"{one.judge} asked twice, {one.pairs:,} pairs: {100 * one.same:.0f} % the same, {_shown(one.weighted)}"
+    yield from _listed("worth talking about", agreements.disputed)
+    yield from _listed("people and model far apart", agreements.apart)
+
+
+def _listed(what: str, disputes: Sequence[Dispute]) -> Iterator[str]:
+    """The first pairs of a list, and how many more there are."""
+    for dispute in disputes[:LISTED]:
+        gave = ", ".join(f"{judge} {grade}" for judge, grade in dispute.grades)
+        yield f"{what}: {dispute.query_id} {dispute.document_id}: {gave}"
+    if (more := len(disputes) - LISTED) > 0:
+        yield f"{what}: {more:,} more pairs (--json lists them all)"
+
+
+def _shown(agreement: Agreement) -> str:
+    if math.isnan(agreement.value):
+        return "undefined: all fell into one grade"
+    bounds = f"{agreement.low:.4f} to {agreement.high:.4f}"
+    interval = "" if math.isnan(agreement.low) else f" (95 % interval over queries {bounds})"
+    return f"{agreement.value:.4f}{interval}"
+
+
+def _confusion(pair: PairOfJudges) -> Iterator[str]:
+    names = range(len(pair.table)) if len(pair.table) > 2 else ("not", "relevant")
+    width = max(len(f"{cell:,}") for row in pair.table for cell in row) + 2
+    width = max(width, 10)
+    yield f"  {pair.a} down, {pair.b} across:".ljust(14) + "".join(f"{name!s:>{width}}" for name in names)
+    for name, row in zip(names, pair.table, strict=True):
+        yield f"  {name!s:>10}  " + "".join(f"{cell:>{width},}" for cell in row)
+
+
+@labels_app.command()
+def agree(paths: Sources, as_json: Json = False) -> None:
+    """Tell how far judges agree: kappa, alpha, positive agreement, each in a second round, and what to talk about."""
+    from harness.labels.agree import agree as measure
+
+    agreements = measure(paths)
+    if as_json:
+        print_json(pairs=[_plain(one) for one in agreements.pairs], together=_plain(agreements.together),
+                   themselves=[_plain(one) for one in agreements.repeated],
+                   disputed=[one._asdict() for one in agreements.disputed],
+                   apart=[one._asdict() for one in agreements.apart])  # fmt: skip
+    else:
+        say(*agreement_lines(agreements))
+
+
+@labels_app.command()
+def merge(
+    paths: JudgmentFiles,
+    into: Annotated[str, typer.Option(metavar="DATASET", help="The data set whose questions were judged.")],
+    queries: Annotated[list[str] | None, typer.Option(help="The file of queries that was asked, within it.")] = None,
+    adjudicate: Annotated[Path | None, typer.Option(help="Write what people disagree on as a pool, to be settled.")] = (
+        None
+    ),
+    policy: Policy = None,
+    as_json: Json = False,
+) -> None:
+    """Write judgments beside the queries of a data set, where check, run and report read them; all or nothing."""
+    from harness.dataset import DatasetReference
+    from harness.labels.merge_labels import adjudication_pool, merge_into
+    from harness.labels.model_grades import check_new
+    from harness.labels.pool import read_policy, write_pool
+
+    if adjudicate is None:
+        refuse({"--policy": policy}, "goes with --adjudicate")
+    reference = DatasetReference(Path(into), queries=tuple(queries or ()))
+    if adjudicate is not None:
+        check_new(adjudicate)
+    merged = merge_into(paths, reference)
+    if adjudicate is not None and merged.disputed:
+        write_pool(adjudicate, adjudication_pool(merged.disputed, reference, read_policy(policy)))
+    if as_json:
+        disputed = [one._asdict() for one in merged.disputed]
+        print_json(**{**merged._asdict(), "path": str(merged.path), "disputed": disputed})
+        return
+    of_people = f"questions judged by people {merged.people:,}, begun by people {merged.mixed:,}"
+    say(f"{merged.path}: {merged.judgments:,} judgments, {merged.added:,} of them new")
+    say(f"{of_people}, by a model alone {merged.model:,}")
+    if adjudicate is not None and not merged.disputed:
+        say(f"people differ by two grades on no document: there is nothing to settle, and {adjudicate} is not written")
+    for one in merged.disputed:
+        gave = ", ".join(f"{judge} {grade}" for judge, grade in one.grades)
+        warn(f"to adjudicate: {one.query_id} {one.document_id}: {gave}")
+
+
+@labels_app.command()
+def export(
+    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A data set with labels.")],
+    output: Annotated[Path, typer.Option(help="The file to write.")],
+    form: Annotated[Literal["trec", "json"], typer.Option("--as", help="TREC qrels, or a data set's queries.json.")] = (
+        "trec"
+    ),
+    queries: Annotated[list[str] | None, typer.Option(help="The file of queries, within the data set.")] = None,
+    with_model: Annotated[
+        bool, typer.Option("--with-model", help="Write a model's labels, too, where there are people's.")
+    ] = False,
+) -> None:
+    """Write the merged labels as TREC qrels, or in the data set's own form: people's alone where there are any."""
+    from harness.dataset import DatasetReference, load
+    from harness.labels.merge_labels import export_labels
+
+    data = load(DatasetReference(Path(dataset), queries=tuple(queries or ())))
+    say(f"{output}: {export_labels(data, output, form, with_model=with_model).sentence()}")
+
+
+def _plain(record: object) -> object:
+    """A record as JSON has it: NaN, which it has no word for, becomes null."""
+    if isinstance(record, tuple) and hasattr(record, "_asdict"):
+        return {key: _plain(value) for key, value in record._asdict().items()}
+    if isinstance(record, tuple):
+        return [_plain(value) for value in record]
+    return None if isinstance(record, float) and record != record else record
+
+
+@queries_app.command()
+def draft(
+    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="The documents to write questions from.")],
+    llm: Annotated[str, typer.Option(metavar="MODEL", help="The model, behind an OpenAI-compatible endpoint.")],
+    count: Annotated[int, typer.Option(min=1, help="Questions, one a document.")] = 100,
+    examples: Annotated[Path | None, typer.Option(help="Real questions, one a line: for their tone.")] = None,
+    seed: Annotated[int, typer.Option(help="Another seed draws other documents.")] = 0,
+    base_url: BaseUrl = "",
+    key_name: KeyName = "",
+    max_cost: MaxCost = None,
+    price: Prices = "",
+    plan: PlanOnly = False,
+    output: Annotated[Path, typer.Option(help="The file to write, with a page beside it.")] = Path("drafts.jsonl"),
+) -> None:
+    """Let a model write questions from sampled documents, and write the page on which a person keeps or drops them."""
+    from harness.dataset import reference_of
+    from harness.dataset.load import load_documents
+    from harness.labels.drafts import draft as write
+    from harness.labels.drafts import is_readable, keeping_pool, prompts_for, write_drafts
+    from harness.labels.judging_page import write_page
+    from harness.labels.model_grades import Asking, asking, check_new, forecast_sentence
+    from harness.scoring.saved import read_ids
+
+    data = load_documents(reference_of(dataset))
+    asked = prompts_for(data, count, read_ids(examples) if examples else (), seed)
+    with asking(Asking(llm, base_url, key_name, price, max_cost)) as (chat, meter):
+        if plan:
+            say(forecast_sentence(chat.forecast([prompt for _, _, prompt in asked], is_readable)))
+            return
+        check_new(output)
+        written = write(data, asked, chat, meter)
+    write_drafts(output, written.drafts)
+    page = output.with_suffix(".html")
+    texts = {document.id: document for document, _, _ in asked}
+    write_page(page, keeping_pool(written.drafts, texts), choices={0: "drop it", 1: "keep it"})
+    keep = f"harness queries keep {quote(str(output))} judgments.jsonl --output queries.jsonl"
+    say(
+        f"{output}: {len(written.drafts):,} drafts; {written.unreadable:,} answers could not be read, "
+        f"{written.duplicates:,} near-duplicates were refused",
+        f"{page}: keep or drop each; then: {keep}",
+    )
+
+
+@queries_app.command()
+def keep(
+    drafts: Annotated[Path, typer.Argument(metavar="DRAFTS", help="What `harness queries draft` wrote.")],
+    judgments: Annotated[list[Path], typer.Argument(metavar="JUDGMENTS", help="What its page exported.")],
+    output: Annotated[Path, typer.Option(help="The file of queries to write.")] = Path("queries.jsonl"),
+) -> None:
+    """Write the drafts that a person kept as questions without labels, each with who wrote it."""
+    from harness.labels.drafts import kept_drafts, write_drafts
+
+    kept = kept_drafts(drafts, judgments)
+    write_drafts(output, kept)
+    say(f"{output}: {len(kept):,} questions")
