@@ -25,10 +25,11 @@ WINGS = [
 ]
 """From what is imported to what imports: a file uses its own wing and the wings before it."""
 FACES = {
-    "harness.dataset": {"harness.dataset", "harness.dataset.contexts", "harness.dataset.expected",
+    "harness.dataset": {"harness.dataset", "harness.dataset.contexts",
                         "harness.dataset.judgments",
                         "harness.dataset.load", "harness.dataset.markdown", "harness.dataset.merging",
-                        "harness.dataset.rows", "harness.dataset.source", "harness.dataset.trec"},
+                        "harness.dataset.references", "harness.dataset.rows", "harness.dataset.source",
+                        "harness.dataset.trec"},
     "harness.experiment": {"harness.experiment", "harness.experiment.init", "harness.experiment.language",
                            "harness.experiment.option_tables", "harness.experiment.retired"},
     "harness.records": {"harness.records", "harness.records.export", "harness.records.readings"},

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import DatasetReference, load, reference_of, unpacking
+from harness.dataset import DatasetReference, archives, load, reference_of
 from harness.dataset.files import File, listing
 from retrievers.errors import InputError
 from tests import layouts
@@ -52,6 +52,36 @@ def test_an_archive_for_newer_programs_is_refused(tmp_path):
         load(reference_of(path))
 
 
+def test_an_archive_whose_members_claim_more_bytes_than_it_has_is_refused(tmp_path):
+    """So do those of an archive in which many members are the same compressed bytes."""
+    path = archive(tmp_path / "set.zip", {"a.md": b"# A", "queries.json": b"[]"})
+    raw = bytearray(path.read_bytes())
+    at = raw.find(b"PK\x01\x02")
+    raw[at + 20 : at + 24] = (1 << 20).to_bytes(4, "little")  # the compressed size: APPNOTE.TXT, 4.4.8
+    path.write_bytes(raw)
+    with pytest.raises(
+        InputError, match=r"set.zip: has members that take more bytes than the whole archive .do not tr"
+    ):
+        load(reference_of(path))
+
+
+def test_the_list_of_members_is_read_once_however_many_are_opened(tmp_path, monkeypatch):
+    members = {f"{n}.md": b"# A" for n in range(50)}
+    asked = json.dumps([{"query": "a", "relevant_documents": ["1"]}]).encode()
+    path = archive(tmp_path / "set.zip", {**members, "queries.json": asked})
+    opened = []
+    real = zipfile.ZipFile.__init__
+    monkeypatch.setattr(zipfile.ZipFile, "__init__", lambda *args, **named: (opened.append(1), real(*args, **named))[1])
+    assert load(reference_of(path)).count == 50
+    few = len(opened)
+    larger = archive(
+        tmp_path / "larger.zip", {**members, **{f"b{n}.md": b"# B" for n in range(50)}, "queries.json": asked}
+    )
+    opened.clear()
+    assert load(reference_of(larger)).count == 100
+    assert len(opened) <= few + 1  # the one that wrote it
+
+
 def test_two_members_of_one_name_are_not_one_document(tmp_path):
     path = archive(tmp_path / "set.zip", {"a.md": b"# A", "queries.json": b"[]"})
     with zipfile.ZipFile(path, "a") as packed, pytest.warns(UserWarning, match="Duplicate name"):
@@ -84,7 +114,7 @@ def test_reading_an_archive_writes_nothing(tmp_path):
 
 
 def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(unpacking, "FREE", 1 << 16)
+    monkeypatch.setattr(archives, "FREE", 1 << 16)
     row = json.dumps({"_id": "a", "text": "x"}).encode() + b"\n"
     path = archive(tmp_path / "set.zip", {"corpus.jsonl": row + b" " * (8 << 20), "queries.jsonl": row,
                                           "qrels/test.tsv": b"a\ta\t1\n"})  # fmt: skip

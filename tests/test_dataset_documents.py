@@ -1,8 +1,8 @@
 """Documents as companies have them, by markitdown: converted once, what failed listed; unread files are told."""
 
+import importlib
 import io
 import json
-import os
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.dataset import converted, converting, converting_process, load, reference_of
-from harness.dataset.converted import reading_line
+from harness.dataset import converting, load, markdown, reading_line, reference_of
 from harness.experiment.init import write_experiment
 
 needs = pytest.mark.skipif(find_spec("markitdown") is None, reason="needs the extra `documents`")
@@ -88,7 +87,7 @@ def test_what_companies_have_becomes_documents(tmp_path):
 def test_each_file_is_converted_once(tmp_path, monkeypatch):
     place = folder(tmp_path / "d", "price.pdf")
     first = load(reference_of(place))
-    monkeypatch.setattr(converted.Converter, "_fresh", lambda *_: pytest.fail("it was kept"))
+    monkeypatch.setattr(converting.Converter, "convert_bytes", lambda *_: pytest.fail("it was kept"))
     assert load(reference_of(place)).digest == first.digest
     monkeypatch.undo()
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
@@ -97,7 +96,8 @@ def test_each_file_is_converted_once(tmp_path, monkeypatch):
 
 
 def test_without_markitdown_the_files_that_are_not_read_are_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(converted, "_installed", lambda: False)
+    monkeypatch.setattr(converting, "installed", lambda: False)
+    monkeypatch.setattr(markdown, "installed", lambda: False)
     monkeypatch.chdir(tmp_path)
     place = folder(tmp_path / "d", "plain")
     found = load(reference_of(place))
@@ -116,7 +116,8 @@ def test_a_folder_that_is_read_whole_says_nothing(tmp_path):
 
 
 def test_a_run_says_first_what_is_not_read(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(converted, "_installed", lambda: False)
+    monkeypatch.setattr(converting, "installed", lambda: False)
+    monkeypatch.setattr(markdown, "installed", lambda: False)
     monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     monkeypatch.setattr("harness.cli.print_results", lambda *_, **__: None)
     place = folder(tmp_path / "d", "plain")
@@ -135,29 +136,20 @@ def test_a_run_says_first_what_is_not_read(tmp_path, monkeypatch, capsys):
 @needs
 def test_a_document_that_takes_too_long_is_given_up_and_the_next_is_converted(monkeypatch):
     """A page of a hundred thousand letters in one place keeps the PDF's reader busy for minutes."""
-    converter = converted.Converter()
-    assert "25 days" in converter._fresh(HTML.encode(), ".html")["text"]
-    monkeypatch.setattr(converting_process, "SECONDS", 1)
+    converter = converting.Converter()
+    assert "25 days" in converter.convert_bytes(HTML.encode(), ".html")["text"]
+    monkeypatch.setattr(converting, "SECONDS", 1)
     assert (
         "took more than 1 s of the processor"
-        in converter._fresh(pdf(") Tj (".join(["a" * 50] * 40_000)), ".pdf")["failed"]
+        in converter.convert_bytes(pdf(") Tj (".join(["a" * 50] * 40_000)), ".pdf")["failed"]
     )
-    monkeypatch.setattr(converting_process, "SECONDS", 300)
-    assert "25 days" in converter._fresh(HTML.encode(), ".html")["text"]
+    monkeypatch.setattr(converting, "SECONDS", 300)
+    assert "25 days" in converter.convert_bytes(HTML.encode(), ".html")["text"]
 
 
 @needs
-def test_a_text_that_no_document_has_is_not_taken(monkeypatch, capfd):
+def test_a_text_that_no_document_has_is_not_taken(monkeypatch):
     monkeypatch.setattr(converting, "LONGEST", 5)
-    asked = json.dumps({"suffix": ".html", "size": len(HTML), "seconds": 0}) + "\n" + HTML
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(asked.encode())))
-    monkeypatch.setattr(converting, "_limit_memory", lambda: None)
-    told = os.dup(1)
-    try:
-        converting.serve()
-    finally:
-        os.dup2(told, 1)
-        os.close(told)
-    ready, answer = capfd.readouterr().out.splitlines()
-    assert ready == "{}"
-    assert json.loads(answer) == {"failed": "its text has more than 5 characters"}
+    engine = importlib.import_module("markitdown").MarkItDown()
+    found = converting._converted(engine, HTML.encode(), ".html")
+    assert found == {"failed": "its text has more than 5 characters"}

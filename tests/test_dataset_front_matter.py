@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.dataset.front_matter import LONGEST, WIDEST, front_matter
+from harness.dataset.front_matter import LARGEST, LONGEST, front_matter
 from harness.dataset.markdown import parse_document
 from retrievers.types import Document
 
@@ -19,7 +19,7 @@ def test_what_a_wiki_exports():
     ("head", "fields"),
     [
         ("tags: [a, 'b c', \"d\"]", {"tags": "a, b c, d"}),
-        ("tags:\n- a\n  - b", {"tags": "a, b"}),
+        ("tags:\n- a\n- b", {"tags": "a, b"}),
         ("url: http://example.org/#a  # where it was", {"url": "http://example.org/#a"}),
         ("note: it's\n\n# remark\nempty:\nauthor: 'O''Neil'", {"note": "it's", "author": "O'Neil"}),
         ("summary: >-\n  two\n  lines", {"summary": "two lines"}),
@@ -42,8 +42,12 @@ def test_simple_entries_are_read_as_text(head, fields):
         " ---\ntitle: a\n---\ntext",
         "----\ntitle: a\n----\ntext",
         "---\n" + "".join(f"k{n}: v\n" for n in range(LONGEST + 1)) + "---\ntext",
-        f"---\ntitle: {'a' * WIDEST}\n---\ntext",
+        f"---\ntitle: {'a' * LARGEST}\n---\ntext",
         "text\n---\ntitle: a\n---\n",
+        "---\ntitle: a: b\n---\ntext",
+        "---\na: &x b\nc: [*x, *x]\n---\ntext",
+        "---\na: " + "[" * 19_000 + "\n---\ntext",
+        "---\na: !!python/name:os.system\nb: [c\n---\ntext",
         "",
     ],
 )

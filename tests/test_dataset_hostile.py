@@ -13,7 +13,7 @@ import pytest
 
 from harness.answers.chat_judge import as_data
 from harness.answers.systems import MARK, read_systems
-from harness.dataset import DatasetReference, converted, files, load, reference_of, rows, trec, trec_collection
+from harness.dataset import DatasetReference, converting, files, load, reference_of, rows, trec, trec_collection
 from harness.dataset.markdown import parse_document
 from harness.experiment import load as read_experiment
 from harness.scoring.per_query import read_scores
@@ -294,11 +294,11 @@ def test_a_table_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path, mon
 
 
 def test_a_word_file_that_unpacks_to_far_more_than_a_document_is_not_unpacked(monkeypatch):
-    monkeypatch.setattr(converted, "FREE", 1 << 20)
+    monkeypatch.setattr(converting, "FREE", 1 << 20)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("word/document.xml", b" " * (4 << 20))
-    assert converted.Converter()._fresh(packed.getvalue(), ".docx") == {
+    assert converting.Converter().convert_bytes(packed.getvalue(), ".docx") == {
         "failed": "unpacks to 4 MiB, far more than a document would"
     }
 

@@ -1,11 +1,10 @@
 """Files to checked data sets: one file per format."""
 
-from harness.dataset import expected
-from harness.dataset.converted import reading_line
+from harness.dataset import references
 from harness.dataset.formats import FORMATS, format_of, suggestion
 from harness.dataset.load import load
-from harness.dataset.model import BY_MODEL, Dataset, Labels, LabelSource
-from harness.dataset.reference import DatasetReference, reference_of
+from harness.dataset.markdown import reading_line
+from harness.dataset.model import BY_MODEL, Dataset, DatasetReference, Labels, LabelSource, reference_of
 
 __all__ = [
     "BY_MODEL",
@@ -14,10 +13,10 @@ __all__ = [
     "DatasetReference",
     "LabelSource",
     "Labels",
-    "expected",
     "format_of",
     "load",
     "reading_line",
     "reference_of",
+    "references",
     "suggestion",
 ]

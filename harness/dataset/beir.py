@@ -6,16 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from harness.dataset.archives import is_zip
 from harness.dataset.columns import Columns
-from harness.dataset.files import File, listing, pick
+from harness.dataset.files import File, listing, listing_of, pick
 from harness.dataset.label_rows import Gathered
-from harness.dataset.model import Labels
-from harness.dataset.reference import DatasetReference
+from harness.dataset.model import DatasetReference, Labels
 from harness.dataset.rows import read_lines
 from harness.dataset.source import WHOLE, Findings, Place, grade_of
 from harness.dataset.tables import TableSource, rows_of
-from harness.dataset.unpacking import COMPRESSED
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
@@ -25,11 +22,7 @@ CORPUS = "corpus.jsonl"
 
 def matches(reference: DatasetReference) -> bool:
     """Whether a folder or an archive looks like BEIR."""
-    if reference.scheme or reference.documents or reference.labels:
-        return False
-    if reference.folder.is_dir():
-        return any((reference.folder / f"{CORPUS}{suffix}").is_file() for suffix in ("", *COMPRESSED))
-    return is_zip(reference.folder) and CORPUS in listing(reference.folder)
+    return not (reference.documents or reference.labels) and CORPUS in listing_of(reference)
 
 
 def read(reference: DatasetReference) -> BeirSource:

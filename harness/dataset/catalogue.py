@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.dataset.archives import missing
 from harness.dataset.label_rows import Gathered
-from harness.dataset.model import Labels
-from harness.dataset.reference import DatasetReference
+from harness.dataset.model import DatasetReference, Labels
 from harness.dataset.source import Findings, Place
-from harness.dataset.unpacking import missing
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
 

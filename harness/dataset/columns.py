@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from harness.dataset.expected import read_reference
+from harness.dataset.references import read_reference
 from harness.dataset.rows import Row
 from harness.dataset.source import Findings, Place
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -60,7 +60,7 @@ class Columns:
         """The column of a kind in this row, None where there is none."""
         declared = self.declared.get(kind)
         if declared is not None:
-            return declared if _has(row, declared) else None
+            return declared if has_path(row, declared) else None
         return recognised(kind, tuple(row))
 
     def value(self, kind: str, row: Row) -> Any:
@@ -70,12 +70,7 @@ class Columns:
         'why'
         """
         name = self.name(kind, row)
-        if name is None or name in row:
-            return None if name is None else row[name]
-        value: Any = row
-        for part in name.split("."):
-            value = value[part]
-        return value
+        return None if name is None else value_at(row, name)
 
     def labelled(self, row: Row) -> bool:
         """Whether a row has, or is declared to have, a column of labels."""
@@ -188,7 +183,8 @@ def _text(row: Row, kind: str, place: Place, columns: Columns, problems: Finding
     return value
 
 
-def _has(row: Row, path: str) -> bool:
+def has_path(row: Row, path: str) -> bool:
+    """Whether a row has a key of this name, or one that a path such as `inputs.question` leads to."""
     value: Any = row
     if path in row:
         return True
@@ -197,6 +193,22 @@ def _has(row: Row, path: str) -> bool:
             return False
         value = value[part]
     return True
+
+
+def value_at(row: Row, path: str) -> Any:
+    """What stands there; None where there is nothing.
+
+    >>> value_at({"inputs": {"question": "why"}}, "inputs.question")
+    'why'
+    """
+    if not has_path(row, path):
+        return None
+    if path in row:
+        return row[path]
+    value: Any = row
+    for part in path.split("."):
+        value = value[part]
+    return value
 
 
 def shown(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Questions whose reference contexts name documents by id or quote their text: what evaluation tools export.
+"""Questions whose reference contexts name documents by id or quote their text.
 
 The documents are given beside them (`documents = …`). A context is matched by id where the export has ids; else by
 text: a document that is the context, or that holds it, white space and case aside. What did not match is counted.
@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from harness.dataset.archives import is_zip
-from harness.dataset.columns import Columns, plain_id
-from harness.dataset.files import File, listing, pick
+from harness.dataset.columns import Columns
+from harness.dataset.files import listing, pick
 from harness.dataset.markdown import MarkdownSource, holds_documents
-from harness.dataset.model import Labels
-from harness.dataset.reference import DatasetReference
-from harness.dataset.rows import Row, read_rows
+from harness.dataset.model import DatasetReference, Labels
 from harness.dataset.source import Findings, Place, Source
 from harness.dataset.tables import DOCUMENTS, TableSource, named, rows_of
 from retrievers.errors import InputError, Problem
@@ -35,17 +32,13 @@ class ReferencedQuestion(NamedTuple):
     contexts: tuple[str, ...] = ()
 
 
-RowReader = Callable[[Row, Place, str, Findings], "ReferencedQuestion | None"]
-"""Reads one row: with its place, and the name of a query that has none."""
-
-
 @dataclass(frozen=True, slots=True)
 class ContextSource:
     """Documents from one place, questions with reference contexts from another."""
 
     texts: Source
-    rows: Callable[[Findings], Iterable[tuple[Place, Row]]]
-    read: RowReader
+    asked: Callable[[Findings], Iterable[tuple[Place, ReferencedQuestion]]]
+    """Reads the questions; faults go where it is told."""
 
     def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
         """The documents."""
@@ -53,12 +46,12 @@ class ContextSource:
 
     def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
         """The questions."""
-        for place, asked in self._asked(problems):
+        for place, asked in self.asked(problems):
             yield place, asked.query
 
     def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """Grade 1 for each document that a reference context names or is found in."""
-        asked = list(self._asked(Findings()))
+        asked = list(self.asked(Findings()))
         wanted = {key for _, one in asked if not one.ids for key in map(_key, one.contexts) if key}
         where = holders_of(wanted, (doc for _, doc in self.texts.documents(Findings()))) if wanted else {}
         for place, one in asked:
@@ -70,74 +63,27 @@ class ContextSource:
                     problems.note("unmatched-context", f"{one.query.id}: {' '.join(context.split())[:80]}")
             yield place, one.query.id, Labels(grades=grades)
 
-    def _asked(self, problems: Findings) -> Iterator[tuple[Place, ReferencedQuestion]]:
-        for number, (place, row) in enumerate(self.rows(problems)):
-            asked = self.read(row, place, f"q{number}", problems)
-            if asked is not None:
-                yield place, asked
 
-
-def source_of(reference: DatasetReference, rows: Callable[[Findings], Iterable[tuple[Place, Row]]], read: RowReader
-              ) -> ContextSource:  # fmt: skip
-    """Put questions together with the documents that the reference names.
+def texts_of(reference: DatasetReference) -> Source:
+    """The documents that a reference to questions names: a folder, an archive or a table.
 
     Raises:
         InputError: no documents are named, or they are not there.
     """
     folder = reference.folder if reference.folder.is_dir() else reference.folder.parent
-    files = {name: file for name, file in listing(folder).items() if "/" not in name}
     columns = Columns({key: name for key, name in reference.columns.items() if key in ("document_id", "title", "text")})
-    if reference.documents is None:
-        table = named(files, DOCUMENTS) if reference.folder.is_dir() else None
-        if table is None:
-            remedy = 'this export has the questions alone: documents = "…", a folder or a table of documents'
-            raise InputError(Problem(reference.name, "names no documents", remedy))
-        return ContextSource(TableSource(rows_of(table), rows_of(), None, columns), rows, read)
-    place = folder / reference.documents
-    if (place.is_dir() or is_zip(place)) and holds_documents(place):
-        return ContextSource(MarkdownSource(place, ()), rows, read)
-    table = pick(listing(folder), reference.documents, folder)
-    return ContextSource(TableSource(rows_of(table), rows_of(), None, columns), rows, read)
-
-
-def export_of(reference: DatasetReference) -> File:
-    """The file of questions: the reference itself, or the one that it names in its folder."""
-    if reference.folder.is_file():
-        return File(reference.folder)
-    names = reference.queries or ("testset.jsonl",)
-    return pick(listing(reference.folder), names[0], reference.folder)
-
-
-def first_row(reference: DatasetReference) -> Row:
-    """The first row of a file of rows; empty where it is none."""
-    path = Path(reference.path)
-    if (
-        reference.scheme
-        or not path.is_file()
-        or File(path).suffix not in (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
-    ):
-        return {}
-    return next((row for _, row in read_rows(File(path), Findings())), {})
-
-
-def ids_of(listed: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
-    """A list of ids; empty, after a complaint, where it is something else."""
-    if listed is None:
-        return ()
-    ids = [plain_id(one) for one in listed] if isinstance(listed, list) else [None]
-    if None in ids:
-        problems.append(Problem(str(place), f"{name!r} is no list of ids", '["d1", "d2"]'))
-        return ()
-    return tuple(str(one) for one in ids)
-
-
-def texts_of(listed: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
-    """A list of texts, or one; empty, after a complaint, where it is something else."""
-    listed = [listed] if isinstance(listed, str) else [] if listed is None else listed
-    if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
-        return tuple(one for one in listed if one.strip())
-    problems.append(Problem(str(place), f"{name!r} is no list of texts", "a list of strings"))
-    return ()
+    if reference.documents is not None:
+        place = folder / reference.documents
+        if (place.is_dir() or is_zip(place)) and holds_documents(place):
+            return MarkdownSource(place, ())
+        table = pick(listing(folder), reference.documents, folder)
+        return TableSource(rows_of(table), rows_of(), None, columns)
+    top = {name: file for name, file in listing(folder).items() if "/" not in name}
+    found = named(top, DOCUMENTS) if reference.folder.is_dir() else None
+    if found is None:
+        remedy = 'this export has the questions alone: documents = "…", a folder or a table of documents'
+        raise InputError(Problem(reference.name, "names no documents", remedy))
+    return TableSource(rows_of(found), rows_of(), None, columns)
 
 
 def _key(text: str) -> str:

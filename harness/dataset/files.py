@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from harness.dataset.archives import AGAIN, members, refuse_other_archives
+from harness.dataset.archives import AGAIN, COMPRESSED, Archive, is_zip, refuse_other_archives, unpacked
+from harness.dataset.model import DatasetReference
 from harness.dataset.source import HALF, Findings
-from harness.dataset.unpacking import COMPRESSED, bounded, unpacked
 from harness.pages import is_overview
 from retrievers.errors import InputError, Problem, did_you_mean
 
@@ -31,7 +31,7 @@ class File:
 
     path: Path
     """As it is named in messages: for a member the archive's path and its own."""
-    archive: Path | None = None
+    archive: Archive | None = None
     member: str = ""
     twin: str = ""
     """Another file that goes by the same name: one that is compressed, or one more of an archive."""
@@ -74,17 +74,13 @@ class File:
 
     @contextmanager
     def _raw(self) -> Iterator[IO[bytes]]:
-        suffix = self.path.suffix.lower()
         if self.archive is not None:
-            with zipfile.ZipFile(self.archive) as archive:
-                size = archive.getinfo(self.member).compress_size
-                with archive.open(self.member) as member:
-                    packed: IO[bytes] = bounded(member, self.path, size)
-                    yield unpacked(packed, suffix, self.path, size)
+            with self.archive.open(self.member) as member:
+                yield member
         else:
             size = regular(self.path)
             with self.path.open("rb") as plain:
-                yield unpacked(plain, suffix, self.path, size)
+                yield unpacked(plain, self.path, size)
 
     def read(self) -> bytes:
         """The whole of it; InputError where that is more than 1 GiB."""
@@ -126,9 +122,17 @@ def listing(path: Path, problems: Findings | None = None) -> dict[str, File]:
     """
     if path.is_file():
         refuse_other_archives(path)
-        return _by_name((below, File(path / name, path, name)) for below, name in members(path))
+        archive = Archive(path)
+        return _by_name((below, File(path / name, archive, name)) for below, name in archive.members())
     below = _files_below(path, Findings() if problems is None else problems)
     return _by_name((file.relative_to(path).as_posix(), File(file)) for file in below)
+
+
+def listing_of(reference: DatasetReference) -> dict[str, File]:
+    """The files of a reference that is a folder or a zip archive; none of any other."""
+    if reference.scheme or not (reference.folder.is_dir() or is_zip(reference.folder)):
+        return {}
+    return listing(reference.folder)
 
 
 def pick(files: Mapping[str, File], name: str, where: Path) -> File:

@@ -4,35 +4,38 @@ from __future__ import annotations
 
 import shlex
 from importlib import import_module
-from types import ModuleType
 
 from harness.dataset.archives import is_zip, refuse_other_archives
 from harness.dataset.files import is_results, listing
-from harness.dataset.reference import DatasetReference
-from harness.dataset.source import Source
+from harness.dataset.model import DatasetReference
+from harness.dataset.source import Reader, Source
 from retrievers.errors import InputError, Problem, did_you_mean
 
 FORMATS = {
-    "hub": "hub",
+    "hub": "huggingface:HUB",
     "ir_datasets": "catalogue",
     "beir": "beir",
     "huggingface": "huggingface",
-    "autorag": "autorag",
+    "autorag": "exports:AUTORAG",
     "trec": "trec_collection",
-    "ragas": "ragas",
-    "langsmith": "langsmith",
-    "phoenix": "phoenix",
-    "embench": "embench",
-    "llama-index": "llama_index",
+    "ragas": "exports:RAGAS",
+    "langsmith": "exports:LANGSMITH",
+    "phoenix": "exports:PHOENIX",
+    "embench": "exports:EMBENCH",
+    "llama-index": "exports:LLAMA_INDEX",
     "tables": "tables",
     "markdown": "markdown",
 }
-"""Format -> its file in this room, tried in this order where no format is named."""
+"""Format -> its file in this room, and its name there where a file has several; tried in this order where no format is
+named."""
 
 
-def reader_of(name: str) -> ModuleType:
-    """Import the reader of a format: it has `matches(reference)` and `read(reference)`."""
-    return import_module(f"harness.dataset.{FORMATS[name]}")
+def reader_of(name: str) -> Reader:
+    """Import the reader of a format."""
+    file, _, attribute = FORMATS[name].partition(":")
+    module = import_module(f"harness.dataset.{file}")
+    found = getattr(module, attribute) if attribute else module
+    return Reader(found.matches, found.read)
 
 
 def open_source(reference: DatasetReference) -> tuple[str, Source]:
@@ -49,8 +52,7 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
     name = reference.format or format_of(reference)
     if name is None:
         raise InputError(Problem(reference.name, *_not_known(reference)))
-    source: Source = reader_of(name).read(reference)
-    return name, source
+    return name, reader_of(name).read(reference)
 
 
 def format_of(reference: DatasetReference) -> str | None:

@@ -1,22 +1,23 @@
-"""What stands at the head of a Markdown file between two lines `---`, as wikis and site generators write it.
+"""What stands at the head of a Markdown file between two lines `---`, as wikis and site generators write it: YAML.
 
-Simple entries alone, `key: value` and lists, are read, as text. Whatever else stands there leaves the file as it is: a
+An object of names is read, each value as the text that it is. Whatever else stands there leaves the file as it is: a
 line of hyphens is a rule in Markdown, too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
+
+import yaml
 
 LONGEST = 200
 """Lines of a head, at most."""
-WIDEST = 4_000
-"""Characters of one of its lines, at most."""
-ENTRY = re.compile(r"([A-Za-z_][\w .-]{0,63}?)[ \t]*:(?:[ \t]+(.*))?")
-BLOCK = re.compile(r"[|>][+-]?")
-"""What announces a text on the lines below."""
+LARGEST = 20_000
+"""Characters of it, at most: a parser of YAML is slow."""
+DEEPEST = 20
+"""Brackets within brackets."""
+KEY = re.compile(r"[A-Za-z_][\w .-]{0,63}")
 
 
 class FrontMatter(NamedTuple):
@@ -40,7 +41,7 @@ def front_matter(text: str) -> FrontMatter:
         return nothing
     lines = [line.rstrip() for line in text.split("\n", LONGEST + 2)[1 : LONGEST + 2]]
     end = next((number for number, line in enumerate(lines) if line in ("---", "...")), None)
-    entries = None if end is None else _entries(lines[:end])
+    entries = {} if end is None else _entries("\n".join(lines[:end]))
     if not entries or end is None:
         return nothing
     title = next((key for key in entries if key.lower() == "title"), "")
@@ -49,40 +50,35 @@ def front_matter(text: str) -> FrontMatter:
     return FrontMatter(entries.get(title, ""), fields, after[end + 2] if len(after) > end + 2 else "")
 
 
-def _entries(lines: Sequence[str]) -> dict[str, str] | None:
-    """The entries of a head; None where a line is none, or a key stands twice."""
-    entries: dict[str, str] = {}
-    below: dict[str, list[str]] = {}
-    key = ""
-    for line in lines:
-        bare = line.strip()
-        if not bare or bare.startswith("#"):
-            continue
-        if len(line) > WIDEST:
-            return None
-        if line[0] in " \t" or bare.startswith("- ") or bare == "-":
-            if not key:
-                return None
-            below.setdefault(key, []).append(bare)
-            continue
-        match = ENTRY.fullmatch(line)
-        if match is None or match[1] in entries:
-            return None
-        key = match[1]
-        entries[key] = _value((match[2] or "").strip())
-    for key, added in below.items():
-        listed = all(line.startswith("-") for line in added)
-        first = "" if BLOCK.fullmatch(entries[key]) else entries[key]
-        rest = ", ".join(_value(line[1:].strip()) for line in added) if listed else " ".join(added)
-        entries[key] = f"{first} {rest}".strip()
-    return entries
+def _entries(head: str) -> dict[str, str]:
+    """The entries of a head; none where it is no object, or a name stands twice in it."""
+    try:
+        if len(head) > LARGEST or not _harmless(head):
+            return {}
+        node = yaml.compose(head, Loader=yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return {}
+    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    entries = {key.value: _text(value, head) for key, value in pairs if isinstance(key.value, str)}
+    return entries if len(entries) == len(pairs) and all(map(KEY.fullmatch, entries)) else {}
 
 
-def _value(written: str) -> str:
-    """A string without its quotes, a list in one line without its brackets; anything else as it is written."""
-    if len(written) > 1 and written[0] == written[-1] and written[0] in "\"'":
-        quote = written[0]
-        return written[1:-1].replace('\\"' if quote == '"' else "''", quote)
-    if written.startswith("[") and written.endswith("]"):
-        return ", ".join(_value(part.strip()) for part in written[1:-1].split(",") if part.strip())
-    return re.split(r"[ \t]#", written, maxsplit=1)[0].rstrip()
+def _harmless(head: str) -> bool:
+    """Whether no value refers to another one, of which a few could make gigabytes of text, and none is nested deep."""
+    depth = 0
+    for token in yaml.scan(head, Loader=yaml.BaseLoader):
+        depth += isinstance(token, yaml.FlowSequenceStartToken | yaml.FlowMappingStartToken)
+        depth -= isinstance(token, yaml.FlowSequenceEndToken | yaml.FlowMappingEndToken)
+        if depth > DEEPEST or isinstance(token, yaml.AliasToken):
+            return False
+    return True
+
+
+def _text(node: yaml.Node, head: str) -> str:
+    """A value as text: lists with commas between, and what lies deeper as it is written, in one line."""
+    if isinstance(node, yaml.SequenceNode):
+        return ", ".join(text for one in node.value if (text := _text(one, head)))
+    if isinstance(node, yaml.ScalarNode):
+        value: str = node.value
+        return " ".join(value.split()) if "\n" in value else value.strip()
+    return " ".join(head[node.start_mark.index : node.end_mark.index].split())

@@ -1,34 +1,86 @@
-"""A data set of Hugging Face's hub as files on disk: corpus, queries and qrels, as MTEB lays them out.
+"""A data set of Hugging Face's hub, by its name or as files on disk: corpus, queries and qrels, as MTEB lays them out.
 
-Each part is a folder of Parquet, JSON Lines or CSV shards (`corpus/test-00000-of-00001.parquet`), or a file. Columns
-are `_id` or `id`, `title`, `text`; qrels have `query-id`, `corpus-id`, `score` and may be called `default`
-(mteb 2.26.24, `retrieval_dataset_loaders.py`).
+By its name (`hf:mteb/scifact`, `hf:mteb/scifact@revision`) the hub is asked, through `datasets`, which keeps what it
+fetched; code of a data set is never run. On disk each part is a folder of Parquet, JSON Lines or CSV shards
+(`corpus/test-00000-of-00001.parquet`), or a file. Columns are `_id` or `id`, `title`, `text`; qrels have `query-id`,
+`corpus-id`, `score` and may be called `default` (mteb 2.26.24, `retrieval_dataset_loaders.py`).
 """
 
 from __future__ import annotations
 
+import importlib
 import re
-from collections.abc import Iterable, Mapping
-from pathlib import PurePosixPath
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
 
-from harness.dataset.archives import is_zip
+from harness.dataset.archives import missing
 from harness.dataset.columns import Columns
-from harness.dataset.files import File, listing
-from harness.dataset.reference import DatasetReference
-from harness.dataset.rows import SUFFIXES
-from harness.dataset.tables import TableSource, rows_of
+from harness.dataset.files import File, listing, listing_of
+from harness.dataset.model import DatasetReference
+from harness.dataset.rows import SUFFIXES, Row
+from harness.dataset.source import Findings, Place, Reader
+from harness.dataset.tables import RowSource, TableSource, rows_of
 from retrievers.errors import InputError, Problem, did_you_mean
 
+PREFIX = "hf:"
 PARTS = {"corpus": ("corpus",), "queries": ("queries", "query"), "qrels": ("qrels", "default")}
 SPLIT = re.compile(r"^(.+?)(-\d{5}-of-\d{5})?$")
 
 
+def read_named(reference: DatasetReference) -> TableSource:
+    """Fetch the three parts, or take those that are on this machine."""
+    try:
+        datasets: Any = importlib.import_module("datasets")
+    except ImportError:
+        raise InputError(missing(reference.name, "datasets", "formats")) from None
+    name, _, revision = str(reference.path).removeprefix(PREFIX).partition("@")
+    kwargs: dict[str, Any] = {"revision": revision} if revision else {}
+    try:
+        configs = datasets.get_dataset_config_names(name, **kwargs)
+        rows = {}
+        for part, names in PARTS.items():
+            config = next((one for one in names if one in configs), None)
+            if config is None:
+                remedy = f"its parts are {', '.join(configs[:8])}"
+                raise InputError(Problem(reference.name, f"has no part {part!r}", remedy))
+            table = datasets.load_dataset(name, config, **kwargs)
+            rows[part] = _numbered(reference, part, _split(reference, part, table))
+    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
+        what = f"cannot be had: {str(error).splitlines()[0]}"
+        remedy = "see that the name is right and the hub can be reached, or give a folder with its files"
+        raise InputError(Problem(reference.name, what, remedy)) from None
+    except RuntimeError as error:  # what `datasets` says of a data set that only its own code can read
+        what = f"is not read, since code of a data set is never run: {str(error).splitlines()[0]}"
+        raise InputError(Problem(reference.name, what, "give a folder with its files, as Parquet or JSONL")) from None
+    return TableSource(rows["corpus"], rows["queries"], rows["qrels"], Columns(reference.columns))
+
+
+def _split(reference: DatasetReference, part: str, table: Mapping[str, Iterable[Row]]) -> Iterable[Row]:
+    wanted = reference.split or "test"
+    if wanted in table:
+        return table[wanted]
+    if len(table) == 1 and (part != "qrels" or reference.split is None):
+        return next(iter(table.values()))
+    raise InputError(Problem(f"{reference.name}: {part}", f"has no split {wanted!r}", did_you_mean(wanted, table)))
+
+
+def _numbered(reference: DatasetReference, part: str, table: Iterable[Row]) -> RowSource:
+    def read_all(problems: Findings) -> Iterator[tuple[Place, Row]]:
+        for number, row in enumerate(table, 1):
+            yield Place(Path(f"{reference.name}/{part}"), number), row
+
+    return read_all
+
+
+HUB = Reader(lambda reference: reference.scheme == PREFIX, read_named)
+"""By a name."""
+
+
 def matches(reference: DatasetReference) -> bool:
-    """Whether a folder holds folders of shards for corpus and queries."""
-    if reference.scheme or not (reference.folder.is_dir() or is_zip(reference.folder)):
-        return False
-    files = listing(reference.folder)
-    return bool(shards(files, PARTS["corpus"]) and shards(files, PARTS["queries"]) and shards(files, PARTS["qrels"]))
+    """Whether a folder holds folders of shards for corpus, queries and qrels."""
+    files = listing_of(reference)
+    return all(shards(files, names) for names in PARTS.values())
 
 
 def read(reference: DatasetReference) -> TableSource:

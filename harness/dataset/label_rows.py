@@ -1,10 +1,16 @@
-"""Rows become labels: one judgment a row, one relevant document a row, or a list a query."""
+"""Rows become labels: one judgment a row, one relevant document a row, or a list a query.
+
+The same query labelled by several people, as ordered lists, is merged by one rule, and each list is kept. A model's
+list is merged with no person's: where people listed a query, theirs count alone. A document's place is the sum of its
+places in the lists, a list that does not name it counting one place beyond the tenth, or beyond the longest list; ties
+go by the better single place, then by id. At most ten are kept, or as many as the longest list has.
+"""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.dataset.columns import Columns, id_in, plain_id, shown
@@ -15,6 +21,11 @@ from retrievers.errors import Problem
 
 LISTS = "|;\n,"
 """What parts the ids of a list in one cell: the first of these that stands in it."""
+
+
+MOST = 10
+"""So many documents of merged lists are kept, or as many as the longest list has."""
+Labelled = tuple[Place, str, Labels]
 
 
 @dataclass(slots=True)
@@ -177,3 +188,38 @@ def _grade(row: Row, place: Place, columns: Columns, problems: Findings) -> int 
     if grade is None:
         problems.append(Problem(str(place), f"grade {shown(written)} is no whole number", WHOLE))
     return grade
+
+
+def merged(rows: Iterable[Labelled]) -> Iterator[Labelled]:
+    """Bring the lists of several labellers of one query together; what one labeller labelled alone stays as it is."""
+    by_query: dict[str, list[Labelled]] = {}
+    for row in rows:
+        by_query.setdefault(row[1], []).append(row)
+    for query, given in by_query.items():
+        labelled = [row for row in given if not row[2].source] or given
+        lists = {labels.by: labels.ranked for _, _, labels in labelled if labels.by and labels.ranked is not None}
+        if len(lists) == len(labelled) > 1:
+            yield labelled[0][0], query, replace(merge_lists(lists), source=labelled[0][2].source)
+        else:
+            yield from labelled
+
+
+def merge_lists(lists: Mapping[str, tuple[str, ...]]) -> Labels:
+    """Merge the lists of several labellers.
+
+    >>> merge_lists({"ann": ("x", "y"), "ben": ("y", "z")}).ranked
+    ('y', 'x', 'z')
+    """
+    most = max(MOST, *(len(ranked) for ranked in lists.values()))
+    places: dict[str, list[int]] = {}
+    for ranked in lists.values():
+        for document in ranked:
+            places.setdefault(document, [])
+    for document, numbers in places.items():
+        numbers += [ranked.index(document) + 1 if document in ranked else most + 1 for ranked in lists.values()]
+    order = sorted(places, key=lambda document: (sum(places[document]), min(places[document]), document))
+    given = {
+        judge: {document: len(ranked) - place for place, document in enumerate(ranked)}
+        for judge, ranked in sorted(lists.items())
+    }
+    return Labels(ranked=tuple(order[:most]), by=", ".join(sorted(lists)), given=given)

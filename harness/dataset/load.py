@@ -6,12 +6,11 @@ import hashlib
 from collections.abc import Mapping
 from functools import partial
 
-from harness.dataset import expected
-from harness.dataset.beside import judgments_beside, note_changes, with_judgments
+from harness.dataset import references
 from harness.dataset.corpus import COMPARABLE, CheckedDocuments, check_documents, digest_line, read_again, text_key
 from harness.dataset.formats import open_source
-from harness.dataset.model import Dataset, Labels
-from harness.dataset.reference import DatasetReference
+from harness.dataset.merging import note_changes, overlay, read_overlay
+from harness.dataset.model import Dataset, DatasetReference, Labels
 from harness.dataset.source import Findings, Source, id_problem
 from retrievers.errors import InputError, did_you_mean
 from retrievers.types import Query
@@ -32,9 +31,9 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
     queries = _check_queries(source, seen)
     documents = check_documents(source, seen, reference.match, {text_key(query.text) for query in queries.values()})
     labels = _check_labels(source, seen, documents, queries, drop_dangling)
-    judgments = judgments_beside(reference, seen)
+    judgments = read_overlay(reference, seen)
     if judgments is not None:
-        labels = with_judgments(labels, judgments, queries, documents.ids, seen)
+        labels = overlay(labels, judgments, queries, documents.ids, seen)
         note_changes(source, judgments, queries, seen)
     # Questions without any label are a beginning, and so are those that people are judging: all are answered.
     beginning = judgments is not None or not labels
@@ -55,7 +54,7 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
     for query in queries.values():
         query_labels = labels.get(query.id)
         row = [query.id, query.text, dict(query.fields), query_labels and query_labels.as_json()]
-        answer = expected.as_json(query.reference)
+        answer = references.as_json(query.reference)
         digest.update(digest_line([*row, answer] if answer else row))
     return Dataset(
         path=reference.name,

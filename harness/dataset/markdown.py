@@ -1,28 +1,26 @@
 """A folder of documents as files with ranked labels, as in iDEAKITT's experiment.
 
 Every `*.md`, `*.markdown`, `*.rst` and `*.txt` below the folder is a document, but for README and LICENSE files at its
-top; so is what the extra `documents` converts (`harness.dataset.converted`). `queries.json` is a list of objects with
+top; so is what the extra `documents` converts (`harness.dataset.converting`). `queries.json` is a list of objects with
 `query` and `relevant_documents`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from harness.dataset import judgments, labellers
-from harness.dataset.archives import is_zip
-from harness.dataset.converted import CONVERTED, Converter, reading_sentence
-from harness.dataset.converting_process import NotConverted
-from harness.dataset.expected import read_reference
-from harness.dataset.files import File, listing
+from harness.dataset import judgments
+from harness.dataset.converting import CONVERTED, Converter, NotConverted, installed
+from harness.dataset.files import File, listing, listing_of
 from harness.dataset.front_matter import front_matter
-from harness.dataset.label_rows import list_of
-from harness.dataset.model import Labels, source_named
-from harness.dataset.reference import DatasetReference
+from harness.dataset.label_rows import list_of, merged
+from harness.dataset.model import Dataset, DatasetReference, Labels, source_named
+from harness.dataset.references import read_reference
 from harness.dataset.rows import read_json
 from harness.dataset.source import Findings, Place, decode
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -32,6 +30,9 @@ SUFFIXES = {".md", ".markdown", ".rst", ".txt"}
 NOT_DOCUMENTS = {"readme", "license", "licence", "changelog"}
 NOT_DOCUMENT_FILES = {"queries.txt", "questions.txt", judgments.NAME}
 """Questions without labels, one a line, and what was judged: at the top of the folder."""
+NAMED = 5
+"""Kinds of files that are named."""
+REMEDY = 'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
 KEYS = {"id", "query", "relevant_documents", "tags", "fields", "labelled_by", "reference", "claims"}
 SURVEY_LINE = re.compile(r"[*-]([^::]*)[::](.*)")
 """A line of a survey's head, white space around it removed first: one look at each character."""
@@ -48,14 +49,16 @@ SURVEY_KEYS = {
 
 def matches(reference: DatasetReference) -> bool:
     """Whether a folder or an archive holds a document of this form."""
-    if reference.scheme or not (reference.folder.is_dir() or is_zip(reference.folder)):
-        return False
-    return holds_documents(reference.folder)
+    return _any_document(listing_of(reference))
 
 
 def holds_documents(folder: Path) -> bool:
     """Whether a folder or an archive holds a file that is read as a document."""
-    return any(_readable(name, file, converts=True) for name, file in listing(folder).items())
+    return _any_document(listing(folder))
+
+
+def _any_document(files: Mapping[str, File]) -> bool:
+    return any(_readable(name, file, converts=True) for name, file in files.items())
 
 
 def document_names(folder: Path) -> list[str]:
@@ -69,6 +72,36 @@ def unread_line(folder: Path) -> str:
     names, converts = listing(folder).items(), Converter().available
     others = [(name, file) for name, file in names if not _readable(name, file, converts=converts)]
     return reading_sentence(len(names) - len(others), [name for name, file in others if _unread(name, file)])
+
+
+def reading_line(dataset: Dataset) -> str:
+    """How many of a folder's files are read, and what would read the others; "" where all are."""
+    ledger = dataset.ledger
+    return reading_sentence(dataset.count, ledger.get("unread-file", ()), ledger.get("unconverted-file", ()))
+
+
+def reading_sentence(count: int, unread: Sequence[str], failed: Sequence[str] = ()) -> str:
+    """How many files are read, and what would read the others; "" where all are.
+
+    Args:
+        count: documents that are read.
+        unread: names of the files that no reader takes.
+        failed: those that could not be converted.
+    """
+    if not unread and not failed:
+        return ""
+    suffixes = Counter(PurePosixPath(name).suffix.lower() or PurePosixPath(name).name for name in unread)
+    parts = [f"{count:,} of {count + len(unread) + len(failed):,} files are read"]
+    if unread:
+        common = sorted(suffixes.items(), key=lambda item: (-item[1], item[0]))
+        kinds = ", ".join(f"{suffix} {count:,}" for suffix, count in common[:NAMED])
+        more = ", …" if len(common) > NAMED else ""
+        parts.append(f"{len(unread):,} {'is' if len(unread) == 1 else 'are'} not ({kinds}{more})")
+    if failed:
+        parts.append(f"{len(failed):,} could not be converted")
+    if not installed() and suffixes.keys() & CONVERTED:
+        parts.append(REMEDY)
+    return "; ".join(parts)
 
 
 def read(reference: DatasetReference) -> MarkdownSource:
@@ -136,7 +169,7 @@ class MarkdownSource:
         rows = list(self._rows(Findings()))
         if not any("relevant_documents" in row for _, _, row in rows):
             return  # questions without labels: a beginning
-        yield from labellers.merged(
+        yield from merged(
             (place, id_, labels)
             for place, id_, row in rows
             # Claims are measured without labels, and so are references, from which a judge takes the claims.

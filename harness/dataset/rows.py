@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from harness.dataset.archives import COMPRESSED, FREE, RATIO, missing
 from harness.dataset.files import File as File  # what other rooms give these readers
 from harness.dataset.files import regular
-from harness.dataset.kinds import kind_of
 from harness.dataset.source import Complaints, Place, decode, parse_json
-from harness.dataset.unpacking import COMPRESSED, FREE, RATIO, missing
 from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -36,6 +35,26 @@ AT_ONCE = 256 << 20
 """Bytes of them, at most, if every value were as large as all of its column's distinct values together."""
 VALID = "write it with a JSON library, and see that it is whole"
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+TOML = re.compile(r"#|\[\[?[\w.-]+\]\]?\s*$|[\w-]{1,64}\s*=")
+NUMBERS_OF_FIELDS = {4: "TREC judgments", 6: "a TREC run"}
+
+
+def kind_of(line: str) -> str:
+    """Return what a file that begins with this line seems to be, with its article; "" where that is not clear.
+
+    >>> kind_of('name = "e"'), kind_of("id;query"), kind_of('{"a": 1}'), kind_of("q 0 d 1"), kind_of("words")
+    ('an experiment file (TOML)', 'a table (CSV)', 'JSON', 'TREC judgments', '')
+    """
+    line = line.strip()
+    if line.startswith("{"):
+        return "JSON"
+    if line.startswith("<"):
+        return "a web page, or XML"
+    if TOML.match(line):
+        return "an experiment file (TOML)"
+    if any(delimiter in line for delimiter in ",;\t"):
+        return "a table (CSV)"
+    return NUMBERS_OF_FIELDS.get(len(line.split()), "")
 
 
 def read_rows(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from harness.dataset.model import Labels
+from harness.dataset.model import DatasetReference, Labels
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
 
@@ -136,6 +136,13 @@ class Source(Protocol):
 
     def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """Query ids and what was said about them; each query once."""
+
+
+class Reader(NamedTuple):
+    """A format: whether a reference is one, and how it is opened."""
+
+    matches: Callable[[DatasetReference], bool]
+    read: Callable[[DatasetReference], Source]
 
 
 def decode(raw: bytes, place: Place) -> str:

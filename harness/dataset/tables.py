@@ -11,12 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from harness.dataset import judgments, markdown
-from harness.dataset.archives import is_zip
 from harness.dataset.columns import Columns, document_of, query_of
-from harness.dataset.files import File, listing, pick
+from harness.dataset.files import File, listing, listing_of, pick
 from harness.dataset.label_rows import labels_of
-from harness.dataset.model import Labels
-from harness.dataset.reference import DatasetReference
+from harness.dataset.model import DatasetReference, Labels
 from harness.dataset.rows import PLAIN, SUFFIXES, Row, read_rows
 from harness.dataset.source import Findings, Place, Source
 from retrievers.errors import InputError, Problem
@@ -30,11 +28,10 @@ LABELS = ("labels", "qrels", "judgments", "judgements", "relevance")
 
 def matches(reference: DatasetReference) -> bool:
     """Whether a folder or archive holds a table of queries or labels by one of the usual names, or one is declared."""
-    if reference.scheme or not (reference.folder.is_dir() or is_zip(reference.folder)):
-        return False
-    if reference.documents or reference.labels:
+    files = listing_of(reference)
+    if files and (reference.documents or reference.labels):
         return True
-    top = {name: file for name, file in listing(reference.folder).items() if "/" not in name}
+    top = {name: file for name, file in files.items() if "/" not in name}
     asked = named(top, QUERIES, PLAIN) or named(top, LABELS)
     return asked is not None and asked.name != "queries.json"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
-from harness.dataset.kinds import NUMBERS_OF_FIELDS, kind_of
+from harness.dataset.rows import NUMBERS_OF_FIELDS, kind_of
 from retrievers.errors import InputError, Problem
 from retrievers.runs import (
     SHOWN,

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from harness.dataset.archives import is_zip
-from harness.dataset.files import File, listing, pick
+from harness.dataset.files import File, listing, listing_of, pick
 from harness.dataset.label_rows import Gathered
-from harness.dataset.model import Labels
-from harness.dataset.reference import DatasetReference
+from harness.dataset.model import DatasetReference, Labels
 from harness.dataset.rows import read_lines
 from harness.dataset.source import WHOLE, Findings, Place, grade_of
 from harness.dataset.trec import decode
@@ -40,9 +38,7 @@ LARGEST = 64 << 20
 
 def matches(reference: DatasetReference) -> bool:
     """Whether a folder or an archive holds topics and judgments, and documents in TREC's form."""
-    if reference.scheme or reference.documents or not (reference.folder.is_dir() or is_zip(reference.folder)):
-        return False
-    files = listing(reference.folder)
+    files = {} if reference.documents else listing_of(reference)
     documents = _files(files, DOCUMENTS)
     if not (documents and _files(files, TOPICS) and _files(files, QRELS)):
         return False

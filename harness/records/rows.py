@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
-from harness.dataset import Labels, LabelSource, expected
+from harness.dataset import Labels, LabelSource, references
 from retrievers.types import Document, Query, Ranking
 
 Row = TypeVar("Row")
@@ -87,7 +87,7 @@ def labelled(line: bytes) -> LabelledQuery:
     row = _read(_LabelRow, line)
     content = asdict(row)
     return LabelledQuery(
-        Query(row.query_id, row.text, row.fields, expected.from_json(content)), Labels.from_json(content)
+        Query(row.query_id, row.text, row.fields, references.from_json(content)), Labels.from_json(content)
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.dataset import Dataset, Labels, expected, trec
+from harness.dataset import Dataset, Labels, references, trec
 from harness.records.lines import write_jsonl
 from harness.records.manifest import RetrieverLedger
 from retrievers.meter import StageTotals
@@ -80,7 +80,7 @@ def write_evidence(folder: Path, dataset: Dataset, runs: Iterable[Run]) -> None:
             "query_id": query.id,
             "text": query.text,
             "fields": dict(query.fields),
-            **expected.as_json(query.reference),
+            **references.as_json(query.reference),
             **dataset.labels.get(query.id, Labels()).as_json(),
         }
         for query in dataset.recorded

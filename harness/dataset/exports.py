@@ -1,0 +1,381 @@
+"""What evaluation tools write: for each tool one row that says under which names it keeps what.
+
+Ragas, LangSmith and Phoenix export questions with reference contexts, whose documents lie where the reference says.
+embench, LlamaIndex and AutoRAG write documents and labels, too.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness.dataset.columns import Columns, has_path, plain_id, value_at
+from harness.dataset.contexts import ContextSource, ReferencedQuestion, texts_of
+from harness.dataset.files import File, listing, listing_of, pick
+from harness.dataset.model import DatasetReference
+from harness.dataset.references import read_reference
+from harness.dataset.rows import Row, read_json, read_rows
+from harness.dataset.source import Findings, Place, parse_json
+from harness.dataset.tables import RowSource, TableSource, rows_of
+from retrievers.errors import InputError, Problem
+from retrievers.types import Query
+
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
+"""Of files whose first row may tell which tool wrote them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Under which names a tool keeps questions and what they should rest on.
+
+    A name such as `outputs.contexts` is a path into objects. Of several names the first that a row has counts; keys of
+    one's own are declared: columns = { query = "inputs.ask", relevant = "outputs.ids", reference = "outputs.answer" }.
+    """
+
+    recognised: tuple[tuple[str, ...], ...]
+    """Its rows have one name of each; of a JSON object whose rows stand under a key, the object itself."""
+    query: tuple[str, ...]
+    ids: tuple[str, ...]
+    contexts: tuple[str, ...]
+    reference: str
+    claims: str
+    query_id: str = ""
+    """Where this is empty, or a row has none, queries are q0, q1, …"""
+    fields: tuple[str, ...] = ()
+    """Further names whose values become fields of the query; one that holds an object gives all its plain values."""
+    objects: tuple[str, ...] = ()
+    """Names that hold objects; the only text of the first is the question where none of `query` is there."""
+    rows: str = ""
+    """The key under which the rows stand, where the file is one JSON object."""
+
+    def matches(self, reference: DatasetReference) -> bool:
+        """Whether the reference is a file that the tool wrote."""
+        if self.rows:
+            return _holds_keys(reference, *(names[0] for names in self.recognised))
+        row = _first_row(reference)
+        return bool(row) and all(any(name in row for name in names) for names in self.recognised)
+
+    def read(self, reference: DatasetReference) -> ContextSource:
+        """Open the questions; the documents lie where the reference says."""
+        columns = Columns(reference.columns)
+        if reference.folder.is_file():
+            file = File(reference.folder)
+        else:
+            names = reference.queries or ("testset.jsonl",)
+            file = pick(listing(reference.folder), names[0], reference.folder)
+        rows = _rows_under(file, self.rows) if self.rows else rows_of(file)
+
+        def asked(problems: Findings) -> Iterator[tuple[Place, ReferencedQuestion]]:
+            for number, (place, row) in enumerate(rows(problems)):
+                question = self._question(row, place, f"q{number}", columns, problems)
+                if question is not None:
+                    yield place, question
+
+        return ContextSource(texts_of(reference), asked)
+
+    def _question(
+        self, row: Row, place: Place, unnamed: str, columns: Columns, problems: Findings
+    ) -> ReferencedQuestion | None:
+        """Read one row; None after a complaint."""
+        for name in self.objects:
+            if row.get(name) is not None and not isinstance(row[name], dict):
+                problems.append(Problem(str(place), f"{name!r} is not an object", "as the SDK writes it"))
+        text = columns.value("query", row) if "query" in columns.declared else self._text(row)
+        if not isinstance(text, str):
+            problems.append(self._without_question(row)._replace(where=str(place)))
+            return None
+        answers, claims = (
+            columns.value(kind, row) if kind in columns.declared else value_at(row, name)
+            for kind, name in (("reference", self.reference), ("claims", self.claims))
+        )
+        expected = read_reference(answers, claims, place, problems)
+        id_ = row.get(self.query_id)
+        query = Query(id_ if isinstance(id_, str) and id_ else unnamed, text, self._fields(row), expected)
+        if "relevant" in columns.declared:
+            ids = _ids(columns.value("relevant", row), columns.declared["relevant"], place, problems)
+            return ReferencedQuestion(query, ids)
+        by_id = next((name for name in self.ids if has_path(row, name)), None)
+        by_text = next((name for name in self.contexts if has_path(row, name)), None)
+        if self.objects and by_id is None and by_text is None:
+            remedy = f'say where: columns = {{ relevant = "{self.objects[1]}.…" }}'
+            problems.append(Problem(str(place), "it has no reference contexts and no ids of documents", remedy))
+            return None
+        return ReferencedQuestion(
+            query,
+            _ids(value_at(row, by_id), by_id, place, problems) if by_id else (),
+            _texts(value_at(row, by_text), by_text, place, problems) if by_text else (),
+        )
+
+    def _text(self, row: Row) -> object:
+        values = [value_at(row, name) for name in self.query]
+        named = next((value for value in values if isinstance(value, str)), None)
+        held = row.get(self.objects[0]) if self.objects else None
+        texts = [value for value in held.values() if isinstance(value, str)] if isinstance(held, Mapping) else []
+        return named or (texts[0] if len(texts) == 1 else named)
+
+    def _without_question(self, row: Row) -> Problem:
+        """A complaint, without its place, that a row has no question."""
+        if not self.objects:
+            name = self.query[0]
+            what = f"{name!r} is missing" if row.get(name) is None else f"{name!r} is no text"
+            return Problem("", what, "samples of a single turn are read, conversations are not")
+        first, held = self.objects[0], row.get(self.objects[0])
+        there = ", ".join(map(str, held)) if isinstance(held, Mapping) else ""
+        remedy = f'{first} holds {there or "nothing"}; say which: columns = {{ query = "{first}.…" }}'
+        return Problem("", "the question cannot be told", remedy)
+
+    def _fields(self, row: Row) -> dict[str, str]:
+        fields: dict[str, str] = {}
+        for name in self.fields:
+            held = row.get(name)
+            given = held if isinstance(held, Mapping) else {name: held} if held else {}
+            fields |= {str(key): str(value) for key, value in given.items() if isinstance(value, str | int | float)}
+        return fields
+
+
+def _of_objects(inputs: str, outputs: str, *, recognised: tuple[str, ...], rows: str = "") -> Export:
+    """The names of a tool that fixes none within its objects: the usual ones, those of outputs before metadata's."""
+
+    def within(*names: str) -> tuple[str, ...]:
+        return tuple(f"{part}.{name}" for name in names for part in (outputs, "metadata"))
+
+    return Export(
+        recognised=tuple((name,) for name in recognised),
+        query=tuple(f"{inputs}.{name}" for name in ("question", "query", "input", "user_input")),
+        ids=within("reference_context_ids", "document_ids", "doc_ids"),
+        contexts=within("reference_contexts", "contexts"),
+        reference=f"{outputs}.reference",
+        claims=f"{outputs}.claims",
+        query_id="id",
+        fields=("metadata",),
+        objects=(inputs, outputs, "metadata"),
+        rows=rows,
+    )
+
+
+RAGAS = Export(
+    recognised=(("user_input",), ("reference_contexts", "reference_context_ids")),
+    query=("user_input",),
+    ids=("reference_context_ids",),
+    contexts=("reference_contexts",),
+    reference="reference",
+    claims="claims",
+    fields=("synthesizer_name", "persona_name", "query_style", "query_length"),
+)
+"""Test sets of Ragas, as SingleTurnSample has it (ragas 0.4.3, `dataset_schema.py`): JSON Lines, JSON, CSV, Parquet."""
+LANGSMITH = _of_objects("inputs", "outputs", recognised=("inputs", "outputs"))
+"""Examples of a LangSmith data set (langsmith 0.15.0), JSON Lines or JSON."""
+PHOENIX = _of_objects("input", "output", recognised=("version_id", "examples"), rows="examples")
+"""`Dataset.to_dict()` of arize-phoenix-client 3.5.0 as JSON."""
+
+
+class Keyed(NamedTuple):
+    """A JSON object with `queries` and `corpus`, texts by id, and labels by query under a key."""
+
+    labels: str
+    graded: bool
+    """Whether labels are grades by document; else they are lists in no order, each with grade 1."""
+
+    def matches(self, reference: DatasetReference) -> bool:
+        """Whether the reference is such a file."""
+        return _holds_keys(reference, "queries", "corpus", self.labels)
+
+    def read(self, reference: DatasetReference) -> TableSource:
+        """Open the file."""
+        if reference.scheme or not reference.folder.is_file():
+            raise InputError(Problem(reference.name, "is not a file", "name the JSON file itself"))
+        file = File(reference.folder)
+
+        @cache
+        def whole() -> Mapping[str, Any]:
+            read = read_json(file)
+            if not isinstance(read, dict):
+                raise InputError(Problem(str(file.path), "is not a JSON object", f"queries, corpus, {self.labels}"))
+            return read
+
+        def rows_under(key: str, row_of: Callable[[str, Any, Place, Findings], Row | None]) -> RowSource:
+            def rows(problems: Findings) -> Iterator[tuple[Place, Row]]:
+                try:
+                    table = whole().get(key)
+                except InputError as error:
+                    if key == "corpus":
+                        problems.extend(error.problems)
+                    return
+                if not isinstance(table, dict):
+                    what = f"{key!r} is missing" if table is None else f"{key!r} is not an object"
+                    problems.append(Problem(str(file.path), what, "its keys are ids"))
+                    return
+                for id_, written in table.items():
+                    place = Place(Path(f"{file.path}: {key}[{id_!r}]"))
+                    if (row := row_of(id_, written, place, problems)) is not None:
+                        yield place, row
+
+            return rows
+
+        labels = rows_under(self.labels, self._label_row)
+        return TableSource(rows_under("corpus", _document_row), rows_under("queries", _query_row), labels)
+
+    def _label_row(self, id_: str, written: Any, place: Place, problems: Findings) -> Row | None:
+        if self.graded:
+            if isinstance(written, dict):
+                return {"query_id": id_, "relevant": written}
+            problems.append(Problem(str(place), "is not an object", 'grades by document: {"d1": 1}'))
+            return None
+        ids = [plain_id(one) for one in written] if isinstance(written, list) else [None]
+        if None not in ids:
+            return {"query_id": id_, "relevant": dict.fromkeys(ids, 1)}
+        problems.append(Problem(str(place), "is not a list of document ids", '["d1", "d2"]'))
+        return None
+
+
+def _document_row(id_: str, written: Any, place: Place, problems: Findings) -> Row | None:
+    title, text = (written.get("title", ""), written.get("text")) if isinstance(written, dict) else ("", written)
+    if isinstance(text, str) and isinstance(title, str):
+        return {"_id": id_, "title": title, "text": text}
+    problems.append(Problem(str(place), "is no text", "every document is a string"))
+    return None
+
+
+def _query_row(id_: str, written: Any, place: Place, problems: Findings) -> Row | None:
+    if isinstance(written, str):
+        return {"_id": id_, "text": written}
+    problems.append(Problem(str(place), "is no text", "every query is a string"))
+    return None
+
+
+EMBENCH = Keyed("qrels", graded=True)
+"""embench 0.1.0."""
+LLAMA_INDEX = Keyed("relevant_docs", graded=False)
+"""LlamaIndex's EmbeddingQAFinetuneDataset as it saves itself (llama-index-finetuning 0.4.2)."""
+
+
+class TablePair(NamedTuple):
+    """Two tables in a folder, of documents and of questions, whose labels are groups of documents in one column."""
+
+    documents: str
+    queries: str
+    columns: Mapping[str, str]
+    groups: str
+    """The column of the labels: groups, all needed, each of alternatives; a plain list is one group."""
+
+    def matches(self, reference: DatasetReference) -> bool:
+        """Whether a folder or an archive holds the pair."""
+        return listing_of(reference).keys() >= {self.documents, self.queries}
+
+    def read(self, reference: DatasetReference) -> TableSource:
+        """Open the pair."""
+        files = listing(reference.folder)
+        texts, asked = (rows_of(pick(files, name, reference.folder)) for name in (self.documents, self.queries))
+        kept = {self.columns["query_id"], self.columns["query"], "generation_gt"}
+
+        def questions(problems: Findings) -> Iterator[tuple[Place, Row]]:
+            for place, row in asked(problems):
+                yield place, {name: value if name in kept else None for name, value in row.items()}
+
+        def labels(problems: Findings) -> Iterator[tuple[Place, Row]]:
+            key = self.columns["query_id"]
+            for place, row in asked(Findings()):
+                if plain_id(row.get(key)) is None:
+                    continue  # told with the queries
+                groups = row.get(self.groups)
+                if groups is None:
+                    problems.append(Problem(str(place), f"{self.groups!r} is missing", "groups of document ids"))
+                    continue
+                listed = [groups] if isinstance(groups, str) else groups
+                plain = isinstance(listed, list) and not any(isinstance(one, list) for one in listed)
+                yield place, {key: row[key], "relevant": [listed] if plain else listed}
+
+        return TableSource(texts, questions, labels, Columns(self.columns))
+
+
+AUTORAG = TablePair(
+    documents="corpus.parquet",
+    queries="qa.parquet",
+    columns={"document_id": "doc_id", "text": "contents", "query_id": "qid", "query": "query"},
+    groups="retrieval_gt",
+)
+"""AutoRAG 0.3.27."""
+
+
+def _holds_keys(reference: DatasetReference, *keys: str) -> bool:
+    """Whether the reference is a JSON file whose keys are these."""
+    if reference.scheme or not reference.folder.is_file() or File(reference.folder).suffix != ".json":
+        return False
+    text = File(reference.folder).read().decode("utf-8", "replace")
+    return text.lstrip("\ufeff \r\n\t").startswith("{") and all(f'"{key}"' in text for key in keys)
+
+
+def _first_row(reference: DatasetReference) -> Row:
+    """The first row of a file of rows; empty where it is none."""
+    if reference.scheme or not reference.folder.is_file() or File(reference.folder).suffix not in SUFFIXES:
+        return {}
+    return next((row for _, row in read_rows(File(reference.folder), Findings())), {})
+
+
+def _rows_under(file: File, key: str) -> RowSource:
+    """The objects that stand in a list under a key of one JSON object."""
+
+    def rows(problems: Findings) -> Iterator[tuple[Place, Row]]:
+        try:
+            whole = read_json(file)
+        except InputError as error:
+            problems.extend(error.problems)
+            return
+        listed = whole.get(key) if isinstance(whole, dict) else None
+        if not isinstance(listed, list):
+            problems.append(Problem(str(file.path), f"{key!r} is no list", "write Dataset.to_dict() as JSON"))
+            return
+        for number, row in enumerate(listed):
+            place = Place(Path(f"{file.path}: {key}[{number}]"))
+            if isinstance(row, dict):
+                yield place, row
+            else:
+                problems.append(Problem(str(place), "is not an object", "every entry is one: {…}"))
+
+    return rows
+
+
+def _ids(cell: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
+    """A list of ids; empty, after a complaint, where it is something else."""
+    listed = _listed(cell)
+    if listed is None:
+        return ()
+    ids = [plain_id(one) for one in listed] if isinstance(listed, list) else [None]
+    if None in ids:
+        problems.append(Problem(str(place), f"{_last(name)!r} is no list of ids", '["d1", "d2"]'))
+        return ()
+    return tuple(str(one) for one in ids)
+
+
+def _texts(cell: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
+    """A list of texts, or one; empty, after a complaint, where it is something else."""
+    listed = _listed(cell)
+    texts = [listed] if isinstance(listed, str) else [] if listed is None else listed
+    if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
+        return tuple(one for one in texts if one.strip())
+    problems.append(Problem(str(place), f"{_last(name)!r} is no list of texts", "a list of strings"))
+    return ()
+
+
+def _last(path: str) -> str:
+    return path.rpartition(".")[2]
+
+
+def _listed(cell: object) -> object:
+    """What a cell holds; a list that a CSV file holds as JSON or as Python's repr is read, an empty text is nothing."""
+    if not isinstance(cell, str):
+        return cell
+    if not cell.lstrip().startswith("["):
+        return cell if cell.strip() else None
+    try:
+        return parse_json(cell)
+    except ValueError:
+        pass
+    try:
+        return ast.literal_eval(cell)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return cell
