@@ -24,12 +24,12 @@ ENCODERS = {
 """kind -> class. The keyword arguments of a class are the options of its kind."""
 RERANKERS = {
     "cross-encoder": "retrievers.rerankers.cross_encoder:CrossEncoderReranker",
-    "http": "retrievers.rerankers.http:HttpReranker",
+    "http": "retrievers.rerankers.http_reranker:HttpReranker",
     "late-interaction": "retrievers.rerankers.late_interaction:LateInteractionReranker",
 }
 RETRIEVERS = {
     "bm25": "retrievers.bm25:BM25Retriever",
-    "http": "retrievers.external.http:HttpRetriever",
+    "http": "retrievers.external.search_endpoint:HttpRetriever",
     "python": "retrievers.external.python:PythonRetriever",
     "run": "retrievers.external.run:RunRetriever",
 }

@@ -6,11 +6,11 @@ import threading
 import pytest
 
 from retrievers.errors import BackendError, InputError
-from retrievers.external.http import HttpRetriever
+from retrievers.external.search_endpoint import HttpRetriever
 from retrievers.meter import Meter, Stop, single_call
-from retrievers.remote import http
-from retrievers.remote.limits import RateLimiter
+from retrievers.remote import bounded_transport
 from retrievers.remote.redaction import Expanded
+from retrievers.remote.retries import RateLimiter
 from retrievers.types import Document, Query
 from tests.servers import OpenAIProvider, bomb, serving
 
@@ -54,7 +54,7 @@ def test_an_interruption_gives_up_what_is_under_way():
 
 
 def test_an_answer_is_not_unpacked_beyond_the_limit(monkeypatch):
-    monkeypatch.setattr(http, "MOST_BYTES", 4 << 20)
+    monkeypatch.setattr(bounded_transport, "MOST_BYTES", 4 << 20)
     with serving(Endpoint(always="bomb")) as endpoint:
         endpoint.bomb = bomb(64 << 20)
         with pytest.raises(BackendError, match="larger than 4 MiB"):

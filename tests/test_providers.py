@@ -23,7 +23,7 @@ from retrievers.encoders.gemini import GeminiEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter, single_call
-from retrievers.rerankers.http import HttpReranker
+from retrievers.rerankers.http_reranker import HttpReranker
 from retrievers.reranking import CachedReranker
 from retrievers.types import Document, Query, ranked
 from tests import dialects

@@ -23,10 +23,11 @@ from retrievers.embedding import Embedder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Budget, Meter, Stop, single_call
-from retrievers.remote import http, service
+from retrievers.remote import bounded_transport, http_client
+from retrievers.remote.bounded_transport import unpacked_body
 from retrievers.remote.faults import TooLong, Transient, retry_after
+from retrievers.remote.http_client import AnswerPart, HttpAnswer, HttpClient, Server
 from retrievers.remote.redaction import Expanded, redacted
-from retrievers.remote.service import AnswerPart, JsonService, Server
 from tests import small
 from tests.mortal import heed_interrupts
 from tests.servers import (
@@ -149,7 +150,7 @@ def test_ctrl_c_does_not_wait_for_answers(tmp_path):
 
 
 def test_an_answer_is_not_unpacked_beyond_the_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(http, "MOST_BYTES", 4 << 20)
+    monkeypatch.setattr(bounded_transport, "MOST_BYTES", 4 << 20)
     with serving(OpenAIProvider(always="bomb")) as provider:
         provider.bomb = bomb(64 << 20)
         assert len(provider.bomb) < 1 << 20
@@ -340,12 +341,11 @@ class _Vectors(AnswerPart):
 @pytest.mark.parametrize("status", [200, 500])
 def test_no_half_of_a_key_is_shown_where_an_answer_is_cut(monkeypatch, status):
     key = "purple-monkey-dishwasher"
-    service = JsonService(Server("http://127.0.0.1:1", "m", {"X-Key": Expanded(key, "${X}")}))
+    client = HttpClient(Server("http://127.0.0.1:1", "m", {"X-Key": Expanded(key, "${X}")}))
     for before in range(40, 330, 7):
         body = b'["' + b"- " * (before // 2) + key.encode() + b'"]'
-        monkeypatch.setattr(http.HttpDoor, "ask", lambda *_, body=body, **__: http.HttpAnswer(status, {}, body))
         with pytest.raises((BackendError, Transient)) as caught:
-            service.ask("", {}, _Vectors, Stop())
+            client.exchange(lambda body=body: HttpAnswer(status, {}, body), _Vectors)
         assert "purp" not in str(caught.value)
 
 
@@ -397,7 +397,7 @@ def lists_of(schema):
 
 
 @pytest.mark.parametrize("module", ["encoders.openai", "encoders.cohere", "encoders.gemini", "encoders.bedrock",
-                                    "rerankers.http", "remote.chat_model"])  # fmt: skip
+                                    "rerankers.http_reranker", "remote.chat_model"])  # fmt: skip
 def test_of_a_list_of_faults_one_is_told(module):
     """Four megabytes of {} took three gigabytes of memory, as four million faults."""
     own = vars(importlib.import_module(f"retrievers.{module}")).values()
@@ -409,16 +409,16 @@ def test_of_a_list_of_faults_one_is_told(module):
 
 def test_what_follows_a_packed_answer_is_not_kept():
     packed = gzip.compress(b"{}")
-    assert http._whole([packed], {"content-encoding": "gzip"}, 100) == b"{}"
+    assert unpacked_body([packed], {"content-encoding": "gzip"}, 100) == b"{}"
     endless = chain([packed], repeat(bytes(1000)))
     with pytest.raises(Transient, match="goes on after its end"):
-        http._whole(endless, {"content-encoding": "gzip"}, 100)
+        unpacked_body(endless, {"content-encoding": "gzip"}, 100)
 
 
 def test_a_long_refusal_is_not_read_as_json(tmp_path, monkeypatch):
-    monkeypatch.setattr(service, "_LONGEST_REFUSAL", 100)
+    monkeypatch.setattr(http_client, "_LONGEST_REFUSAL", 100)
     monkeypatch.setattr(json, "loads", None)
-    assert service._words(b"[" * 101) == ("", "")
+    assert http_client.error_in(b"[" * 101) == ("", "")
 
 
 @pytest.mark.parametrize("limit", [float("nan"), float("inf"), -1.0])

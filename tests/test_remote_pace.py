@@ -10,10 +10,9 @@ import tenacity
 
 from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter
-from retrievers.remote import limits, patience
+from retrievers.remote import retries
 from retrievers.remote.faults import Transient
-from retrievers.remote.limits import RateLimiter
-from retrievers.remote.patience import patiently
+from retrievers.remote.retries import RateLimiter, with_retries
 
 
 class Clock(threading.Event):
@@ -34,7 +33,7 @@ class Clock(threading.Event):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (limits, patience, tenacity):
+    for module in (retries, tenacity):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=made.monotonic))
     return made
 
@@ -133,7 +132,7 @@ def tries(clock: Clock, failure: Transient, *, seconds: float, limit: float) -> 
         raise failure
 
     with pytest.raises(BackendError) as caught, meter.stage("s"):
-        patiently(send, opened(), 1, patience=limit, call=Call(meter, clock))
+        with_retries(send, opened(), 1, patience=limit, call=Call(meter, clock))
     assert meter.counts("s").get("retries", 0) == len(made) - 1
     return made, caught.value
 

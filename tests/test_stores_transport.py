@@ -8,7 +8,8 @@ import pytest
 
 from retrievers import insisting
 from retrievers.errors import BackendError
-from retrievers.stores import connection, transport
+from retrievers.remote import bounded_transport
+from retrievers.stores import connection
 from tests.qdrant_fake import store_at
 
 
@@ -43,7 +44,7 @@ def refused(server):
 
 
 def test_an_answer_is_not_unpacked_beyond_the_limit(hostile, monkeypatch):
-    monkeypatch.setattr(transport, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(bounded_transport, "MOST_BYTES", 1 << 20)
     packed = gzip.compress(bytes(64 << 20))
 
     def bomb(request):

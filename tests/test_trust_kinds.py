@@ -8,7 +8,7 @@ import pytest
 from harness.experiment import uses
 from retrievers import ENCODERS, RERANKERS, encoder_class, reranker_class
 from retrievers.errors import InputError
-from retrievers.rerankers.http import Dialect
+from retrievers.rerankers.http_reranker import Dialect
 
 HARMLESS = {"hashing"}
 SENDING = {"name": "other", "encoder": {"kind": "openai", "model": "m"}}

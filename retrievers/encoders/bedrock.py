@@ -5,27 +5,53 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from threading import Lock
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from io import BytesIO
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
-from urllib.parse import quote
 
+import httpx
 from pydantic import Field
 
-from retrievers.errors import InputError, Problem, check_not_negative, check_positive
+from retrievers.errors import BackendError, InputError, Problem
 from retrievers.fingerprints import fingerprint
-from retrievers.meter import Call, Stop
-from retrievers.prices import Price, price_of
-from retrievers.remote.aws import AwsConnection, meaning_of, signed
+from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
+from retrievers.remote.http_client import (
+    AnswerPart,
+    HttpAnswer,
+    HttpClient,
+    Listed,
+    Refusal,
+    Server,
+    TokenCount,
+    check_address,
+)
 from retrievers.remote.redaction import as_written, redacted
-from retrievers.remote.service import AnswerPart, JsonService, Listed, Server, check_address
-from retrievers.remote.service import TokenCount as Billed
-from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular
+from retrievers.remote.remote_model import Access, Packing, RemoteEncoder
+from retrievers.remote.splitting import EmbeddingReply, rectangular
 from retrievers.tokens import Tokens, estimate
-from retrievers.types import Embedded, Encoder, Limits, Role
+from retrievers.types import Limits, Role
 
 if TYPE_CHECKING:
     import boto3
+    from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+
+_THROTTLED = {"ThrottlingException", "TooManyRequestsException", "ServiceQuotaExceededException"}
+_PASSING = {
+    "InternalServerException",
+    "ModelErrorException",
+    "ModelNotReadyException",
+    "ModelTimeoutException",
+    "RequestTimeout",
+    "RequestTimeoutException",
+    "ServiceUnavailableException",
+}
+_REMEDIES = {
+    "AccessDeniedException": "; ask for access to the model in this region, and look at the credentials' policy",
+    "ExpiredTokenException": "; renew the credentials and run again: what was embedded is kept",
+    "ResourceNotFoundException": "; look at the model's name and the region",
+    "UnrecognizedClientException": "; the credentials are not known to AWS",
+}
 
 
 class _Family(NamedTuple):
@@ -58,7 +84,7 @@ _Schema = TypeVar("_Schema", bound=AnswerPart)
 
 class _TitanAnswer(AnswerPart):
     embedding: _Vector
-    input_tokens: Annotated[Billed | None, Field(alias="inputTextTokenCount")] = None
+    input_tokens: Annotated[TokenCount | None, Field(alias="inputTextTokenCount")] = None
 
 
 class _CohereByType(AnswerPart):
@@ -69,7 +95,58 @@ class _CohereAnswer(AnswerPart):
     embeddings: Listed[_Vector] | _CohereByType
 
 
-class BedrockEncoder(Encoder):
+class BedrockClient:
+    """Asks by boto3's InvokeModel: its signature, endpoint and bearer token, sent by the bounded transport."""
+
+    def __init__(self, session: boto3.Session, endpoint_url: str, server: Server) -> None:
+        """Take AWS's session, the endpoint where it is not AWS's own, and what bounds a request."""
+        from botocore.config import Config
+
+        once = Config(retries={"total_max_attempts": 1}, max_pool_connections=server.concurrency)
+        self._bedrock = session.client("bedrock-runtime", endpoint_url=endpoint_url or None, config=once)
+        known = session.get_credentials()
+        secrets = tuple(filter(None, (known.secret_key, known.token))) if known else ()
+        url = endpoint_url or self._bedrock.meta.endpoint_url
+        self._http = HttpClient(replace(server, url=url, secrets=secrets), _to_exception)
+        self._client = httpx.Client(transport=self._http.transport)
+        self._bedrock.meta.events.register("before-send.bedrock-runtime.InvokeModel", self._sent)
+
+    def invoke(self, model: str, body: Mapping[str, Any], schema: type[_Schema]) -> tuple[_Schema, Mapping[str, str]]:
+        """Call the model once; return its answer, checked, and the headers."""
+        import botocore.exceptions
+
+        def request() -> HttpAnswer:
+            try:
+                said = self._bedrock.invoke_model(
+                    modelId=model, body=json.dumps(body), contentType="application/json", accept="application/json"
+                )
+            except botocore.exceptions.ClientError as refused:
+                meta, error = refused.response["ResponseMetadata"], refused.response["Error"]
+                words = json.dumps({"code": error.get("Code", ""), "message": error.get("Message", "")})
+                return HttpAnswer(meta["HTTPStatusCode"], meta["HTTPHeaders"], words.encode())
+            except botocore.exceptions.NoCredentialsError:
+                what = "AWS credentials were not found; run `aws configure`, or set AWS_PROFILE"
+                raise BackendError(what) from None
+            except botocore.exceptions.BotoCoreError as failure:
+                raise BackendError(str(failure)) from None
+            return HttpAnswer(200, said["ResponseMetadata"]["HTTPHeaders"], said["body"].read())
+
+        return self._http.exchange(request, schema)
+
+    def _sent(self, request: AWSPreparedRequest, **_: object) -> AWSResponse:
+        """Send a request that boto3 has made and signed; called by it in place of sending it itself."""
+        from botocore.awsrequest import AWSResponse
+        from urllib3 import HTTPResponse
+
+        headers = {name: value if isinstance(value, str) else value.decode() for name, value in request.headers.items()}
+        body: Any = request.body
+        answer = self._client.request(request.method, request.url, content=body, headers=headers)
+        raw = HTTPResponse(BytesIO(answer.content), preload_content=False)
+        received: Any = dict(answer.headers)
+        return AWSResponse(request.url, answer.status_code, received, raw)
+
+
+class BedrockEncoder(RemoteEncoder[BedrockClient]):
     """Embeds with InvokeModel; credentials, region, profile and endpoint come by AWS's own chain."""
 
     def __init__(
@@ -106,27 +183,21 @@ class BedrockEncoder(Encoder):
             patience: seconds after which a request that keeps failing is given up.
             price: dollars for a million tokens; left out, the list price.
         """
-        check_positive("encoder", batch_size=batch_size, concurrency=concurrency, timeout=timeout, patience=patience)
-        check_not_negative("encoder", rpm=rpm, tpm=tpm, price=price)
         if endpoint_url:
             check_address("encoder.endpoint_url", endpoint_url)
-        self._family = _family(model)
-        if dimensions is not None and dimensions not in self._family.dimensions:
-            known = ", ".join(map(str, self._family.dimensions)) or "only its own"
+        self._family = family = _family(model)
+        if dimensions is not None and dimensions not in family.dimensions:
+            known = ", ".join(map(str, family.dimensions)) or "only its own"
             raise InputError(Problem("encoder.dimensions", f"{model} cannot have {dimensions}", f"it has {known}"))
-        self.model = model
-        self._price = price_of("bedrock", model, own=price)
+        super().__init__(
+            model, Access(kind="bedrock", timeout=timeout, price=price),
+            Limits(concurrency, rpm, tpm, patience, family.tokens, family.characters),
+            Packing(min(batch_size, family.texts), family.tokens * 96, family.tokens), dimensions=dimensions,
+        )  # fmt: skip
         self._region = region
         self._profile = profile
         self._endpoint = endpoint_url
-        self._dimensions = dimensions
         self._normalize = normalize
-        self._batch_size = min(batch_size, self._family.texts)
-        self._timeout = timeout
-        self._lock = Lock()
-        self._connected: AwsConnection | None = None
-        self._limits = Limits(concurrency, rpm, tpm, patience, self._family.tokens, self._family.characters)
-        self._requests = EmbeddingRequests(self._limits, self._price, count=estimate)
 
     @property
     def fingerprint(self) -> str:
@@ -145,32 +216,6 @@ class BedrockEncoder(Encoder):
         dimensions = {} if self._dimensions is None else {"dimensions": str(self._dimensions)}
         where = {"region": self._region} if self._region else {}
         return {"model": as_written(self.model), "source": "bedrock", **where, **dimensions}
-
-    @property
-    def price(self) -> Price | None:
-        """The experiment's price, else Amazon's list price."""
-        return self._price
-
-    @property
-    def limits(self) -> Limits:
-        """The declared limits of the rate, and the family's of a text's length."""
-        return self._limits
-
-    def count(self, texts: Sequence[str], role: Role) -> Tokens:
-        """Estimate the tokens that would be billed; Bedrock's tokenizers are not public."""
-        limit = self._family.characters
-        return Tokens(estimate([text[:limit] for text in texts] if limit else texts), exact=False)
-
-    def batches(self, texts: Sequence[str], role: Role) -> Iterator[Sequence[int]]:
-        """Pack texts into requests; Titan takes one a call."""
-        counts = self.count(texts, role).counts.clip(max=self._family.tokens)
-        return packed(counts, size=self._batch_size, total=self._family.tokens * 96, alone=self._family.tokens)
-
-    def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
-        """Send one request; `tokens` are what the service says, shared out where it answers for several texts."""
-        send = self._cohere if "cohere." in self.model else self._titan
-        self._connect()  # before the clock of the rate runs: loading the SDK takes a while
-        return self._requests.embed(texts, lambda some: send(some, role, call.stopped), call)
 
     def check(self) -> None:
         """Look for what a run needs, before it starts: credentials and a region, by AWS's chain.
@@ -194,48 +239,37 @@ class BedrockEncoder(Encoder):
         except botocore.exceptions.BotoCoreError as failure:
             raise InputError(Problem("AWS", redacted(str(failure)))) from None
 
-    def _titan(self, texts: list[str], role: Role, stopped: Stop) -> EmbeddingReply:
+    def _counted(self, texts: Sequence[str]) -> Tokens:
+        """Estimate the tokens that would be billed; Bedrock's tokenizers are not public."""
+        limit = self._family.characters
+        return Tokens(estimate([text[:limit] for text in texts] if limit else texts), exact=False)
+
+    def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
+        return self._cohere(texts, role) if "cohere." in self.model else self._titan(texts)
+
+    def _titan(self, texts: list[str]) -> EmbeddingReply:
         (text,) = texts
         body: dict[str, Any] = {"inputText": text}
         if self._family.dimensions:
             body["normalize"] = self._normalize
             if self._dimensions is not None:
                 body["dimensions"] = self._dimensions
-        answer, _ = self._invoke(body, _TitanAnswer, stopped)
+        answer, _ = self._client().invoke(self.model, body, _TitanAnswer)
         return EmbeddingReply(rectangular([answer.embedding]), answer.input_tokens or 0)
 
-    def _cohere(self, texts: list[str], role: Role, stopped: Stop) -> EmbeddingReply:
+    def _cohere(self, texts: list[str], role: Role) -> EmbeddingReply:
         body: dict[str, Any] = {"texts": texts, "input_type": f"search_{role}", "truncate": "NONE"}
         if self._dimensions is not None:
             body["output_dimension"] = self._dimensions
-        answer, headers = self._invoke(body, _CohereAnswer, stopped)
+        answer, headers = self._client().invoke(self.model, body, _CohereAnswer)
         embeddings = answer.embeddings
         rows = embeddings.vectors if isinstance(embeddings, _CohereByType) else embeddings
         count = headers.get("x-amzn-bedrock-input-token-count", "")
         believed = re.fullmatch(r"\d{1,12}", count, re.ASCII)  # as many as `TokenCount` allows
         return EmbeddingReply(rectangular(rows), int(count) if believed else 0)
 
-    def _invoke(
-        self, body: Mapping[str, Any], schema: type[_Schema], stopped: Stop
-    ) -> tuple[_Schema, Mapping[str, str]]:
-        """Call the model once, the request signed as AWS asks; return its answer and the headers."""
-        connected = self._connect()
-        url = f"{connected.service.server.url.rstrip('/')}/model/{quote(self.model, safe='')}/invoke"
-        packed_body = json.dumps(body).encode()
-        headers = signed(connected, url, packed_body)
-        return connected.service.send(url, packed_body, schema, stopped, headers)
-
-    def _connect(self) -> AwsConnection:
-        with self._lock:
-            if self._connected is None:
-                session = self._session()
-                client = session.client("bedrock-runtime", endpoint_url=self._endpoint or None)
-                url = self._endpoint or client.meta.endpoint_url
-                known = session.get_credentials()
-                secrets = tuple(filter(None, (known.secret_key, known.token))) if known else ()
-                server = Server(url, self.model, secrets=secrets, timeout=self._timeout, concurrency=self.concurrency)
-                self._connected = AwsConnection(session, client.meta.region_name, JsonService(server, meaning_of))
-            return self._connected
+    def _open(self) -> BedrockClient:
+        return BedrockClient(self._session(), self._endpoint, self._server())
 
     def _session(self) -> boto3.Session:
         import boto3
@@ -249,3 +283,14 @@ def _family(model: str) -> _Family:
         known = ", ".join(_FAMILIES)
         raise InputError(Problem("encoder.model", f"{model!r} is no embedding model of Bedrock's", f"known: {known}…"))
     return family
+
+
+def _to_exception(refusal: Refusal) -> Exception:
+    """What a refusal of the service means for the request."""
+    code = refusal.headers.get("x-amzn-errortype", refusal.code).partition(":")[0].rpartition("#")[2]
+    if code == "ValidationException" and says_too_long(refusal.words):
+        return TooLong(refusal.message)
+    if code in _THROTTLED | _PASSING or refusal.status >= 500 or refusal.status == 429:
+        wait = retry_after(refusal.headers)
+        return Transient(refusal.message, retry_after=wait, throttled=code in _THROTTLED or refusal.status == 429)
+    return BackendError(refusal.message + _REMEDIES.get(code, ""))

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from threading import Lock
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
+from retrievers.errors import BackendError
 from retrievers.fingerprints import fingerprint
-from retrievers.meter import Call, Stop
-from retrievers.prices import Price, price_of
-from retrievers.remote.redaction import as_written, secrets_in, shown
-from retrievers.remote.secrets import is_server_of, key_of
-from retrievers.remote.service import AnswerPart, JsonService, Listed, Server, check_address
-from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed, rectangular, unpacked
-from retrievers.tokens import Tokens, estimate
-from retrievers.types import Embedded, Encoder, Limits, Role, Vectors
+from retrievers.remote.http_client import AnswerPart, HttpClient, Listed
+from retrievers.remote.remote_model import Access, Packing, RemoteEncoder, check_batch_size
+from retrievers.remote.splitting import EmbeddingReply, rectangular, unpacked
+from retrievers.types import Limits, Role, Vectors
 
 _URL = "https://api.cohere.com"
 _TEXTS = 96
@@ -49,7 +44,7 @@ class _Embeddings(AnswerPart):
     meta: _Meta | None = None
 
 
-class CohereEncoder(Encoder):
+class CohereEncoder(RemoteEncoder[HttpClient]):
     """Embeds with Cohere's v2 API; documents and queries are sent as `search_document` and `search_query`."""
 
     def __init__(
@@ -87,101 +82,42 @@ class CohereEncoder(Encoder):
             patience: seconds after which a request that keeps failing is given up.
             price: dollars for a million tokens; left out, the list price, and unknown for another server.
         """
-        check_positive("encoder", batch_size=batch_size, concurrency=concurrency, timeout=timeout, patience=patience,
-                       dimensions=1 if dimensions is None else dimensions)  # fmt: skip
-        check_not_negative("encoder", rpm=rpm, tpm=tpm, price=price, max_tokens=max_tokens)
-        if batch_size > _TEXTS:
-            raise InputError(Problem("encoder.batch_size", f"{batch_size} is above Cohere's {_TEXTS}"))
-        if base_url:
-            check_address("encoder.base_url", base_url)
-        self.model = model
-        self._price = price_of("cohere", model, own=price, base_url=base_url)
-        self._base_url = base_url or _URL
-        self._key = api_key
-        self._dimensions = dimensions
-        self._type = embedding_type
-        self._batch_size = batch_size
-        self._timeout = timeout
-        self._lock = Lock()
-        self._service: JsonService | None = None
+        check_batch_size(batch_size, _TEXTS, "Cohere")
         limit = max_tokens or (512 if "v3" in model else 128_000)
-        self._limits = Limits(concurrency, rpm, tpm, patience, limit)
-        self._requests = EmbeddingRequests(self._limits, self._price, count=estimate)
+        access = Access(kind="cohere", own=_URL, base_url=base_url, api_key=api_key, variables=("CO_API_KEY",),
+                        timeout=timeout, price=price)  # fmt: skip
+        super().__init__(model, access, Limits(concurrency, rpm, tpm, patience, limit),
+                         Packing(batch_size, limit * _TEXTS, limit), dimensions=dimensions)  # fmt: skip
+        self._type = embedding_type
 
     @property
     def fingerprint(self) -> str:
         """All that changes a vector: server, model, dimensions, number format."""
-        return fingerprint("cohere", self.model, server=self._base_url, dimensions=self._dimensions, type=self._type)
+        return fingerprint("cohere", self.model, server=self._url, dimensions=self._dimensions, type=self._type)
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
-        dimensions = {} if self._dimensions is None else {"dimensions": str(self._dimensions)}
         roles = {"query_extra": "input_type search_query", "document_extra": "input_type search_document"}
-        return {"model": as_written(self.model), "source": shown(self._base_url), "embedding_type": self._type,
-                **roles, **dimensions}  # fmt: skip
+        return self._described(embedding_type=self._type, **roles)
 
-    @property
-    def price(self) -> Price | None:
-        """The experiment's price, else Cohere's list price."""
-        return self._price
+    def _open(self) -> HttpClient:
+        return HttpClient(self._server())
 
-    @property
-    def limits(self) -> Limits:
-        """The declared limits of the rate."""
-        return self._limits
-
-    def count(self, texts: Sequence[str], role: Role) -> Tokens:
-        """Estimate the tokens that would be billed; no network."""
-        return Tokens(estimate(texts), exact=False)
-
-    def batches(self, texts: Sequence[str], role: Role) -> Iterator[Sequence[int]]:
-        """Pack texts into requests, those that may be too long alone."""
-        counts = np.minimum(estimate(texts), self._limits.tokens)
-        total = self._limits.tokens * _TEXTS
-        return packed(counts, size=self._batch_size, total=total, alone=self._limits.tokens)
-
-    def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
-        """Send one request; `tokens` are shared out from what Cohere billed."""
-        service = self._connected()
-        return self._requests.embed(texts, lambda some: self._send(service, some, role, call.stopped), call)
-
-    def check(self) -> None:
-        """Look for what a run needs, before it starts: the key.
-
-        Raises:
-            InputError: there is none.
-        """
-        _ = self._secret
-
-    @property
-    def _secret(self) -> str:
-        return key_of(self._key, "CO_API_KEY") if is_server_of(self._base_url, _URL) else self._key
-
-    def _connected(self) -> JsonService:
-        with self._lock:
-            if self._service is None:
-                key = self._secret
-                headers = {"Authorization": f"Bearer {key}"} if key else {}
-                self._service = JsonService(
-                    Server(self._base_url, self.model, headers, (key, *secrets_in(self._base_url)), self._timeout,
-                           self._limits.concurrency)
-                )  # fmt: skip
-            return self._service
-
-    def _send(self, service: JsonService, texts: list[str], role: Role, stopped: Stop) -> EmbeddingReply:
+    def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
+        client = self._client()
         body: dict[str, Any] = {
             "model": self.model, "texts": texts, "input_type": f"search_{role}", "embedding_types": [self._type],
             "truncate": "NONE",
         }  # fmt: skip
         if self._dimensions is not None:
             body["output_dimension"] = self._dimensions
-        answer = service.ask("v2/embed", body, _Embeddings, stopped)
+        answer = client.ask("v2/embed", body, _Embeddings)
         units = answer.meta.billed_units if answer.meta else None
         rows = getattr(answer.embeddings, "float_" if self._type == "float" else self._type)
         if rows is None or len(rows) != len(texts):
             count = len(rows or ()) or "no"
-            raise BackendError(f"{service.server.name}: {count} {self._type} vectors came back for {len(texts)} texts")
+            raise BackendError(f"{client.server.name}: {count} {self._type} vectors came back for {len(texts)} texts")
         return EmbeddingReply(_as_floats(rows, self._type), int((units.input_tokens if units else None) or 0))
 
 

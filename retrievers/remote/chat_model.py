@@ -10,14 +10,12 @@ from threading import Lock
 
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.fingerprints import fingerprint
-from retrievers.meter import Call, Meter, Stop
+from retrievers.meter import Call, Meter
 from retrievers.remote.faults import TooLong
-from retrievers.remote.limits import RateLimiter
-from retrievers.remote.patience import patiently
+from retrievers.remote.http_client import AnswerPart, Listed, Refusal, Server, TokenCount, is_server_of, to_exception
+from retrievers.remote.openai_client import KEY, OPENAI_URL, OpenAIClient
 from retrievers.remote.prompts import ChatForecast, ChatOptions, Prompt, Reply
-from retrievers.remote.requests import Charge, pay
-from retrievers.remote.service import AnswerPart, JsonService, Listed, Refusal, Server, understood
-from retrievers.remote.service import TokenCount as Billed
+from retrievers.remote.retries import Charge, RateLimiter, pay, with_retries
 from retrievers.tokens import estimate
 
 _FOR_THE_REQUEST = {400, 415, 422, 501}
@@ -37,8 +35,8 @@ class _Choice(AnswerPart):
 
 
 class _Usage(AnswerPart):
-    prompt_tokens: Billed
-    completion_tokens: Billed
+    prompt_tokens: TokenCount
+    completion_tokens: TokenCount
 
 
 class _Completion(AnswerPart):
@@ -52,7 +50,7 @@ class ChatModel:
     def __init__(self, options: ChatOptions) -> None:
         self.options = options
         self._lock = Lock()
-        self._service: JsonService | None = None
+        self._client: OpenAIClient | None = None
         self._with_schema: bool | None = None
         """Whether the server takes a schema; None until it has answered a request with one."""
         self._limiter = RateLimiter(options.concurrency, rpm=options.rpm, tpm=options.tpm)
@@ -100,14 +98,14 @@ class ChatModel:
         Raises:
             BackendError: for good; OverBudget before anything is sent.
         """
-        service, meter = self._connected(), call.meter
+        client, meter = self._connected(), call.meter
         expected = self.expected(prompt)
 
         def paid() -> tuple[Reply, Charge]:
-            return pay(lambda: self._send(service, prompt, call.stopped), self._cost(*expected), call)
+            return pay(lambda: self._send(client, prompt), self._cost(*expected), call)
 
         try:
-            reply, _ = patiently(paid, self._limiter, expected[0], patience=self.options.patience, call=call)
+            reply, _ = with_retries(paid, self._limiter, expected[0], patience=self.options.patience, call=call)
         except _Declined as refusal:
             meter.count(declined=1)
             return Reply("", declined=str(refusal))
@@ -118,28 +116,26 @@ class ChatModel:
 
     @property
     def _secret(self) -> str:
-        name = self.options.key_name or ("" if self.options.base_url else "OPENAI_API_KEY")
+        name = self.options.key_name or ("" if self.options.base_url else KEY)
         if not name:
             return ""
         if not os.environ.get(name):
             raise InputError(Problem(name, "is not set in the environment", f"export {name}=…"))
         return os.environ[name]
 
-    def _connected(self) -> JsonService:
+    def _connected(self) -> OpenAIClient:
         with self._lock:
-            if self._service is None:
+            if self._client is None:
                 chosen, key = self.options, self._secret
-                headers = {"Authorization": f"Bearer {key}"} if key else {}
-                server = Server(
-                    chosen.server, chosen.model, headers, (key,) if key else (), chosen.timeout, chosen.concurrency
-                )
-                self._service = JsonService(server, _understood)
-            return self._service
+                server = Server(chosen.server, chosen.model, {"Authorization": f"Bearer {key}"} if key else {}, (key,),
+                                chosen.timeout, chosen.concurrency)  # fmt: skip
+                self._client = OpenAIClient(server, _to_exception)
+            return self._client
 
-    def _send(self, service: JsonService, prompt: Prompt, stopped: Stop) -> tuple[Reply, Charge]:
+    def _send(self, client: OpenAIClient, prompt: Prompt) -> tuple[Reply, Charge]:
         chosen = self.options
         # OpenAI's newer models know only the second name, most other servers only the first.
-        longest = "max_tokens" if chosen.base_url else "max_completion_tokens"
+        longest = "max_completion_tokens" if is_server_of(chosen.server, OPENAI_URL) else "max_tokens"
         body = {
             "model": chosen.model,
             "messages": [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
@@ -147,11 +143,11 @@ class ChatModel:
             longest: chosen.max_tokens,
         }
         try:
-            answer = self._asked(service, body, prompt.form, stopped)
+            answer = self._asked(client, body, prompt.form)
         except TooLong as refusal:
             raise _Declined(str(refusal)) from None
         if not answer.choices:
-            raise BackendError(f"{service.server.name}: a reply without choices came back")
+            raise BackendError(f"{client.server.name}: a reply without choices came back")
         choice = answer.choices[0]
         text = choice.message.content or ""
         usage = answer.usage
@@ -165,19 +161,19 @@ class ChatModel:
             return Reply("", declined=choice.message.refusal), cost
         return Reply(text, cost.tokens, whole=choice.finish_reason != "length"), cost
 
-    def _asked(self, service: JsonService, body: Mapping[str, object], form: str, stopped: Stop) -> _Completion:
+    def _asked(self, client: OpenAIClient, body: Mapping[str, object], form: str) -> _Completion:
         """Send a request, with the schema of its reply as long as the server takes one."""
         if not form or self._with_schema is False:
-            return service.ask("chat/completions", body, _Completion, stopped)
+            return client.ask("chat/completions", body, _Completion)
         schema = {"name": "reply", "strict": True, "schema": json.loads(form)}
         shaped = {**body, "response_format": {"type": "json_schema", "json_schema": schema}}
         try:
-            answer = service.ask("chat/completions", shaped, _Completion, stopped)
+            answer = client.ask("chat/completions", shaped, _Completion)
         except _Malformed as refusal:
             if self._with_schema and not refusal.names_the_schema:
                 raise
             # Some servers refuse a schema in words of their own: it is to blame where the same goes without it.
-            answer = service.ask("chat/completions", body, _Completion, stopped)
+            answer = client.ask("chat/completions", body, _Completion)
             self._with_schema = False
             return answer
         self._with_schema = True
@@ -194,11 +190,11 @@ class _Malformed(BackendError):
     names_the_schema = False
 
 
-def _understood(refusal: Refusal) -> Exception:
+def _to_exception(refusal: Refusal) -> Exception:
     """What a refusal means; one for the content of the prompt leaves the other prompts as they are."""
     if refusal.code == "content_filter":
         return _Declined(refusal.message)
-    meaning = understood(refusal)
+    meaning = to_exception(refusal)
     if refusal.status not in _FOR_THE_REQUEST or isinstance(meaning, TooLong):
         return meaning
     malformed = _Malformed(str(meaning))

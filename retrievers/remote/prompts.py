@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from retrievers.errors import check_not_negative, check_positive
 from retrievers.prices import on_this_machine
-from retrievers.remote.service import check_address
-
-_URL = "https://api.openai.com/v1"
+from retrievers.remote.http_client import check_address
+from retrievers.remote.openai_client import server_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +17,7 @@ class ChatOptions:
 
     model: str
     base_url: str = ""
-    """An OpenAI-compatible server; left out, OpenAI's own."""
+    """An OpenAI-compatible server; left out, OPENAI_BASE_URL, else OpenAI's own."""
     key_name: str = ""
     """The environment variable that holds the key; left out, OPENAI_API_KEY for OpenAI's server, no key for others."""
     max_tokens: int = 300
@@ -49,12 +48,12 @@ class ChatOptions:
     @property
     def server(self) -> str:
         """The address that is asked."""
-        return self.base_url or _URL
+        return server_url(self.base_url)
 
     @property
     def priced(self) -> bool:
         """Whether both prices are known; a server on this machine costs nothing unless you give a price."""
-        return on_this_machine(self.base_url) or None not in (self.input_price, self.output_price)
+        return on_this_machine(self.server) or None not in (self.input_price, self.output_price)
 
 
 class Prompt(NamedTuple):

@@ -13,7 +13,7 @@ from retrievers.errors import BackendError
 from retrievers.meter import Call
 from retrievers.prices import Price
 from retrievers.remote.faults import TooLong
-from retrievers.remote.requests import Bill, RequestSender
+from retrievers.remote.retries import Bill, RequestSender
 from retrievers.tokens import Count
 from retrievers.types import Counts, Embedded, Limits, Vectors
 
@@ -150,10 +150,10 @@ def shared_out(total: int, weights: Counts) -> Counts:
     return shares
 
 
-def packed(counts: Counts, *, size: int, total: int, alone: int) -> Iterator[range]:
+def packed(counts: Counts, size: int, total: int, alone: int) -> Iterator[range]:
     """Split texts into requests of at most `size` texts and `total` tokens; one of `alone` tokens goes alone.
 
-    >>> list(packed(np.array([1, 2, 3, 9, 4]), size=3, total=5, alone=9))
+    >>> list(packed(np.array([1, 2, 3, 9, 4]), 3, 5, 9))
     [range(0, 2), range(2, 3), range(3, 4), range(4, 5)]
     """
     start, sum_ = 0, 0

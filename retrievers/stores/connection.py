@@ -15,16 +15,18 @@ from urllib.parse import urlsplit
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.insisting import Insistence
 from retrievers.meter import Meter
+from retrievers.remote.bounded_transport import BoundedTransport
 from retrievers.remote.faults import Transient
 from retrievers.remote.redaction import redacted, shown
 from retrievers.stores.options import MEMORY, StoreOptions
 from retrievers.stores.points import engine_errors
-from retrievers.stores.transport import DoorTransport
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
 TIMEOUT = 120
+CONNECTIONS = 8
+"""At once; uploads use four."""
 OLDEST = (1, 16)
 """The release of the server since which a collection has metadata, which say that it is complete."""
 PASSING = {408, 429, 500, 502, 503, 504, "UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED"}
@@ -113,7 +115,7 @@ class Connection:
                 api_key=self._options.api_key,
                 timeout=TIMEOUT,
                 check_compatibility=False,  # it would only warn, and not through our messages
-                transport=DoorTransport(location, TIMEOUT),
+                transport=BoundedTransport(timeout=TIMEOUT, connections=CONNECTIONS),
             )
         try:
             self.version = self._insist(lambda: client.info().version, "start the server, then run again", tries=2)

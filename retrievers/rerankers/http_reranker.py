@@ -3,27 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from threading import Lock
-from typing import Any
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from pydantic import AliasChoices, Field, RootModel
 
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.fingerprints import fingerprint
-from retrievers.meter import Call, Stop
-from retrievers.prices import Price, price_of, searches
+from retrievers.meter import Call
+from retrievers.prices import Price, searches
 from retrievers.remote.faults import TooLong
-from retrievers.remote.redaction import as_written, as_written_json, secrets_in, shown
-from retrievers.remote.requests import Bill, RequestSender
-from retrievers.remote.reranking import DIALECTS, BareScores, Dialect, ScoredDocuments, bill_of
-from retrievers.remote.secrets import is_server_of, key_of
-from retrievers.remote.service import JsonService, Server, check_address
+from retrievers.remote.http_client import AnswerPart, HttpClient, Listed, TokenCount
+from retrievers.remote.redaction import as_written, as_written_json, shown
+from retrievers.remote.remote_model import Access, RemoteModel
+from retrievers.remote.retries import Bill, RequestSender
 from retrievers.remote.splitting import shared_out
 from retrievers.tokens import Tokens, beginning, estimate
 from retrievers.types import Counts, Floats, Limits, Pair, PairScores, Reranker, runs
 
+Dialect = Literal["cohere", "voyage", "jina", "tei", "vllm"]
 
-class HttpReranker(Reranker):
+
+class RerankProtocol(NamedTuple):
+    """What one provider's protocol for reranking has of its own."""
+
+    url: str
+    """The provider's own server; "" where everybody has their own."""
+    path: str
+    key: str
+    """The environment variable of the provider's key."""
+    documents: str
+    """What the list of documents is called in the body."""
+    more: Mapping[str, Any]
+    """What else stands in the body."""
+    tokens: int
+    """Of one document, that the service reads."""
+
+
+PROTOCOLS: Mapping[Dialect, RerankProtocol] = {
+    "cohere": RerankProtocol("https://api.cohere.com", "v2/rerank", "CO_API_KEY", "documents", {}, 4096),
+    "voyage": RerankProtocol(
+        "https://api.voyageai.com/v1", "rerank", "VOYAGE_API_KEY", "documents", {"truncation": True}, 8000
+    ),
+    "jina": RerankProtocol(
+        "https://api.jina.ai/v1", "rerank", "JINA_API_KEY", "documents", {"return_documents": False}, 8192
+    ),
+    "tei": RerankProtocol("", "rerank", "", "texts", {"raw_scores": True, "truncate": True}, 512),
+    "vllm": RerankProtocol("", "rerank", "", "documents", {}, 512),
+}
+
+
+class _DocumentScore(AnswerPart):
+    """The score of one document, by its place in the request."""
+
+    index: Annotated[int, Field(ge=0)]
+    score: Annotated[float, Field(validation_alias=AliasChoices("relevance_score", "score"), allow_inf_nan=False)]
+
+
+class _Usage(AnswerPart):
+    total_tokens: TokenCount | None = None
+
+
+class _BareScores(RootModel[Listed[_DocumentScore]]):
+    """What TEI answers with: no object around the list."""
+
+
+class _Units(AnswerPart):
+    search_units: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] | None = None
+
+
+class _Meta(AnswerPart):
+    billed_units: _Units | None = None
+
+
+class _ScoredDocuments(AnswerPart):
+    """What all but TEI answer with: the scores, and what is billed."""
+
+    results: Annotated[Listed[_DocumentScore], Field(validation_alias=AliasChoices("results", "data"))]
+    usage: _Usage | None = None
+    meta: _Meta | None = None
+
+
+class HttpReranker(RemoteModel[HttpClient], Reranker):
     """Orders the first `depth` candidates by the scores of a service; the others keep their order beneath."""
 
     def __init__(
@@ -70,39 +131,33 @@ class HttpReranker(Reranker):
             search_price: dollars for a thousand searches, as Cohere bills: one query with up to 100 documents, of which
                 one above 500 tokens counts several times.
         """
-        check_positive("rerank", depth=depth, batch_size=batch_size, concurrency=concurrency, timeout=timeout,
-                       patience=patience)  # fmt: skip
-        check_not_negative("rerank", max_tokens=max_tokens, rpm=rpm, tpm=tpm, price=price, search_price=search_price)
-        self._speech = DIALECTS[dialect]
-        if not (base_url or self._speech.url):
+        check_positive("rerank", depth=depth, batch_size=batch_size)
+        check_not_negative("rerank", max_tokens=max_tokens, search_price=search_price)
+        self._protocol = PROTOCOLS[dialect]
+        if not (base_url or self._protocol.url):
             raise InputError(Problem("rerank.base_url", f"{dialect} has no server of its own", "http://localhost:8080"))
         if not (model or dialect == "tei"):
             raise InputError(Problem("rerank.model", "is missing", f"the name of one of {dialect}'s models"))
-        if base_url:
-            check_address("rerank.base_url", base_url)
+        access = Access(
+            kind=dialect, own=self._protocol.url, base_url=base_url, api_key=api_key, variables=(self._protocol.key,),
+            headers=dict(headers or {}), sent=(extra or {},), timeout=timeout, price=price,
+        )  # fmt: skip
+        super().__init__(
+            "rerank", model, access, Limits(concurrency, rpm, tpm, patience, max_tokens or self._protocol.tokens)
+        )
         self._dialect: Dialect = dialect
-        self.model = model
-        self._base_url = base_url or self._speech.url
-        self._key = api_key
-        self._headers = dict(headers or {})
         self._extra = dict(extra or {})
         self._depth = depth
         self._batch_size = batch_size
-        self._timeout = timeout
-        known = price_of(dialect, model, own=price, base_url=base_url)
         if search_price is not None:
-            known = Price(price or 0.0, "the experiment's price", search_price)
-        self._price = known
-        self._limits = Limits(concurrency, rpm, tpm, patience, max_tokens or self._speech.tokens)
+            self._price = Price(price or 0.0, "the experiment's price", search_price)
         self._sender = RequestSender(self._limits, self._price)
         self._documents = batch_size
-        self._lock = Lock()
-        self._service: JsonService | None = None
 
     @property
     def fingerprint(self) -> str:
         """All that changes a score: the service, the model, what is added to the body, and where documents are cut."""
-        return fingerprint(f"http-{self._dialect}", self.model, server=self._base_url, extra=self._extra,
+        return fingerprint(f"http-{self._dialect}", self.model, server=self._url, extra=self._extra,
                            tokens=self._limits.tokens)  # fmt: skip
 
     @property
@@ -120,26 +175,8 @@ class HttpReranker(Reranker):
         """What the manifest keeps."""
         extra = {"extra": as_written_json(self._extra)} if self._extra else {}
         model = as_written(self.model) or "the server's"
-        return {"model": model, "source": shown(self._base_url), "dialect": self._dialect, "depth": str(self._depth),
+        return {"model": model, "source": shown(self._url), "dialect": self._dialect, "depth": str(self._depth),
                 "max_tokens": str(self._limits.tokens), **extra}  # fmt: skip
-
-    @property
-    def price(self) -> Price | None:
-        """The experiment's price, nothing for a server on this machine, else the list price."""
-        return self._price
-
-    @property
-    def limits(self) -> Limits:
-        """The declared limits of the rate, and the tokens of a document."""
-        return self._limits
-
-    def check(self) -> None:
-        """Look for what a run needs, before it starts: the key.
-
-        Raises:
-            InputError: there is none.
-        """
-        _ = self._secret
 
     def count(self, texts: Sequence[str]) -> Tokens:
         """Estimate the tokens of texts, each as one side of a pair."""
@@ -156,19 +193,17 @@ class HttpReranker(Reranker):
 
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
         """Score the documents of one query."""
-        service = self._connected()
+        self._client()  # a missing key is told before the clock of the rate runs
         query = pairs[0][0]
         whole = [document for _, document in pairs]
         sent = [beginning(document, self._limits.tokens) for document in whole]
         lost = estimate(whole) - estimate(sent)
-        parts = [self._part(service, query, sent[start : start + self._documents], call)
+        parts = [self._part(query, sent[start : start + self._documents], call)
                  for start in range(0, len(sent), self._documents)]  # fmt: skip
         scores, tokens = (np.concatenate(column) for column in zip(*parts, strict=True))
         return PairScores(scores, tokens, lost)
 
-    def _part(
-        self, service: JsonService, query: str, documents: list[str], call: Call, *, named: bool = False
-    ) -> tuple[Floats, Counts]:
+    def _part(self, query: str, documents: list[str], call: Call, *, named: bool = False) -> tuple[Floats, Counts]:
         """Send one request; where the server takes fewer documents, their number is learnt and the request split.
 
         `named`: they are as many as it has just named, and it may not name fewer again.
@@ -176,49 +211,49 @@ class HttpReranker(Reranker):
         counts = estimate(documents) + int(estimate([query])[0])
         expected = Bill(int(counts.sum()), searches(estimate(documents).tolist()))
         try:
-            scores, billed = self._sender.send(
-                lambda: self._send(service, query, documents, call.stopped), expected, call
-            )
+            scores, billed = self._sender.send(lambda: self._send(query, documents), expected, call)
         except TooLong as refusal:
             if named or refusal.texts is None or refusal.texts >= len(documents):
                 raise BackendError(
                     f"{refusal}; set max_tokens below {self._limits.tokens}, or batch_size lower"
                 ) from None
             self._documents = refusal.texts
-            parts = [self._part(service, query, documents[start : start + refusal.texts], call, named=True)
+            parts = [self._part(query, documents[start : start + refusal.texts], call, named=True)
                      for start in range(0, len(documents), refusal.texts)]  # fmt: skip
             scores, tokens = (np.concatenate(column) for column in zip(*parts, strict=True))
             return scores, tokens
         return scores, shared_out(billed, counts)
 
-    def _send(self, service: JsonService, query: str, documents: list[str], stopped: Stop) -> tuple[Floats, Bill]:
+    def _send(self, query: str, documents: list[str]) -> tuple[Floats, Bill]:
+        client = self._client()
         model = {"model": self.model} if self.model else {}
         limit = {"max_tokens_per_doc": self._limits.tokens} if self._dialect == "cohere" else {}
-        body = {**model, "query": query, self._speech.documents: documents, **self._speech.more, **limit, **self._extra}
+        body = {
+            **model,
+            "query": query,
+            self._protocol.documents: documents,
+            **self._protocol.more,
+            **limit,
+            **self._extra,
+        }
         if self._dialect == "tei":
-            results, bill = service.ask(self._speech.path, body, BareScores, stopped).root, Bill(0)
+            results, bill = client.ask(self._protocol.path, body, _BareScores).root, Bill(0)
         else:
-            answer = service.ask(self._speech.path, body, ScoredDocuments, stopped)
-            results, bill = answer.results, bill_of(answer, len(documents))
+            answer = client.ask(self._protocol.path, body, _ScoredDocuments)
+            results, bill = answer.results, _bill_of(answer, len(documents))
         ordered = sorted(results, key=lambda one: one.index)
         if [one.index for one in ordered] != list(range(len(documents))):
             count = len(results) or "no"
-            raise BackendError(f"{service.server.name}: {count} scores came back for {len(documents)} documents, "
+            raise BackendError(f"{client.server.name}: {count} scores came back for {len(documents)} documents, "
                                "not one for each")  # fmt: skip
         return np.asarray([one.score for one in ordered], dtype=np.float64), bill
 
-    @property
-    def _secret(self) -> str:
-        own = bool(self._speech.url) and is_server_of(self._base_url, self._speech.url)
-        return key_of(self._key, self._speech.key) if own else self._key
+    def _open(self) -> HttpClient:
+        return HttpClient(self._server())
 
-    def _connected(self) -> JsonService:
-        with self._lock:
-            if self._service is None:
-                key = self._secret
-                headers = {"Authorization": f"Bearer {key}"} if key else {}
-                secrets = (key, *secrets_in(self._extra))
-                server = Server(self._base_url, self.model or self._dialect, {**headers, **self._headers}, secrets,
-                                self._timeout, self._limits.concurrency)  # fmt: skip
-                self._service = JsonService(server)
-            return self._service
+
+def _bill_of(answer: _ScoredDocuments, documents: int) -> Bill:
+    """What a service says that it bills for; fewer tokens than documents cannot be meant."""
+    tokens = (answer.usage.total_tokens if answer.usage else None) or 0
+    units = answer.meta.billed_units if answer.meta else None
+    return Bill(tokens if tokens >= documents else 0, (units.search_units if units else None) or 0)

@@ -1,25 +1,24 @@
-"""Services behind HTTP that speak JSON: what they are asked, and how their answers are checked and failures understood.
+"""HTTP client: one request, its answer checked against a schema, its failure understood, and no key in any message.
 
-Every adapter (embeddings, reranking, chat) asks through `JsonService`, so that limits of time and size, the check of
-each answer against its schema, and the hiding of keys are the same for all.
+Whatever sends the request (httpx here, OpenAI's SDK or boto3 elsewhere) goes through `exchange`, so that limits of time
+and size, the check of each answer, and the hiding of keys are the same for all.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeVar
-from urllib.parse import urlsplit, urlunsplit
+from typing import Annotated, Any, NamedTuple, TypeVar
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
+import httpx
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.meter import Stop
+from retrievers.remote.bounded_transport import MOST_BYTES, PROXY_REMEDY, BoundedTransport, note_refused
 from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
-from retrievers.remote.http import MOST_BYTES, HttpAnswer, HttpDoor
-from retrievers.remote.network import note_worked
-from retrievers.remote.proxies import PROXY_REMEDY
 from retrievers.remote.redaction import Expanded, as_written, beginning_of, redacted, secrets_in, shown, shown_or_hidden
 
 Schema = TypeVar("Schema")
@@ -36,11 +35,14 @@ _LLAMA = "is too large to process"
 _BEGINNING = 80
 _LONGEST_REFUSAL = 1 << 20
 """Bytes of an answer that may be an error in words, at most."""
-
+_IN_ADDRESSES = ";/?:@&=+$,[]#%!'()*~"
+"""What stands in an address as it is; a letter such as ü is written as its bytes."""
 
 Item = TypeVar("Item")
 Listed = Annotated[list[Item], Field(fail_fast=True)]
 """A list of which the first fault is told alone: of four million, each of which takes half a kilobyte, nobody reads."""
+TokenCount = Annotated[int, Field(ge=0, le=10**12)]
+"""What a service says that it read or bills."""
 
 
 class AnswerPart(BaseModel):
@@ -49,8 +51,14 @@ class AnswerPart(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-TokenCount = Annotated[int, Field(ge=0, le=10**12)]
-"""What a service says that it read or bills."""
+class HttpAnswer(NamedTuple):
+    """What came back, whatever its status."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    body: bytes
+    """Unpacked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +75,18 @@ class Refusal:
     """Who refused, and the words, keys hidden."""
 
 
-Understand = Callable[[Refusal], Exception]
+ToException = Callable[[Refusal], Exception]
+
+
+def to_exception(refusal: Refusal) -> Exception:
+    """Return what the refusal of an ordinary service means for the request."""
+    status = refusal.status
+    if status == 413 or (status in _FOR_LENGTH and says_too_long(refusal.words)) or _LLAMA in refusal.words:
+        return TooLong(refusal.message)
+    if status >= 500 or (status in _FOR_NOW and refusal.code != "insufficient_quota"):
+        wait = retry_after(refusal.headers)
+        return Transient(refusal.message, retry_after=wait, throttled=status in {429, 503})
+    return BackendError(refusal.message + _REMEDIES.get(status, ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,69 +112,71 @@ class Server:
         return f"{shown(self.url)} ({as_written(self.model)})" if self.model else shown(self.url)
 
 
-class JsonService:
+class HttpClient:
     """Asks one server, once a call; several threads may share it."""
 
-    def __init__(self, server: Server, understand: Understand | None = None) -> None:
+    def __init__(self, server: Server, meaning: ToException = to_exception) -> None:
         """Take the server, and what its refusals mean where that is its own affair."""
         self.server = server
-        self._understand = understand or understood
-        self._door = HttpDoor(
-            server.url, timeout=server.timeout, connections=server.concurrency, largest=server.largest
+        self.transport = BoundedTransport(
+            timeout=server.timeout, connections=server.concurrency, largest=server.largest
         )
+        self._to_exception = meaning
+        self._client = httpx.Client(transport=self.transport)
 
-    def ask(self, path: str, body: Mapping[str, Any], schema: type[Schema], stopped: Stop) -> Schema:
+    def ask(self, path: str, body: Mapping[str, Any], schema: type[Schema]) -> Schema:
         """Send one request and return its answer, checked.
 
         Args:
             path: joined to the server's address.
             body: what is asked.
             schema: what the answer must be.
-            stopped: interrupts at once.
 
         Raises:
             Transient: the failure may pass.
             TooLong: the request is refused for its length.
             BackendError: for good.
         """
-        packed = json.dumps(body, ensure_ascii=True).encode()
-        return self.send(joined(self.server.url, path), packed, schema, stopped)[0]
+        return self.send(joined(self.server.url, path), json.dumps(body).encode(), schema)
 
-    def send(
-        self, url: str, body: bytes, schema: type[Schema], stopped: Stop, headers: Mapping[str, str] | None = None,
-        *, method: str = "POST",
-    ) -> tuple[Schema, Mapping[str, str]]:  # fmt: skip
-        """Send one request as it is; return its answer, checked against the schema, and the headers beside it."""
-        own = self.server.headers if headers is None else headers
+    def send(self, url: str, body: bytes, schema: type[Schema], *, method: str = "POST") -> Schema:
+        """Send one request as it is, and return its answer, checked."""
+
+        def request() -> HttpAnswer:
+            headers = sent_headers(url, self.server.headers)
+            address = quote(without_user_part(url), safe=_IN_ADDRESSES)
+            answer = self._client.request(method, address, content=body, headers=headers)
+            return HttpAnswer(answer.status_code, answer.headers, answer.content)
+
+        return self.exchange(request, schema)[0]
+
+    def exchange(self, request: Callable[[], HttpAnswer], schema: type[Schema]) -> tuple[Schema, Mapping[str, str]]:
+        """Return the answer to a request, checked, and its headers; failures name the server and show no secret."""
         try:
-            answer = self._door.ask(url, body, own, stopped, method=method)
+            answer = request()
         except Transient as failure:
             raise Transient(self._hidden(str(failure))) from None
         except BackendError as failure:
             raise BackendError(self._hidden(str(failure))) from None
         if not 200 <= answer.status < 300:
-            note_worked(False)
-            raise self._understand(self._refusal(answer))
-        return self._checked(answer, schema), answer.headers
-
-    def _checked(self, answer: HttpAnswer, schema: type[Schema]) -> Schema:
+            raise self._to_exception(self._refusal(answer))
         adapter: TypeAdapter[Schema] = TypeAdapter(schema)
         try:
-            return adapter.validate_json(answer.body)
+            return adapter.validate_json(answer.body), answer.headers
         except ValidationError as error:
             fault = error.errors(include_url=False, include_context=False)[0]
         start = beginning_of(answer.body, _BEGINNING, **self._hiding)
         if fault["type"] == "json_invalid" and not start.startswith("<"):
             raise Transient(self._hidden("an answer that is no whole JSON came back"))
-        if _words(answer.body)[1]:  # an error with the status of a success
-            note_worked(False)
-            raise self._understand(self._refusal(answer))
+        if error_in(answer.body)[1]:  # an error with the status of a success
+            note_refused()
+            raise self._to_exception(self._refusal(answer))
         place = ".".join(map(str, fault["loc"]))
         what = "is a page, not JSON" if start.startswith("<") else f"is not of the protocol ({place}: {fault['msg']})"
         raise BackendError(self._hidden(f"the answer {what}; it begins with {start!r}; look at the address"))
 
     def _refusal(self, answer: HttpAnswer) -> Refusal:
-        code, words = _words(answer.body)
+        code, words = error_in(answer.body)
         text = words or beginning_of(answer.body, 4 * _BEGINNING, **self._hiding)
         message = self._hidden(f"{answer.status} {text}".strip())
         return Refusal(answer.status, answer.headers, code, text, message)
@@ -169,17 +190,6 @@ class JsonService:
         server = self.server
         kept = [] if isinstance(server.model, Expanded) else [server.model]
         return {"secrets": [*server.secrets, *secrets_in(server.url, server.headers, server.model)], "keep": kept}
-
-
-def understood(refusal: Refusal) -> Exception:
-    """Return what the refusal of an ordinary service means for the request."""
-    status = refusal.status
-    if status == 413 or (status in _FOR_LENGTH and says_too_long(refusal.words)) or _LLAMA in refusal.words:
-        return TooLong(refusal.message)
-    if status >= 500 or (status in _FOR_NOW and refusal.code != "insufficient_quota"):
-        wait = retry_after(refusal.headers)
-        return Transient(refusal.message, retry_after=wait, throttled=status in {429, 503})
-    return BackendError(refusal.message + _REMEDIES.get(status, ""))
 
 
 def joined(url: str, path: str) -> str:
@@ -212,7 +222,49 @@ def check_address(where: str, url: str) -> None:
         raise InputError(Problem(where, f"{shown_or_hidden(url)!r} is no address", "https://host/path"))
 
 
-def _words(body: bytes) -> tuple[str, str]:
+def is_server_of(url: str, own: str) -> bool:
+    """Return whether an address is of the server of another: only there does a key of the environment go.
+
+    >>> is_server_of("https://api.cohere.com/v2/", "https://api.cohere.com"), is_server_of("http://a.b", "https://a.b")
+    (True, False)
+    """
+    parts = urlsplit(url), urlsplit(own)
+    return len({(one.scheme, one.hostname, one.port) for one in parts}) == 1
+
+
+def sent_headers(url: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers of a request to a service that speaks JSON: what is given, else the user of the address.
+
+    >>> sent_headers("https://me:word@example.org", {})["Authorization"]
+    'Basic bWU6d29yZA=='
+
+    Raises:
+        BackendError: a value that no header can have.
+    """
+    parts = urlsplit(url)
+    sent = {"content-type": ("Content-Type", "application/json"), "accept": ("Accept", "application/json")}
+    if parts.username is not None:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        sent["authorization"] = ("Authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")
+    sent |= {name.lower(): (name, value.strip()) for name, value in given.items()}
+    for name, value in sent.values():
+        if not (value.isascii() and value.isprintable()):
+            what = f"the header {name!r} holds a character that no header may have, such as a line break"
+            raise BackendError(f"{what}: look at the environment variable that it is from")
+    return dict(sent.values())
+
+
+def without_user_part(url: str) -> str:
+    """Return an address without its user and password.
+
+    >>> without_user_part("https://me:word@example.org/v1?key=abc")
+    'https://example.org/v1?key=abc'
+    """
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, parts.query, ""))
+
+
+def error_in(body: bytes) -> tuple[str, str]:
     """Return the code and the words of an error, in the forms that services use; "" where it has neither."""
     try:
         content = json.loads(body) if len(body) <= _LONGEST_REFUSAL else None

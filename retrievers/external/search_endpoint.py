@@ -19,10 +19,9 @@ from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.parallel import answers
 from retrievers.remote.faults import Transient, retry_after
-from retrievers.remote.limits import RateLimiter
-from retrievers.remote.patience import patiently
+from retrievers.remote.http_client import HttpClient, Listed, Refusal, Server, check_address
 from retrievers.remote.redaction import redacted, secrets_in, shown
-from retrievers.remote.service import JsonService, Listed, Refusal, Server, check_address
+from retrievers.remote.retries import RateLimiter, with_retries
 from retrievers.types import Document, Query, Ranking, Retriever, ranked
 
 QUERY, DEPTH = "{query}", "{depth}"
@@ -80,7 +79,7 @@ class HttpRetriever(Retriever):
         self._patience, self._width = patience, concurrency
         secrets = (*self._headers.values(), *secrets_in(body))
         server = Server(url, "", self._headers, secrets, timeout=timeout, concurrency=concurrency, largest=LARGEST)
-        self._service = JsonService(server, _understood)
+        self._client = HttpClient(server, _to_exception)
         self._limiter = RateLimiter(concurrency, rpm=rpm, tpm=0)
         self._cache: Cache | None = None
         self._oldest = ""
@@ -139,9 +138,9 @@ class HttpRetriever(Retriever):
 
     def _asked(self, query: Query, depth: int, call: Call) -> str:
         def send() -> object:
-            return self._sent(query.text, depth, call.stopped)
+            return self._sent(query.text, depth)
 
-        answer = patiently(send, self._limiter, 0, patience=self._patience, call=call)
+        answer = with_retries(send, self._limiter, 0, patience=self._patience, call=call)
         call.meter.count(calls=1)
         ids, scores = self._read(answer, query)
         if len(set(ids)) < len(ids):
@@ -152,12 +151,11 @@ class HttpRetriever(Retriever):
         at = datetime.now(UTC).isoformat(timespec="seconds")
         return json.dumps({"at": at, "ids": ids[:depth], "scores": scores[:depth]}, ensure_ascii=False)
 
-    def _sent(self, text: str, depth: int, stopped: Stop) -> object:
+    def _sent(self, text: str, depth: int) -> object:
         """The answer to one request, which may be any JSON."""
         url = self._url.replace(QUERY, quote(text, safe="")).replace(DEPTH, str(depth))
         body = b"" if self._body is None else json.dumps(_filled(self._body, text, depth)).encode()
-        answer, _ = self._service.send(url, body, object, stopped, method=self._method)
-        return answer
+        return self._client.send(url, body, object, method=self._method)
 
     def _read(self, answer: object, query: Query) -> tuple[list[str], list[float]]:
         where = f"{self._where}: query {query.id!r}"
@@ -193,7 +191,7 @@ class HttpRetriever(Retriever):
         return redacted(message, secrets=secrets_in(self._url, self._headers, self._body))
 
 
-def _understood(refusal: Refusal) -> Exception:
+def _to_exception(refusal: Refusal) -> Exception:
     """What a refusal means: another try may help, or not."""
     if refusal.status in PASSING or refusal.status >= 500:
         return Transient(refusal.message, retry_after=retry_after(refusal.headers), throttled=refusal.status == 429)

@@ -1,0 +1,210 @@
+"""Requests to providers at their pace: within the limits of the rate, tried again while it helps, within the budget."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple, TypeVar
+
+import tenacity
+
+from retrievers.errors import BackendError
+from retrievers.meter import Call
+from retrievers.prices import Price
+from retrievers.remote.bounded_transport import attempting, may_be_billed
+from retrievers.remote.faults import Transient
+from retrievers.types import Limits
+
+Answer = TypeVar("Answer")
+_MARGIN = 1.05
+"""Requests are sent this much slower than the declared limit, since clocks and networks are not exact."""
+
+_LONGEST_WAIT = 3600.0
+"""Seconds between two looks at the clock: no wait may be longer than a few hundred years."""
+
+
+class RateLimiter:
+    """Lets the requests of one encoder or reranker pass: so many at once, so fast, and fewer while throttled.
+
+    The number at once is halved when a request is throttled and grows by one for every round of successes, as TCP
+    does (Jacobson 1988); after a Retry-After nothing is sent before it.
+    """
+
+    def __init__(self, concurrency: int, *, rpm: float, tpm: float) -> None:
+        """Take the most requests at once, and the limits of requests and tokens a minute (0: none)."""
+        self._most = concurrency
+        self._per_request = _MARGIN * 60 / rpm if rpm else 0.0
+        self._per_token = _MARGIN * 60 / tpm if tpm else 0.0
+        self._room = threading.Condition()
+        self._width = float(concurrency)
+        self._running = 0
+        self._next = self._resume = self._narrowed = 0.0
+
+    @contextmanager
+    def turn(self, tokens: int, stopped: threading.Event) -> Iterator[None]:
+        """Wait for the turn of a request of so many tokens, unless it is stopped, and learn from how it ends."""
+        with self._room:
+            while self._running >= int(self._width):
+                self._room.wait(0.5)
+                _check(stopped)
+            self._running += 1
+            at = max(time.monotonic(), self._next)
+            self._next = at + max(self._per_request, tokens * self._per_token)
+        sent = 0.0
+        try:
+            while (delay := max(at, self._resume) - time.monotonic()) > 0:
+                stopped.wait(min(delay, _LONGEST_WAIT))
+                _check(stopped)
+            _check(stopped)
+            sent = time.monotonic()
+            yield
+            with self._room:
+                self._width = min(self._most, self._width + 1 / self._width)
+        except Transient as failure:
+            with self._room:
+                if failure.throttled and sent > self._narrowed:  # one halving for all that were under way
+                    self._width = max(1.0, self._width / 2)
+                    self._narrowed = time.monotonic()
+                self._resume = max(self._resume, time.monotonic() + (failure.retry_after or 0))
+            raise
+        finally:
+            with self._room:
+                self._running -= 1
+                self._room.notify_all()
+
+
+def _check(stopped: threading.Event) -> None:
+    if stopped.is_set():
+        raise BackendError("stopped, since another request failed or the run was interrupted")
+
+
+def with_retries(
+    send: Callable[[], Answer], limiter: RateLimiter, tokens: int, *, patience: float, call: Call
+) -> Answer:
+    """Send one request until it succeeds, fails for good, or patience ends; each further try counts as a retry.
+
+    Args:
+        send: asks the provider once; raises Transient where another try may help.
+        limiter: lets requests pass at the provider's pace.
+        tokens: how many the request has, for the pace.
+        patience: seconds after which no further try is made.
+        call: counts retries, and says when all stops.
+
+    Raises:
+        BackendError: patience ended; whatever else `send` raises passes through.
+    """
+
+    def once() -> Answer:
+        with limiter.turn(tokens, call.stopped), attempting(call.stopped):
+            return send()
+
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(Transient),
+        wait=_pause,
+        stop=tenacity.stop_before_delay(patience),
+        sleep=tenacity.sleep_using_event(call.stopped),
+        before_sleep=lambda _: call.meter.count(retries=1),
+        reraise=True,
+    )
+    started = time.monotonic()
+    try:
+        return retrying(once)
+    except Transient as last:
+        number = retrying.statistics["attempt_number"]
+        tries, seconds = f"{number} {'try' if number == 1 else 'tries'}", f"{time.monotonic() - started:.0f} s"
+        raise BackendError(f"gave up after {tries} in {seconds} (patience = {patience:g}): {last}") from None
+
+
+def _pause(state: tenacity.RetryCallState) -> float:
+    failure = state.outcome.exception() if state.outcome is not None else None
+    asked = failure.retry_after if isinstance(failure, Transient) else None
+    if asked is not None:
+        return asked + tenacity.wait_random(0, 0.25)(state)
+    return tenacity.wait_random_exponential(multiplier=0.5, max=30)(state)
+
+
+class Bill(NamedTuple):
+    """What one request is billed for."""
+
+    tokens: int
+    """0: the provider does not say."""
+    searches: float = 0
+    """Of a reranker that is billed by the search."""
+
+
+class Charge(NamedTuple):
+    """What one request cost, or is expected to cost."""
+
+    tokens: int
+    usd: float
+
+
+class RequestSender:
+    """Sends the requests of one encoder or reranker; several threads and several retrievers may share it."""
+
+    def __init__(self, limits: Limits, price: Price | None) -> None:
+        """Take the limits, and the price: None where it is not known, so that no dollars are counted."""
+        self._price = price
+        self._patience = limits.patience
+        self._limiter = RateLimiter(limits.concurrency, rpm=limits.rpm, tpm=limits.tpm)
+
+    def send(self, request: Callable[[], tuple[Answer, Bill]], expected: Bill, call: Call) -> tuple[Answer, int]:
+        """Send one request until it succeeds, fails for good, or patience ends; count what each try cost.
+
+        Args:
+            request: asks the provider once; returns the answer and what was billed. Raises Transient, TooLong or
+                BackendError.
+            expected: what the request is expected to be billed for, promised to the budget before each try.
+            call: for which retriever it is sent, and what stops it.
+
+        Returns:
+            The answer, and the tokens billed: those expected where the provider does not say.
+
+        Raises:
+            BackendError: for good; OverBudget before anything is sent.
+        """
+        promised = self._cost(expected)
+
+        def once() -> tuple[Answer, Charge]:
+            answer, stated = request()
+            return answer, self._cost(Bill(stated.tokens or expected.tokens, stated.searches or expected.searches))
+
+        def paid() -> tuple[Answer, Charge]:
+            return pay(once, promised, call)
+
+        answer, cost = with_retries(paid, self._limiter, expected.tokens, patience=self._patience, call=call)
+        call.meter.count(calls=1)
+        return answer, cost.tokens
+
+    def _cost(self, bill: Bill) -> Charge:
+        return Charge(bill.tokens, 0.0 if self._price is None else self._price.usd(*bill))
+
+
+def pay(request: Callable[[], tuple[Answer, Charge]], promised: Charge, call: Call) -> tuple[Answer, Charge]:
+    """Ask once, within the budget, and count what it cost.
+
+    A request that was sent and not refused may be billed although its answer came too late, or cannot be used: it is
+    counted as what was promised, and as `unanswered`. Each further try is promised anew. Called inside `with_retries`.
+
+    Args:
+        request: asks the provider; returns the answer and its cost.
+        promised: what it is expected to cost.
+        call: whose meter and budget count it.
+
+    Raises:
+        BackendError: OverBudget before anything is sent; whatever else `request` raises passes through.
+    """
+    call.meter.before(promised.usd)
+    cost = Charge(0, 0.0)
+    try:
+        answer, cost = request()
+    except BaseException:
+        if may_be_billed():
+            cost = promised
+            call.meter.count(unanswered=1)
+        raise
+    finally:
+        call.meter.after(promised.usd, tokens=cost.tokens, usd=cost.usd)
+    return answer, cost
