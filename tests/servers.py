@@ -348,6 +348,8 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "half":
             whole = whole[: len(whole) // 2]
             self.close_connection = True
+        if fault == "surplus":  # a second answer, to nothing
+            whole += b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(whole), whole)
         self.wfile.write(whole)
 
     def _spoiled(self, provider, fault, answer):

@@ -48,7 +48,7 @@ TEXTS = [f"text number {i}" for i in range(8)]
 
 @pytest.fixture(autouse=True)
 def no_keys(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -431,3 +431,27 @@ def test_what_is_no_number_of_dollars_limits_nothing_and_is_refused(limit):
 def test_prices_of_a_judge_are_finite_and_not_negative(price):
     with pytest.raises(ValueError, match="input_price"):
         JudgeOptions(kind="openai", model="m", input_price=price, output_price=0)
+
+
+def test_what_lies_behind_an_answer_is_not_taken_for_the_next_one():
+    """A server, or a proxy, that answers once too often: the connection is not used again."""
+    with serving(OpenAIProvider(["surplus", "", ""])) as provider:
+        own = encoder(provider.url, patience=60)
+        for text in ("first", "second", "third"):
+            assert np.array_equal(own.embed([text], "query", single_call()).vectors, real_vectors([text]))
+        assert len(provider.requests) == 4  # one was asked again
+
+
+def test_a_server_of_the_environment_is_asked_with_its_key_and_without_the_names_of_the_account(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "key-0123456789")
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Account: 7")
+    with serving(OpenAIProvider()) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        own = OpenAIEncoder("m")
+        own.embed(["a"], "query", single_call())
+        assert own.fingerprint == encoder(provider.url).fingerprint
+        assert own.provenance["source"] == provider.url
+        headers = provider.requests[0]["headers"]
+        assert headers["authorization"] == "Bearer key-0123456789"
+        assert not {"openai-organization", "openai-project", "x-account"} & headers.keys()

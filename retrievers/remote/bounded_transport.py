@@ -167,9 +167,7 @@ class BoundedTransport(httpx.BaseTransport):
                     raise InputError(Problem("HTTP_PROXY, HTTPS_PROXY or ALL_PROXY", what, remedy)) from None
                 except OSError as failure:
                     what = f"cannot be read: {failure.strerror}"
-                    raise InputError(
-                        Problem("SSL_CERT_FILE or SSL_CERT_DIR", what, "name a file that is there")
-                    ) from None
+                    raise InputError(Problem("SSL_CERT_FILE", what, "name a file that is there")) from None
                 weakref.finalize(self, self._client.close)  # nobody else knows when the last request was sent
             return self._client
 
