@@ -1,13 +1,13 @@
-"""What embedding costs: list prices, each with the day on which it was read and the page that it is from.
+"""What embedding and reranking cost: the list prices of genai-prices, and a few rows for what it lacks.
 
-The figures were read from public price tables that quote the providers' pages; some regions cost more. An
-experiment's own `price` goes before them.
+They are prices on demand; some regions cost more. An experiment's own `price` goes before them.
 """
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -45,49 +45,61 @@ def searches(tokens: Sequence[int]) -> int:
 
 
 FREE = Price(0.0, "runs on this machine, nothing is paid")
-_OPENAI = "https://developers.openai.com/api/docs/pricing, read 2026-11-20"
 _VOYAGE = "https://docs.voyageai.com/docs/pricing, as quoted by two other pages, read 2026-11-22"
 _AWS = "https://aws.amazon.com/bedrock/pricing/, read 2026-11-20"
-
 PRICES = {
-    ("openai", "text-embedding-3-small"): Price(0.02, _OPENAI),
-    ("openai", "text-embedding-3-large"): Price(0.13, _OPENAI),
-    ("openai", "text-embedding-ada-002"): Price(0.10, _OPENAI),
     ("voyage", "voyage-4-large"): Price(0.12, _VOYAGE),
     ("voyage", "voyage-4"): Price(0.06, _VOYAGE),
     ("voyage", "voyage-4-lite"): Price(0.02, _VOYAGE),
     ("voyage", "rerank-2.5"): Price(0.05, _VOYAGE),
     ("voyage", "rerank-2.5-lite"): Price(0.02, _VOYAGE),
-    ("bedrock", "amazon.titan-embed-text-v1"): Price(0.10, _AWS),
-    ("bedrock", "amazon.titan-embed-text-v2:0"): Price(0.02, _AWS),
-    ("bedrock", "cohere.embed-english-v3"): Price(0.10, _AWS),
-    ("bedrock", "cohere.embed-multilingual-v3"): Price(0.10, _AWS),
-    ("bedrock", "cohere.embed-v4:0"): Price(0.12, _AWS),
+    ("aws", "cohere.embed-english-v3"): Price(0.10, _AWS),
+    ("aws", "cohere.embed-multilingual-v3"): Price(0.10, _AWS),
+    ("aws", "cohere.embed-v4:0"): Price(0.12, _AWS),
 }
-"""(kind of encoder or dialect of reranker, model) -> price."""
-_HOSTS = {"api.openai.com": "openai", "api.voyageai.com": "voyage"}
-"""Servers of providers whose list prices are known."""
+"""(provider, model) -> price, where genai-prices has none."""
+_SAMPLE = 1000
+"""Tokens that a list price is asked for: below every step of prices by volume."""
 
 
-def list_price(kind: str, model: str) -> Price | None:
-    """Return the list price of a model, None where the table has none.
+def list_price(provider: str, model: str, host: str = "") -> Price | None:
+    """Return the list price of a model, None where nobody has one; no network.
 
     A prefix of Bedrock's inference profiles ("us.", "eu.", "apac.", "global.") changes no price.
 
-    >>> list_price("bedrock", "eu.cohere.embed-v4:0").usd_per_million_tokens
+    Args:
+        provider: as genai-prices calls it; asked where no host is named.
+        model: its name at the provider.
+        host: of the provider's server, such as api.openai.com.
+
+    >>> list_price("aws", "eu.cohere.embed-v4:0").usd_per_million_tokens
     0.12
     """
     plain = model
     for prefix in ("us.", "eu.", "apac.", "jp.", "global."):
         plain = plain.removeprefix(prefix)
-    return PRICES.get((kind, plain))
+    own = "voyage" if host == "api.voyageai.com" else "" if host else provider
+    if (known := PRICES.get((own, plain))) is not None:
+        return known
+    import genai_prices  # takes half a second
+
+    usage = genai_prices.Usage(input_tokens=_SAMPLE)
+    try:
+        if host:
+            found = genai_prices.calc_price(usage, model, provider_api_url=f"https://{host}")
+        else:
+            found = genai_prices.calc_price(usage, model, provider_id=provider)
+    except LookupError:
+        return None
+    source = f"genai-prices {genai_prices.__version__}, read {datetime.now(UTC).date()}"
+    return Price(float(found.total_price * (10**6 // _SAMPLE)), source)
 
 
-def price_of(kind: str, model: str, *, own: float | None = None, base_url: str = "") -> Price | None:
+def price_of(provider: str, model: str, *, own: float | None = None, base_url: str = "") -> Price | None:
     """Return what a model costs: what the experiment says, else nothing on this machine, else the list price.
 
     Args:
-        kind: of the encoder or reranker.
+        provider: as genai-prices calls it.
         model: its name at the provider.
         own: the experiment's `price`, dollars for a million tokens.
         base_url: the server, where it is named; list prices are those of the providers' own.
@@ -111,8 +123,8 @@ def price_of(kind: str, model: str, *, own: float | None = None, base_url: str =
     if base_url:
         if on_this_machine(base_url):
             return Price(0.0, "a server on this machine")
-        return list_price(_HOSTS.get(urlsplit(base_url).hostname or "", ""), model)
-    return list_price(kind, model)
+        return list_price(provider, model, urlsplit(base_url).hostname or "")
+    return list_price(provider, model)
 
 
 def on_this_machine(url: str) -> bool:

@@ -22,7 +22,7 @@ PRELOADED = (
     "tests.test_embed",
     "tests.test_kill",
     "tests.test_vector_search_killed",
-    "httpcore",
+    "openai",
     "portalocker",
     "pyarrow.parquet",
     "qdrant_client",

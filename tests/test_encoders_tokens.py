@@ -146,5 +146,16 @@ def test_every_price_says_when_and_where_it_was_read():
         assert 0 < found.usd_per_million_tokens < 10
         assert date.fromisoformat(found.source[-10:]) <= date.today()
         assert found.source.startswith("https://")
-    assert list_price("openai", "text-embedding-3-small").usd_per_million_tokens == 0.02
     assert list_price("openai", "bge-m3") is None
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "host", "usd"),
+    [("openai", "text-embedding-3-small", "", 0.02), ("openai", "text-embedding-3-large", "", 0.13),
+     ("openai", "text-embedding-3-small", "name.openai.azure.com", 0.02), ("cohere", "embed-v4.0", "", 0.12),
+     ("openai", "mistral-embed", "api.mistral.ai", 0.1), ("google", "gemini-embedding-001", "", 0.15),
+     ("aws", "amazon.titan-embed-text-v1", "", 0.1), ("aws", "us.amazon.titan-embed-text-v2:0", "", 0.02),
+     ("openai", "voyage-4", "api.voyageai.com", 0.06)],
+)  # fmt: skip
+def test_list_prices(provider, model, host, usd):
+    assert list_price(provider, model, host).usd_per_million_tokens == pytest.approx(usd)

@@ -110,7 +110,7 @@ def test_dollars_with_their_date_and_their_source(tmp_path: Path) -> None:
     assert [row.usd for row in new] == [None, None, None]
     assert found.total()["usd"] is None
     notes = dict(note.split(": ", 1) for note in found.notes)
-    assert "$0.02 a million tokens (https://developers.openai.com/api/docs/pricing, read 20" in notes["listed"]
+    assert "$0.02 a million tokens (genai-prices " in notes["listed"]
     assert "$3 a million tokens (the experiment's price)" in notes["own"]
     assert "a server on this machine" in notes["odd"]
     assert "price unknown" in notes["new"]
@@ -201,7 +201,7 @@ def test_a_missing_key_is_told_before_anything_is_embedded(tmp_path: Path) -> No
 
 def test_a_run_from_the_cache_alone_needs_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(OpenAIProvider()) as provider:
-        monkeypatch.setattr("retrievers.encoders.openai._URL", provider.url)
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
         path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + LISTED.format("paid", ""))
         monkeypatch.setenv("OPENAI_API_KEY", "sk-anything-at-all")
         first = run(path, Options(tmp_path / "out"))

@@ -9,13 +9,10 @@ from typing import Any
 
 from harness.experiment.blocks import KINDS
 from harness.experiment.variants import written_out
-from retrievers import ENCODERS, RERANKERS, RETRIEVERS, STORES, store_kinds
+from retrievers import ENCODERS, RERANKERS, RETRIEVERS, STORES, encoder_class, reranker_class, store_kinds
 from retrievers.remote.redaction import REFERENCE, without_user
 from retrievers.stores import MEMORY
 
-PAID = {"openai": "OpenAI's server", "bedrock": "Amazon Bedrock", "cohere": "Cohere's server",
-        "gemini": "Google's server", "voyage": "Voyage's server", "jina": "Jina's server"}  # fmt: skip
-"""Kinds, and dialects of rerankers, that send texts to a service although no address stands in the file."""
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 ADDRESSES = ("base_url", "endpoint_url", "url")
 """Keys that name a server, whatever their text looks like."""
@@ -103,11 +100,19 @@ def _of_text(place: str, text: str) -> Iterator[str]:
 def _services(value: object, place: str) -> Iterator[str]:
     """The services that a kind means where no address is given, and the keys that go to one without being named."""
     for where, table in _tables(value, place):
-        service = PAID.get(str(table.get("dialect") or table.get("kind")))
-        if service is not None and not (table.get("base_url") or table.get("endpoint_url")):
+        service = _service(str(table.get("kind")), str(table.get("dialect", "")))
+        if service and not (table.get("base_url") or table.get("endpoint_url")):
             yield f"sends texts to {service}, at your cost ({where})"
         elif table.get("kind") == "bedrock":
             yield f"uses your credentials for AWS ({where})"
+
+
+def _service(kind: str, dialect: str) -> str:
+    """Who is sent texts where no address stands in the file; "" for what runs on this machine."""
+    if dialect:
+        services: Mapping[str, str] = getattr(reranker_class("http"), "services")  # noqa: B009 - a class by its name
+        return services.get(dialect, "")
+    return getattr(encoder_class(kind), "service", "") if kind in ENCODERS else ""
 
 
 def _tables(value: object, place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -76,7 +76,8 @@ def described(model: Model) -> dict[str, str]:
         return provenance
     search = model.price.usd_per_thousand_searches
     price = {"usd_per_million_tokens": f"{model.price.usd_per_million_tokens:g}"}
-    return {**provenance, **price, **({"usd_per_thousand_searches": f"{search:g}"} if search else {})}
+    price |= {"usd_per_thousand_searches": f"{search:g}"} if search else {}
+    return {**provenance, **price, **({"price_source": model.price.source} if model.price.usd(1, 1) else {})}
 
 
 def canonical(table: Mapping[str, Any]) -> str:

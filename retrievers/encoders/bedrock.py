@@ -25,6 +25,7 @@ from retrievers.remote.http_client import (
     Server,
     TokenCount,
     check_address,
+    without_user_part,
 )
 from retrievers.remote.redaction import as_written, redacted
 from retrievers.remote.remote_model import Access, Packing, RemoteEncoder
@@ -140,7 +141,8 @@ class BedrockClient:
 
         headers = {name: value if isinstance(value, str) else value.decode() for name, value in request.headers.items()}
         body: Any = request.body
-        answer = self._client.request(request.method, request.url, content=body, headers=headers)
+        url = without_user_part(request.url)  # its user would take the place of the signature
+        answer = self._client.request(request.method, url, content=body, headers=headers)
         raw = HTTPResponse(BytesIO(answer.content), preload_content=False)
         received: Any = dict(answer.headers)
         return AWSResponse(request.url, answer.status_code, received, raw)
@@ -148,6 +150,8 @@ class BedrockClient:
 
 class BedrockEncoder(RemoteEncoder[BedrockClient]):
     """Embeds with InvokeModel; credentials, region, profile and endpoint come by AWS's own chain."""
+
+    service = "Amazon Bedrock"
 
     def __init__(
         self,
@@ -190,7 +194,7 @@ class BedrockEncoder(RemoteEncoder[BedrockClient]):
             known = ", ".join(map(str, family.dimensions)) or "only its own"
             raise InputError(Problem("encoder.dimensions", f"{model} cannot have {dimensions}", f"it has {known}"))
         super().__init__(
-            model, Access(kind="bedrock", timeout=timeout, price=price),
+            model, Access(provider="aws", timeout=timeout, price=price),
             Limits(concurrency, rpm, tpm, patience, family.tokens, family.characters),
             Packing(min(batch_size, family.texts), family.tokens * 96, family.tokens), dimensions=dimensions,
         )  # fmt: skip

@@ -47,6 +47,8 @@ class _Embeddings(AnswerPart):
 class CohereEncoder(RemoteEncoder[HttpClient]):
     """Embeds with Cohere's v2 API; documents and queries are sent as `search_document` and `search_query`."""
 
+    service = "Cohere's server"
+
     def __init__(
         self,
         model: str,
@@ -84,7 +86,7 @@ class CohereEncoder(RemoteEncoder[HttpClient]):
         """
         check_batch_size(batch_size, _TEXTS, "Cohere")
         limit = max_tokens or (512 if "v3" in model else 128_000)
-        access = Access(kind="cohere", own=_URL, base_url=base_url, api_key=api_key, variables=("CO_API_KEY",),
+        access = Access(provider="cohere", own=_URL, base_url=base_url, api_key=api_key, variables=("CO_API_KEY",),
                         timeout=timeout, price=price)  # fmt: skip
         super().__init__(model, access, Limits(concurrency, rpm, tpm, patience, limit),
                          Packing(batch_size, limit * _TEXTS, limit), dimensions=dimensions)  # fmt: skip

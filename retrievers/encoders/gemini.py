@@ -39,6 +39,8 @@ class _Embeddings(AnswerPart):
 class GeminiEncoder(RemoteEncoder[HttpClient]):
     """Embeds with Gemini's batchEmbedContents; vectors of fewer dimensions are brought to length 1."""
 
+    service = "Google's server"
+
     def __init__(
         self,
         model: str,
@@ -84,7 +86,7 @@ class GeminiEncoder(RemoteEncoder[HttpClient]):
         check_batch_size(batch_size, _TEXTS, "Gemini")
         plain = model.removeprefix("models/")
         access = Access(
-            kind="gemini", own=_URL, base_url=base_url, api_key=api_key, key_header="x-goog-api-key",
+            provider="google", own=_URL, base_url=base_url, api_key=api_key, key_header="x-goog-api-key",
             variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"), sent=(query_prompt, document_prompt), timeout=timeout,
             price=price,
         )  # fmt: skip

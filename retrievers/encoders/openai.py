@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -54,6 +53,8 @@ class _NoPacking(Exception):
 class OpenAIEncoder(RemoteEncoder[OpenAIClient]):
     """Embeds through OpenAI's protocol; the key is asked for at the first request, from the environment."""
 
+    service = "OpenAI's server"
+
     def __init__(
         self,
         model: str,
@@ -104,15 +105,14 @@ class OpenAIEncoder(RemoteEncoder[OpenAIClient]):
             raise InputError(Problem("encoder.dimensions", f"{dimensions} is above {MOST_DIMENSIONS}"))
         url = server_url(base_url)
         check_address("encoder.base_url", url)
-        if not base_url and url != OPENAI_URL:  # the environment names the server, and so the key that is for it
-            api_key = api_key or os.environ.get(KEY, "")
         headers = dict(headers or {})
         azure = is_azure(url) and not {name.lower() for name in headers} & {"api-key", "authorization"}
         self._extra: dict[Role, Mapping[str, Any]] = {"query": query_extra or {}, "document": document_extra or {}}
         self._encoding: dict[str, Any] = {"encoding_format": "base64"}
         access = Access(
-            kind="openai", own=url if azure else OPENAI_URL, base_url="" if url == OPENAI_URL else url,
-            api_key=api_key, variables=(AZURE_KEY,) if azure else (KEY,), headers=headers,
+            provider="openai", own=OPENAI_URL if base_url and not azure else url,
+            base_url="" if url == OPENAI_URL else url, api_key=api_key, headers=headers,
+            variables=(AZURE_KEY,) if azure else (KEY,),
             key_header="api-key" if azure or by_deployment(url) else "Authorization",
             sent=(query_prompt, document_prompt, self._extra), timeout=timeout, price=price,
         )  # fmt: skip

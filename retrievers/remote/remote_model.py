@@ -6,8 +6,9 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,8 +28,8 @@ Client = TypeVar("Client")
 class Access:
     """How a model is reached: its server, its key, and what an answer may take and cost."""
 
-    kind: str
-    """Of the encoder, or the protocol of the reranker: list prices are found by it."""
+    provider: str
+    """As genai-prices calls it, or our own rows of prices."""
     own: str = ""
     """The provider's own server; "" where everybody has their own."""
     base_url: str = ""
@@ -51,6 +52,9 @@ class Access:
 class RemoteModel(ABC, Generic[Client]):
     """A model behind an API: nothing is sent, and no key looked for, before the first request."""
 
+    service: ClassVar[str] = "a service"
+    """To whom texts are sent where the experiment names no address."""
+
     def __init__(self, where: str, model: str, access: Access, limits: Limits) -> None:
         """Take what the experiment's table `where` says.
 
@@ -66,14 +70,14 @@ class RemoteModel(ABC, Generic[Client]):
         self._url = access.base_url or access.own
         self._access = access
         self._limits = limits
-        self._price = price_of(access.kind, model, own=access.price, base_url=access.base_url)
         self._lock = Lock()
         self._opened: Client | None = None
 
-    @property
+    @cached_property
     def price(self) -> Price | None:
         """The experiment's price, nothing for a server on this machine, else the list price."""
-        return self._price
+        access = self._access
+        return price_of(access.provider, self.model, own=access.price, base_url=access.base_url)
 
     @property
     def limits(self) -> Limits:
@@ -99,7 +103,7 @@ class RemoteModel(ABC, Generic[Client]):
         bearer = access.key_header == "Authorization"
         header = {access.key_header: f"Bearer {key}" if bearer else key} if key else {}
         return Server(
-            self._url, self.model or access.kind, {**header, **access.headers}, (key, *secrets_in(*access.sent)),
+            self._url, self.model or access.provider, {**header, **access.headers}, (key, *secrets_in(*access.sent)),
             access.timeout, self._limits.concurrency,
         )  # fmt: skip
 
@@ -137,7 +141,7 @@ class RemoteEncoder(RemoteModel[Client], Encoder):
         self._packing = packing
         self._dimensions = dimensions
         self._prompts: Mapping[Role, str] = prompts or {"query": "", "document": ""}
-        self._requests = EmbeddingRequests(limits, self._price, count=lambda texts: self._counted(texts).counts)
+        self._requests = EmbeddingRequests(limits, lambda: self.price, count=lambda texts: self._counted(texts).counts)
 
     @abstractmethod
     def _send(self, texts: list[str], role: Role) -> EmbeddingReply:

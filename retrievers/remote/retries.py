@@ -144,8 +144,8 @@ class Charge(NamedTuple):
 class RequestSender:
     """Sends the requests of one encoder or reranker; several threads and several retrievers may share it."""
 
-    def __init__(self, limits: Limits, price: Price | None) -> None:
-        """Take the limits, and the price: None where it is not known, so that no dollars are counted."""
+    def __init__(self, limits: Limits, price: Callable[[], Price | None]) -> None:
+        """Take the limits, and what gives the price: None where it is not known, so that no dollars are counted."""
         self._price = price
         self._patience = limits.patience
         self._limiter = RateLimiter(limits.concurrency, rpm=limits.rpm, tpm=limits.tpm)
@@ -179,7 +179,8 @@ class RequestSender:
         return answer, cost.tokens
 
     def _cost(self, bill: Bill) -> Charge:
-        return Charge(bill.tokens, 0.0 if self._price is None else self._price.usd(*bill))
+        price = self._price()
+        return Charge(bill.tokens, 0.0 if price is None else price.usd(*bill))
 
 
 def pay(request: Callable[[], tuple[Answer, Charge]], promised: Charge, call: Call) -> tuple[Answer, Charge]:

@@ -33,7 +33,7 @@ Send = Callable[[list[str]], EmbeddingReply]
 class EmbeddingRequests:
     """The requests of one encoder to its provider; several threads and several retrievers may share it."""
 
-    def __init__(self, limits: Limits, price: Price | None, *, count: Count) -> None:
+    def __init__(self, limits: Limits, price: Callable[[], Price | None], *, count: Count) -> None:
         """Take the limits, the price, and the way tokens are counted."""
         self._limits = limits
         self._texts = 0

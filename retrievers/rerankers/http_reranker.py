@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import AliasChoices, Field, RootModel
@@ -87,6 +88,11 @@ class _ScoredDocuments(AnswerPart):
 class HttpReranker(RemoteModel[HttpClient], Reranker):
     """Orders the first `depth` candidates by the scores of a service; the others keep their order beneath."""
 
+    services: ClassVar[Mapping[str, str]] = {
+        dialect: f"{dialect.capitalize()}'s server" for dialect, protocol in PROTOCOLS.items() if protocol.url
+    }
+    """Dialect -> to whom texts are sent where the experiment names no address."""
+
     def __init__(
         self,
         dialect: Dialect,
@@ -139,8 +145,9 @@ class HttpReranker(RemoteModel[HttpClient], Reranker):
         if not (model or dialect == "tei"):
             raise InputError(Problem("rerank.model", "is missing", f"the name of one of {dialect}'s models"))
         access = Access(
-            kind=dialect, own=self._protocol.url, base_url=base_url, api_key=api_key, variables=(self._protocol.key,),
-            headers=dict(headers or {}), sent=(extra or {},), timeout=timeout, price=price,
+            provider=dialect, own=self._protocol.url, base_url=base_url, api_key=api_key,
+            variables=(self._protocol.key,), headers=dict(headers or {}), sent=(extra or {},),
+            timeout=timeout, price=price,
         )  # fmt: skip
         super().__init__(
             "rerank", model, access, Limits(concurrency, rpm, tpm, patience, max_tokens or self._protocol.tokens)
@@ -149,10 +156,16 @@ class HttpReranker(RemoteModel[HttpClient], Reranker):
         self._extra = dict(extra or {})
         self._depth = depth
         self._batch_size = batch_size
-        if search_price is not None:
-            self._price = Price(price or 0.0, "the experiment's price", search_price)
-        self._sender = RequestSender(self._limits, self._price)
+        self._search_price = search_price
+        self._sender = RequestSender(self._limits, lambda: self.price)
         self._documents = batch_size
+
+    @cached_property
+    def price(self) -> Price | None:
+        """The experiment's prices, nothing for a server on this machine, else the list price."""
+        if self._search_price is None:
+            return super().price
+        return Price(self._access.price or 0.0, "the experiment's price", self._search_price)
 
     @property
     def fingerprint(self) -> str:
