@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from harness.experiment.blocks import KINDS
+from harness.experiment.environment import strings, walk
 from harness.experiment.variants import written_out
 from retrievers import ENCODERS, RERANKERS, RETRIEVERS, STORES, encoder_class, reranker_class, store_kinds
 from retrievers.remote.redaction import REFERENCE, without_user
@@ -37,7 +38,7 @@ def uses(tables: Mapping[str, Any]) -> list[str]:
     >>> uses({"retrievers": [{"name": "a", "kind": "bm25"}]})
     []
     """
-    lines = [*_services(tables, ""), *(line for place, text in _strings(tables, "") for line in _of_text(place, text))]
+    lines = [*_services(tables, ""), *(line for place, text in strings(tables) for line in _of_text(place, text))]
     blocks = tables.get("retrievers")
     for place, entry in written_out(blocks if isinstance(blocks, list | tuple) else ()):
         lines += _services(entry, place)  # a variant may leave an address out
@@ -47,7 +48,7 @@ def uses(tables: Mapping[str, Any]) -> list[str]:
     if isinstance(judge, Mapping) and (code := code_of({"encoder": judge.get("encoder")})):
         lines.append(f"runs code: {code} (judge)")
     if lines:
-        data = ((place, text) for place, text in _strings(tables, "") if place.split(".")[0] in HARMLESS)
+        data = ((place, text) for place, text in strings(tables) if place.split(".")[0] in HARMLESS)
         lines += [f"reads the data at {text} ({place})" for place, text in data if _leads_out(text)]
         lines += [f"loads the model {table['model']} ({where}.model)" for where, table in _tables(tables, "")
                   if table.get("kind") in LOADED and "model" in table]  # fmt: skip
@@ -116,24 +117,7 @@ def _service(kind: str, dialect: str) -> str:
 
 
 def _tables(value: object, place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if isinstance(value, Mapping):
-        yield place, value
-    for where, inner in _inner(value, place):
-        yield from _tables(inner, where)
-
-
-def _strings(value: object, place: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, str):
-        yield place, value
-    for where, inner in _inner(value, place):
-        yield from _strings(inner, where)
-
-
-def _inner(value: object, place: str) -> Iterator[tuple[str, object]]:
-    if isinstance(value, Mapping):
-        yield from ((f"{place}.{key}" if place else str(key), inner) for key, inner in value.items())
-    elif isinstance(value, list | tuple):
-        yield from ((f"{place}[{number}]", inner) for number, inner in enumerate(value))
+    return ((where, one) for where, one in walk(value, place) if isinstance(one, Mapping))
 
 
 def _leads_out(text: str) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from retrievers.errors import Problem
@@ -19,30 +19,37 @@ SCHEME = re.compile(r"^(basic|bearer|apikey|token)\b", re.IGNORECASE)
 """What stands before a secret in a header."""
 
 
-def walk(value: Any, where: str) -> Iterator[tuple[str, str, str]]:
-    """Every string in nested tables: (its place, the key nearest to it, itself)."""
-    inner: Iterable[tuple[str, Any]] = ()
+def walk(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield a value and all that stands in it, each with its place, such as `retrievers[0].name`.
+
+    >>> list(walk({"a": [1]}))
+    [('', {'a': [1]}), ('a', [1]), ('a[0]', 1)]
+    """
+    yield where, value
     if isinstance(value, Mapping):
-        inner = ((f"{where}.{key}" if where else key, v) for key, v in value.items())
+        for key, inner in value.items():
+            yield from walk(inner, f"{where}.{key}" if where else str(key))
     elif isinstance(value, list | tuple):
-        inner = ((f"{where}[{number}]", v) for number, v in enumerate(value))
-    elif isinstance(value, str):
-        yield where, where.rpartition(".")[2], value
-    for place, v in inner:
-        yield from walk(v, place)
+        for number, inner in enumerate(value):
+            yield from walk(inner, f"{where}[{number}]")
+
+
+def strings(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every text in nested tables, with its place."""
+    return ((place, one) for place, one in walk(value, where) if isinstance(one, str))
 
 
 def secrets(written: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield the keys and passwords that stand in the file itself."""
-    for place, key, value in walk(written, ""):
+    for place, value in strings(written):
         plain = SCHEME.sub("", REFERENCE.sub("", value).strip()).strip()
-        if (SECRET_KEY.search(key) and plain) or PASSWORD_IN_URL.search(plain):
+        if (SECRET_KEY.search(place.rpartition(".")[2]) and plain) or PASSWORD_IN_URL.search(plain):
             yield Problem(place, "a secret does not belong in a file", 'put it in the environment, write "${NAME}"')
 
 
 def unset(written: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield each `${NAME}` that the environment lacks."""
-    for place, _, value in walk(written, ""):
+    for place, value in strings(written):
         for reference in REFERENCE.finditer(value):
             if reference[1] not in os.environ:
                 yield Problem(place, f"${{{reference[1]}}} is not set in the environment", f"export {reference[1]}=…")
@@ -68,7 +75,7 @@ def unexpanded(text: str, written: Any) -> str:
         text: a message, which may be shown and kept.
         written: the tables as they were written.
     """
-    values = [value for _, _, value in walk(written, "") if REFERENCE.search(value)]
+    values = [value for _, value in strings(written) if REFERENCE.search(value)]
     for value in values:
         replaced = str(expanded(value))
         if replaced != value and len(replaced) > 3:

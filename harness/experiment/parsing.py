@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.experiment.blocks import KINDS, NAME, Block, Standalone
 from harness.experiment.effects import code_of
-from harness.experiment.environment import secrets, unset
+from harness.experiment.environment import secrets, unset, walk
 from harness.experiment.model import Experiment
 from harness.experiment.option_tables import checked
 from harness.experiment.retired import retired_in
@@ -22,7 +22,7 @@ LARGEST, LARGEST_SEED = 2**31 - 1, 2**63 - 1
 
 def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
     """Check the tables of an experiment; raises InputError with every problem."""
-    problems = [*secrets(written), *unset(written), *too_large(written, "")]
+    problems = [*secrets(written), *unset(written), *too_large(written)]
     tables = dict(written)
     judge = tables.get("judge")
     if not code and isinstance(judge, Mapping) and (runs := code_of({"encoder": judge.get("encoder")})):
@@ -72,14 +72,8 @@ def _kind_in(entry: Mapping[str, Any], where: str) -> str:
     return kind
 
 
-def too_large(value: object, place: str) -> Iterator[Problem]:
-    """The whole numbers that the libraries behind cannot hold; a seed may be longer."""
-    if isinstance(value, int):
-        if abs(value) > (LARGEST_SEED if place == "seed" else LARGEST):
+def too_large(written: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield the whole numbers that the libraries behind cannot hold; a seed may be longer."""
+    for place, value in walk(written):
+        if isinstance(value, int) and abs(value) > (LARGEST_SEED if place == "seed" else LARGEST):
             yield Problem(place, "is too large a number", f"at most {LARGEST:,}")
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from too_large(inner, f"{place}.{key}" if place else str(key))
-    elif isinstance(value, list | tuple):
-        for number, inner in enumerate(value):
-            yield from too_large(inner, f"{place}[{number}]")
