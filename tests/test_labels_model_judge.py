@@ -6,10 +6,10 @@ from harness.dataset.judgments import read_judgments
 from harness.labels.model_grades import (
     ONCE,
     Manner,
+    asked_of,
     judge_by_model,
     plan_judging,
     prompt_digest,
-    prompt_for,
     system_prompt,
 )
 from retrievers.cache import Cache
@@ -161,7 +161,7 @@ def test_an_instruction_in_a_document_stays_within_its_quotation(tmp_path):
     with serving(ChatProvider(reply=obedient)) as provider:
         judge(provider, tmp_path, made)
     assert [one.grade for one in read_judgments([tmp_path / "llm.jsonl"])] == [0]
-    shown = prompt_for(made.policy, made.queries[0], made.queries[0].documents[0]).user
+    shown = asked_of(made.policy, made.queries[0], made.queries[0].documents[0]).prompt.user
     assert shown.count("</DOCUMENT>") == 1
     assert shown.rstrip().endswith("</DOCUMENT>")
 

@@ -13,17 +13,17 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any
 
+from harness.answers.asking import LONGEST, Answer, Asks, ChatRequest, answers_of, form_of, shown_of, unread_of
 from harness.answers.judging import Inquiry, Questions, Replies
 from harness.records import WORDS, ClaimPassage, Word
 from retrievers.meter import Meter
-from retrievers.remote.chat import Chat, example_of
+from retrievers.remote.chat import Chat
 from retrievers.remote.chat_model import ChatModel
 from retrievers.remote.prompts import ChatForecast, Prompt, Reply
 from retrievers.remote.quoting import one_object, quoted
 from retrievers.remote.redaction import as_written, shown
-from retrievers.tokens import beginning
 
 MARKS = re.compile(r"<\s*+(/?)\s*+(PASSAGE|CLAIM|ANSWER|QUESTION|SENTENCE|TEXT)", re.IGNORECASE)
 CLAIMS_TAKEN = 5
@@ -65,17 +65,8 @@ QUESTIONS = (
 )
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 _TRUTHS = {"type": "array", "items": {"type": "boolean"}}
-Answer = TypeVar("Answer")
-
-
-LONGEST = 8_000
-"""Tokens of a text that the model is shown, by an upper estimate; the rest is cut off, and counted."""
-
-
-def _form(**properties: object) -> str:
-    """The JSON schema of an object with these properties and no others, as text."""
-    schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-    return json.dumps(schema)
+_Portion = tuple[Sequence[int], ChatRequest]
+"""The places of some items, and the request that asks about them."""
 
 
 def _one_of(words: Sequence[str]) -> dict[str, object]:
@@ -83,11 +74,11 @@ def _one_of(words: Sequence[str]) -> dict[str, object]:
 
 
 FORMS = MappingProxyType({
-    VERDICTS: _form(verdicts=_one_of(WORDS)),
-    CLAIMS: _form(claims=_TEXTS),
-    HELPS: _form(verdicts=_TRUTHS),
-    **dict.fromkeys(RELEVANCE, _form(rating={"type": "integer", "enum": [0, 1, 2]})),
-    QUESTIONS: _form(questions=_TEXTS, noncommittal=_TRUTHS),
+    VERDICTS: form_of(verdicts=_one_of(WORDS)),
+    CLAIMS: form_of(claims=_TEXTS),
+    HELPS: form_of(verdicts=_TRUTHS),
+    **dict.fromkeys(RELEVANCE, form_of(rating={"type": "integer", "enum": [0, 1, 2]})),
+    QUESTIONS: form_of(questions=_TEXTS, noncommittal=_TRUTHS),
 })  # fmt: skip
 """What is told -> the form of the reply. No number of items is in it, which many servers do not know: it is counted
 when the reply is read."""
@@ -171,35 +162,12 @@ def _list(reply: str, key: str, fits: Callable[[Any], bool], count: int | None =
     return values
 
 
-class Asks(Protocol):
-    """What gives replies to prompts: a chat model, or a dry run of one."""
-
-    @property
-    def model(self) -> ChatModel:
-        """Which model."""
-
-    def replies(
-        self, prompts: Sequence[Prompt], meter: Meter, readable: Callable[[int, Reply], bool]
-    ) -> Iterator[tuple[int, Reply]]:
-        """Each prompt's place with its reply; one that is not readable is not kept."""
-
-
-class _Portion(NamedTuple):
-    """What one request asks: the places of some items, and the prompt."""
-
-    places: Sequence[int]
-    prompt: Prompt
-    cut: bool = False
-    """Whether the model is shown only the beginning of a text."""
-
-
 class ModelJudge:
     """Asks a chat model. Replies are cached: a run that was stopped goes on, and no answer is paid for twice.
 
     A request that the endpoint declines, and a reply that cannot be read, leave their items without a verdict; the next
-    run asks for them again. A text
-    beyond `longest` tokens is cut behind a word; the meter counts the items that were judged by a beginning
-    (`truncated`).
+    run asks for them again. A text beyond `longest` tokens is cut behind a word; the meter counts the items that were
+    judged by a beginning (`truncated`).
     """
 
     prompt = DIGEST
@@ -262,46 +230,35 @@ class ModelJudge:
         )
 
     def _several(self, portions: Sequence[_Portion], read: Callable[[str, int], list[Any] | None]) -> Iterator[Any]:
-        for portion, verdicts in self._read(portions, read):
-            yield from zip(portion.places, verdicts or [None] * len(portion.places), strict=True)
+        for places, verdicts in self._read(portions, read):
+            yield from zip(places, verdicts or [None] * len(places), strict=True)
 
     def _single(self, portions: Sequence[_Portion], read: Callable[[str], Answer | None]) -> Replies[Answer]:
-        for portion, answer in self._read(portions, lambda text, _: read(text)):
-            yield portion.places[0], answer
+        for places, answer in self._read(portions, lambda text, _: read(text)):
+            yield places[0], answer
 
     def _read(
         self, portions: Sequence[_Portion], read: Callable[[str, int], Answer | None]
-    ) -> Iterator[tuple[_Portion, Answer | None]]:
+    ) -> Iterator[tuple[Sequence[int], Answer | None]]:
         """What can be read in the reply to each portion; None where nothing can."""
-
-        def answer_in(place: int, reply: Reply) -> Answer | None:
-            readable = reply.whole and not reply.declined
-            return read(reply.text, len(portions[place].places)) if readable else None
-
-        prompts_of = [portion.prompt for portion in portions]
-        replies = self._chat.replies(prompts_of, self._meter, lambda *said: answer_in(*said) is not None)
-        for place, reply in replies:
-            if portions[place].cut:
-                self._meter.count(truncated=len(portions[place].places))
-            answer = answer_in(place, reply)
+        for number, reply, answer in answers_of(self._chat, self._meter, [asked for _, asked in portions], read):
             if answer is None:
-                self._meter.count(unreadable=len(portions[place].places))
-                self.unread = self.unread or example_of(reply.declined or reply.text)
-            yield portions[place], answer
+                self.unread = self.unread or unread_of(reply)
+            yield portions[number][0], answer
 
     def _of_one(self, system: str, place: int, mark: str, text: str, *before: tuple[str, str]) -> _Portion:
-        shown_part = beginning(text, self._longest)
-        return _Portion([place], alone(system, *before, (mark, shown_part)), shown_part != text)
+        shown_part, cut = shown_of(text, self._longest)
+        return [place], ChatRequest(alone(system, *before, (mark, shown_part)), cut=cut)
 
     def _by_text(self, texts: Sequence[str], ask: Callable[[str, Sequence[int]], Prompt]) -> list[_Portion]:
         """Portions of at most AT_ONCE places that share a text, in the order of the texts."""
         order = sorted(range(len(texts)), key=lambda place: texts[place])
-        portions = []
+        portions: list[_Portion] = []
         for text, group in groupby(order, key=lambda place: texts[place]):
-            places, shown_part = list(group), beginning(text, self._longest)
+            places, (shown_part, cut) = list(group), shown_of(text, self._longest)
             for start in range(0, len(places), AT_ONCE):
                 some = places[start : start + AT_ONCE]
-                portions.append(_Portion(some, ask(shown_part, some), shown_part != text))
+                portions.append((some, ChatRequest(ask(shown_part, some), len(some), cut)))
         return portions
 
 

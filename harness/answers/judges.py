@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from harness.answers.judging import Judge
+from harness.answers.asking import LONGEST, Asks, chat_of
+from harness.answers.chat_judge import DryRun, ModelJudge
+from harness.answers.judging import THRESHOLD, Judge, LexicalJudge
 from harness.answers.rankings import depth_of, judge_rankings
 from harness.dataset import Dataset
 from harness.experiment import JudgeOptions, expanded
@@ -18,24 +20,6 @@ from retrievers.cache import Cache
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.remote.prompts import ChatForecast
-
-if TYPE_CHECKING:
-    from harness.answers.chat_judge import Asks
-    from retrievers.remote.chat import Chat
-
-
-def chat_of(table: JudgeOptions, cache: Cache) -> Chat:
-    """The chat model that an experiment names as its judge; nothing is sent."""
-    from retrievers.remote.chat import Chat
-    from retrievers.remote.chat_model import ChatModel
-    from retrievers.remote.prompts import ChatOptions
-
-    options = ChatOptions(
-        expanded(table.model), base_url=expanded(table.base_url), key_name=table.key_name, max_tokens=1000,
-        concurrency=table.concurrency, rpm=table.rpm, tpm=table.tpm,
-        input_price=table.input_price, output_price=table.output_price,
-    )  # fmt: skip
-    return Chat(ChatModel(options), cache)
 
 
 def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: Asks | None = None) -> Judge:
@@ -51,17 +35,13 @@ def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: Asks |
         InputError: an option does not fit.
     """
     if table.kind == "lexical":
-        from harness.answers import judging
-
-        return judging.LexicalJudge(threshold=table.threshold or judging.THRESHOLD)
+        return LexicalJudge(threshold=table.threshold or THRESHOLD)
     if table.kind == "nli":
         from harness.answers import nli
 
         return nli.NliJudge(expanded(table.model), meter=meter, threshold=table.threshold or nli.THRESHOLD)
-    from harness.answers import chat_judge
-
     asked = chat if chat is not None else chat_of(table, cache)
-    return chat_judge.ModelJudge(asked, meter=meter, longest=table.longest or chat_judge.LONGEST)
+    return ModelJudge(asked, meter=meter, longest=table.longest or LONGEST)
 
 
 class ClaimsForecast(NamedTuple):
@@ -92,8 +72,6 @@ def forecast_claims(
     width = dataset.count if depth is None else min(depth * retrievers, dataset.count)
     stand_in = {document.id: document.content for document in islice(dataset.documents(), width)}
     asked = [query for query in dataset.queries if query.reference.claims or query.reference.answers]
-    from harness.answers.chat_judge import DryRun
-
     dry_run = DryRun(chat_of(table, cache), cached=False)
     judge = build_judge(table, cache, Meter(), chat=dry_run)
     with TemporaryDirectory() as place:

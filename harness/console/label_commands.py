@@ -120,8 +120,7 @@ def merge(
     """Write judgments beside the queries of a data set, where check, run and report read them; all or nothing."""
     from harness.dataset import DatasetReference
     from harness.labels.merge_labels import adjudication_pool, merge_into
-    from harness.labels.model_grades import check_new
-    from harness.labels.pool import read_policy, write_pool
+    from harness.labels.pool import check_new, read_policy, write_pool
 
     if adjudicate is None:
         refuse({"--policy": policy}, "goes with --adjudicate")
@@ -189,19 +188,22 @@ def draft(
     output: Annotated[Path, typer.Option(help="The file to write, with a page beside it.")] = Path("drafts.jsonl"),
 ) -> None:
     """Let a model write questions from sampled documents, and write the page on which a person keeps or drops them."""
+    from harness.answers.asking import AskedModel, forecast_sentence, opened_chat
     from harness.dataset import reference_of
     from harness.dataset.load import load_documents
     from harness.labels.drafts import draft as write
-    from harness.labels.drafts import is_readable, keeping_pool, prompts_for, write_drafts
+    from harness.labels.drafts import keeping_pool, prompts_for, read_query, write_drafts
     from harness.labels.judging_page import write_page
-    from harness.labels.model_grades import Asking, asking, check_new, forecast_sentence
+    from harness.labels.pool import check_new
     from harness.scoring.saved import read_ids
 
     data = load_documents(reference_of(dataset))
     asked = prompts_for(data, count, read_ids(examples) if examples else (), seed)
-    with asking(Asking(llm, base_url, key_name, price, max_cost)) as (chat, meter):
+    with opened_chat(AskedModel(llm, base_url, key_name, price, max_cost)) as (chat, meter):
         if plan:
-            say(forecast_sentence(chat.forecast([prompt for _, _, prompt in asked], is_readable)))
+            prompts = [prompt for _, _, prompt in asked]
+            known = chat.forecast(prompts, lambda _, reply: read_query(reply.text) is not None)
+            say(forecast_sentence(known))
             return
         check_new(output)
         written = write(data, asked, chat, meter)

@@ -151,10 +151,11 @@ def _judge_by_model(
     plan: bool,
     as_json: bool,
 ) -> None:
-    from harness.labels.model_grades import Asking, Manner, asking, forecast_sentence, judge_by_model, plan_judging
+    from harness.answers.asking import AskedModel, forecast_sentence, opened_chat
+    from harness.labels.model_grades import Manner, judge_by_model, plan_judging
 
     llm, base_url, key_name, price, max_cost = model
-    with asking(Asking(llm, base_url, key_name, price, max_cost)) as (chat, meter):
+    with opened_chat(AskedModel(llm, base_url, key_name, price, max_cost)) as (chat, meter):
         if plan:
             forecast = plan_judging(to_judge, path, chat, Manner(*manner))
             print_json(plan=forecast._asdict()) if as_json else say(forecast_sentence(forecast))

@@ -11,17 +11,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from harness.answers.asking import ChatRequest, answers_of, form_of, nothing_read, shown_of, unread_of
 from harness.dataset import Dataset
 from harness.dataset.judgments import read_judgments, text_digest
 from harness.dataset.rows import read_jsonl
-from harness.labels.model_grades import is_there
-from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, digest_of, pool_of, shuffled_place
-from retrievers.errors import BackendError, InputError, Problem
+from harness.labels.pool import (
+    DrawnPool,
+    Pool,
+    PooledDocument,
+    PooledQuery,
+    digest_of,
+    pool_of,
+    shuffled_place,
+    write_new,
+)
+from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
-from retrievers.remote.chat import Chat, example_of
-from retrievers.remote.prompts import Prompt, Reply
+from retrievers.remote.chat import Chat
+from retrievers.remote.prompts import Prompt
 from retrievers.remote.quoting import one_object, quoted
-from retrievers.tokens import beginning
 from retrievers.types import Document
 
 VERSION = "draft-1"
@@ -41,12 +49,7 @@ SAME, NEAR = 0.8, 0.5
 WORD = r"[^\W_]+"
 LONGEST = 300
 """Characters of a query."""
-LONGEST_DOCUMENT = 8_000
-"""Tokens of a document that the model is shown, by an upper estimate."""
-FORM = json.dumps({
-    "type": "object", "properties": {"query": {"type": "string"}},
-    "required": ["query"], "additionalProperties": False,
-})  # fmt: skip
+FORM = form_of(query={"type": "string"})
 """The form of a reply, as a JSON schema."""
 KEEP = (
     "Keep what a real person might type and what this document answers. Drop what is unclear, copied, or nobody asks."
@@ -98,7 +101,7 @@ def prompts_for(dataset: Dataset, count: int, examples: Sequence[str], seed: int
     for number, id_ in enumerate(ids[:count]):
         style = list(STYLES)[number % len(STYLES)]
         system = SYSTEM.format(style=STYLES[style], examples=tone)
-        shown_part = quoted(beginning(texts[id_].content, LONGEST_DOCUMENT), "DOCUMENT", "EXAMPLES")
+        shown_part = quoted(shown_of(texts[id_].content)[0], "DOCUMENT", "EXAMPLES")
         prompts.append((texts[id_], style, Prompt(system, shown_part, form=FORM)))
     return prompts
 
@@ -110,13 +113,14 @@ def draft(dataset: Dataset, asked: Sequence[tuple[Document, str, Prompt]], chat:
         BackendError: the endpoint failed for good, the budget ends, or no reply held a query; what could be read is in
             the cache.
     """
+    requests = [ChatRequest(prompt) for _, _, prompt in asked]
     with meter.stage("draft", total=len(asked)):
-        replies = dict(chat.replies([prompt for _, _, prompt in asked], meter, is_readable))
+        said = {place: (text, reply) for place, reply, text in answers_of(chat, meter, requests, read_query)}
     known = [query.text for query in dataset.recorded]
     kept: list[Draft] = []
     unreadable = duplicates = 0
     for place, (document, style, _) in enumerate(asked):
-        text = _query_in(replies[place])
+        text, _ = said[place]
         if not text:
             unreadable += 1
             continue
@@ -128,23 +132,15 @@ def draft(dataset: Dataset, asked: Sequence[tuple[Document, str, Prompt]], chat:
         need = near.need if near is not None and overlap(text, near.query) >= NEAR else id_
         kept.append(Draft(id_, text, style, need, f"llm:{chat.model.options.model}", document.id))
     if unreadable == len(asked):
-        example = example_of(replies[0].declined or replies[0].text)
-        what = f"{unreadable:,} replies of {chat.model.options.model} hold no query, {example}"
-        raise BackendError(f"{what}: nothing was drafted; look at the model and its server, and run again")
+        raise nothing_read(chat.model.options.model, unreadable, "query", "drafted", unread_of(said[0][1]))
     return Drafted(tuple(kept), unreadable, duplicates)
 
 
-def is_readable(_: int, reply: Reply) -> bool:
-    """Whether a reply holds a query: others are not kept for the next run."""
-    return bool(_query_in(reply))
-
-
-def _query_in(reply: Reply) -> str:
-    """The query that a reply holds; "" where it holds none, or one that is too long."""
-    value = None if reply.declined else one_object(reply.text)
-    query = None if value is None else value.get("query")
+def read_query(reply: str, _: int = 1) -> str | None:
+    """The query that a reply holds; None where it holds none, or one that is too long."""
+    query = (one_object(reply) or {}).get("query")
     text = " ".join(query.split()) if isinstance(query, str) else ""
-    return text if len(text) <= LONGEST else ""
+    return text if 0 < len(text) <= LONGEST else None
 
 
 def overlap(a: str, b: str) -> float:
@@ -171,13 +167,7 @@ def keeping_pool(drafts: Sequence[Draft], texts: Mapping[str, Document]) -> Pool
 
 def write_drafts(path: Path, drafts: Iterable[Draft]) -> None:
     """Write drafts as lines; InputError where the file is there already or cannot be written."""
-    try:
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.writelines(one.line() for one in drafts)
-    except FileExistsError:
-        raise InputError(is_there(path)) from None
-    except OSError as error:
-        raise InputError(Problem(str(path), f"cannot be written: {error.strerror}")) from None
+    write_new(path, (one.line() for one in drafts))
 
 
 def kept_drafts(path: Path, judgments: Sequence[Path]) -> list[Draft]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,19 +132,37 @@ def lines_of(pool: Pool) -> Iterator[str]:
 
 
 def write_pool(path: Path, pool: Pool) -> None:
-    """Write a pool.
+    """Write a pool; InputError where the file is there already, or cannot be written."""
+    write_new(path, lines_of(pool), "judgments may refer to it; name another file with --output")
+
+
+def write_new(path: Path, lines: Iterable[str], remedy: str = "name another file") -> None:
+    """Write a file that is not there yet.
 
     Raises:
-        InputError: the file is there already, or cannot be written.
+        InputError: it is there already, or cannot be written.
     """
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines_of(pool))
+            file.writelines(lines)
     except FileExistsError:
-        remedy = "judgments may refer to it; name another file with --output"
         raise InputError(Problem(str(path), "is there already", remedy)) from None
     except OSError as error:
         raise InputError(Problem(str(path), f"cannot be written: {error.strerror}")) from None
+
+
+def check_new(path: Path) -> None:
+    """Look whether a file can be written before anything is asked and paid for.
+
+    Raises:
+        InputError: it is there already, or its folder is not there or cannot be written to.
+    """
+    if path.exists() or path.is_symlink():
+        raise InputError(Problem(str(path), "is there already", "name another file"))
+    if not path.parent.is_dir():
+        raise InputError(Problem(str(path), "cannot be written: there is no such folder", f"make {path.parent}"))
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(Problem(str(path), "cannot be written: its folder takes no files", "name another --output"))
 
 
 def read_pool(path: Path) -> Pool:

@@ -1,0 +1,177 @@
+"""How a chat model is asked to judge or to write: how it is named and paid, what it is shown, how replies are read.
+
+One way for grades of documents, verdicts on claims and drafts of queries: each reply is read once, what cannot be read
+is no answer and is counted, and a model of whom nothing can be read has failed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple, Protocol, TypeVar
+
+from harness.experiment import JudgeOptions, expanded
+from retrievers.cache import Cache, default_path
+from retrievers.errors import BackendError, InputError, Problem
+from retrievers.meter import Budget, Meter
+from retrievers.remote.chat import Chat, example_of
+from retrievers.remote.chat_model import ChatModel
+from retrievers.remote.prompts import ChatForecast, ChatOptions, Prompt, Reply
+from retrievers.tokens import beginning
+
+Answer = TypeVar("Answer")
+LONGEST = 8_000
+"""Tokens of a text that a model is shown, by an upper estimate; the rest is cut off, and counted."""
+
+
+class Asks(Protocol):
+    """What gives replies to prompts: a chat model, or a dry run of one."""
+
+    @property
+    def model(self) -> ChatModel:
+        """Which model."""
+
+    def replies(
+        self, prompts: Sequence[Prompt], meter: Meter, readable: Callable[[int, Reply], bool]
+    ) -> Iterator[tuple[int, Reply]]:
+        """Each prompt's place with its reply; one that is not readable is not kept."""
+
+
+class AskedModel(NamedTuple):
+    """Which model the command line names, and what may be spent."""
+
+    model: str
+    base_url: str = ""
+    """May name the environment as `${NAME}`, which is put in at the moment of use and never written down."""
+    key_name: str = ""
+    """The environment variable that holds the key."""
+    price: str = ""
+    """Dollars for a million tokens, "IN,OUT"."""
+    max_cost: float | None = None
+    concurrency: int = 4
+    patience: float = 300
+
+
+class ChatRequest(NamedTuple):
+    """One request."""
+
+    prompt: Prompt
+    items: int = 1
+    """How many things it asks about."""
+    cut: bool = False
+    """Whether the model is shown only the beginning of a text."""
+
+
+@contextmanager
+def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
+    """Open the cache, and describe the model; nothing is sent.
+
+    Raises:
+        InputError: the prices cannot be read, a `${NAME}` is not set, or the cache cannot be opened.
+    """
+    sent, received = _prices(asked.price)
+    try:
+        base_url = expanded(asked.base_url)
+    except KeyError as name:
+        where, wrong = "--base-url", f"${{{name.args[0]}}} is not set in the environment"
+        raise InputError(Problem(where, wrong, f"export {name.args[0]}=…")) from None
+    options = ChatOptions(asked.model, base_url=base_url, key_name=asked.key_name,
+                          concurrency=asked.concurrency, patience=asked.patience,
+                          input_price=sent, output_price=received)  # fmt: skip
+    with Cache(default_path()) as cache:
+        yield Chat(ChatModel(options), cache), Meter(budget=Budget(asked.max_cost))
+
+
+def chat_of(table: JudgeOptions, cache: Cache) -> Chat:
+    """The chat model that an experiment names as its judge; nothing is sent."""
+    options = ChatOptions(
+        expanded(table.model), base_url=expanded(table.base_url), key_name=table.key_name, max_tokens=1000,
+        concurrency=table.concurrency, rpm=table.rpm, tpm=table.tpm,
+        input_price=table.input_price, output_price=table.output_price,
+    )  # fmt: skip
+    return Chat(ChatModel(options), cache)
+
+
+def form_of(**properties: object) -> str:
+    """The form of a reply: the JSON schema of an object with these properties and no others, as text."""
+    schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return json.dumps(schema)
+
+
+def shown_of(text: str, longest: int = LONGEST) -> tuple[str, bool]:
+    """What a model is shown of a text, and whether that is only its beginning.
+
+    >>> shown_of("a short text")
+    ('a short text', False)
+    """
+    start = beginning(text, longest)
+    return start, start != text
+
+
+def answers_of(
+    chat: Asks, meter: Meter, asked: Sequence[ChatRequest], read: Callable[[str, int], Answer | None]
+) -> Iterator[tuple[int, Reply, Answer | None]]:
+    """Ask, and yield the place of each request with its reply, and with what can be read in it.
+
+    The meter counts what could not be read (`unreadable`) and what was answered by a beginning (`truncated`).
+
+    Args:
+        chat: who is asked.
+        meter: counts, and holds the budget.
+        asked: the requests.
+        read: the answer in a reply to so many items; None where it holds none. Such a reply is not kept.
+    """
+
+    def answer_in(place: int, reply: Reply) -> Answer | None:
+        return read(reply.text, asked[place].items) if reply.whole and not reply.declined else None
+
+    prompts = [one.prompt for one in asked]
+    for place, reply in chat.replies(prompts, meter, lambda *said: answer_in(*said) is not None):
+        answer, items = answer_in(place, reply), asked[place].items
+        if asked[place].cut:
+            meter.count(truncated=items)
+        if answer is None:
+            meter.count(unreadable=items)
+        yield place, reply, answer
+
+
+def unread_of(reply: Reply) -> str:
+    """A reply that cannot be read, as a message shows it: "such as …"."""
+    return example_of(reply.declined or reply.text)
+
+
+def nothing_read(model: str, number: int, wanted: str, done: str, example: str) -> BackendError:
+    """The failure of a model of whom nothing can be read.
+
+    Args:
+        model: its name.
+        number: how many replies it gave.
+        wanted: what they hold none of, such as a grade.
+        done: what nothing could be, such as graded.
+        example: one of the replies.
+    """
+    said = f"{number:,} replies of {model} hold no {wanted}, {example}"
+    return BackendError(f"{said}: nothing was {done}; look at the model and its server, and run again")
+
+
+def forecast_sentence(forecast: ChatForecast) -> str:
+    """What asking would take, in words."""
+    dollars = "at an unknown price (--price IN,OUT)" if forecast.usd is None else f"at most ${forecast.usd:.4f}"
+    return (
+        f"{forecast.prompts:,} prompts, {forecast.cached:,} of them cached: {forecast.calls:,} calls, "
+        f"at most {forecast.tokens:,} tokens, {dollars}"
+    )
+
+
+def _prices(written: str) -> tuple[float | None, float | None]:
+    if not written:
+        return None, None
+    try:
+        sent, received = (float(part) for part in written.split(","))
+        if min(sent, received) < 0:
+            raise ValueError
+    except ValueError:
+        remedy = "dollars for a million tokens in and out: --price 0.15,0.60"
+        raise InputError(Problem("--price", f"{written!r} is no pair of prices", remedy)) from None
+    return sent, received
