@@ -21,6 +21,7 @@ from harness.console.printing import (
     message,
     print_json,
     print_listing,
+    print_result,
     print_results,
     say,
     usage,
@@ -200,10 +201,8 @@ def export(
     from harness.records.export import export as write
 
     written = write(records.read(results), form, output)
-    if as_json:
-        print_json(files=[file.as_posix() for file in written])
-    else:
-        say(*(file.as_posix() for file in written))
+    files = [file.as_posix() for file in written]
+    print_result(files, as_json=as_json, files=files)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -136,10 +136,6 @@ class VerdictCounts(NamedTuple):
     without_schema: int = 0
     """Replies of a server that takes no schema for them, in this call."""
 
-    def as_json(self) -> dict[str, Any]:
-        """The same as data."""
-        return {**self._asdict(), "noise": self.noise._asdict()}
-
     def lines(self) -> Iterator[str]:
         """What `harness answers judge` prints."""
         yield f"{self.judge}: {self.verdicts:,} verdicts, {self.unreadable:,} unreadable (undefined, never 0)"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from harness.console.printing import print_json, print_scores, say
+from harness.console.printing import print_result, print_scores
 from harness.console.shared_options import Json, MaxCost, NoCode, WholeSentences
 
 app = typer.Typer(
@@ -35,11 +35,8 @@ def check_answers(
     from harness.answers.work import counted, lines_of, read_inputs
 
     inputs = read_inputs(experiment, folder, code=not no_code)
-    if as_json:
-        systems = [one._asdict() for one in counted(inputs)]
-        print_json(queries=len(inputs.queries), without_reference=inputs.bare, systems=systems)
-    else:
-        say(*lines_of(inputs))
+    values = {"queries": len(inputs.queries), "without_reference": inputs.bare, "systems": counted(inputs)}
+    print_result(lines_of(inputs), as_json=as_json, **values)
 
 
 @app.command("judge")
@@ -57,13 +54,10 @@ def judge_folder(
 
     if plan:
         forecast = look_ahead(experiment, folder, rounds=repeat, code=not no_code)
-        print_json(plan=forecast._asdict()) if as_json else say(forecast.sentence())
+        print_result([forecast.sentence()], as_json=as_json, plan=forecast)
         return
     judged = judge(experiment, folder, rounds=repeat, max_cost=max_cost, code=not no_code)
-    if as_json:
-        print_json(**judged.as_json())
-    else:
-        say(*judged.lines())
+    print_result(judged.lines(), as_json=as_json, **judged._asdict())
 
 
 @app.command("sample")
@@ -83,12 +77,13 @@ def sample_verdicts(
     pairs = pairs_of_results(folder) if experiment is None else pairs_of_answers(experiment, folder, code=not no_code)
     pool = verdict_pool(pairs, sample, seed)
     write_page(output, pool, title="Judge claims", choices=CHOICES, asked="Claim")
-    if as_json:
-        print_json(path=str(output), digest=pool.digest, pairs=pool.pairs, **pool.drawn.model_dump())
-        return
     of = f"claims and passages of {sample:,} of {pool.drawn.population:,} queries"
-    say(f"{output}: {pool.pairs:,} {of}, {twice_sentence(pool)}")
-    say(f"it exports judgments.jsonl; then: harness answers merge judgments.jsonl --into {quote(str(folder))}")
+    lines = [
+        f"{output}: {pool.pairs:,} {of}, {twice_sentence(pool)}",
+        f"it exports judgments.jsonl; then: harness answers merge judgments.jsonl --into {quote(str(folder))}",
+    ]
+    print_result(lines, as_json=as_json, path=str(output), digest=pool.digest, pairs=pool.pairs,
+                 **pool.drawn.model_dump())  # fmt: skip
 
 
 @app.command("merge")
@@ -103,15 +98,9 @@ def merge_people(
 
     place = into / FOLDER if (into / "manifest.json").is_file() else into
     people = merge_verdicts(paths, place)
-    if as_json:
-        print_json(path=str(place), people=people)
-        return
-    say(*(f"{place}: {number:,} verdicts of {person}" for person, number in people.items()))
-    say(
-        f"next: harness report {quote(str(into))}"
-        if place != into
-        else "next: harness answers score EXPERIMENT ANSWERS"
-    )
+    following = f"report {quote(str(into))}" if place != into else "answers score EXPERIMENT ANSWERS"
+    lines = [f"{place}: {number:,} verdicts of {person}" for person, number in people.items()]
+    print_result([*lines, f"next: harness {following}"], as_json=as_json, path=str(place), people=people)
 
 
 @app.command("score")

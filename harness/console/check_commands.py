@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.console.layout import Column, fitting, grid, text_line
-from harness.console.printing import print_json, say, show
+from harness.console.printing import print_json, print_result, show
 from harness.console.shared_options import ExperimentFile, Json, NoCode, refuse
 from retrievers.errors import InputError, Problem
 
@@ -42,12 +42,9 @@ def check(
         if not as_json:
             raise
         problems = error.problems or (Problem(str(target), str(error)),)
-        print_json(problems=[problem._asdict() for problem in problems])
+        print_json(problems=problems)
         raise typer.Exit(error.exit_code) from None
-    if as_json:
-        print_json(problems=[], **report.as_json())
-    else:
-        say(*report.lines())
+    print_result(report.lines(), as_json=as_json, problems=[], **report.as_json())
 
 
 def plan(
@@ -68,10 +65,8 @@ def plan(
         from harness.scoring.plans import planned_pairs
 
         pairs = list(planned_pairs(records.read(experiment), difference))
-        if as_json:
-            print_json(plan=[pair.as_json() for pair in pairs])
-        else:
-            say(*(pair.sentence() for pair in pairs))
+        lines = (pair.sentence() for pair in pairs)
+        print_result(lines, as_json=as_json, plan=[pair.as_json() for pair in pairs])
         return
     if difference is not None:
         raise InputError(Problem("--difference", "is for a results folder", "harness plan results/<name> --difference"))
@@ -80,9 +75,7 @@ def plan(
     planned = look_ahead(experiment, results=results, code=not no_code)
     share = {} if shards is None else {"shard": planned.share(shards)}
     if as_json:
-        far = [reach._asdict() for reach in planned.reaches]
-        rows = [row._asdict() for row in planned.rows]
-        print_json(plan=rows, total=planned.total(), **share, reaches=far, notes=planned.notes)
+        print_json(plan=planned.rows, total=planned.total(), **share, reaches=planned.reaches, notes=planned.notes)
     else:
         show(plan_table, planned, shards)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from harness.console.printing import print_json, say, warn
+from harness.console.printing import print_json, print_result, say, warn
 from harness.console.shared_options import (
     BaseUrl,
     Json,
@@ -59,7 +59,7 @@ def agreement_lines(agreements: Agreements) -> Iterator[str]:
             yield f"  Fleiss' kappa           {together.fleiss:.4f}"
         for level in ("nominal", "ordinal", "interval"):
             yield f"  alpha, {level:<16} {_shown(getattr(together, level))}"
-    for one in agreements.repeated:
+    for one in agreements.themselves:
         yield f"{one.judge} asked twice, {one.pairs:,} pairs: {100 * one.same:.0f} % the same, {_shown(one.weighted)}"
     yield from _listed("worth talking about", agreements.disputed)
     yield from _listed("people and model far apart", agreements.apart)
@@ -97,13 +97,7 @@ def agree(paths: Sources, as_json: Json = False) -> None:
     from harness.labels.agree import agree as measure
 
     agreements = measure(paths)
-    if as_json:
-        print_json(pairs=[_plain(one) for one in agreements.pairs], together=_plain(agreements.together),
-                   themselves=[_plain(one) for one in agreements.repeated],
-                   disputed=[one._asdict() for one in agreements.disputed],
-                   apart=[one._asdict() for one in agreements.apart])  # fmt: skip
-    else:
-        say(*agreement_lines(agreements))
+    print_result(agreement_lines(agreements), as_json=as_json, **agreements._asdict())
 
 
 @labels_app.command()
@@ -131,8 +125,7 @@ def merge(
     if adjudicate is not None and merged.disputed:
         write_pool(adjudicate, adjudication_pool(merged.disputed, reference, read_policy(policy)))
     if as_json:
-        disputed = [one._asdict() for one in merged.disputed]
-        print_json(**{**merged._asdict(), "path": str(merged.path), "disputed": disputed})
+        print_json(**{**merged._asdict(), "path": str(merged.path)})
         return
     of_people = f"questions judged by people {merged.people:,}, begun by people {merged.mixed:,}"
     say(f"{merged.path}: {merged.judgments:,} judgments, {merged.added:,} of them new")
@@ -162,15 +155,6 @@ def export(
 
     data = load(DatasetReference(Path(dataset), queries=tuple(queries or ())))
     say(f"{output}: {export_labels(data, output, form, with_model=with_model).sentence()}")
-
-
-def _plain(record: object) -> object:
-    """A record as JSON has it: NaN, which it has no word for, becomes null."""
-    if isinstance(record, tuple) and hasattr(record, "_asdict"):
-        return {key: _plain(value) for key, value in record._asdict().items()}
-    if isinstance(record, tuple):
-        return [_plain(value) for value in record]
-    return None if isinstance(record, float) and record != record else record
 
 
 @queries_app.command()

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from harness.console.printing import print_json, say
+from harness.console.printing import print_result
 from harness.console.shared_options import BaseUrl, Json, KeyName, MaxCost, PlanOnly, Policy, Prices, refuse
 from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.answers.asking import AskedModel
+    from harness.labels.model_grades import Manner
     from harness.labels.pool import Material, Pool
 
 ManyResults = Annotated[list[Path], typer.Argument(metavar="RESULTS", help="Results folders over the same documents.")]
@@ -66,16 +68,14 @@ def pool(
         return
     drawn_pool = draw(material, drawing, known_judgments(material, judged or ()))
     write_pool(output, drawn_pool)
-    if as_json:
-        print_json(path=str(output), digest=drawn_pool.digest, pairs=drawn_pool.pairs, **drawn_pool.drawn.model_dump())
-    else:
-        drawn = drawn_pool.drawn
-        if left := len(material.queries) - drawn.population:
-            say(f"left out: {counted(left, 'question')} that another one asks, but for case and white space")
-        say(
-            f"{output}: {drawn.sampled:,} of {drawn.population:,} questions, {drawn_pool.pairs:,} documents to judge",
-            f"next: harness judge {quote(str(output))}" + (" --llm MODEL" if audience == "llm" else ""),
-        )
+    drawn, left = drawn_pool.drawn, len(material.queries) - drawn_pool.drawn.population
+    lines = [f"left out: {counted(left, 'question')} that another one asks, but for case and white space"] * bool(left)
+    lines += [
+        f"{output}: {drawn.sampled:,} of {drawn.population:,} questions, {drawn_pool.pairs:,} documents to judge",
+        f"next: harness judge {quote(str(output))}" + (" --llm MODEL" if audience == "llm" else ""),
+    ]
+    print_result(lines, as_json=as_json, path=str(output), digest=drawn_pool.digest, pairs=drawn_pool.pairs,
+                 **drawn.model_dump())  # fmt: skip
 
 
 def _next(
@@ -90,15 +90,13 @@ def _next(
     upcoming = next_to_judge(records.read(folder), material, names, *wanted)
     if upcoming.pool is not None:
         write_pool(output, upcoming.pool)
-    if as_json:
-        print_json(a=upcoming.a, b=upcoming.b, measure=upcoming.measure,
-                   low=upcoming.bounds.low, high=upcoming.bounds.high, decided=upcoming.bounds.decided,
-                   unjudged=upcoming.unjudged, path=str(output) if upcoming.pool else None)  # fmt: skip
-        return
-    say(upcoming.sentence())
+    lines = [upcoming.sentence()]
     if upcoming.pool is not None:
         following = f"harness judge {quote(str(output))}"
-        say(f"{output}: {upcoming.pool.pairs:,} documents that could change the most; next: {following}")
+        lines.append(f"{output}: {upcoming.pool.pairs:,} documents that could change the most; next: {following}")
+    print_result(lines, as_json=as_json, a=upcoming.a, b=upcoming.b, measure=upcoming.measure,
+                 low=upcoming.bounds.low, high=upcoming.bounds.high, decided=upcoming.bounds.decided,
+                 unjudged=upcoming.unjudged, path=str(output) if upcoming.pool else None)  # fmt: skip
 
 
 def judge(
@@ -120,45 +118,39 @@ def judge(
     as_json: Json = False,
 ) -> None:
     """Write the judging page of a pool (serving nothing), or let a model judge."""
+    from harness.answers.asking import AskedModel
+    from harness.labels.judging_page import twice_sentence, write_page
+    from harness.labels.model_grades import Manner
     from harness.labels.pool import read_pool
 
     to_judge = read_pool(pool_file)
     if llm is not None:
-        _judge_by_model(to_judge, output or Path("judgments-llm.jsonl"), (llm, base_url, key_name, price, max_cost),
-                        (repeat, longest), plan=plan, as_json=as_json)  # fmt: skip
+        asked, manner = AskedModel(llm, base_url, key_name, price, max_cost), Manner(repeat, longest)
+        _judge_by_model(to_judge, output or Path("judgments-llm.jsonl"), asked, manner, plan=plan, as_json=as_json)
         return
     of_models = {"--base-url": base_url, "--key": key_name, "--repeat": repeat > 1, "--longest": longest != LONGEST,
                  "--max-cost": max_cost is not None, "--price": price, "--plan": plan}  # fmt: skip
     refuse(of_models, "goes with --llm", "people cost nothing that can be planned")
-    from harness.labels.judging_page import twice_sentence, write_page
-
     path = output or Path("judge.html")
     write_page(path, to_judge)
-    if as_json:
-        print_json(path=str(path), digest=to_judge.digest, pairs=to_judge.pairs)
-        return
-    say(f"{path}: {to_judge.pairs:,} documents to judge, {twice_sentence(to_judge)}")
-    say("open it in a browser, or send it to a judge")
-    say("it exports judgments.jsonl; then: harness labels merge judgments.jsonl --into DATASET")
+    lines = [
+        f"{path}: {to_judge.pairs:,} documents to judge, {twice_sentence(to_judge)}",
+        "open it in a browser, or send it to a judge",
+        "it exports judgments.jsonl; then: harness labels merge judgments.jsonl --into DATASET",
+    ]
+    print_result(lines, as_json=as_json, path=str(path), digest=to_judge.digest, pairs=to_judge.pairs)
 
 
 def _judge_by_model(
-    to_judge: Pool,
-    path: Path,
-    model: tuple[str, str, str, str, float | None],
-    manner: tuple[int, int],
-    *,
-    plan: bool,
-    as_json: bool,
+    to_judge: Pool, path: Path, asked: AskedModel, manner: Manner, *, plan: bool, as_json: bool
 ) -> None:
-    from harness.answers.asking import AskedModel, forecast_sentence, opened_chat
-    from harness.labels.model_grades import Manner, judge_by_model, plan_judging
+    from harness.answers.asking import forecast_sentence, opened_chat
+    from harness.labels.model_grades import judge_by_model, plan_judging
 
-    llm, base_url, key_name, price, max_cost = model
-    with opened_chat(AskedModel(llm, base_url, key_name, price, max_cost)) as (chat, meter):
+    with opened_chat(asked) as (chat, meter):
         if plan:
-            forecast = plan_judging(to_judge, path, chat, Manner(*manner))
-            print_json(plan=forecast._asdict()) if as_json else say(forecast_sentence(forecast))
+            forecast = plan_judging(to_judge, path, chat, manner)
+            print_result([forecast_sentence(forecast)], as_json=as_json, plan=forecast)
             return
-        judged = judge_by_model(to_judge, path, chat, meter, Manner(*manner))
-    print_json(path=str(path), **judged._asdict()) if as_json else say(f"{path}: {judged.sentence()}")
+        judged = judge_by_model(to_judge, path, chat, meter, manner)
+    print_result([f"{path}: {judged.sentence()}"], as_json=as_json, path=str(path), **judged._asdict())

@@ -141,9 +141,34 @@ def print_scores(scores: PerQuery, compared: ComparedScores, notes: Sequence[str
     say(*notes)
 
 
-def print_json(**values: Any) -> None:
+def print_json(**values: object) -> None:
     """One object, numbers in full precision."""
-    typer.echo(visible(json.dumps(values, ensure_ascii=False), as_json=True))
+    typer.echo(visible(json.dumps(_plain(values), ensure_ascii=False), as_json=True))
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: records by the names of their fields; NaN, which it has no word for, becomes null."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and value != value else value
+
+
+def print_result(lines: Iterable[str], *, as_json: bool, **values: object) -> None:
+    """What a command found: lines for people, or the same as one object.
+
+    Args:
+        lines: for people.
+        as_json: whether the object is wanted.
+        values: what stands in it.
+    """
+    if as_json:
+        print_json(**values)
+    else:
+        say(*lines)
 
 
 def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:

@@ -77,7 +77,8 @@ class Agreements(NamedTuple):
 
     pairs: tuple[PairOfJudges, ...]
     together: Together | None
-    repeated: tuple[SelfAgreement, ...]
+    themselves: tuple[SelfAgreement, ...]
+    """Each judge with an earlier answer of their own."""
     disputed: tuple[Dispute, ...]
     """People's pairs that lie two grades or more apart."""
     apart: tuple[Dispute, ...] = ()
