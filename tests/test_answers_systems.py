@@ -60,9 +60,9 @@ def test_answers_are_read_by_system_and_a_missing_one_is_empty(tmp_path) -> None
         ("[]\n", "object"),
         ({**GOOD, "answer": "x"}, "unknown key 'answer'"),
         ({**GOOD, "query_id": "q9"}, "no query of the data set"),
-        ({**GOOD, "response": None}, "'response'"),
-        ({**GOOD, "contexts": "c1"}, "no list"),
-        ({**GOOD, "contexts": [{"id": "c1"}]}, "no text"),
+        ({**GOOD, "response": None}, "response: None"),
+        ({**GOOD, "contexts": "c1"}, "contexts: 'c1': should be a list"),
+        ({**GOOD, "contexts": [{"id": "c1"}]}, r"contexts\[0\].text: is missing"),
         ({**GOOD, "contexts": [CONTEXTS[0], CONTEXTS[0]]}, "same id"),
     ],
 )

@@ -11,12 +11,13 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.dataset.rows import File, read_lines
-from harness.dataset.source import parse_json
+from pydantic import model_validator
+
+from harness.dataset.rows import read_jsonl
+from harness.experiment.option_tables import Strict, checked
 from harness.records import RESERVED
 from retrievers.errors import InputError, Problem, did_you_mean
 
-KEYS = frozenset({"query_id", "response", "contexts", "citations"})
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MARK = re.compile(r"(?<!\s)\s*+\[(\d{1,9})\]")
 """A citation, with all white space before it; what lies beyond nine digits is no number of a context."""
@@ -90,63 +91,53 @@ def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
     return systems
 
 
+class _ContextRow(Strict):
+    """A context as it is written: a text alone, or with an id."""
+
+    text: str
+    id: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _text_alone(cls, given: object) -> object:
+        return {"text": given} if isinstance(given, str) else given
+
+
+class _AnswerRow(Strict):
+    """One line of a system's file."""
+
+    query_id: str
+    response: str
+    contexts: tuple[_ContextRow, ...] = ()
+    citations: Any = None
+    """Not measured; where it is given, marks such as [1] are words of the answer."""
+
+    def read(self) -> Answer:
+        """The answer; InputError where two contexts have the same id."""
+        contexts = tuple(Context(one.id or str(place), one.text) for place, one in enumerate(self.contexts, start=1))
+        if len({one.id for one in contexts}) < len(contexts):
+            raise InputError(Problem("contexts", "two of them have the same id", "ids tell contexts apart"))
+        has_marks = contexts and self.citations is None
+        return Answer(MARK.sub("", self.response) if has_marks else self.response, contexts)
+
+
 def _answers(path: Path, queries: Collection[str], problems: list[Problem]) -> dict[str, Answer]:
     answers: dict[str, Answer] = {}
     mine: list[Problem] = []
-    try:
-        for number, line in read_lines(File(path), mine):
-            try:
-                query, answer = _answer(line, queries)
-                if query in answers:
-                    raise _Wrong(f"query {query!r} is answered twice", "one answer a query")
-                answers[query] = answer
-            except _Wrong as wrong:
-                mine.append(Problem(f"{path}:{number}", *wrong.args))
-    except InputError as error:
-        mine.extend(error.problems)
+    for place, line in read_jsonl(path, mine):
+        try:
+            row = checked(_AnswerRow, line, "")
+            if row.query_id not in queries:
+                what = f"{row.query_id!r} is no query of the data set"
+                raise InputError(Problem("query_id", what, did_you_mean(row.query_id, queries)))
+            if row.query_id in answers:
+                raise InputError(Problem("query_id", f"{row.query_id!r} is answered twice", "one answer a query"))
+            answers[row.query_id] = row.read()
+        except InputError as error:
+            mine += [one._replace(where=f"{place}: {one.where}") for one in error.problems]
     if not answers and not mine:
         mine.append(Problem(str(path), "holds no answer", "one JSON object a line"))
     problems.extend(mine[:SHOWN])
     if len(mine) > SHOWN:
         problems.append(Problem(str(path), f"and {len(mine) - SHOWN} more like these"))
     return answers
-
-
-class _Wrong(Exception):
-    """What is wrong with one line, and what to do."""
-
-
-def _answer(line: str, queries: Collection[str]) -> tuple[str, Answer]:
-    try:
-        row = parse_json(line)
-    except ValueError as error:
-        raise _Wrong(f"is not JSON: {error}", "") from None
-    if not isinstance(row, dict):
-        raise _Wrong("is not a JSON object", "")
-    if unknown := sorted(row.keys() - KEYS):
-        raise _Wrong(f"unknown key {unknown[0]!r}", did_you_mean(unknown[0], KEYS))
-    query, response = row.get("query_id"), row.get("response")
-    if not isinstance(query, str) or query not in queries:
-        raise _Wrong(f"query_id {query!r} is no query of the data set", did_you_mean(str(query), queries))
-    if not isinstance(response, str):
-        raise _Wrong("'response' is missing or no text", 'an empty answer is ""')
-    contexts = tuple(_context(one, place) for place, one in enumerate(_list(row, "contexts"), start=1))
-    if len({one.id for one in contexts}) < len(contexts):
-        raise _Wrong("two contexts have the same id", "ids tell contexts apart")
-    has_marks = contexts and row.get("citations") is None
-    return query, Answer(MARK.sub("", response) if has_marks else response, contexts)
-
-
-def _context(given: Any, place: int) -> Context:
-    if isinstance(given, str):
-        return Context(str(place), given)
-    if isinstance(given, dict) and isinstance(given.get("text"), str) and isinstance(given.get("id", ""), str):
-        return Context(given.get("id") or str(place), given["text"])
-    raise _Wrong(f"context {place} has no text", '{"id": "…", "text": "…"}')
-
-
-def _list(row: Mapping[str, Any], key: str) -> list[Any]:
-    value = row.get(key, [])
-    if not isinstance(value, list):
-        raise _Wrong(f"{key!r} is no list", "")
-    return value

@@ -13,15 +13,15 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from harness import records
 from harness.dataset import Dataset
 from harness.dataset.judgments import NAME, Design, Judgment, PairKey, read_judgments, text_digest
 from harness.dataset.rows import read_jsonl, read_text
-from harness.dataset.source import Place
+from harness.experiment.option_tables import Strict, checked
 from harness.records import dataset_of
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
@@ -66,11 +66,7 @@ def digest_of(*parts: str) -> str:
     return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class PooledDocument(_Line):
+class PooledDocument(Strict):
     """One document that is to be judged."""
 
     id: str
@@ -80,7 +76,7 @@ class PooledDocument(_Line):
     """Of what a judge reads: question, title and text."""
 
 
-class PooledQuery(_Line):
+class PooledQuery(Strict):
     """One question with the documents that are to be judged for it."""
 
     query_id: str
@@ -90,7 +86,7 @@ class PooledQuery(_Line):
     documents: tuple[PooledDocument, ...] = Field(strict=False)
 
 
-class DrawnPool(_Line):
+class DrawnPool(Strict):
     """How a pool was drawn."""
 
     depth: int
@@ -179,8 +175,12 @@ def read_pool(path: Path) -> Pool:
         what = "is no pool" if not rows or "pool" not in rows[0][1] else f"is not a pool of version {VERSION}"
         raise InputError(Problem(str(path), what, "harness pool RESULTS makes one"))
     head = rows[0][1]
-    drawn = _checked(DrawnPool, head.get("drawn"), rows[0][0])
-    queries = tuple(_checked(PooledQuery, row, place) for place, row in rows[1:])
+    try:
+        drawn = checked(DrawnPool, head.get("drawn") or {}, f"{rows[0][0]}: drawn")
+        queries = tuple(checked(PooledQuery, row, str(place)) for place, row in rows[1:])
+    except InputError as error:
+        remedy = "the pool is damaged: make it anew with harness pool"
+        raise InputError([one._replace(remedy=remedy) for one in error.problems]) from None
     pool = pool_of(str(head.get("policy", "")), drawn, queries)
     if pool.digest != head.get("digest"):
         raise InputError(Problem(str(path), "was changed after it was made", "make it anew with harness pool"))
@@ -197,18 +197,6 @@ def _digest(policy: str, drawn: DrawnPool, queries: tuple[PooledQuery, ...]) -> 
     for row in (policy, drawn.model_dump(), *(query.model_dump() for query in queries)):
         whole.update(json.dumps(row, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass") + b"\n")
     return whole.hexdigest()[:16]
-
-
-LineType = TypeVar("LineType", bound=_Line)
-
-
-def _checked(model: type[LineType], row: Mapping[str, Any] | None, place: Place) -> LineType:
-    try:
-        return model.model_validate(row)
-    except ValidationError as error:
-        first = error.errors()[0]
-        what = f"{'.'.join(map(str, first['loc'])) or 'the line'}: {first['msg'].lower()}"
-        raise InputError(Problem(str(place), what, "the pool is damaged: make it anew with harness pool")) from None
 
 
 @dataclass(frozen=True, slots=True)
