@@ -20,9 +20,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
+from harness.scoring.trec_runs import score_runs
 
 from harness.measures import parse, parse_all, score_run
-from harness.scoring.trec_runs import score_runs
 
 QUERIES, HITS, JUDGMENTS, CORPUS = 2_000, 100, 30, 50_000
 NAMES = [

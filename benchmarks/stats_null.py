@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 
 import numpy as np
+from harness.stats.paired import paired_t, sign_test
 from stats_samples import ALPHA
 
 from harness.stats import Contrast, adjust, sign_flip, signed_rank, tukey_hsd
 from harness.stats.differences import Floats, differences
 from harness.stats.intervals import ResampleCounts, bca, resample_counts
-from harness.stats.paired import paired_t, sign_test
 from harness.stats.signed_rank import doubled_ranks, subset_sums
 
 SIZES = (13, 30, 100)

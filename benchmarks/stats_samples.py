@@ -10,10 +10,9 @@ import numpy as np
 from scipy import stats
 
 from harness.stats import Contrast, Interval, differences, sign_flip
-from harness.stats.differences import Differences, Floats
+from harness.stats.differences import Differences, Floats, Units
 from harness.stats.power import flip_p
 from harness.stats.signed_rank import signed_rank_of
-from harness.stats.units import Units
 
 ALPHA = 0.05
 BATCH = 1_000

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+from harness.stats.plan import MODELS, minimum_detectable, queries_needed
 from stats_samples import ALPHA, BATCH, changed, covers, larger_p, observed
 from stats_shapes import Shape, equal_means, made_up, shipped
 
 from harness.stats import Criterion, Range, optimism, plan
 from harness.stats.intervals import resample_counts, student
-from harness.stats.plan import MODELS, minimum_detectable, queries_needed
 from harness.stats.power import simulated_power
 
 WORTH = 0.05

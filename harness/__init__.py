@@ -12,13 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from harness.api import compare
     from harness.dataset import load as load_dataset
     from harness.experiment import Experiment
     from harness.pipeline import run
     from harness.records import Results
     from harness.records import read as open  # noqa: A004 - harness.open("results/x"), as one says it
     from harness.running.options import Options
-    from harness.scoring.python_runs import compare
 
 __all__ = ["Experiment", "Options", "Results", "compare", "load_dataset", "open", "run"]
 
@@ -26,7 +26,7 @@ _HOMES = {
     "Experiment": "harness.experiment:Experiment",
     "Options": "harness.running.options:Options",
     "Results": "harness.records:Results",
-    "compare": "harness.scoring.python_runs:compare",
+    "compare": "harness.api:compare",
     "load_dataset": "harness.dataset:load",
     "open": "harness.records:read",
     "run": "harness.pipeline:run",

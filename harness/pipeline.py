@@ -13,6 +13,10 @@ from harness import records
 from harness.answers.judges import build_judge, check_price
 from harness.answers.rankings import ClaimsJudging, VerdictFolders, judge_run
 from harness.dataset import Dataset, reading_line, trec
+from harness.evaluation.cautions import judged_shares
+from harness.evaluation.grading import GradedLabels, gains
+from harness.evaluation.readers import Judged, score_lists
+from harness.evaluation.score_tables import score_tables, ties_of
 from harness.experiment import Experiment, Loaded, load, unexpanded
 from harness.overview import write_index
 from harness.records import FOLDER, Commit, DatasetFacts, Ledger, Manifest, Results, RetrieverFacts, Run, StageLatency
@@ -23,10 +27,7 @@ from harness.running.forecast import source_of
 from harness.running.options import Options
 from harness.running.runner import run_all
 from harness.running.shared import Shared
-from harness.scoring.cautions import judged_shares
-from harness.scoring.evaluate import scored, tables_of, ties_of
-from harness.scoring.grading import GradedLabels, gains
-from harness.stats import earlier_looks
+from harness.stats.looks import earlier_looks
 from retrievers.cache import Cache, default_path
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.meter import Budget, Meter
@@ -174,13 +175,13 @@ def write_scores(
     folder: Path, loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequence[Run], meter: Meter
 ) -> None:
     """Write the tables that follow from rankings and labels alone: scores, summary, comparisons, other tests."""
-    rankings = {one.retriever: one.rankings for one in runs if not one.error}
-    queries = {query.id: query for query in dataset.recorded}
+    question, queries = loaded.question, {query.id: query for query in dataset.recorded}
+    judged = Judged(question.measures, question.primary, graded, queries, question.experiment.statistics.cluster)
     with meter.stage("scoring"):
-        values = scored(loaded.question, graded, rankings)
+        scores = score_lists(judged, {one.retriever: one.lists for one in runs if not one.error})
     with meter.stage("comparing"):
         provenances = {one.retriever: one.provenance for one in runs}
-        tables = tables_of(loaded.question, queries, graded, rankings, values, provenances)
+        tables = score_tables(question, graded, queries, scores, provenances)
     for name in ("scores", "summary", "comparisons", "tests"):
         records.write_table(folder, name, getattr(tables, name))
 

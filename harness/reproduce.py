@@ -13,14 +13,15 @@ import pandas as pd
 import tomli_w
 
 from harness import records
+from harness.evaluation.grading import grade_labels
+from harness.evaluation.index_drift import CUTOFF, IndexDrift, drifts_of
+from harness.evaluation.readers import Judged, lists_of, score_lists
+from harness.evaluation.score_tables import score_tables
 from harness.experiment import Question, load, uses, with_files_located, with_runs_located
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.check import prepare
 from harness.running.options import Options
-from harness.scoring.approximate import CUTOFF, IndexDrift, drifts_of
-from harness.scoring.evaluate import evaluate
-from harness.scoring.grading import grade_labels
 from retrievers.errors import InputError, NotShown, Problem
 
 TOLERANCE = 1e-4
@@ -114,8 +115,9 @@ def _check_consistency(results: Results, question: Question) -> None:
     """
     labels = {query_id: judged.labels for query_id, judged in results.queries.items()}
     queries = {query_id: judged.query for query_id, judged in results.queries.items()}
-    rankings = {name: results.rankings(name) for name in results.retrievers}
-    right = evaluate(question, queries, grade_labels(labels, question.experiment.relevance), rankings)
+    graded = grade_labels(labels, question.experiment.relevance)
+    judged = Judged(question.measures, question.primary, graded, queries, question.experiment.statistics.cluster)
+    right = score_tables(question, graded, queries, score_lists(judged, lists_of(results)))
     for name, keys, columns, slack in (
         ("scores", ["retriever", "query_id", "measure"], ["value"], 1e-9),
         ("summary", ["retriever", "measure"], ["mean"], TOLERANCE),

@@ -97,17 +97,17 @@ def trec_eval(base: str, cutoff: int, level: int, top: list[str], grades: Grades
     return float(value)
 
 
-def ranked_differences(a: list[float], b: list[float], zeros: str) -> tuple[list[int], list[int]]:
+def ranked_differences(a: list[float], b: list[float]) -> tuple[list[int], list[int]]:
     """Twice the ranks of the differences above and below zero; differences below 1e-9 are rounding errors."""
     differences = np.round(np.subtract(a, b), 9)
-    kept = differences if zeros == "pratt" else differences[differences != 0]
+    kept = differences[differences != 0]
     doubled = (2 * stats.rankdata(np.abs(kept))).astype(int)
     return doubled[kept > 0].tolist(), doubled[kept < 0].tolist()
 
 
-def signed_rank(a: list[float], b: list[float], zeros: str = "wilcox") -> tuple[float, float, float]:
+def signed_rank(a: list[float], b: list[float]) -> tuple[float, float, float]:
     """W+, W- and the exact two-sided p-value of the Wilcoxon signed-rank test, by counting every sum of ranks."""
-    above, below = ranked_differences(a, b, zeros)
+    above, below = ranked_differences(a, b)
     sums = Counter({0: 1})
     for rank in above + below:
         sums = sums + Counter({total + rank: ways for total, ways in sums.items()})
@@ -183,9 +183,9 @@ def summary_faults(folder: Path, scores: Table) -> list[str]:
     return faults
 
 
-def expected_comparison(a: list[float], b: list[float], zeros: str) -> dict[str, float]:
+def expected_comparison(a: list[float], b: list[float]) -> dict[str, float]:
     """The columns of one comparison that follow from two lists of scores."""
-    plus, minus, p_value = signed_rank(a, b, zeros)
+    plus, minus, p_value = signed_rank(a, b)
     differences = np.round(np.subtract(a, b), 9)
     nonzero = int((differences != 0).sum())
     found = {
@@ -213,7 +213,7 @@ def comparison_faults(folder: Path, scores: Table, statistics: dict[str, str]) -
             pair = [scores[name, measure] for name in (row["a"], row["b"])]
             queries = sorted(query for query in pair[0] if not math.isnan(pair[0][query] + pair[1][query]))
             a, b = ([side[query] for query in queries] for side in pair)
-            expected = expected_comparison(a, b, statistics["zeros"])
+            expected = expected_comparison(a, b)
             if row["method"] != "exact":  # another test was asked for: its p-values are not those of Wilcoxon's
                 if statistics["test"] == "wilcoxon":
                     faults.append(f"{where}: method {row['method']!r} where the exact one can be had")

@@ -8,34 +8,29 @@ import numpy as np
 import pytest
 
 from harness.cli import main
-from harness.scoring.compared import compare_scores
-from harness.scoring.per_query import per_query, read_scores, selected
-from harness.scoring.undefined import compare_defined
-from harness.stats import Facts, Settings, compare_all
+from harness.evaluation.evaluation import evaluate
+from harness.evaluation.readers import read_scores
+from harness.evaluation.scores import scores_from_rows
+from harness.evaluation.verdict import Verdict
+from harness.stats.settings import Settings
 from retrievers.errors import InputError
+from tests.scored import compare
 
 NAN = math.nan
 RNG = np.random.default_rng(11)
-PLAIN = {"primary": "m", "baseline": None, "settings": Settings(), "facts": Facts()}
 BASE = RNG.integers(0, 5, size=(3, 30)) / 4
 
 
 def values(*rows):
-    return {"m": {name: np.array(row, dtype=np.float64) for name, row in zip("abc", rows, strict=False)}}
-
-
-def test_without_undefined_values_nothing_changes() -> None:
-    scores = values(*BASE)
-    ours = compare_defined(scores, **{**PLAIN, "settings": Settings(margin=0.05)})
-    assert ours == compare_all(scores, primary="m", settings=Settings(margin=0.05))
+    return {name: np.array(row, dtype=np.float64) for name, row in zip("abc", rows, strict=False)}
 
 
 def test_queries_that_are_undefined_for_all_are_left_out_as_if_they_were_not_there() -> None:
     with_gaps = BASE.copy()
     with_gaps[:, ::3] = NAN
-    ours = compare_defined(values(*with_gaps), **PLAIN)
+    ours = compare(values(*with_gaps))
     kept = values(*np.delete(BASE, np.s_[::3], axis=1))
-    assert ours == compare_all(kept, primary="m", settings=Settings(), facts=Facts())
+    assert ours == compare(kept)
     assert {row.n for row in ours} == {20}
 
 
@@ -43,12 +38,12 @@ def test_a_pair_is_compared_where_both_are_defined() -> None:
     rows = BASE.copy()
     rows[0, :5] = NAN
     rows[1, 4:9] = NAN
-    found = {(row.a, row.b): row for row in compare_defined(values(*rows), **PLAIN)}
+    found = {(row.a, row.b): row for row in compare(values(*rows))}
     assert {pair: row.n for pair, row in found.items()} == {("a", "b"): 21, ("a", "c"): 25, ("b", "c"): 25}
     for (a, b), row in found.items():
         x, y = rows["abc".index(a)], rows["abc".index(b)]
         both = ~np.isnan(x) & ~np.isnan(y)
-        (alone,) = compare_all({"m": {a: x[both], b: y[both]}}, primary="m", settings=Settings())
+        (alone,) = compare({a: x[both], b: y[both]})
         assert (row.w_plus, row.w_minus, row.p_value) == (alone.w_plus, alone.w_minus, alone.p_value)
         assert row.mean_difference == pytest.approx(np.mean(x[both] - y[both]))
     order = sorted(found.values(), key=lambda row: row.p_value)
@@ -63,22 +58,22 @@ def test_the_correction_of_the_whole_family_can_take_a_verdict_back() -> None:
     up = np.r_[np.full(6, 0.25), np.zeros(14)]  # six wins: p = 0.03125 alone, 0.09375 among three
     rows = [BASE[0, :20] * 0, up, up * 0]
     rows[0][19], rows[1][18] = NAN, NAN
-    found = {(row.a, row.b): row for row in compare_defined(values(*rows), **PLAIN)}
-    alone = compare_defined({"m": {n: v for n, v in values(*rows)["m"].items() if n != "c"}}, **PLAIN)  # fmt: skip
+    found = {(row.a, row.b): row for row in compare(values(*rows))}
+    alone = compare({name: row for name, row in values(*rows).items() if name != "c"})
     assert found["a", "b"].p_value == alone[0].p_value == 0.03125
-    assert alone[0].word == "worse"
-    assert found["a", "b"].p_adjusted == pytest.approx(0.09375) and found["a", "b"].word == "undecided"
+    assert alone[0].verdict is Verdict.WORSE
+    assert found["a", "b"].p_adjusted == pytest.approx(0.09375) and found["a", "b"].verdict is Verdict.UNDECIDED
 
 
 def test_a_pair_without_a_query_in_common_has_no_row_and_counts_in_the_correction() -> None:
     rows = BASE[:2].copy()
     rows[0, 15:], rows[1, :15] = NAN, NAN
     third = BASE[2]
-    found = compare_defined(values(*rows, third), **PLAIN)
+    found = compare(values(*rows, third))
     assert {(row.a, row.b) for row in found} == {("a", "c"), ("b", "c")}
     lowest = min(found, key=lambda row: row.p_value)
     assert lowest.p_adjusted == pytest.approx(min(1.0, 3 * lowest.p_value))
-    assert compare_defined(values([NAN], [NAN]), **PLAIN) == []
+    assert compare(values([NAN], [NAN])) == []
 
 
 def write(path, rows, header="retriever,query_id,measure,value"):
@@ -92,11 +87,10 @@ def test_scores_of_any_tool_are_read(tmp_path) -> None:
     assert found.ids == ("007", "8") and found.retrievers == ("a", "b")
     assert found.values["faith"]["a"].tolist()[0] == 0.5 and math.isnan(found.values["faith"]["a"][1])
     assert found.undefined() == {"faith": {"a": 1, "b": 1}, "other": {"b": 1}}
-    rows = list(found.rows())
-    assert {"retriever": "a", "query_id": "8", "measure": "faith", "value": None} in rows
-    assert selected(found, ["other"], ["8"]).values["other"]["b"].tolist() == [2]
+    assert ("a", "8", "faith", None) in list(found.rows())
+    assert found.selected(["other"], ["8"]).values["other"]["b"].tolist() == [2]
     with pytest.raises(InputError, match="did you mean 'faith'"):
-        selected(found, ["fiath"])
+        found.selected(["fiath"])
 
 
 @pytest.mark.parametrize(
@@ -122,17 +116,16 @@ def test_a_missing_column_is_named(tmp_path) -> None:
 
 
 def test_where_low_is_good_the_verdict_is_turned_round_and_the_numbers_stay() -> None:
-    rows = [("a", f"q{i:02}", "hallucination", 0.1) for i in range(12)]
-    rows += [("b", f"q{i:02}", "hallucination", 0.1 + 0.05 * (i + 1)) for i in range(12)]
-    found = per_query(rows)
-    plain = compare_scores(found, primary="hallucination", baseline=None, settings=Settings())
-    turned = compare_scores(
-        found, primary="hallucination", baseline=None, settings=Settings(), low_is_good={"hallucination"}
-    )
-    assert (plain.rows[0].word, turned.rows[0].word) == ("worse", "better")
-    assert plain.rows[0].mean_difference == turned.rows[0].mean_difference < 0
+    rows = {("a", f"q{i:02}", "hallucination"): 0.1 for i in range(12)}
+    rows |= {("b", f"q{i:02}", "hallucination"): 0.1 + 0.05 * (i + 1) for i in range(12)}
+    found = scores_from_rows(rows)
+    plain = evaluate(found, baseline=None, settings=Settings())
+    turned = evaluate(found, baseline=None, settings=Settings(), low_is_good={"hallucination"})
+    (before,), (after,) = (one.comparisons["hallucination"] for one in (plain, turned))
+    assert (before.verdict, after.verdict) == (Verdict.WORSE, Verdict.BETTER)
+    assert before.mean_difference == after.mean_difference < 0
     with pytest.raises(InputError, match="baseline"):
-        compare_scores(found, primary="hallucination", baseline="z", settings=Settings())
+        evaluate(found, baseline="z", settings=Settings())
 
 
 def scores_file(tmp_path):
@@ -200,10 +193,10 @@ def test_a_range_that_is_none_or_too_narrow_is_refused(tmp_path, capsys, bounds,
 
 
 def test_our_own_scores_csv_is_such_a_file(tmp_path) -> None:
-    rows = [("a", "q1", "m", 0.1), ("b", "q1", "m", math.nan)]
+    scores = scores_from_rows({("a", "q1", "m"): 0.1, ("b", "q1", "m"): math.nan})
     file = tmp_path / "scores.csv"
     with file.open("w", newline="") as handle:
         writer = csv.DictWriter(handle, ["retriever", "query_id", "measure", "value"])
         writer.writeheader()
-        writer.writerows(per_query(rows).rows())
-    assert list(read_scores(file).rows()) == list(per_query(rows).rows())
+        writer.writerows(row._asdict() for row in scores.rows())
+    assert list(read_scores(file).rows()) == list(scores.rows())

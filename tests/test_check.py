@@ -2,19 +2,19 @@
 
 import json
 import shlex
-from statistics import NormalDist
 
 import numpy as np
 import pytest
+from statsmodels.stats.power import TTestPower
 
 from harness.cli import main
 from harness.dataset import load, reference_of
+from harness.evaluation.evaluation import planned_pairs
 from harness.pipeline import run
 from harness.running.capacity import Capacity
 from harness.running.check import check
 from harness.running.dataset_summary import SAMPLE, dataset_summary, near_duplicates, sample
 from harness.running.options import Options
-from harness.scoring.plans import planned_pairs
 from retrievers.errors import InputError
 from retrievers.types import Document
 from tests import layouts, small
@@ -103,14 +103,13 @@ def test_near_duplicates_of_random_texts():
 
 
 def test_what_so_many_queries_carry_before_a_run():
-    """Worked by hand from Sakai's formula: n = ((z(1 - alpha / 2m) + z(0.8)) s / d)^2 + z^2 / 2."""
-    normal = NormalDist()
+    """Against statsmodels' power of the paired t-test."""
     for m, alpha, d in ((1, 0.05, 0.05), (3, 0.01, 0.02)):
-        z = normal.inv_cdf(1 - alpha / m / 2)
         there = Capacity(60, comparisons=m, alpha=alpha, difference=d)
-        assert there.scatter() == pytest.approx(d * np.sqrt(60 - z * z / 2) / (z + normal.inv_cdf(0.8)), rel=1e-9)
+        effect = TTestPower().solve_power(nobs=60, alpha=alpha / m, power=0.8)
+        assert there.scatter() == pytest.approx(d / effect, rel=1e-4)
         for s in (0.1, 0.2, 0.3):
-            assert there.needed(s) == int(np.ceil(((z + normal.inv_cdf(0.8)) * s / d) ** 2 + z * z / 2))
+            assert there.needed(s) == int(np.ceil(TTestPower().solve_power(d / s, alpha=alpha / m, power=0.8)))
     assert next(Capacity(5).lines()).startswith("can it carry the comparison? No: 5 queries and 1 comparison")
     first, second = Capacity(60).lines()
     assert "It depends: with 60 queries and 1 comparison at 0.05, a true difference of 0.05" in first
@@ -140,9 +139,9 @@ def test_an_earlier_run_of_the_same_data_tells_what_its_pairs_would_need(tmp_pat
     (expected,) = planned_pairs(results, 0.05)
     assert after.capacity.earlier == (expected,)
     lines = [line for line in after.lines() if line.startswith(("can it", "  To find"))]
-    sufficient = expected.plan is not None and expected.plan.high is not None and expected.plan.high <= 60
+    sufficient = expected.needed is not None and expected.needed.high is not None and expected.needed.high <= 60
     assert lines[0].startswith("can it carry the comparison? Yes" if sufficient else "can it carry the comparison? No")
-    assert lines[1] == f"  {expected.sentence()}"
+    assert lines[1] == f"  {expected.sentence}"
     json.dumps(after.as_json())
     (tmp_path / "data" / "apple.md").write_text("# another\n\ntext\n")
     assert not check(path, results=tmp_path / "out").capacity.earlier

@@ -15,9 +15,8 @@ from harness.answers.chat_judge import as_data
 from harness.answers.systems import MARK, read_systems
 from harness.dataset import DatasetReference, converting, files, load, reference_of, rows, trec, trec_collection
 from harness.dataset.markdown import parse_document
+from harness.evaluation.readers import read_ids, read_scores
 from harness.experiment import load as read_experiment
-from harness.scoring.per_query import read_scores
-from harness.scoring.saved import read_ids
 from retrievers import opening
 from retrievers.errors import InputError
 from retrievers.external.run import RunRetriever

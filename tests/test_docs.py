@@ -18,11 +18,11 @@ import pytest
 import yaml
 
 from harness.cli import app, main
+from harness.evaluation.families import TestRow
+from harness.evaluation.wording import COMPARISON_COLUMNS
 from harness.experiment.schema import END, START, markdown
 from harness.records.run import COSTS
 from harness.records.tables import LEADING
-from harness.stats.comparison import Comparison
-from harness.stats.families import TestRow
 from tests import tiny
 from tests.qdrant_fake import fake_qdrant
 from tests.test_cli import commands
@@ -188,7 +188,7 @@ def test_the_reference_is_what_the_commands_say(monkeypatch: pytest.MonkeyPatch)
     [
         ("scores", LEADING["scores"]),
         ("summary", LEADING["summary"]),
-        ("comparisons", tuple(field.name for field in fields(Comparison))),
+        ("comparisons", COMPARISON_COLUMNS),
         ("tests", tuple(field.name for field in fields(TestRow))),
         ("costs", COSTS),
     ],

@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 
 from harness.cli import main
+from harness.english import format_p
+from harness.evaluation.wording import pair_sentence
 from harness.report.text import p_value
 from harness.running.check import MEANINGS
-from harness.stats import Settings, compare_all, format_p
-from harness.stats.words import pair_sentence
+from harness.stats.settings import Settings
+from tests.scored import compare
 
 PROJECT = Path(__file__).parents[1]
 
@@ -150,7 +152,7 @@ def test_a_p_value_at_its_floor_is_printed_as_a_bound() -> None:
     random = np.random.default_rng(1)
     values = {"a": random.uniform(0.9, 1.0, 2600), "b": random.uniform(0.0, 0.1, 2600)}
     settings = Settings()
-    (row,) = compare_all({"nDCG@10": values}, primary="nDCG@10", settings=settings)
+    (row,) = compare(values, settings=settings)
     assert (row.method, row.p_adjusted) == ("normal", sys.float_info.min)
     assert "adjusted p < 1e-300" in pair_sentence(row, settings)
     assert (format_p(row.p_value), p_value(row.p_value)) == ("< 1e-300", "< 10⁻³⁰⁰")

@@ -7,8 +7,8 @@ import pytest
 
 import harness
 from harness import records
+from harness.evaluation.folders import declared_margin, score_folders, shared_queries
 from harness.reproduce import reproduce
-from harness.scoring.folders import declared_margin, score_folders, shared_queries
 from retrievers.errors import InputError
 from tests import small
 from tests.test_cli import Call, call
@@ -76,8 +76,8 @@ def test_a_retriever_that_found_the_same_twice_stands_once(call: Call, tmp_path:
     one = made(tmp_path, "first")
     two = made(tmp_path, "second", retrievers=OTHER + HASHING)
     joined = score_folders([one, two], ["DCG@3", "AP"])
-    assert [run.name for run in joined.runs] == ["first/bm25", "hashing", "hybrid", "second/bm25"]
-    assert joined.notes == [
+    assert list(joined.retrievers) == ["first/bm25", "hashing", "hybrid", "second/bm25"]
+    assert list(joined.notes) == [
         "Compared on all 6 queries, the same in every folder.",
         "Found the same in more than one folder, and compared once: hashing.",
     ]
@@ -85,7 +85,7 @@ def test_a_retriever_that_found_the_same_twice_stands_once(call: Call, tmp_path:
     (tmp_path / "elsewhere").mkdir()
     twin = alone.rename(tmp_path / "elsewhere" / "alone")
     again = made(tmp_path, "alone", retrievers=OTHER)
-    assert [run.name for run in score_folders([twin, again], []).runs] == ["elsewhere/alone/bm25", "out/alone/bm25"]
+    assert list(score_folders([twin, again], []).retrievers) == ["elsewhere/alone/bm25", "out/alone/bm25"]
     assert "is named twice" in call("compare", one, one).err
 
 
@@ -96,7 +96,7 @@ def test_what_differs_beside_the_retrievers_is_said(tmp_path: Path) -> None:
     path = small.experiment(tmp_path / "y", name="second")
     path.write_text(path.read_text(encoding="utf-8").replace('primary = "nDCG@3"', 'primary = "AP"'), encoding="utf-8")
     two = harness.run(path, harness.Options(tmp_path / "y")).folder
-    notes = score_folders([one, two], []).notes
+    notes = list(score_folders([one, two], []).notes)
     assert notes[-2:] == [
         f"The experiments decide by different measures ({one} by nDCG@3 and {two} by AP): nDCG@3 decides here.",
         f"The documents are not the same (6 in {one} and 7 in {two}): a difference may come from them.",

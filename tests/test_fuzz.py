@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 import harness
 from harness import records
 from harness.dataset import DatasetReference, load, trec
+from harness.evaluation.evaluation import evaluation_of
+from harness.evaluation.folders import score_rankings
+from harness.evaluation.runs import Conventions
 from harness.experiment import load as load_experiment
 from harness.measures import parse
 from harness.report import write_report
-from harness.scoring.outcome import outcome_of
-from harness.scoring.saved import score_rankings
 from retrievers.errors import InputError
 from tests import small
 
@@ -63,8 +64,8 @@ def use(folder: Path) -> None:
         for name in results.retrievers:
             results.run(name)
         if results.scored:
-            outcome_of(results).sentences()
-            score_rankings(folder, (), ())
+            evaluation_of(results).sentences()
+            score_rankings([folder], (), conventions=Conventions())
         trec.read_qrels(folder / "qrels.trec")
         records.write_manifest(folder, results.manifest)
     except InputError as error:

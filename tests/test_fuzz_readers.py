@@ -15,11 +15,10 @@ from harness.answers.systems import read_systems
 from harness.dataset import DatasetReference, load
 from harness.dataset.formats import FORMATS
 from harness.dataset.judgments import read_judgments
+from harness.evaluation.readers import read_ids, read_scores
 from harness.labels.drafts import Draft, kept_drafts, write_drafts
 from harness.labels.pool import read_pool, write_pool
 from harness.records import By, read_passages, read_readings
-from harness.scoring.per_query import read_scores
-from harness.scoring.saved import read_ids
 from retrievers.cache import Cache
 from retrievers.errors import InputError
 from retrievers.parts import import_into

@@ -2,10 +2,11 @@
 
 import pytest
 
+from harness.evaluation.compare import compare
+from harness.evaluation.runs import score_runs
 from harness.measures import parse_all
-from harness.scoring.saved import compare_runs
-from harness.scoring.trec_runs import score_runs
-from harness.stats import Settings
+from harness.stats.settings import Settings
+from tests.scored import cell
 
 QUERIES = [f"q{i}" for i in range(12)]
 
@@ -20,8 +21,8 @@ def verdict(folder, first, second, *, margin=None):
         path.write_text("".join(f"{q} Q0 {doc} 1 {score} t\n" for q in QUERIES for doc, score in hits.items()))
         paths.append(path)
     found = score_runs(qrels, paths, parse_all(["P@2"]))
-    (row,) = compare_runs(found, baseline=None, settings=Settings(margin=margin)).rows
-    return row.verdict
+    (row,) = compare(found, settings=Settings(margin=margin))
+    return cell(row)
 
 
 SAME = {"good": 3.0, "b": 2.0, "c": 1.0}

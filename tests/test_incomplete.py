@@ -121,5 +121,6 @@ def test_comparing_a_folder_says_what_is_missing_and_recommends_nothing(incomple
 
 def test_a_list_of_runs_says_how_many_retrievers_failed(incomplete, capsys):
     _, streams = called(capsys, "report", incomplete.parent)
-    head, _, row, *_ = streams.out.splitlines()
-    assert (head.split()[-1], row.split()[-1]) == ("failed", "2")
+    head, _, *rows = (line.split() for line in streams.out.splitlines() if line)
+    assert head[-1] == "failed"
+    assert any(row[-1] == "2" for row in rows)

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.evaluation.unjudged import OpenQuery, bounds_of, heads_of, linear_form, mean_bounds, scale_of
 from harness.measures import parse, score
-from harness.scoring.linear import heads_of, linear_form, mean_bounds, scale_of
-from harness.scoring.open_ends import OpenQuery, bounds_of
-from harness.stats.rank_bounds import TwoLists, average_precision_bounds, first_hit_bounds, recall_bounds
+from harness.stats.unjudged_bounds import TwoLists, average_precision_bounds, first_hit_bounds, recall_bounds
 
 CORPUS = tuple("abcdefg")
 RANKINGS = st.permutations(CORPUS).flatmap(lambda ids: st.integers(0, 4).map(lambda k: tuple(ids[:k])))
@@ -78,7 +77,7 @@ def test_all_queries_at_once_have_the_bounds_that_they_have_one_by_one(name, ask
     numbers = {}
     a, b, empty = (heads_of(lists, known, linear, numbers) for lists in cut)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("harness.scoring.linear.CELLS", cells)
+        patched.setattr("harness.evaluation.unjudged.CELLS", cells)
         for second, lists in ((b, cut[1]), (empty, cut[2])):
             each = [bounds(OpenQuery(*query)) for query in zip(cut[0], lists, known, grades, strict=True)]
             both = mean_bounds(a, second, linear, scales)

@@ -7,7 +7,7 @@ import pytest
 from harness.cli import main
 from harness.dataset import DatasetReference, load, trec
 from harness.dataset.judgments import NAME
-from harness.scoring.grading import labels_that_count
+from harness.evaluation.grading import labels_that_count
 from tests import small
 from tests.labels_small import judgment, write
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from harness.dataset import DatasetReference, load
+from harness.evaluation.grading import alternatives
 from harness.experiment import Relevance
-from harness.scoring.grading import alternatives
 from retrievers.errors import InputError
 
 BOTH = ("labels-a.json", "labels-b.json")

@@ -7,10 +7,10 @@ import pytest
 import harness
 from harness import records
 from harness.dataset import DatasetReference, load
+from harness.evaluation.unjudged import open_pairs
 from harness.labels.merge_labels import merge_into
 from harness.labels.next import next_to_judge
 from harness.labels.pool import gather
-from harness.scoring.open_ends import open_pairs
 from retrievers.errors import InputError
 from tests import small
 from tests.labels_small import judgment, write

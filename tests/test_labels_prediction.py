@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.bounds import difference_bounds, log_discounts, rank_weights
 from harness.stats.prediction import predicted, worth_in_queries
+from harness.stats.unjudged_bounds import difference_bounds, log_discounts, rank_weights
 
 PEOPLE = np.array([0.2, 0.0, -0.1, 0.3])
 MODEL = np.array([0.3, 0.1, -0.1, 0.3])

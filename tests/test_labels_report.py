@@ -10,18 +10,17 @@ import harness
 from harness.cli import main
 from harness.dataset import DatasetReference, load, reference_of
 from harness.dataset.judgments import text_digest
+from harness.evaluation.evaluation import evaluation_of
+from harness.evaluation.grading import by_labeller
+from harness.evaluation.labellers import LabellerVerdict, combined, labeller_verdicts, labellers_sentence, sentence
+from harness.evaluation.unjudged import linear_form, open_ends, scale_of
+from harness.evaluation.verdict import Comparison
+from harness.evaluation.wording import read_verdict, verdict_word
 from harness.experiment import Relevance
 from harness.measures import parse, score
 from harness.report import write_report
-from harness.scoring.combined import combined, sentence
-from harness.scoring.grading import by_labeller
-from harness.scoring.labellers import LabellerVerdict, labeller_verdicts, labellers_sentence
-from harness.scoring.linear import linear_form, scale_of
-from harness.scoring.open_ends import open_ends
-from harness.scoring.outcome import outcome_of
-from harness.stats import Comparison
-from harness.stats.bounds import difference_bounds, rank_weights
 from harness.stats.prediction import predicted
+from harness.stats.unjudged_bounds import difference_bounds, rank_weights
 from tests import small
 from tests.labels_small import judgment, write
 
@@ -101,7 +100,7 @@ def test_the_report_says_how_far_the_model_agrees_and_warns_of_a_guess(both, ran
 
 def test_the_tests_rest_on_peoples_queries(both):
     assert set(both.scores["query_id"]) == set(ALL[:4])
-    assert outcome_of(both).settings.by_people
+    assert evaluation_of(both).settings.by_people
     assert set(both.rankings("bm25")) == set(ALL)
 
 
@@ -141,7 +140,7 @@ def test_the_page_shows_people_model_and_what_is_open(both):
 
 def test_where_no_person_judged_nothing_is_claimed(ran, capsys):
     results = ran(lambda folder: judged(folder, ALL, "m", "llm"), report=True)
-    assert not outcome_of(results).settings.by_people
+    assert not evaluation_of(results).settings.by_people
     assert set(results.comparisons["verdict"]) == {"undecided: judged by a model alone"}
     for text in (shown_text(results), (results.folder / "report.md").read_text(encoding="utf-8")):
         assert "shown" not in text.lower().replace("no person", "")
@@ -200,7 +199,7 @@ def test_what_people_did_not_finish_makes_no_score(ran):
 
 
 def test_each_persons_labels_are_another_reading(ran):
-    from harness.scoring.grading import alternatives
+    from harness.evaluation.grading import alternatives
 
     results = ran(lambda folder: [*judged(folder, ALL), *judged(folder, ALL, "ben", noise=4)])
     readings = alternatives({q: said.labels for q, said in results.queries.items()}, Relevance())
@@ -210,15 +209,18 @@ def test_each_persons_labels_are_another_reading(ran):
 
 def test_the_verdict_under_each_labeller_is_the_one_that_his_labels_alone_give(ran):
     both = ran(lambda folder: [*judged(folder, ALL), *judged(folder, ALL, "ben", noise=2)], report=True)
-    family = outcome_of(both).comparisons["nDCG@3"]
+    family = evaluation_of(both).comparisons["nDCG@3"]
     verdicts = labeller_verdicts(both, Relevance())
     assert [one.labeller for one in verdicts] == ["ann", "ben"]
     for name, noise in (("ann", 0), ("ben", 2)):
         alone = ran(lambda folder, name=name, noise=noise: judged(folder, ALL, name, noise=noise))
         (verdict,) = (one for one in verdicts if one.labeller == name)
-        assert list(verdict.rows.values()) == list(outcome_of(alone).comparisons["nDCG@3"])
+        assert list(verdict.rows.values()) == list(evaluation_of(alone).comparisons["nDCG@3"])
     said = labellers_sentence(family, verdicts)
-    words = {(row.a, row.b): {row.word, *(one.rows[row.a, row.b].word for one in verdicts)} for row in family}
+    words = {
+        (row.a, row.b): {verdict_word(one.finding) for one in (row, *(by.rows[row.a, row.b] for by in verdicts))}
+        for row in family
+    }
     assert said.startswith("Every verdict is the same") == all(len(some) == 1 for some in words.values())
     page, markdown = shown_text(both), (both.folder / "report.md").read_text(encoding="utf-8")
     assert "Verdicts by whose labels" in page and "ann, 6 queries" in page and "ben, 6 queries" in page
@@ -228,7 +230,7 @@ def test_the_verdict_under_each_labeller_is_the_one_that_his_labels_alone_give(r
 
 def test_a_verdict_that_hangs_on_the_labeller_is_named():
     pair = comparison("a", "b", "better")
-    under = LabellerVerdict("ann", 6, {("a", "b"): comparison("a", "b", "undecided: too few")})
+    under = LabellerVerdict("ann", 6, {("a", "b"): comparison("a", "b", "undecided: too few queries")})
     assert labellers_sentence([pair], [under]) == (
         "Verdicts depend on whose labels are taken: a and b: better under the merge, undecided under ann."
     )
@@ -242,7 +244,9 @@ def comparison(a, b, verdict):
          "statistic", "p_value", "p_adjusted", "p_minimum", "effect_size", "p_minimum_adjusted", "p_randomization",
          "p_randomization_adjusted", "clusters"), 0,
     )  # fmt: skip
-    return Comparison("nDCG@3", a, b, method="exact", verdict=verdict, role="confirmatory", ci_method="t", **numbers)
+    return Comparison(
+        "nDCG@3", a, b, method="exact", finding=read_verdict(verdict), role="confirmatory", ci_method="t", **numbers
+    )
 
 
 def test_a_labeller_of_lists_keeps_his_order_under_every_rule(project):
@@ -272,7 +276,7 @@ def heads(results):
 
 def test_bounds_hold_the_mean_and_close_where_all_is_judged(both, ran):
     ends = open_ends(both, heads(both))
-    means = outcome_of(both).whole.means
+    means = evaluation_of(both).conclusion.means
     for mean in ends.means:
         assert mean.judged == 1.0
         assert mean.bounds.low == pytest.approx(means[mean.retriever])
@@ -281,7 +285,7 @@ def test_bounds_hold_the_mean_and_close_where_all_is_judged(both, ran):
     wide = open_ends(part, heads(part))
     for mean in wide.means:
         assert mean.judged < 1.0
-        assert mean.bounds.low == pytest.approx(outcome_of(part).whole.means[mean.retriever])
+        assert mean.bounds.low == pytest.approx(evaluation_of(part).conclusion.means[mean.retriever])
         assert mean.bounds.high > mean.bounds.low
     for pair in wide.pairs:
         assert pair.bounds.width > 0

@@ -224,7 +224,7 @@ def test_portions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     run = {str(q): {f"d{d}": float(d % 7) for d in random.permutation(60)[: 2 * q]} for q in range(25)}
     measures = [parse(name) for name in NAMES]
     whole = score_run(measures, judgments, run.items())
-    monkeypatch.setattr("harness.measures.scores.CELLS", 50)
+    monkeypatch.setattr("harness.measures.compute.CELLS", 50)
     assert np.array_equal(score_run(measures, judgments, run.items()).values, whole.values)
 
 

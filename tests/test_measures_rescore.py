@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.evaluation.evaluation import summary_rows
+from harness.evaluation.runs import Conventions, score_runs
+from harness.evaluation.scores import Scores
 from harness.measures import parse, parse_all
-from harness.scoring.evaluate import described
-from harness.scoring.trec_runs import Conventions, ScoredRun, score_runs
-from harness.stats import Facts
+from harness.measures.table import is_binary
 from retrievers.errors import InputError
 
 QRELS = "q1 0 a 1\nq1 0 b 2\nq2 0 a 0\nq3 0 c 1\nq4 0 d 1\n"
@@ -41,9 +42,18 @@ def run(tmp_path: Path) -> Path:
 ALL = Conventions()
 
 
-def scored(qrels: Path, run: Path, conventions: Conventions = ALL) -> ScoredRun:
-    (result,) = score_runs(qrels, [run], [parse("P@1")], conventions=conventions)
-    return result
+def scored(qrels: Path, run: Path, conventions: Conventions = ALL) -> Scores:
+    return score_runs(qrels, [run], [parse("P@1")], conventions=conventions)
+
+
+def values(scores: Scores) -> list[float | None]:
+    """Every value, in the order of the rows."""
+    return [row.value for row in scores.rows()]
+
+
+def notes(scores: Scores) -> tuple[str, ...]:
+    """What is told of the one run, without its name."""
+    return tuple(note.removeprefix(f"{scores.retrievers[0]}: ") for note in scores.notes)
 
 
 @pytest.mark.parametrize(
@@ -58,18 +68,17 @@ def scored(qrels: Path, run: Path, conventions: Conventions = ALL) -> ScoredRun:
 )
 def test_which_queries_count(qrels: Path, run: Path, conventions: Conventions, queries: list[str]) -> None:
     result = scored(qrels, run, conventions)
-    assert list(result.scores.query_ids) == queries
     assert [(row.query_id, row.value) for row in result.rows()] == [(q, 1.0 if q == "q1" else 0.0) for q in queries]
-    assert list(result.scores.means().values()) == [1 / len(queries)]
+    assert [row["mean"] for row in summary_rows(result, 0.95)] == [1 / len(queries)]
 
 
 def test_what_a_reader_must_know_is_said(qrels: Path, run: Path) -> None:
-    assert scored(qrels, run).notes == (
+    assert notes(scored(qrels, run)) == (
         "judged queries without a relevant document: 1 (they score 0 and count; --skip-no-relevant leaves them out)",
         "judged queries that the run lacks: 1 (they score 0 and count; harness score --intersection leaves them out)",
         "queries of the run without judgments: 1 (left aside)",
     )
-    assert scored(qrels, run, Conventions(skip_no_relevant=True, intersection=True)).notes[:2] == (
+    assert notes(scored(qrels, run, Conventions(skip_no_relevant=True, intersection=True)))[:2] == (
         "judged queries without a relevant document: 1 (left out)",
         "judged queries that the run lacks: 1 (left out)",
     )
@@ -78,21 +87,21 @@ def test_what_a_reader_must_know_is_said(qrels: Path, run: Path) -> None:
 def test_a_run_whose_lines_are_mixed_scores_the_same(qrels: Path, run: Path, tmp_path: Path) -> None:
     mixed = tmp_path / "mixed.trec"
     mixed.write_text(MIXED)
-    assert (scored(qrels, mixed).scores.values == scored(qrels, run).scores.values).all()
-    assert scored(qrels, mixed).notes == scored(qrels, run).notes
+    assert values(scored(qrels, mixed)) == values(scored(qrels, run))
+    assert notes(scored(qrels, mixed)) == notes(scored(qrels, run))
 
 
 def test_packed_files_score_the_same(qrels: Path, run: Path, tmp_path: Path) -> None:
     packed = tmp_path / "packed.trec.gz"
     packed.write_bytes(gzip.compress(RUN.encode()))
     result = scored(qrels, packed)
-    assert (result.scores.values == scored(qrels, run).scores.values).all()
-    assert result.name == "packed"
+    assert values(result) == values(scored(qrels, run))
+    assert result.retrievers == ("packed",)
 
 
 def test_a_relevance_level_changes_hits_and_not_which_queries_count(qrels: Path, run: Path) -> None:
     """trec_eval -l 2: q3 and q4 have relevant documents, but none of grade 2; they score 0 and stay."""
-    (result,) = score_runs(qrels, [run], parse_all(["R@5"], rel=2), conventions=Conventions(skip_no_relevant=True))
+    result = score_runs(qrels, [run], parse_all(["R@5"], rel=2), conventions=Conventions(skip_no_relevant=True))
     assert [(row.query_id, row.measure, row.value) for row in result.rows()] == [
         ("q1", "R(rel=2)@5", 1.0),
         ("q3", "R(rel=2)@5", 0.0),
@@ -101,16 +110,15 @@ def test_a_relevance_level_changes_hits_and_not_which_queries_count(qrels: Path,
 
 
 def test_the_g_of_err_is_that_of_the_whole_qrels_whichever_queries_count(qrels: Path, run: Path) -> None:
-    (result,) = score_runs(qrels, [run], [parse("ERR")], conventions=Conventions(queries=["q3"]))
-    assert result.scores.largest_grade == 2
-    assert "ERR: the largest grade of the qrels is G = 2" in result.notes
+    result = score_runs(qrels, [run], [parse("ERR")], conventions=Conventions(queries=["q3"]))
+    assert "ERR: the largest grade of the qrels is G = 2" in notes(result)
 
 
 def test_runs_of_one_name_are_told_apart_by_their_paths(qrels: Path, run: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     twin = tmp_path / "other" / "bm25.trec"
     twin.write_text(RUN)
-    assert [result.name for result in score_runs(qrels, [run, twin], [parse("P@1")])] == [
+    assert list(score_runs(qrels, [run, twin], [parse("P@1")]).retrievers) == [
         f"{tmp_path.name}/bm25", "other/bm25",
     ]  # fmt: skip
 
@@ -119,8 +127,8 @@ def test_runs_as_trec_names_them_are_called_by_their_tags(qrels: Path, tmp_path:
     runs = [tmp_path / f"input.{tag}.gz" for tag in ("bm25", "dense.v2")]
     for file in runs:
         file.write_bytes(gzip.compress(RUN.encode()))
-    assert [result.name for result in score_runs(qrels, runs, [parse("P@1")])] == ["bm25", "dense.v2"]
-    assert [result.name for result in score_runs(qrels, runs[:1], [parse("P@1")])] == ["bm25"]
+    assert list(score_runs(qrels, runs, [parse("P@1")]).retrievers) == ["bm25", "dense.v2"]
+    assert list(score_runs(qrels, runs[:1], [parse("P@1")]).retrievers) == ["bm25"]
 
 
 def test_problems_of_all_files_come_together(qrels: Path, tmp_path: Path) -> None:
@@ -145,7 +153,7 @@ def test_no_query_left(qrels: Path, run: Path) -> None:
 
 def test_memory_does_not_grow_with_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten times the hits, the same peak: a portion is all that is held. (The million queries are a benchmark.)"""
-    monkeypatch.setattr("harness.measures.scores.CELLS", 2_000)
+    monkeypatch.setattr("harness.measures.compute.CELLS", 2_000)
     monkeypatch.setattr("retrievers.runs.BLOCK", 4_000)  # files are read in blocks, and these are small
     peaks = []
     for hits in (20, 200):
@@ -172,18 +180,19 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path, monkeypatch: pytest.M
 )
 def test_the_measure_decides_which_interval_its_mean_has(measure: str, method: str) -> None:
     """P@1 is 0 or 1 whatever comes; CG@1 merely happens to be, and here is always 1."""
-    parsed = parse(measure)
-    values = np.ones(9) if measure == "CG@1" else np.array([0.0, 1.0, 1.0])
-    assert described(parsed, values, 0.95, Facts()).ci_method == method
+    numbers = np.ones(9) if measure == "CG@1" else np.array([0.0, 1.0, 1.0])
+    binary = frozenset([measure] if is_binary(parse(measure)) else [])
+    table = Scores(ids=tuple("abcdefghi")[: len(numbers)], values={measure: {"r": numbers}}, binary=binary,
+                   ranges={measure: None})  # fmt: skip
+    assert summary_rows(table, 0.95)[0]["ci_method"] == method
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_pipe_is_read_once(qrels: Path, run: Path, tmp_path: Path, packed: bool) -> None:
     """What the shell makes of <(cat bm25.trec)."""
-    assert scored(qrels, piped(tmp_path, gzip.compress(RUN.encode()) if packed else RUN.encode())).notes == (
-        scored(qrels, run).notes
-    )
+    pipe = piped(tmp_path, gzip.compress(RUN.encode()) if packed else RUN.encode())
+    assert notes(scored(qrels, pipe)) == notes(scored(qrels, run))
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from harness.dataset.trec import read_qrels, read_run
-from harness.measures import Measure, parse, score_run
-from harness.scoring.trec_runs import Conventions, ScoredRun, score_runs
+from harness.evaluation.runs import Conventions, score_runs
+from harness.evaluation.scores import Scores, mean_defined
+from harness.measures import Measure, MeasureValues, parse, score_run
 from retrievers.errors import InputError
 from tests import trec_golden
 from tests.trec_golden import FOLDER
@@ -48,14 +49,21 @@ def expected(path: Path, rel: int = 1) -> dict[tuple[str, Measure], str]:
     return {(query, measure): value for query, measure, value in named if measure}
 
 
-def printed(result: ScoredRun) -> dict[tuple[str, Measure], str]:
-    scores = result.scores
+def printed(result: Scores | MeasureValues) -> dict[tuple[str, Measure], str]:
+    """Every value as trec_eval prints it, and the means."""
+    if isinstance(result, MeasureValues):
+        values = dict(zip(map(str, result.measures), result.values, strict=True))
+        ids: tuple[str, ...] = result.query_ids
+    else:
+        (run,) = result.retrievers
+        values = {measure: of[run] for measure, of in result.values.items()}
+        ids = result.ids
     cells = {
-        (query, measure): f"{value:.4f}"
-        for measure, row in zip(scores.measures, scores.values, strict=True)
-        for query, value in zip(scores.query_ids, row, strict=True)
+        (query, parse(measure)): f"{value:.4f}"
+        for measure, row in values.items()
+        for query, value in zip(ids, row, strict=True)
     }
-    return cells | {("all", measure): f"{mean:.4f}" for measure, mean in scores.means().items()}
+    return cells | {("all", parse(measure)): f"{mean_defined(row):.4f}" for measure, row in values.items()}
 
 
 @pytest.mark.parametrize("rel", trec_golden.LEVELS)
@@ -64,7 +72,7 @@ def test_every_value_of_trec_eval(option: str, intersection: bool, size: int, re
     want = expected(FOLDER / f"expected.l{rel}.{option}.txt", rel)
     assert len(want) == size
     measures = tuple(dict.fromkeys(measure for _, measure in want))
-    (result,) = score_runs(FOLDER / "drawn.qrels", [FOLDER / "drawn.run"], measures,
+    result = score_runs(FOLDER / "drawn.qrels", [FOLDER / "drawn.run"], measures,
                            conventions=Conventions(intersection=intersection))  # fmt: skip
     got = printed(result)
     assert {cell: got[cell] for cell in want} == want

@@ -8,11 +8,11 @@ import pytest
 
 from harness.answers.systems import read_systems
 from harness.answers.work import Scored, write_tables
+from harness.evaluation.evaluation import evaluate
+from harness.evaluation.scores import scores_from_rows
 from harness.overview import write_index
 from harness.records.readings import By, append_claims, write_passages
-from harness.scoring.compared import compare_scores
-from harness.scoring.per_query import per_query
-from harness.stats import Settings
+from harness.stats.settings import Settings
 from retrievers.errors import InputError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes are rare there")
@@ -34,9 +34,9 @@ def answers(tmp_path):
 def test_tables_of_answers_take_the_place_of_a_link(answers, precious):
     for name in ("scores", "summary", "comparisons"):
         (answers / f"{name}.csv").symlink_to(precious)
-    rows = [(system, query, "F1", float(i)) for i, system in enumerate("ab") for query in ("q", "r")]
-    compared = compare_scores(per_query(rows), primary="F1", baseline=None, settings=Settings())
-    write_tables(answers, Scored(per_query(rows), compared, (), {}))
+    rows = {(system, query, "F1"): float(i) for i, system in enumerate("ab") for query in ("q", "r")}
+    evaluation = evaluate(scores_from_rows(rows), baseline=None, settings=Settings())
+    write_tables(answers, Scored(evaluation, (), {}))
     assert (answers / "scores.csv").read_text().startswith("retriever,query_id,measure,value\na,q,F1,0.0\n")
     assert not (answers / "scores.csv").is_symlink()
 
@@ -71,7 +71,7 @@ def test_a_pipe_in_the_place_of_the_overview_is_none_of_ours(tmp_path):
 
 
 def test_undefined_scores_are_empty_cells(answers):
-    rows = [(system, query, "F1", np.nan if query == "r" else 1.0) for system in "ab" for query in ("q", "r")]
-    compared = compare_scores(per_query(rows), primary="F1", baseline=None, settings=Settings())
-    write_tables(answers, Scored(per_query(rows), compared, (), {}))
+    rows = {(system, query, "F1"): np.nan if query == "r" else 1.0 for system in "ab" for query in ("q", "r")}
+    evaluation = evaluate(scores_from_rows(rows), baseline=None, settings=Settings())
+    write_tables(answers, Scored(evaluation, (), {}))
     assert "a,r,F1,\n" in (answers / "scores.csv").read_text()

@@ -18,12 +18,12 @@ import pytest
 
 from harness.dataset import Dataset, load, reference_of
 from harness.dataset.trec import read_qrels, read_run
+from harness.evaluation.runs import Conventions, score_runs
 from harness.measures import parse_all, score, score_run
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.embed import Shard, embed
 from harness.running.options import Options
-from harness.scoring.trec_runs import Conventions, ScoredRun, score_runs
 from retrievers.bm25 import BM25Retriever
 from retrievers.cache import Cache
 from retrievers.meter import Meter
@@ -131,7 +131,7 @@ def test_every_value_of_trec_eval(
     want = expected(data / golden, rel)
     assert len(want) == size
     measures = tuple(dict.fromkeys(measure for _, measure in want))
-    (result,) = score_runs(data / qrels, [data / ranking], measures, conventions=conventions)
+    result = score_runs(data / qrels, [data / ranking], measures, conventions=conventions)
     got = printed(result)
     assert {cell: got[cell] for cell in want} == want
 
@@ -147,7 +147,7 @@ def test_every_value_of_trec_eval_with_no_more_than_100_documents_a_query() -> N
     }
     measures = tuple(dict.fromkeys(measure for _, measure in want))
     scores = score_run(measures, judgments, ((query, dict(hits)) for query, hits in first.items()))
-    got = printed(ScoredRun("", scores, (), {}))
+    got = printed(scores)
     assert {cell: got[cell] for cell in want} == want
 
 

@@ -11,8 +11,8 @@ import pytest
 
 import harness
 from harness import records
+from harness.dataset import DatasetReference
 from harness.dataset.load import load
-from harness.dataset.reference import DatasetReference
 from harness.overview import holds_results, listing, write_index
 from harness.overview.panels import axis_of, groups, marks_of
 from harness.report.view import identity

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 import harness
+from harness.evaluation.compare import compare
+from harness.evaluation.runs import score_runs
 from harness.experiment import load
 from harness.measures import parse_all
 from harness.pipeline import run
 from harness.running.options import Options
-from harness.scoring.saved import compare_runs
-from harness.scoring.trec_runs import score_runs
-from harness.stats import Settings
+from harness.stats.settings import Settings
 from retrievers.errors import InputError
 from retrievers.runs import write_run
 from retrievers.types import ranked
@@ -66,9 +66,8 @@ def test_every_shape_scores_as_the_command_does(files, shape):
     runs, qrels = shapes(files)[shape]
     found = harness.compare(runs, qrels, MEASURES)
     scored = score_runs(files / "qrels", [files / "a.run", files / "b.run"], parse_all(MEASURES))
-    expected = [(row.retriever, row.query_id, row.measure, row.value) for one in scored for row in one.rows()]
-    assert list(found.scores.itertuples(index=False, name=None)) == expected
-    rows = compare_runs(scored, baseline=None, settings=Settings()).rows
+    assert list(found.scores.itertuples(index=False, name=None)) == [tuple(row) for row in scored.rows()]
+    rows = compare(scored, settings=Settings())
     assert found.comparisons["p_value"].tolist() == [row.p_value for row in rows]
     assert found.sentences
     assert "<table" in found._repr_html_()

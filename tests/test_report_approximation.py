@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 import harness
+from harness.evaluation.index_drift import IndexDrift, approximate, drifts_of
 from harness.records import read
 from harness.report.approximation import approximations
 from harness.reproduce import reproduce
-from harness.scoring.approximate import IndexDrift, approximate, drifts_of
 from tests.qdrant_fake import fake_qdrant
 
 EXPERIMENT = """

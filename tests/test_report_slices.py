@@ -8,6 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 import harness
+from harness.evaluation.conclusion import Power
+from harness.evaluation.statements import conclusion_sentences
+from harness.evaluation.statements import headline as headline_of
+from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.records import RetrieverLedger
 from harness.report import alerts as first_screen
 from harness.report import charts, receipt
@@ -15,7 +19,7 @@ from harness.report.alerts import alerts
 from harness.report.lens import slices_of_lens
 from harness.report.pairs import in_reading_order
 from harness.report.sections import tests as tests_of
-from harness.report.sections.decision import choice, headline, leaderboard
+from harness.report.sections.decision import choice, leaderboard
 from harness.report.sections.labels import section as labels_section
 from harness.report.sections.over_queries import drawn_pairs
 from harness.report.sections.slices import (
@@ -33,9 +37,6 @@ from harness.report.sections.slices import (
 from harness.report.sections.tests import matrix
 from harness.report.sections.tests import section as section_of_tests
 from harness.report.view import view_of
-from harness.stats import swapped
-from harness.stats.sentences import untold
-from harness.stats.verdicts import DISAGREE
 from tests import small
 
 WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
@@ -95,7 +96,7 @@ def test_the_p_of_a_slice_is_that_of_tests_csv(view, results):
 def test_the_section_draws_the_leader_against_each(view):
     drawn = section(view)
     assert [(pair.a, pair.b) for pair in drawn.context["pairs"]] == [
-        (view.whole.leader, other) for other in view.ranked[1:]
+        (view.conclusion.leader, other) for other in view.ranked[1:]
     ]
     assert len(drawn.figures) == len(view.ranked) - 1
     assert compared(view)[0] == view.ranked[1]
@@ -197,14 +198,16 @@ def test_a_field_of_many_values_does_not_fill_the_page(view, monkeypatch):
 
 
 def test_a_verdict_that_the_test_of_the_mean_denies_shows_its_p(view):
-    row = view.whole.against[view.ranked[1]]
-    denied = replace(row, verdict=f"undecided: {DISAGREE}", p_adjusted=0.046, p_randomization_adjusted=0.074)
+    row = view.conclusion.against[view.ranked[1]]
+    denied = replace(
+        row, finding=Finding(Verdict.UNDECIDED, Reason.DISAGREE), p_adjusted=0.046, p_randomization_adjusted=0.074
+    )
     seen = SimpleNamespace(**{name: getattr(view, name) for name in dir(view) if not name.startswith("__")})
-    seen.whole = replace(view.whole, against={**view.whole.against, view.ranked[1]: denied})
+    seen.conclusion = replace(view.conclusion, against={**view.conclusion.against, view.ranked[1]: denied})
     lines = leaderboard(seen)
     assert [line.p_of_mean for line in lines] == [None, 0.074, None]
     seen.comparisons = {view.primary: [denied]}
-    told = {name: [row and row.reason == DISAGREE for row in cells] for name, cells in matrix(seen)}
+    told = {name: [row and row.reason is Reason.DISAGREE for row in cells] for name, cells in matrix(seen)}
     assert told[view.ranked[0]] == [None, True, None]
 
 
@@ -217,12 +220,12 @@ def test_a_long_axis_stands_in_lines():
 def test_a_slice_carries_nothing_where_no_difference_is_shown(view, monkeypatch):
     monkeypatch.setattr(first_screen, "carried", lambda view, pair: pair.rows[1])
     told = [one for one in alerts(view) if "because of" in one.text]
-    assert bool(told) is (view.ranked[1] in view.whole.shown_worse)
-    nobody = replace(view.whole, shown_worse=())
+    assert bool(told) is (view.ranked[1] in view.conclusion.shown_worse)
+    nobody = replace(view.conclusion, shown_worse=())
     open_ = SimpleNamespace(**{name: getattr(view, name) for name in dir(view) if not name.startswith("__")})
-    open_.whole = nobody
+    open_.conclusion = nobody
     assert not list(first_screen._carried(open_))
-    open_.whole = replace(nobody, shown_worse=(view.ranked[1],))
+    open_.conclusion = replace(nobody, shown_worse=(view.ranked[1],))
     assert len(list(first_screen._carried(open_))) == 1
 
 
@@ -268,7 +271,7 @@ def test_the_test_of_interaction_is_seen_before_anything_is_opened(view, results
     shown = source.split('id="slices-title"')[1].split('id="atlas-title"')[0].split("<details")[0]
     # Each pair is named: under a lens the chart above shows another one.
     told = re.findall(r"difference between (\w+) and (\w+) the same in every slice of <bdi>tags</bdi>\?", shown)
-    assert told == [(view.whole.leader, other) for other in view.ranked[1:]]
+    assert told == [(view.conclusion.leader, other) for other in view.ranked[1:]]
 
 
 def test_every_list_of_pairs_begins_with_the_leaders(view):
@@ -285,9 +288,9 @@ def test_every_list_of_pairs_begins_with_the_leaders(view):
 def test_a_pair_that_is_turned_says_the_same(view):
     known = {(row.a, row.b): row for row in view.comparisons[view.primary]}
     for row in in_reading_order(view, view.comparisons[view.primary]):
-        told = known.get((row.a, row.b)) or swapped(known[row.b, row.a])
+        told = known.get((row.a, row.b)) or known[row.b, row.a].swapped
         assert row == told
-        assert row.mean_difference == pytest.approx(view.whole.means[row.a] - view.whole.means[row.b])
+        assert row.mean_difference == pytest.approx(view.conclusion.means[row.a] - view.conclusion.means[row.b])
 
 
 def test_families_of_tests_have_names_that_people_read(view):
@@ -299,18 +302,15 @@ def test_families_of_tests_have_names_that_people_read(view):
 def test_the_headline_does_not_deny_a_difference_that_a_test_shows(view):
     """Nobody is told from the leader, yet two others are told from each other."""
     leader, second, third = view.ranked
-    whole = SimpleNamespace(
-        n=48, clusters=None, measured=True, means=view.whole.means, leader=leader, shown_worse=(),
-        within_margin=(leader,), unresolved={second: None, third: None}, against={},
-    )  # fmt: skip
-    shown = [SimpleNamespace(word="worse" if {row.a, row.b} == {second, third} else "undecided")
-             for row in view.comparisons[view.primary]]  # fmt: skip
-    untested = [SimpleNamespace(word="undecided") for _ in shown]
-    seen = SimpleNamespace(
-        whole=whole, outcome=SimpleNamespace(incomplete=""), primary=view.primary, settings=view.settings,
-        comparisons={view.primary: shown},
-    )  # fmt: skip
-    assert headline(seen) == f"{leader} leads, but 48 queries cannot tell it from any other"
-    seen.comparisons = {view.primary: untested}
-    assert headline(seen) == "No difference shown: 48 queries cannot tell the 3 retrievers apart"
-    assert untold(whole) == f"cannot tell {leader} from {second} and {third}."
+    power = Power(None, None)
+    result = replace(view.conclusion, shown_worse=(), within_margin=(leader,), unresolved={second: power, third: power})
+    rows = view.comparisons[view.primary]
+    shown = [replace(row, finding=Finding(Verdict.WORSE if {row.a, row.b} == {second, third} else Verdict.UNDECIDED))
+             for row in rows]  # fmt: skip
+    untested = [replace(row, finding=Finding(Verdict.UNDECIDED)) for row in rows]
+    line = headline_of(result, view.settings, shown)
+    assert line == f"{leader} leads, but 48 queries cannot tell it from any other"
+    line = headline_of(result, view.settings, untested)
+    assert line == "No difference shown: 48 queries cannot tell the 3 retrievers apart"
+    words = conclusion_sentences(result, view.settings)
+    assert f"These 48 queries cannot tell {leader} from {second} and {third}." in words

@@ -8,26 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.stats import (
-    Facts,
-    Settings,
-    compare,
-    differences,
-    interaction_family,
-    optimism,
-    pair_sentence,
-    paired_t,
-    sign_flip,
-    slice_family,
-    standings,
-    summarize,
-    tukey_hsd,
-    units_of,
-    whole,
-    whole_sentences,
-)
-from harness.stats.intervals import student
-from harness.stats.sign_flip import Contrast
+from harness.evaluation.families import interaction_family, slice_family
+from harness.evaluation.verdict import Verdict
+from harness.evaluation.wording import pair_sentence
+from harness.stats.differences import differences, singles, units_of
+from harness.stats.intervals import student, summarize
+from harness.stats.paired_tests import paired_t
+from harness.stats.resampling import optimism, standings
+from harness.stats.settings import Settings
+from harness.stats.sign_flip import Contrast, sign_flip
+from tests.scored import cell, compare, concluded, scored, sentences
 
 
 def sample(seed, needs=30, each=5, correlation=0.5):
@@ -46,7 +36,7 @@ def test_thirty_needs_of_five_paraphrases_are_thirty_observations(monkeypatch):
     for seed in range(experiments):
         values, needs = sample(seed)
         scores = {"a": 0.5 + values / 10, "b": np.full(150, 0.5)}
-        claims += compare(scores, measure="m", facts=Facts(clusters=needs))[0].word != "undecided"
+        claims += compare(scores, clusters=tuple(needs))[0].verdict is not Verdict.UNDECIDED
         interval = student(values, units=units_of(needs))
         covered += interval.low <= 0 <= interval.high
         plain = student(values)
@@ -64,10 +54,10 @@ def test_copies_of_every_query_in_one_cluster_change_no_test(values, copies):
     once = compare({"a": a, "b": b}, measure="m")[0]
     labels = [str(j) for j in range(len(values)) for _ in range(copies)]
     copied = {"a": np.repeat(a, copies), "b": np.repeat(b, copies)}
-    row = compare(copied, measure="m", facts=Facts(clusters=labels))[0]
+    row = compare(copied, clusters=tuple(labels))[0]
     assert (row.n, row.clusters, once.clusters) == (copies * len(values), len(values), None)
     assert (row.wins, row.ties, row.losses) == (copies * once.wins, copies * once.ties, copies * once.losses)
-    for name in ("zeros", "w_plus", "w_minus", "p_value", "p_minimum", "method", "verdict"):
+    for name in ("zeros", "w_plus", "w_minus", "p_value", "p_minimum", "method", "finding"):
         assert getattr(row, name) == getattr(once, name)
     for name in ("p_randomization", "ci_low", "ci_high", "mean_difference"):
         before, after = getattr(once, name), getattr(row, name)
@@ -103,35 +93,33 @@ def test_signs_are_flipped_by_cluster():
 def test_clusters_are_told_wherever_queries_are():
     values, needs = sample(1)
     scores = {"a": np.clip(0.5 + values, 0, 1), "b": np.full(150, 0.5)}
-    facts, chosen = Facts(clusters=needs), Settings()
-    rows = compare(scores, measure="m", facts=facts)
-    found = whole(scores, rows, measure="m", settings=chosen, facts=facts)
-    words = " ".join(whole_sentences(found, chosen))
+    chosen = Settings()
+    rows = compare(scores, clusters=tuple(needs))
+    found = concluded(scores, rows, clusters=tuple(needs))
+    words = " ".join(sentences(found))
     assert "150 queries in 30 clusters" in words
-    assert "clusters of queries like these" in words
+    assert "clusters of queries" in words
     assert rows[0].clusters == found.clusters == 30
     few = {"a": np.array([0.9, 0.8, 0.7, 0.9]), "b": np.zeros(4)}
-    row = compare(few, measure="m", facts=Facts(clusters=["x", "x", "y", "y"]))[0]
-    assert row.verdict == "undecided: too few queries"
+    row = compare(few, measure="m", clusters=("x", "x", "y", "y"))[0]
+    assert cell(row) == "undecided: too few queries"
     assert "4 of 4 queries in 2 clusters differ" in pair_sentence(row, chosen)
 
 
 def test_every_other_number_is_by_cluster_too():
     values, needs = sample(2)
     scores = {"a": np.clip(0.5 + values, 0, 1), "b": np.full(150, 0.5), "c": np.clip(0.5 - values, 0, 1)}
-    facts = Facts(clusters=needs)
-    wide, narrow = summarize(scores["a"], units=facts.units(150)), summarize(scores["a"])
+    units, alone = units_of(needs), singles(150)
+    wide, narrow = summarize(scores["a"], units=units), summarize(scores["a"])
     assert wide.ci_high - wide.ci_low > 1.3 * (narrow.ci_high - narrow.ci_low)
     assert wide.count == 150
-    assert optimism(scores, facts=facts).optimism > optimism(scores).optimism
-    assert standings(scores, facts=facts)[0].share_first < standings(scores)[0].share_first
-    assert tukey_hsd(scores, 0, facts.units(150))["a", "c"] > tukey_hsd(scores)["a", "c"]
-    labels = ["x"] * 75 + ["y"] * 75
-    rows = slice_family(scores, [("a", "b")], labels, names=("f", "m"), settings=Settings(), facts=facts)
-    first = Facts(clusters=needs[:75])
-    alone = compare({name: scores[name][:75] for name in "ab"}, measure="m", facts=first)[0]
-    assert rows[0].p_value == alone.p_value
-    between = interaction_family(scores, [("a", "b")], labels, names=("f", "m"), settings=Settings(), facts=facts)
-    plain = interaction_family(scores, [("a", "b")], labels, names=("f", "m"), settings=Settings())
+    assert optimism(scores, units).optimism > optimism(scores, alone).optimism
+    assert standings(scores, units)[0].share_first < standings(scores, alone)[0].share_first
+    labels, grouped = ["x"] * 75 + ["y"] * 75, scored(scores, clusters=tuple(needs))
+    rows = slice_family(grouped, [("a", "b")], labels, "f", Settings())
+    first = compare({name: scores[name][:75] for name in "ab"}, clusters=tuple(needs[:75]))[0]
+    assert rows[0].p_value == first.p_value
+    between = interaction_family(grouped, [("a", "b")], labels, "f", Settings())
+    plain = interaction_family(scored(scores), [("a", "b")], labels, "f", Settings())
     assert between[0].statistic == plain[0].statistic
     assert between[0].p_value != plain[0].p_value

@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness.stats import Facts, Range, Settings, compare, differences, gate, singles
+from harness.evaluation.gate import BASELINE, CHALLENGER, gate, gate_scores
+from harness.evaluation.wording import gate_sentence
+from harness.stats.differences import Range, differences, singles
 from harness.stats.equivalence import Within, not_worse
+from harness.stats.settings import Settings
 from retrievers.errors import InputError
+from tests.scored import cell, compare, scored
 
 MARGIN, EXPERIMENTS = 0.02, 300
 AT_THE_MARGIN = {
@@ -68,34 +72,40 @@ def test_the_gate_passes_and_says_why_in_one_line():
     b = rng.random(200)
     passed = gate(np.clip(b + rng.normal(0, 0.01, 200), 0, 1), b, margin=0.02)
     assert passed.passed
-    assert passed.reason.startswith("not worse by 0.02: shown on 200 queries (difference ")
-    assert "\n" not in passed.reason
+    assert gate_sentence(passed).startswith("not worse by 0.02: shown on 200 queries (difference ")
+    assert "\n" not in gate_sentence(passed)
     failed = gate(np.maximum(b - 0.02, 0), b, margin=0.02)
     assert not failed.passed
-    assert failed.reason.startswith("not worse by 0.02: not shown")
+    assert gate_sentence(failed).startswith("not worse by 0.02: not shown")
 
 
 def test_the_gate_says_that_four_queries_can_never_show_it():
     found = gate(np.ones(4), np.zeros(4), margin=0.02)
     assert not found.passed
-    assert found.reason.startswith("4 queries can never show it: the smallest possible p is 0.0625, above 0.05")
+    assert gate_sentence(found).startswith("4 queries can never show it: the smallest possible p is 0.0625, above 0.05")
     lenient = gate(np.ones(4), np.zeros(4), margin=0.02, settings=Settings(alpha=0.2))
     assert not lenient.passed
-    assert lenient.reason.startswith("4 queries can never show it: at least 5 are needed")
+    assert gate_sentence(lenient).startswith("4 queries can never show it: at least 5 are needed")
     assert gate(np.ones(5), np.zeros(5), margin=0.02).passed
-    assert gate(np.ones(1), np.zeros(1), margin=0.02).reason.startswith("1 query can never show it")
+    assert gate_sentence(gate(np.ones(1), np.zeros(1), margin=0.02)).startswith("1 query can never show it")
 
 
 def test_five_equal_queries_show_no_margin_unless_the_rankings_are_the_same():
     five = np.full(5, 0.5)
     assert not gate(five, five, margin=1e-6).passed
-    same = Facts(identical=frozenset([frozenset(("challenger", "baseline"))]))
-    found = gate(five, five, margin=1e-6, facts=same)
+    same = frozenset([frozenset((CHALLENGER, BASELINE))])
+
+    def gated(both, margin):
+        return gate_scores(
+            scored({CHALLENGER: both, BASELINE: both}, identical=same), margin=margin, settings=Settings()
+        )
+
+    found = gated(five, 1e-6)
     assert found.passed
-    assert "the rankings are identical on 5 queries" in found.reason
-    zeros = gate(np.zeros(50), np.zeros(50), margin=0.02, facts=same)
+    assert "the rankings are identical on 5 queries" in gate_sentence(found)
+    zeros = gated(np.zeros(50), 0.02)
     assert not zeros.passed
-    assert zeros.reason.startswith("nothing was measured: every score is 0")
+    assert gate_sentence(zeros).startswith("nothing was measured: every score is 0")
 
 
 @pytest.mark.parametrize("margin", [-0.1, 0.0, float("nan"), float("inf")])
@@ -112,15 +122,15 @@ def test_the_range_of_the_measure_is_the_worst_loss():
     a, b = np.full(200, 3.0), np.full(200, 2.95)
     assert gate(a, b, margin=0.2, span=4.0).passed
     assert not gate(a, b, margin=0.2, span=400.0).passed
-    assert "range is not known" in gate(a, b, margin=0.2, span=None).reason
+    assert "range is not known" in gate_sentence(gate(a, b, margin=0.2, span=None))
     with pytest.raises(InputError, match=r"a difference of 2 is larger than 1"):
         gate(np.full(9, 2.0), np.zeros(9), margin=0.1)
     chosen, scores = Settings(margin=0.2), {"a": a, "b": b - 0.05 * np.arange(200) / 200}
     unknown, known = (
-        compare(scores, measure="DCG@10", settings=chosen, facts=Facts(ranges={"DCG@10": reach}))[0]
+        compare(scores, measure="DCG@10", settings=chosen, ranges={"DCG@10": reach})[0]
         for reach in (None, Range(0.0, 4.0))
     )
-    assert not unknown.verdict.endswith("negligible")
-    assert known.verdict == "better but negligible"
+    assert not unknown.finding.negligible
+    assert cell(known) == "better but negligible"
     with pytest.raises(InputError, match=r"scores reach from 2.90025 to 3, outside 0 to 1"):
-        compare(scores, measure="m", facts=Facts(ranges={"m": Range(0.0, 1.0)}))
+        compare(scores, measure="m", ranges={"m": Range(0.0, 1.0)})

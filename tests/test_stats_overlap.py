@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats import Facts, Settings, interaction_family, mean_overlap, overlap
+from harness.evaluation.families import interaction_family
+from harness.stats.rank_overlap import mean_overlap, overlap
+from harness.stats.settings import Settings
+from tests.scored import scored
 
 DEEP = 600
 """Ranks of a list that has no end: at p = 0.9 what lies below weighs less than 1e-27."""
@@ -80,7 +83,7 @@ def test_an_interaction_of_two_slices_has_the_p_of_all_sign_patterns(gap):
     groups = [rng.normal(0.1, 0.15, 10), rng.normal(0.1 + gap, 0.15, 10)]
     scores = {"x": np.concatenate(groups), "y": np.zeros(20)}
     labels = ["short"] * 10 + ["long"] * 10
-    (row,) = interaction_family(scores, [("x", "y")], labels, names=("interaction", "m"), settings=Settings())
+    (row,) = interaction_family(scored(scores), [("x", "y")], labels, "interaction", Settings())
     expected = exact(groups)
     assert row.p_value == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / 100_000) + 2e-5)
     assert row.statistic == pytest.approx(abs(groups[0].mean() - groups[1].mean()))
@@ -92,20 +95,20 @@ def test_an_interaction_is_seen_where_it_is_and_claimed_5_percent_of_the_time_wh
     labels, claimed, experiments = ["a"] * 20 + ["b"] * 20 + ["c"] * 20, 0, 40
     pairs = [(f"r{i}", "zero") for i in range(experiments)]
     scores = {f"r{i}": rng.normal(0.2, 0.1, 60) for i in range(experiments)} | {"zero": np.zeros(60)}
-    rows = interaction_family(scores, pairs, labels, names=("interaction", "m"), settings=Settings(correction="holm"))
+    rows = interaction_family(scored(scores), pairs, labels, "interaction", Settings())
     claimed = sum(row.p_value <= 0.05 for row in rows)
     assert claimed / experiments <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / experiments)
     there = {"x": np.concatenate([rng.normal(mean, 0.1, 20) for mean in (0.0, 0.0, 0.2)]), "y": np.zeros(60)}
-    (row,) = interaction_family(there, [("x", "y")], labels, names=("interaction", "m"), settings=Settings())
+    (row,) = interaction_family(scored(there), [("x", "y")], labels, "interaction", Settings())
     assert row.p_value < 0.001
     # Six clusters leave nothing to flip: there is no test. Thirty do.
     few, enough = ([f"{kind}{place % number}" for place, kind in enumerate(labels)] for number in (2, 10))
-    asked = {"names": ("interaction", "m"), "settings": Settings()}
-    assert interaction_family(there, [("x", "y")], labels, **asked, facts=Facts(clusters=few)) == []
-    assert interaction_family(there, [("x", "y")], labels, **asked, facts=Facts(clusters=enough))[0].p_value < 0.01
+    asked = ([("x", "y")], labels, "interaction", Settings())
+    assert interaction_family(scored(there, clusters=tuple(few)), *asked) == []
+    assert interaction_family(scored(there, clusters=tuple(enough)), *asked)[0].p_value < 0.01
 
 
 def test_slices_below_ten_queries_ask_for_no_interaction():
     scores = {"x": np.arange(25.0) / 25, "y": np.zeros(25)}
     labels = ["a"] * 16 + ["b"] * 9
-    assert interaction_family(scores, [("x", "y")], labels, names=("i", "m"), settings=Settings()) == []
+    assert interaction_family(scored(scores), [("x", "y")], labels, "interaction", Settings()) == []

@@ -1,6 +1,7 @@
 """Tables fit any terminal, whatever the names; the words and the order are those of the numbers."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,13 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from harness.console import layout, printing, scoreboards, tables
-from harness.stats import Settings, compare_all, whole, whole_sentences
+from harness.evaluation.evaluation import evaluate
+from harness.evaluation.verdict import Comparison
+from harness.evaluation.wording import read_verdict
+from harness.stats.settings import Settings
 from retrievers.errors import BackendError, InputError, NotShown, Problem
 from retrievers.types import Floats
+from tests.scored import scored
 
 MEASURES = [
     "nDCG@10",
@@ -52,10 +57,13 @@ def summary(names: Iterable[str], measures: Iterable[str] = MEASURES) -> list[di
     ]
 
 
-def comparison(a: str, b: str, verdict: str = "undecided: no difference shown") -> dict[str, Any]:
-    return {"measure": "nDCG@10", "a": a, "b": b, "mean_difference": -0.1, "ci_low": -0.237, "ci_high": -0.147,
-            "ci_method": "t",
-            "wins": 27, "ties": 6, "losses": 105, "p_adjusted": 1.89e-14, "verdict": verdict}  # fmt: skip
+def comparison(a: str, b: str, verdict: str = "undecided: no difference shown") -> Comparison:
+    return Comparison(
+        "nDCG@10", a, b, n=138, zeros=6, wins=27, ties=6, losses=105, mean_difference=-0.1, ci_low=-0.237,
+        ci_high=-0.147, w_plus=1.0, w_minus=2.0, statistic=1.0, p_value=1e-14, p_adjusted=1.89e-14, p_minimum=1e-30,
+        method="exact", effect_size=-0.5, finding=read_verdict(verdict), role="confirmatory", p_minimum_adjusted=1e-30,
+        p_randomization=1e-5, ci_method="t", p_randomization_adjusted=1e-5, clusters=None,
+    )  # fmt: skip
 
 
 names = st.lists(
@@ -74,7 +82,7 @@ def test_the_leaderboard_fits(names: list[str], width: int) -> None:
 @given(names=names.filter(lambda names: len(names) > 1), width=st.integers(50, 160))
 def test_the_comparisons_fit(names: list[str], width: int) -> None:
     rows = [comparison(a, b) for a in names for b in names if a < b]
-    lines = rendered(tables.comparisons(rows, "nDCG@10", width=width), width)
+    lines = rendered(tables.comparisons(rows, width=width), width)
     assert max(map(cell_len, lines)) <= width
     assert sum("undecided" in line for line in lines) == len(rows)
 
@@ -84,7 +92,7 @@ def test_the_narrowest_terminal_still_has_name_mean_and_verdict(width: int) -> N
     lines = rendered(tables.leaderboard(summary(NAMES), "nDCG@10", width=width), width)
     assert max(map(cell_len, lines)) <= width
     assert sum("0.9000" in line for line in lines) == 1
-    lines = rendered(tables.comparisons([comparison(NAMES[0], NAMES[1])], "nDCG@10", width=width), width)
+    lines = rendered(tables.comparisons([comparison(NAMES[0], NAMES[1])], width=width), width)
     assert any("undecided" in line for line in lines)
 
 
@@ -93,8 +101,8 @@ def test_an_interval_without_width_is_not_shown_as_one() -> None:
              for row in summary(["bm25"], ["nDCG@10"])]  # fmt: skip
     shown = rendered(tables.leaderboard(equal, "nDCG@10", width=80), 80)
     assert shown[-1].split() == ["bm25", "0.9500", "not", "estimable"]
-    row = comparison("x", "y") | {"ci_low": 0.5, "ci_high": 0.5, "ci_method": "not estimable"}
-    shown = rendered(tables.comparisons([row], "nDCG@10", width=80), 80)
+    row = replace(comparison("x", "y"), ci_low=0.5, ci_high=0.5, ci_method="not estimable")
+    shown = rendered(tables.comparisons([row], width=80), 80)
     assert "not estimable" in shown[-1]
     assert "…" not in shown[-1]
 
@@ -106,15 +114,15 @@ def test_what_has_no_room_is_named() -> None:
     wide = rendered(tables.leaderboard(summary(NAMES), "nDCG@10", width=200), 200)
     assert not any("Too wide" in line for line in wide)
     assert any(NAMES[3] in line for line in wide)
-    narrow = " ".join(rendered(tables.comparisons([comparison("x", "y")], "nDCG@10", width=40), 40))
+    narrow = " ".join(rendered(tables.comparisons([comparison("x", "y")], width=40), 40))
     assert "wins/ties/losses" in narrow
 
 
 def test_of_few_pairs_those_of_the_leader_stand_first_too() -> None:
     means = {"bm25": 0.39, "hybrid": 0.53, "titan": 0.50, "minilm": 0.59}
     pairs = [(a, b) for i, a in enumerate(means) for b in list(means)[i + 1 :]]
-    rows = [comparison(a, b) | {"mean_difference": means[a] - means[b]} for a, b in pairs]
-    lines = rendered(tables.comparisons(rows, "nDCG@10", width=100, leader="minilm"), 100)
+    rows = [replace(comparison(a, b), mean_difference=means[a] - means[b]) for a, b in pairs]
+    lines = rendered(tables.comparisons(rows, width=100, leader="minilm"), 100)
     assert [tuple(line.split()[:2]) for line in lines if "undecided" in line] == [
         ("hybrid", "minilm"), ("titan", "minilm"), ("bm25", "minilm"),
         ("hybrid", "titan"), ("bm25", "titan"), ("bm25", "hybrid"),
@@ -124,8 +132,8 @@ def test_of_few_pairs_those_of_the_leader_stand_first_too() -> None:
 def test_of_many_pairs_those_of_the_leader_stand_first_then_the_closest() -> None:
     means = {f"r{i:02}": i / 20 for i in range(12)}
     pairs = [(a, b) for a in means for b in means if a < b]
-    many = [comparison(a, b) | {"mean_difference": means[a] - means[b]} for a, b in pairs]
-    lines = rendered(tables.comparisons(many, "nDCG@10", width=80, leader="r11"), 80)
+    many = [replace(comparison(a, b), mean_difference=means[a] - means[b]) for a, b in pairs]
+    lines = rendered(tables.comparisons(many, width=80, leader="r11"), 80)
     rows = [line.split()[:2] for line in lines if line.startswith("r")]
     assert len(rows) == 20
     assert [row[0] for row in rows[:11]] == [f"r{i:02}" for i in range(10, -1, -1)]
@@ -148,15 +156,15 @@ def test_the_best_stands_first_whatever_the_order_of_the_rows() -> None:
 
 
 def test_a_baseline_is_named_once() -> None:
-    lines = rendered(tables.comparisons([comparison("x", "base"), comparison("y", "base")], "nDCG@10", width=80), 80)
+    lines = rendered(tables.comparisons([comparison("x", "base"), comparison("y", "base")], width=80), 80)
     assert lines[0] == "nDCG@10: a against b = base"
     assert sum("base" in line for line in lines) == 1
 
 
 def test_reasons_stand_where_there_is_room() -> None:
     rows = [comparison("x", "y")]
-    assert "undecided: no difference shown" in rendered(tables.comparisons(rows, "nDCG@10", width=120), 120)[-1]
-    assert rendered(tables.comparisons(rows, "nDCG@10", width=80), 80)[-1].rstrip().endswith("undecided")
+    assert "undecided: no difference shown" in rendered(tables.comparisons(rows, width=120), 120)[-1]
+    assert rendered(tables.comparisons(rows, width=80), 80)[-1].rstrip().endswith("undecided")
 
 
 @given(names=names, width=st.integers(8, 70))
@@ -180,26 +188,22 @@ def test_the_scoreboard_leaves_nothing_out(width: int) -> None:
 
 def test_the_verdict_ends_in_words() -> None:
     values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0, 0.4, 20)}
-    settings = Settings()
-    rows = compare_all({"nDCG@10": values}, primary="nDCG@10", settings=settings)
-    found = whole(values, rows, measure="nDCG@10", settings=settings)
-    told = tables.verdict(summary(["x", "y"]), [comparison("x", "y")], found, settings, complete=True, width=80)
-    assert rendered(told, 80)[-1] == "x is the best of the 2 on this measure."
-    alone = whole({"x": values["x"]}, [], measure="nDCG@10", settings=settings)
-    told = tables.verdict(summary(["x"]), [], alone, settings, complete=True, width=80)
-    assert rendered(told, 80)[-1] == "It ran alone: there is nothing to compare it with."
+    both = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings())
+    told = rendered(tables.verdict(both, complete=True, width=80), 80)
+    assert told[-1] == "x is the best of the 2 on this measure."
+    alone = evaluate(scored({"x": values["x"]}, "nDCG@10"), baseline=None, settings=Settings())
+    told = rendered(tables.verdict(alone, complete=True, width=80), 80)
+    assert told[-1] == "It ran alone: there is nothing to compare it with."
 
 
 def test_no_sentence_is_said_again_for_each_pair() -> None:
     random = np.random.default_rng(3)
     values: dict[str, Floats] = {f"r{i}": random.random(30) for i in range(8)}
-    settings = Settings()
-    rows = compare_all({"nDCG@10": values}, primary="nDCG@10", settings=settings)
-    found = whole(values, rows, measure="nDCG@10", settings=settings)
-    assert len(found.unresolved) == 7
-    told = " ".join(whole_sentences(found, settings))
-    assert told.count("missed more often than once in five") == 1
-    assert all(f"{name} below about 0." in told for name in found.unresolved)
+    evaluation = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings())
+    assert len(evaluation.conclusion.unresolved) == 7
+    told = evaluation.sentences()
+    assert len(told) == len(set(told))
+    assert sum("To find a true difference" in sentence for sentence in told) == 1
 
 
 def test_messages() -> None:

@@ -14,8 +14,8 @@ from harness.answers.evidence import Case
 from harness.answers.overlap import Tokenizer, bleu_signature, corpus_bleu, needs_sacrebleu, sentences
 from harness.answers.ragchecker import Entailments
 from harness.answers.systems import System
+from harness.evaluation.scores import Scores, scores_from_rows
 from harness.records import Readings
-from harness.scoring.per_query import PerQuery, per_query
 from retrievers.embedding import Embedder
 from retrievers.meter import Meter
 from retrievers.ragged import dense
@@ -186,7 +186,7 @@ def score_answers(
     readings: Readings,
     tokenizer: Tokenizer,
     vectors: Mapping[str, Vectors],
-) -> PerQuery:
+) -> Scores:
     """Compute every measure of every system; nothing is asked, and nothing is sent.
 
     Args:
@@ -200,15 +200,15 @@ def score_answers(
         Only measures that are defined for some query of some system.
     """
     needs_sacrebleu()
-    rows = []
+    rows = {}
     for system in systems:
         for query in queries:
             reading = Reading(Case(query, system.answer(query.id), readings), tokenizer, vectors)
             for name, row in MEASURES.items():
                 value = row.compute(reading)
-                rows.append((system.name, query.id, name, math.nan if value is None else value))
-    defined = {name for _, _, name, value in rows if not math.isnan(value)}
-    return per_query(row for row in rows if row[2] in defined)
+                rows[system.name, query.id, name] = math.nan if value is None else value
+    defined = {name for (_, _, name), value in rows.items() if not math.isnan(value)}
+    return scores_from_rows({key: value for key, value in rows.items() if key[2] in defined})
 
 
 def corpus_scores(queries: Sequence[Query], systems: Sequence[System], tokenizer: Tokenizer) -> list[CorpusBleu]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from harness.answers.evidence import Case
 from harness.measures.truth import Truth, any_of
-from harness.stats import Interval, mean_interval
+from harness.stats.intervals import Interval, mean_interval
 from retrievers.types import Query
 
 Fate = Literal["answered", "contradicted", "not retrieved", "not used", "unknown"]

@@ -19,11 +19,11 @@ from harness.answers.answer_measures import MEASURES, Reading
 from harness.answers.evidence import Case, pairs_of
 from harness.answers.rankings import PERSON, heads
 from harness.answers.systems import System
+from harness.evaluation.compare import family
+from harness.evaluation.evaluation import settings_of
+from harness.evaluation.scores import Scores
 from harness.measures import parse, score
 from harness.records import WORDS, By, Readings, Results, Word
-from harness.scoring.outcome import settings_of
-from harness.scoring.per_query import PerQuery
-from harness.stats import family
 from harness.stats.agreement import cohen_kappa, confusion
 from harness.stats.prediction import Predicted, predicted
 from retrievers.types import Floats, Query
@@ -173,7 +173,7 @@ def trust_in_results(results: Results) -> Trust | None:
 
 
 def trust_in_answers(
-    folder: Path, queries: Sequence[Query], systems: Sequence[System], read: Readings, judged: PerQuery
+    folder: Path, queries: Sequence[Query], systems: Sequence[System], read: Readings, judged: Scores
 ) -> Trust:
     """Compare people's verdicts in a folder of answers with its judge's, on the measures that rest on verdicts alone.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -21,11 +21,11 @@ from harness.answers.judging import Judge, signed
 from harness.answers.overlap import TOKENIZERS, Tokenizer, tokenizer_of
 from harness.answers.systems import System, read_systems
 from harness.dataset import load as load_dataset
+from harness.evaluation.evaluation import Evaluation, evaluate
+from harness.evaluation.score_tables import settings_of
+from harness.evaluation.scores import Scores
 from harness.experiment import RETIRED, JudgeOptions, Loaded, expanded, load, retired_in
 from harness.records import RESERVED, Readings, as_cell, check_place, create, read_readings
-from harness.scoring.compared import ComparedScores, compare_scores
-from harness.scoring.evaluate import settings_of
-from harness.scoring.per_query import PerQuery, selected
 from retrievers import encoder_class
 from retrievers.cache import Cache, default_path
 from retrievers.embedding import Embedder
@@ -233,8 +233,7 @@ class AnswerOptions(NamedTuple):
 class Scored:
     """Every value, and what the systems came to."""
 
-    scores: PerQuery
-    compared: ComparedScores
+    evaluation: Evaluation
     notes: tuple[str, ...]
     traced: Mapping[str, Sequence[TracedAnswer]]
     """System -> its answers, claim by claim."""
@@ -311,18 +310,18 @@ def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool =
     tokenizer = _tokenizer(inputs, wanted.tokenizer)
     scores = score_answers(inputs.queries, inputs.systems, readings, tokenizer, vectors)
     _check_measures(wanted.measures)
-    kept = selected(scores, wanted.measures)
+    kept = scores.selected(wanted.measures)
     primary = wanted.measures[0] if wanted.measures else next(n for n in (*PRIMARY, *kept.values) if n in kept.values)
     settings = settings_of(inputs.loaded.experiment)
     low = frozenset(name for name, row in MEASURES.items() if row.low_is_good)
-    compared = compare_scores(kept, primary=primary, baseline=wanted.baseline, settings=settings, low_is_good=low)
+    evaluation = evaluate(replace(kept, decides=primary), baseline=wanted.baseline, settings=settings, low_is_good=low)
     notes = _notes(inputs, kept, tokenizer, judged(inputs, asked, readings))
     trust = trust_in_answers(folder, inputs.queries, inputs.systems, readings, kept)
     notes += [*trust.sentences(), *(one.sentence() for one in trust.estimates)]
     traced = {
         system.name: [trace(case) for case in cases_of(inputs.queries, [system], readings)] for system in inputs.systems
     }
-    scored = Scored(kept, compared, tuple(notes), traced)
+    scored = Scored(evaluation, tuple(notes), traced)
     write_tables(folder, scored)
     return scored
 
@@ -330,9 +329,9 @@ def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool =
 def write_tables(folder: Path, scored: Scored) -> None:
     """Write scores.csv, summary.csv and comparisons.csv; what is undefined is an empty cell."""
     tables: Mapping[str, Sequence[Mapping[str, Any]]] = {
-        "scores": list(scored.scores.rows()),
-        "summary": scored.compared.summary,
-        "comparisons": [asdict(row) for row in scored.compared.rows],
+        "scores": [row._asdict() for row in scored.evaluation.scores.rows()],
+        "summary": scored.evaluation.summary_rows(),
+        "comparisons": scored.evaluation.comparison_rows(),
     }
     for name, rows in tables.items():
         with create(folder / f"{name}.csv") as file:
@@ -359,7 +358,7 @@ def _tokenizer(inputs: Inputs, named: str | None) -> Tokenizer:
     return tokenizer  # type: ignore[return-value]  # one of the names that the type lists
 
 
-def _notes(inputs: Inputs, scores: PerQuery, tokenizer: Tokenizer, judged_: VerdictCounts) -> list[str]:
+def _notes(inputs: Inputs, scores: Scores, tokenizer: Tokenizer, judged_: VerdictCounts) -> list[str]:
     """What a reader of the numbers must know."""
     bleu = corpus_scores(inputs.queries, inputs.systems, tokenizer) if "BLEU" in scores.values else []
     notes = [f"{one.system}: BLEU over all answers {one.value:.2f}" for one in bleu if one.value is not None]

@@ -31,7 +31,7 @@ StoreKey = Annotated[str | None, typer.Option("--key", metavar="NAME", help="The
 @app.command()
 def info(store: StoreUrl = None, key: StoreKey = None, as_json: Json = False) -> None:
     """Tell what the cache holds, by model; or which collections runs have left on a server."""
-    from harness.stats.words import counted
+    from harness.english import counted
     from retrievers.cache import Cache, default_path
 
     if store is not None:
@@ -60,8 +60,8 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Check every row's checksum, and how far models have drifted: exit with 1 where something is wrong."""
+    from harness.english import counted
     from harness.running.drift import drifts
-    from harness.stats.words import counted
     from retrievers.cache import Cache, default_path
 
     with Cache(default_path()) as cache:
@@ -95,7 +95,7 @@ def clear(
     key: StoreKey = None,
 ) -> None:
     """Remove one model's rows, or all: they will be embedded, and paid for, again; or collections on a server."""
-    from harness.stats.words import counted
+    from harness.english import counted
     from retrievers.cache import Cache, default_path
 
     if (fingerprint is None) != everything:

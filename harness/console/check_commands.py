@@ -62,10 +62,10 @@ def plan(
         of_runs = {"--shards": shards, "--results": results != RESULTS}
         refuse(of_runs, "is for an experiment file")
         from harness import records
-        from harness.scoring.plans import planned_pairs
+        from harness.evaluation.evaluation import planned_pairs
 
-        pairs = list(planned_pairs(records.read(experiment), difference))
-        lines = (pair.sentence() for pair in pairs)
+        pairs = planned_pairs(records.read(experiment), difference)
+        lines = (pair.sentence for pair in pairs)
         print_result(lines, as_json=as_json, plan=[pair.as_json() for pair in pairs])
         return
     if difference is not None:

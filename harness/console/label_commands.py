@@ -175,11 +175,11 @@ def draft(
     from harness.answers.asking import AskedModel, forecast_sentence, opened_chat
     from harness.dataset import reference_of
     from harness.dataset.load import load_documents
+    from harness.evaluation.readers import read_ids
     from harness.labels.drafts import draft as write
     from harness.labels.drafts import keeping_pool, prompts_for, read_query, write_drafts
     from harness.labels.judging_page import write_page
     from harness.labels.pool import check_new
-    from harness.scoring.saved import read_ids
 
     data = load_documents(reference_of(dataset))
     asked = prompts_for(data, count, read_ids(examples) if examples else (), seed)

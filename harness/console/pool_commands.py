@@ -51,8 +51,8 @@ def pool(
     as_json: Json = False,
 ) -> None:
     """Draw what is to be judged: a sample of the questions, the top documents of every retriever, in hashed order."""
+    from harness.english import counted
     from harness.labels.pool import Drawing, draw, gather, known_judgments, read_policy, write_pool
-    from harness.stats.words import counted
 
     drawing = Drawing(depth, sample, seed, audience, read_policy(policy))
     material = gather(results, depth)

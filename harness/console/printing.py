@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from typer.exceptions import TyperException
 
+    from harness.evaluation.evaluation import Evaluation
     from harness.overview import Listing
     from harness.records import Results
-    from harness.scoring.compared import ComparedScores
-    from harness.scoring.per_query import PerQuery
 
 LISTED = 20
 """Problems of one error that are listed; the rest is counted."""
@@ -93,12 +92,12 @@ def asked() -> bool:
 def print_results(results: Results, *, quiet: bool, as_json: bool) -> None:
     """The leaderboard, the comparisons, the verdict in words, what to be wary of, and where the report is."""
     if as_json:
-        from harness.scoring.outcome import outcome_of
+        from harness.evaluation.evaluation import evaluation_of
 
         names = ("scores", "summary", "comparisons")
         failed = [{"retriever": name, "error": error} for name, error in results.manifest.failed.items()]
         rows = {name: tables.rows_of(getattr(results, name)) for name in names}
-        print_json(**rows, failed=failed, incomplete=outcome_of(results).incomplete)
+        print_json(**rows, failed=failed, incomplete=evaluation_of(results).incomplete)
     elif not quiet:
         show(tables.results, results)
         warn(*(f"warning: {warning}" for warning in results.manifest.warnings))
@@ -128,16 +127,15 @@ def print_listing(read: Listing, place: Path, *, quiet: bool, as_json: bool) -> 
         say("", f"index: {place / 'index.html'}")
 
 
-def print_scores(scores: PerQuery, compared: ComparedScores, notes: Sequence[str], *, as_json: bool) -> None:
+def print_scores(evaluation: Evaluation, notes: Sequence[str], *, as_json: bool) -> None:
     """Per-query scores of any tool: means, comparisons, the verdict in words, what to know about the numbers."""
-    from dataclasses import asdict
-
-    comparisons = [asdict(row) for row in compared.rows]
+    comparisons, summary = evaluation.comparison_rows(), evaluation.summary_rows()
     if as_json:
-        print_json(scores=list(scores.rows()), summary=compared.summary, comparisons=comparisons, notes=list(notes))
+        rows = [row._asdict() for row in evaluation.scores.rows()]
+        print_json(scores=rows, summary=summary, comparisons=comparisons, notes=list(notes))
         return
-    show(scoreboards.scoreboard, compared.summary)
-    show(tables.decided, comparisons, compared.whole, compared.settings)
+    show(scoreboards.scoreboard, summary)
+    show(tables.decided, evaluation)
     say(*notes)
 
 

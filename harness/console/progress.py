@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from harness.console.layout import visible
-from harness.stats.words import counted
+from harness.english import counted
 from retrievers.meter import Meter
 
 if TYPE_CHECKING:

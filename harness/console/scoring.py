@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -31,8 +30,11 @@ from harness.console.shared_options import (
 from retrievers.errors import InputError, NotShown, Problem
 
 if TYPE_CHECKING:
-    from harness.scoring.trec_runs import Conventions, ScoredRun
-    from harness.stats import Range, Settings
+    from harness.stats.differences import Range
+    from harness.stats.settings import Settings
+
+LEVEL = 0.95
+"""Confidence of the intervals where no experiment declares another."""
 
 
 def score(
@@ -49,25 +51,26 @@ def score(
     as_json: Json = False,
 ) -> None:
     """Score rankings: anyone's TREC files, or a results folder by other measures. Nothing is embedded."""
-    from harness.scoring import saved
-    from harness.scoring.folders import missing_retrievers
-    from harness.scoring.trec_runs import Conventions
+    from harness.evaluation.evaluation import summary_rows
+    from harness.evaluation.folders import missing_retrievers, score_rankings
+    from harness.evaluation.readers import read_ids
+    from harness.evaluation.runs import Conventions
 
     if as_json and form == "csv":
         raise InputError(Problem("--json", "cannot go with --format csv", "choose one of them"))
-    only = saved.read_ids(queries) if queries else None
+    only = read_ids(queries) if queries else None
     conventions = Conventions(skip_no_relevant, intersection, only, "double" if double else "single")
-    scored = saved.score_rankings(qrels, runs or (), measure or (), rule=grades, conventions=conventions)
-    warn(*missing_retrievers([qrels]), *(f"{one.name}: {note}" for one in scored for note in one.notes))
-    summary = list(saved.summary_rows(scored))
-    rows = [asdict(row) for one in scored for row in one.rows()] if by_query else []
+    scores = score_rankings([qrels, *(runs or ())], measure or (), rule=grades, conventions=conventions)
+    warn(*missing_retrievers([qrels]), *scores.notes)
+    summary = summary_rows(scores, LEVEL)
+    rows = [row._asdict() for row in scores.rows()] if by_query else []
     if as_json:
         print_json(**({"scores": rows} if by_query else {}), summary=summary)
     elif form == "csv":
         print_csv(rows if by_query else summary)
     elif by_query:
-        for one in scored:
-            show(scoreboards.by_query, [row for row in rows if row["retriever"] == one.name], one.name)
+        for name in scores.retrievers:
+            show(scoreboards.by_query, [row for row in rows if row["retriever"] == name], name)
     else:
         show(scoreboards.scoreboard, summary)
 
@@ -109,20 +112,24 @@ def compare(
     Of several results folders, the retrievers of all are compared on the queries that all folders share. Takes also
     the per-query scores of any tool: a CSV file with retriever, query_id, measure, value.
     """
+    from harness.evaluation.evaluation import evaluate
+    from harness.evaluation.folders import declared_margin, missing_retrievers, score_rankings
+    from harness.evaluation.readers import read_ids
+    from harness.evaluation.runs import Conventions
     from harness.experiment import retired_in
-    from harness.scoring import saved
-    from harness.scoring.folders import declared_margin, missing_retrievers
-    from harness.scoring.trec_runs import Conventions
-    from harness.stats import Settings
+    from harness.stats.settings import Settings
 
     if as_json and form == "csv":
         raise InputError(Problem("--json", "cannot go with --format csv", "choose one of them"))
-    if margin is None:
-        margin = declared_margin([qrels, *(runs or ())])
     if retired := list(retired_in([("--correction", correction)])):
         raise InputError(retired)
-    settings = Settings(test=test, correction=correction, margin=margin)  # type: ignore[arg-type]  # it checks them
-    ids = saved.read_ids(queries) if queries else None
+    paths = [qrels, *(runs or ())]
+    settings = Settings(
+        test=test,  # type: ignore[arg-type]  # it checks them
+        correction=correction,  # type: ignore[arg-type]
+        margin=declared_margin(paths) if margin is None else margin,
+    )
+    ids = read_ids(queries) if queries else None
     if qrels.suffix.lower() == ".csv":
         without_effect = {"RUN": runs, "--grades": grades, "--skip-no-relevant": skip_no_relevant}
         refuse(without_effect, "does not go with a file of scores")
@@ -131,38 +138,24 @@ def compare(
         return
     refuse({"--report": report, "--range": range_}, "is for a file of scores")
     conventions = Conventions(skip_no_relevant, queries=ids)
-    scored, notes = _scored((qrels, *(runs or ())), measure or (), grades, conventions)
-    if len(scored) < 2:
+    scores = score_rankings(paths, measure or (), rule=grades, conventions=conventions)
+    if len(scores.retrievers) < 2:
         raise InputError(Problem(str(qrels), "there is only one run", "give two or more"))
-    lacking = missing_retrievers([qrels, *(runs or ())])
-    notes = [*lacking, *notes]
+    lacking = missing_retrievers(paths)
+    notes = [*lacking, *scores.notes]
     warn(*notes)
-    compared = saved.compare_runs(scored, baseline=baseline, settings=settings)
-    rows = [asdict(row) for row in compared.rows]
-    summary = list(saved.summary_rows(scored))
+    evaluation = evaluate(scores, baseline=baseline, settings=settings)
     if as_json:
-        from harness.scoring.evidence import evidence_of_runs
+        from harness.evaluation.evidence import evidence, pairs_by_weight
 
-        beside = evidence_of_runs(scored, list(compared.whole.means), baseline=baseline, settings=settings)
-        print_json(summary=summary, comparisons=rows, evidence=[one.as_json() for one in beside], notes=notes)
+        pairs = pairs_by_weight(list(evaluation.conclusion.means), baseline, scores.n)
+        beside = [one.as_json() for one in evidence(scores, pairs, settings)]
+        rows = evaluation.comparison_rows()
+        print_json(summary=evaluation.summary_rows(), comparisons=rows, evidence=beside, notes=notes)
     elif form == "csv":
-        print_csv(rows)
+        print_csv(evaluation.comparison_rows())
     else:
-        show(tables.verdict, summary, rows, compared.whole, settings, not lacking)
-
-
-def _scored(
-    paths: Sequence[Path], measures: Sequence[str], rule: str | None, conventions: Conventions
-) -> tuple[list[ScoredRun], list[str]]:
-    """Score TREC runs, one results folder or several; and say what a reader of the numbers has to know."""
-    from harness.scoring import saved
-    from harness.scoring.folders import score_folders
-
-    if len(paths) > 1 and all(path.is_dir() for path in paths):
-        joined = score_folders(paths, measures, rule=rule, conventions=conventions)
-        return joined.runs, joined.notes
-    scored = saved.score_rankings(paths[0], paths[1:], measures, rule=rule, conventions=conventions)
-    return scored, [f"{one.name}: {note}" for one in scored for note in one.notes]
+        show(tables.verdict, evaluation, not lacking)
 
 
 class ScoresWanted(NamedTuple):
@@ -178,37 +171,37 @@ class ScoresWanted(NamedTuple):
 
 def _compare_scores(wanted: ScoresWanted, settings: Settings, form: str, *, as_json: bool) -> None:
     """Compare the per-query scores of any tool."""
-    from harness.scoring.compared import compare_scores, range_known
-    from harness.scoring.per_query import read_scores, selected
+    from harness.evaluation.evaluation import evaluate
+    from harness.evaluation.readers import read_scores
 
-    scores = selected(read_scores(wanted.path), wanted.measures, wanted.queries)
+    scores = read_scores(wanted.path).selected(wanted.measures, wanted.queries)
     if len(scores.retrievers) < 2:
         raise InputError(Problem(str(wanted.path), "has the scores of only one retriever", "give two or more"))
-    primary = next(iter(scores.values))
-    bounds = None if wanted.range is None else _range(*wanted.range)
-    compared = compare_scores(scores, primary=primary, baseline=wanted.baseline, settings=settings, bounds=bounds)
+    if wanted.range is not None:
+        scores = replace(scores, ranges={scores.primary: _range(*wanted.range)})
+    evaluation = evaluate(scores, baseline=wanted.baseline, settings=settings)
     notes = [
         f"{measure} is undefined for some of {len(scores.ids)} queries: "
         + ", ".join(f"{number} of {name}" for name, number in of.items())
         for measure, of in scores.undefined().items()
     ]
-    if settings.margin and bounds is None and not range_known(scores, primary):
+    if settings.margin and scores.range_of(scores.primary) is None:
         notes.append(
-            f"Nothing can be shown to be equivalent: {primary} has scores outside [0, 1], and its range is not known. "
-            "Give --range LOW HIGH, the lowest and the highest possible score."
+            f"Nothing can be shown to be equivalent: {scores.primary} has scores outside [0, 1], and its range is not "
+            "known. Give --range LOW HIGH, the lowest and the highest possible score."
         )
     if form == "csv":
-        print_csv([asdict(row) for row in compared.rows])
+        print_csv(evaluation.comparison_rows())
     else:
-        print_scores(scores, compared, notes, as_json=as_json)
+        print_scores(evaluation, notes, as_json=as_json)
     if wanted.report is not None:
         from harness.report.scores import write_scores
 
-        write_scores(wanted.report, wanted.path.name, compared, notes)
+        write_scores(wanted.report, wanted.path.name, evaluation, notes)
 
 
 def _range(low: float, high: float) -> Range:
-    from harness.stats import Range
+    from harness.stats.differences import Range
 
     if not -math.inf < low < high < math.inf:
         raise InputError(Problem("--range", f"{low:g} to {high:g} is no range", "two numbers, the lower one first"))
@@ -233,8 +226,9 @@ def gate(
 ) -> None:
     """Exit with 0 where a challenger is shown not to be worse by the margin, with 1 where it is not."""
     from harness import records
-    from harness.scoring.gating import Side, gate_retrievers, same_ground
-    from harness.scoring.grading import people_judged
+    from harness.evaluation.gate import Side, gate_retrievers, same_ground
+    from harness.evaluation.grading import people_judged
+    from harness.evaluation.wording import gate_cells, gate_sentence
 
     read = records.read(results)
     earlier = read if source is None else records.read(source)
@@ -244,10 +238,10 @@ def gate(
     verdict = gate_retrievers(Side(read, challenger), Side(earlier, baseline), margin=margin)
     note = "" if source is None else same_ground(read, earlier).sentence()
     if as_json:
-        print_json(**asdict(verdict), **({"note": note} if note else {}))
+        print_json(**gate_cells(verdict), **({"note": note} if note else {}))
     elif note:
         warn(note)
     if not verdict.passed:
-        raise NotShown(f"gate failed: {verdict.reason}")
+        raise NotShown(f"gate failed: {gate_sentence(verdict)}")
     if not as_json:
-        say(f"gate passed: {verdict.reason}")
+        say(f"gate passed: {gate_sentence(verdict)}")

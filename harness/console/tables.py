@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import RenderableType
 
+    from harness.evaluation.evaluation import Evaluation
+    from harness.evaluation.verdict import Comparison
     from harness.records import Results
-    from harness.stats import Settings, Whole
 
 Row = Mapping[str, Any]
-"""A row of summary.csv or comparisons.csv."""
+"""A row of summary.csv."""
 
 NO_INTERVAL = "not estimable"
 """What stands in place of an interval where all values are equal, which tells nothing of how far they scatter."""
@@ -25,26 +26,24 @@ MOST = 20
 
 def results(record: Results, *, width: int) -> Iterator[RenderableType]:
     """All that a run has to say: means, comparisons, the verdict in words."""
-    from harness.scoring.cautions import cautions
-    from harness.scoring.outcome import outcome_of
+    from harness.evaluation.cautions import cautions
+    from harness.evaluation.evaluation import evaluation_of
 
     if not record.scored:
         yield from _unlabelled(record)
         return
-    outcome = outcome_of(record)
-    if outcome.incomplete:
-        yield text_line(f"{outcome.incomplete}.", "bold")
+    evaluation = evaluation_of(record)
+    if evaluation.incomplete:
+        yield text_line(f"{evaluation.incomplete}.", "bold")
         yield ""
-    yield from (text_line(f"{name} failed: {reason}") for name, reason in outcome.failed.items())
-    yield from _scores_and_words(
-        rows_of(record.summary), rows_of(record.comparisons), outcome.whole, outcome.settings.level, width=width,
-        words=[*outcome.sentences(), *cautions(record.manifest, outcome.whole)],
-    )  # fmt: skip
+    yield from (text_line(f"{name} failed: {reason}") for name, reason in evaluation.failed.items())
+    words = [*evaluation.sentences(), *cautions(record.manifest, evaluation.conclusion)]
+    yield from _scores_and_words(evaluation, rows_of(record.summary), words, width=width)
 
 
 def _unlabelled(record: Results) -> Iterator[RenderableType]:
     """What rankings say that nobody has judged, and the next step."""
-    from harness.scoring.overlap import next_step, overlaps
+    from harness.evaluation.evidence import next_step, overlaps
 
     yield text_line("No question has labels: there are rankings to judge, and no scores.")
     for row in overlaps(record):
@@ -54,43 +53,38 @@ def _unlabelled(record: Results) -> Iterator[RenderableType]:
     yield text_line(f"next: {next_step(record)}")
 
 
-def verdict(
-    summary: Sequence[Row], rows: Sequence[Row], whole: Whole, settings: Settings, complete: bool, *, width: int
-) -> Iterator[RenderableType]:
+def verdict(evaluation: Evaluation, complete: bool, *, width: int) -> Iterator[RenderableType]:
     """Means, comparisons, and what they came to in words.
 
     Args:
-        summary: rows of summary.csv.
-        rows: rows of comparisons.csv.
-        whole: the three sets, on the primary measure.
-        settings: those of the comparisons.
+        evaluation: of runs or folders.
         complete: whether no retriever is missing; else nothing is recommended.
         width: cells of the terminal.
     """
-    from harness.stats import whole_sentences
-
-    words = whole_sentences(whole, settings, complete=complete)
-    yield from _scores_and_words(summary, rows, whole, settings.level, width=width, words=words)
+    words = evaluation.sentences(complete=complete)
+    yield from _scores_and_words(evaluation, evaluation.summary_rows(), words, width=width)
 
 
 def _scores_and_words(
-    summary: Sequence[Row], rows: Sequence[Row], whole: Whole, level: float, *, width: int, words: Sequence[str]
+    evaluation: Evaluation, summary: Sequence[Row], words: Sequence[str], *, width: int
 ) -> Iterator[RenderableType]:
     """Means, comparisons, words; where nothing was measured, the words come first."""
-    if not whole.measured:  # before any number is believed
+    conclusion, level = evaluation.conclusion, evaluation.settings.level
+    if not conclusion.measured:  # before any number is believed
         yield from (text_line(sentence) for sentence in words)
         yield ""
-    yield from leaderboard(summary, whole.measure, width=width, level=level, clusters=whole.clusters)
-    yield from _compared(rows, whole, level, width=width)
-    if whole.measured:
+    yield from leaderboard(summary, conclusion.measure, width=width, level=level, clusters=conclusion.clusters)
+    yield from _compared(evaluation, width=width)
+    if conclusion.measured:
         yield from (text_line(sentence) for sentence in words)
 
 
-def _compared(rows: Sequence[Row], whole: Whole, level: float, *, width: int) -> Iterator[RenderableType]:
+def _compared(evaluation: Evaluation, *, width: int) -> Iterator[RenderableType]:
     """The comparisons between empty lines."""
     yield ""
-    if rows:
-        yield from comparisons(rows, whole.measure, width=width, level=level, leader=whole.leader)
+    if rows := evaluation.comparisons[evaluation.scores.primary]:
+        leader, level = evaluation.conclusion.leader, evaluation.settings.level
+        yield from comparisons(rows, width=width, level=level, leader=leader)
         yield ""
 
 
@@ -114,7 +108,7 @@ def leaderboard(
         level: confidence of the intervals.
         clusters: of queries, where these are declared.
     """
-    from harness.stats.words import asked
+    from harness.english import asked
 
     by_cell = {(row["retriever"], row["measure"]): row for row in summary}
     order = sorted(dict.fromkeys(row["retriever"] for row in summary), key=lambda name: -by_cell[name, primary]["mean"])
@@ -125,7 +119,8 @@ def leaderboard(
         best = frozenset(i for i, value in enumerate(values) if value == max(values) and len(values) > 1)
         return Column(head_of(measure), [f"{value:.{digits}f}" for value in values], bold=best, rank=rank)
 
-    intervals = _intervals([by_cell[name, primary] for name in order], "{:.3f}", level, rank=1)
+    ends = [tuple(by_cell[name, primary][key] for key in ("ci_low", "ci_high", "ci_method")) for name in order]
+    intervals = _intervals(ends, "{:.3f}", level, rank=1)
     measured = {measure: means(measure, 3, rank) for rank, measure in enumerate(others, 2)}
     columns = [Column("", order, left=True, name=True), means(primary, 4, 0), intervals, *measured.values()]
     kept = fitting(columns, width)
@@ -137,40 +132,37 @@ def leaderboard(
 
 
 def comparisons(
-    rows: Sequence[Row], measure: str, *, width: int, level: float = 0.95, leader: str = ""
+    family: Sequence[Comparison], *, width: int, level: float = 0.95, leader: str = ""
 ) -> Iterator[RenderableType]:
     """The tests of one measure's family: the difference and its interval before p.
 
     Args:
-        rows: rows of comparisons.csv.
-        measure: whose family is shown.
+        family: its comparisons, one or more.
         width: cells of the terminal.
         level: confidence of the intervals.
         leader: its pairs stand first, then the closest.
     """
-    from harness.stats import format_p
+    from harness.english import format_p
+    from harness.evaluation.wording import verdict_cell, verdict_word
 
-    family = [row for row in rows if row["measure"] == measure]
-    if not family:
-        return
-    shown = sorted(family, key=lambda row: (leader not in (row["a"], row["b"]), abs(row["mean_difference"])))[:MOST]
-    baselines = {row["b"] for row in family}
-    names = [Column("a", [row["a"] for row in shown], left=True, name=True)]
+    measure = family[0].measure
+    shown = sorted(family, key=lambda row: (leader not in (row.a, row.b), abs(row.mean_difference)))[:MOST]
+    baselines = {row.b for row in family}
+    names = [Column("a", [row.a for row in shown], left=True, name=True)]
     if len(baselines) > 1 or len(family) == 1:
-        names.append(Column("b", [row["b"] for row in shown], left=True, name=True))
+        names.append(Column("b", [row.b for row in shown], left=True, name=True))
     columns = [
         *names,
-        Column("a - b", [f"{row['mean_difference']:+.4f}" for row in shown], rank=1),
-        _intervals(shown, "{:+.3f}", level, rank=3),
-        Column("wins/ties/\nlosses", [f"{row['wins']}/{row['ties']}/{row['losses']}" for row in shown], rank=4),
-        Column("adjusted\np", [format_p(row["p_adjusted"]) for row in shown], rank=2),
+        Column("a - b", [f"{row.mean_difference:+.4f}" for row in shown], rank=1),
+        _intervals([(row.ci_low, row.ci_high, row.ci_method) for row in shown], "{:+.3f}", level, rank=3),
+        Column("wins/ties/\nlosses", [f"{row.wins}/{row.ties}/{row.losses}" for row in shown], rank=4),
+        Column("adjusted\np", [format_p(row.p_adjusted) for row in shown], rank=2),
     ]
-    words = [row["verdict"] for row in shown]
-    bold = frozenset(i for i, word in enumerate(words) if word.startswith(("better", "worse")))
-    whole = [*columns, Column("verdict", words, left=True, bold=bold)]
-    short = [*columns, Column("verdict", [word.partition(":")[0] for word in words], left=True, bold=bold)]
+    bold = frozenset(i for i, row in enumerate(shown) if row.verdict.separates)
+    whole = [*columns, Column("verdict", [verdict_cell(row.finding) for row in shown], left=True, bold=bold)]
+    short = [*columns, Column("verdict", [verdict_word(row.finding) for row in shown], left=True, bold=bold)]
     kept = fitting(whole, width)
-    yield text_line(f"{measure}: a and b" if len(names) > 1 else f"{measure}: a against b = {family[0]['b']}", "bold")
+    yield text_line(f"{measure}: a and b" if len(names) > 1 else f"{measure}: a against b = {family[0].b}", "bold")
     kept = kept if len(kept) == len(whole) else fitting(short, width)
     yield grid(kept)
     heads = [column.head for column in kept]
@@ -191,27 +183,25 @@ def _left_out(columns: Sequence[str]) -> str:
     >>> _left_out(["RR@10", "AP"])
     'Too wide for this terminal: RR@10 and AP. A wider one or --json shows them.'
     """
-    from harness.stats.words import join
+    from harness.english import join
 
     return (
         f"Too wide for this terminal: {join(columns)}. A wider one or --json shows {'them' if columns[1:] else 'it'}."
     )
 
 
-def decided(rows: Sequence[Row], whole: Whole, settings: Settings, *, width: int) -> Iterator[RenderableType]:
+def decided(evaluation: Evaluation, *, width: int) -> Iterator[RenderableType]:
     """The comparisons on the measure that decides, and what they came to in words."""
-    from harness.stats import whole_sentences
-
-    yield from _compared(rows, whole, settings.level, width=width)
-    yield from (text_line(sentence) for sentence in whole_sentences(whole, settings))
+    yield from _compared(evaluation, width=width)
+    yield from (text_line(sentence) for sentence in evaluation.sentences())
 
 
-def _intervals(rows: Iterable[Row], form: str, level: float, *, rank: int) -> Column:
+def _intervals(ends: Iterable[tuple[float | None, float | None, str]], form: str, level: float, *, rank: int) -> Column:
     """Confidence intervals; what has no width is none."""
     cells = [
         NO_INTERVAL
-        if row["ci_method"] == NO_INTERVAL or row["ci_low"] is None or row["ci_high"] is None
-        else f"{form.format(row['ci_low'])} … {form.format(row['ci_high'])}"
-        for row in rows
+        if method == NO_INTERVAL or low is None or high is None
+        else f"{form.format(low)} … {form.format(high)}"
+        for low, high, method in ends
     ]
     return Column(f"{100 * level:.3g} %\ninterval", cells, rank=rank)

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from harness.dataset import Dataset, DatasetReference, format_of, load, reading_line, reference_of
 from harness.dataset.markdown import document_names, unread_line
 from harness.dataset.rows import File, read_json
+from harness.english import counted
 from harness.experiment.language import UNSTEMMED, language_of
-from harness.stats.words import counted
 from retrievers.errors import InputError, Problem
 
 SAMPLE = 200

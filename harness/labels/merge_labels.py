@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 from harness.dataset import BY_MODEL, Dataset, DatasetReference, Labels, load, trec
 from harness.dataset.judgments import NAME, Judgment, read_judgments, text_digest
 from harness.dataset.merging import Dispute, disputes, merge
+from harness.evaluation.grading import labels_that_count
 from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of
-from harness.scoring.grading import labels_that_count
 from retrievers.errors import InputError, Problem, did_you_mean
 
 SHOWN = 20

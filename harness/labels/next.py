@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from harness.evaluation.unjudged import Open, open_pairs
 from harness.labels.pool import DrawnPool, Material, Pool, PooledQuery, pool_of, pooled, shuffled_place
 from harness.records import Results
-from harness.scoring.open_ends import Open, open_pairs
-from harness.stats.bounds import Bounds
+from harness.stats.unjudged_bounds import Bounds
 from retrievers.errors import InputError, Problem, did_you_mean
 
 

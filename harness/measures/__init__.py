@@ -1,16 +1,16 @@
 """Measures of retrieval: values parsed from text, and what computes them for many queries at once."""
 
 from harness.measures.claims import Claimed
+from harness.measures.compute import MeasureValues, score, score_run, span, value
 from harness.measures.measure import Measure
 from harness.measures.names import parse, parse_all
-from harness.measures.scores import Scores, score, score_run, span, value
 from harness.measures.ties import QueryTieRange, tie_ranges
 
 __all__ = [
     "Claimed",
     "Measure",
+    "MeasureValues",
     "QueryTieRange",
-    "Scores",
     "parse",
     "parse_all",
     "score",

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from harness.measures.compute import Judgments, score
 from harness.measures.grades import RULES, STEEPEST, Named, grade
 from harness.measures.measure import Measure
-from harness.measures.scores import Judgments, score
 from harness.measures.table import row_of
 
 EQUAL = 1e-10

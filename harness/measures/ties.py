@@ -15,10 +15,10 @@ import numpy as np
 
 from harness.measures.batch import UNJUDGED, Floats, Ints
 from harness.measures.claims import NONE, Claimed
+from harness.measures.compute import Judgments, groups_for, largest_grade
 from harness.measures.expected import TieCase, TieGroup, Ties
 from harness.measures.groups import Groups
 from harness.measures.measure import Measure
-from harness.measures.scores import Judgments, groups_for, largest_grade
 from harness.measures.table import row_of
 
 ENUMERABLE = 7

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness import records
+from harness.english import counted, join
+from harness.evaluation.readers import primary_of
+from harness.evaluation.verdict import Verdict
+from harness.evaluation.wording import read_verdict
 from harness.records import Glance, Manifest
 from harness.report.view import identity
-from harness.scoring.outcome import primary_of
-from harness.stats.words import counted, join
 from retrievers.errors import InputError
 
 EMBEDDED = 600_000
@@ -133,16 +135,16 @@ def _worse(standings: list[RetrieverMean], glance: Glance, primary: str) -> int 
     if not standings:
         return None
     first = standings[0].retriever
-    verdicts: dict[str, str] = {}
+    verdicts: dict[str, Verdict] = {}
     for row in glance.comparisons[glance.comparisons["measure"] == primary].to_dict("records"):
-        word = str(row["verdict"]).split(" ")[0]
+        verdict = read_verdict(str(row["verdict"])).verdict
         if row["a"] == first:
-            verdicts[row["b"]] = word
+            verdicts[row["b"]] = verdict
         elif row["b"] == first:
-            verdicts[row["a"]] = {"better": "worse", "worse": "better"}.get(word, word)
+            verdicts[row["a"]] = verdict.turned
     if len(verdicts) < len(standings) - 1:
         return None
-    return sum(word == "better" for word in verdicts.values())
+    return sum(verdict is Verdict.BETTER for verdict in verdicts.values())
 
 
 def _with_scores(entry: Entry, place: Path) -> Entry:

@@ -15,8 +15,10 @@ from harness.measures import Measure, span
 from harness.measures.table import is_binary, row_of
 from harness.records.manifest import Manifest
 from harness.records.rows import LabelledQuery
-from harness.stats import Range, Settings, at_look, summarize
-from harness.stats.units import Units, singles, units_of
+from harness.stats.differences import Range, Units, singles, units_of
+from harness.stats.intervals import summarize
+from harness.stats.looks import at_look
+from harness.stats.settings import Settings
 from retrievers.types import Floats
 
 if TYPE_CHECKING:

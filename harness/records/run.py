@@ -49,6 +49,10 @@ class Run:
     error: str = ""
     """Why it failed, in one message."""
 
+    def lists(self) -> dict[str, Sequence[str]]:
+        """Query id -> document ids, best first."""
+        return {query: ranking.doc_ids for query, ranking in self.rankings.items()}
+
 
 def ledger(run: Run) -> RetrieverLedger:
     """Return what the manifest keeps of a run's integrity."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from harness.evaluation.cautions import foreign_hits, half_read
 from harness.report.costs import costs_of
 from harness.report.sections.integrity import unjudged
 from harness.report.sections.slices import called, carried, compared, labels_of, pair_of
 from harness.report.view import View
-from harness.scoring.cautions import foreign_hits, half_read
 
 UNJUDGED = 0.1
 """Share of the first hits that nobody judged, from which on the first screen says so."""
@@ -39,7 +39,7 @@ def _unjudged(view: View) -> Iterator[Alert]:
     if not shares:
         return
     worst = max(shares, key=lambda name: shares[name])
-    leader = view.whole.leader
+    leader = view.conclusion.leader
     beside = "" if worst == leader else f" ({shares[leader]:.0%} of {leader}'s)"
     if shares[worst] >= UNJUDGED:
         yield Alert(
@@ -52,9 +52,9 @@ def _unjudged(view: View) -> Iterator[Alert]:
 def _carried(view: View) -> Iterator[Alert]:
     """One slice that carries the whole difference between the leader and the next, where a difference is shown."""
     kinds = labels_of(view)
-    if len(view.retrievers) < 2 or not kinds or view.ranked[1] not in view.whole.shown_worse:
+    if len(view.retrievers) < 2 or not kinds or view.ranked[1] not in view.conclusion.shown_worse:
         return
-    pair = pair_of(view, view.whole.leader, compared(view)[0], kinds)
+    pair = pair_of(view, view.conclusion.leader, compared(view)[0], kinds)
     if (row := carried(view, pair)) is not None:
         name, rest = view.names[view.primary].short, pair.rows[0].queries - row.queries
         yield Alert(

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import math
 
-from harness.measures import parse
-from harness.report import text
-from harness.report.view import View
-from harness.stats import (
+from harness.english import counted, join
+from harness.evaluation.cautions import (
+    asked_sentence,
     interval_note,
     judged_note,
+    judged_only_sentence,
     look_sentence,
-    needed_sentence,
-    optimism,
     optimism_sentence,
     second_look_sentence,
 )
-from harness.stats.plan import FEWEST
-from harness.stats.sentences import asked_sentence, judged_only_sentence
-from harness.stats.words import counted, join
+from harness.measures import parse
+from harness.report import text
+from harness.report.view import View
+from harness.stats.power import FEWEST
+from harness.stats.resampling import optimism
 
 
 def first_caveats(view: View) -> list[str]:
     """What stands on the first screen: which look this is, and what counts as one observation."""
-    if not view.whole.measured:
+    if not view.conclusion.measured:
         return moved_sentences(view)
-    sentences = [*moved_sentences(view), asked_sentence(view.n, view.whole.clusters)]
+    sentences = [*moved_sentences(view), asked_sentence(view.n, view.conclusion.clusters)]
     if view.look is not None:
         sentences.append(look_sentence(view.look, view.n))
     elif len(view.retrievers) > 1:
@@ -55,8 +55,8 @@ def caveats(view: View) -> list[str]:
     ]
     if view.resolved.baseline and view.baseline is None:
         notes.append(f"The baseline {view.resolved.baseline} failed: all pairs were compared instead.")
-    if len(view.retrievers) > 1 and view.n > 1 and view.whole.measured:
-        gain = optimism(view.scores[view.primary], seed=view.settings.seed, facts=view.facts)
+    if len(view.retrievers) > 1 and view.n > 1 and view.conclusion.measured:
+        gain = optimism(view.scores[view.primary], view.evaluation.scores.units, seed=view.settings.seed)
         if gain.optimism >= 0.0005:
             notes.append(optimism_sentence(gain, len(view.retrievers)))
     if parse(view.primary).get("ideal") in ("retrieved", "retrieved-all"):
@@ -64,7 +64,7 @@ def caveats(view: View) -> list[str]:
             "The ideal of the primary measure is what was retrieved: one relevant document at rank 1 scores 1, "
             "however much was missed."
         )
-    rows, leader = view.comparisons[view.primary], view.whole.leader
+    rows, leader = view.comparisons[view.primary], view.conclusion.leader
     few = [row for row in rows if 0 < row.wins + row.losses < FEWEST]
     if few:
         pairs = join([f"{row.a} and {row.b}" for row in few[:3]] + (["other pairs"] if few[3:] else []))
@@ -74,15 +74,6 @@ def caveats(view: View) -> list[str]:
         for note in [*notes, interval_note(sorted(rows, key=lambda row: leader not in (row.a, row.b))), *_judged(view)]
         if note
     ]
-
-
-def observed_forecasts(view: View) -> list[str]:
-    """The queries that the observed differences would need, with the bias of that figure: for the details."""
-    leader = view.whole.leader
-    sentences = (
-        needed_sentence(state.needed, f"{leader} and {other}") for other, state in view.whole.unresolved.items()
-    )
-    return [sentence for sentence in sentences if sentence]
 
 
 def _judged(view: View) -> list[str]:
@@ -98,6 +89,6 @@ def _judged(view: View) -> list[str]:
         for name, answers in view.answers.items()
     }
     shares = {name: math.fsum(values) / len(values) for name, values in judged.items()}
-    leader = view.whole.leader
+    leader = view.conclusion.leader
     notes = (judged_note(leader, other, shares[leader], shares[other]) for other in view.ranked[1:])
     return [note for note in notes if note]

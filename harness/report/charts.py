@@ -175,25 +175,6 @@ def dots(order: Sequence[str], measures: Sequence[str], marks: Mapping[str, Mark
     }
 
 
-def ranks(marks: Mapping[str, Mark], *, bars: int) -> dict[str, Any]:
-    """The rank diagram: average ranks, and bars over those that the tests do not separate.
-
-    Data: rows (retriever, rank, place of its line); bars (low, high, place).
-    """
-    most = len(marks)
-    x = alt.X("rank:Q", title="average rank (1 is best)").scale(domain=[1, most], nice=False).axis(tickCount=most)
-    y = alt.Y("place:Q", axis=None).scale(domain=[0, most + bars + 1], reverse=True)
-    base = _chart().encode(x=x, y=y)
-    point = base.mark_point(filled=True, size=100, opacity=1).encode(
-        tooltip=[alt.Tooltip("retriever:N"), alt.Tooltip("rank:Q", format=".3f")], **_by_retriever(marks)
-    )
-    name = base.mark_text(align="left", dx=10, fontSize=13, color=INK.light).encode(text=alt.Text("retriever:N"))
-    joined = _chart("bars").mark_rule(strokeWidth=5, strokeCap="round", color=MUTED.light).encode(
-        x=alt.X("low:Q").scale(domain=[1, most]), x2=alt.X2("high:Q"), y=y
-    )  # fmt: skip
-    return layered(joined, point, name, width=WIDE - 140, height=20 * (most + bars) + 10)
-
-
 def forest(order: Sequence[str], *, measure: str, band: bool) -> dict[str, Any]:
     """Mean differences with their intervals, a row each, the first over everything; the margin is a band.
 

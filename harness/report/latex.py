@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from string import ascii_lowercase
 
+from harness.english import count, format_p
+from harness.evaluation.verdict import Verdict
+from harness.evaluation.wording import settings_sentence, verdict_cell
 from harness.report import text
-from harness.report.sections.tests import describe_settings
 from harness.report.text import latex
 from harness.report.view import View
-from harness.stats.verdicts import BETTER, WORSE
-from harness.stats.words import count, format_p
 
 
 def tables(view: View) -> dict[str, str]:
@@ -25,9 +25,9 @@ def superscripts(view: View, measure: str) -> dict[str, str]:
     letters = letters_of(view)
     beaten: dict[str, set[str]] = {name: set() for name in view.ranked}
     for row in view.comparisons[measure]:
-        if row.word.startswith(BETTER):
+        if row.verdict is Verdict.BETTER:
             beaten[row.a].add(letters[row.b])
-        elif row.word.startswith(WORSE):
+        elif row.verdict is Verdict.WORSE:
             beaten[row.b].add(letters[row.a])
     return {name: "".join(sorted(worse)) for name, worse in beaten.items()}
 
@@ -59,7 +59,7 @@ def _leaderboard(view: View) -> str:
         rows,
         "ll" + "r" * len(view.measures),
         f"Means over {count(view.n)}. A superscript names the retrievers shown to be worse on that measure. "
-        f"{describe_settings(view)} {'; '.join(glosses)}{'.' if glosses else ''}",
+        f"{settings_sentence(view.settings)} {'; '.join(glosses)}{'.' if glosses else ''}",
     )
 
 
@@ -67,11 +67,11 @@ def _comparisons(view: View) -> str:
     rows = [
         [latex(row.a), latex(row.b), _number(row.mean_difference, "+.3f"),
          f"[{_number(row.ci_low, '+.3f')}, {_number(row.ci_high, '+.3f')}]",
-         f"{row.wins}/{row.ties}/{row.losses}", _p(row.p_value), _p(row.p_adjusted), latex(row.verdict)]
+         f"{row.wins}/{row.ties}/{row.losses}", _p(row.p_value), _p(row.p_adjusted), latex(verdict_cell(row.finding))]
         for row in view.comparisons[view.primary]
     ]  # fmt: skip
     head = ["$a$", "$b$", "$a-b$", "Interval", "W/T/L", "$p$", r"$p_\mathrm{adj}$", "$a$ is"]
-    return _table(head, rows, "llrrrrrl", f"{view.names[view.primary].short}. {describe_settings(view)}")
+    return _table(head, rows, "llrrrrrl", f"{view.names[view.primary].short}. {settings_sentence(view.settings)}")
 
 
 def _describe(view: View) -> str:

@@ -25,7 +25,7 @@ def lens(view: View) -> dict[str, Any]:
     places = list(view.order)
     return {
         "all": ALL,
-        "pair": [view.ranked.index(view.whole.leader), view.ranked.index(second(view))],
+        "pair": [view.ranked.index(view.conclusion.leader), view.ranked.index(second(view))],
         "measures": [view.names[measure].short for measure in measures],
         "left": len(view.measures) - len(measures),
         "retrievers": list(view.ranked),

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from harness.evaluation.verdict import Comparison
 from harness.report import text
 from harness.report.costs import Cost, costs_of
 from harness.report.view import View
-from harness.stats import Comparison
 
 STEPS = 200
 """Places of the slider, about."""
@@ -33,8 +33,8 @@ EXPENSES = (
 
 def losses(view: View) -> dict[str, Any] | None:
     """The interval of each retriever's loss, its prices, and the slider's steps; None where nothing can be chosen."""
-    whole, leader = view.whole, view.whole.leader
-    if len(view.retrievers) < 2 or view.outcome.failed or not whole.measured or not view.settings.by_people:
+    whole, leader = view.conclusion, view.conclusion.leader
+    if len(view.retrievers) < 2 or view.evaluation.failed or not whole.measured or not view.settings.by_people:
         return None
     ends = {leader: (0.0, 0.0)} | {name: _interval(row) for name, row in whole.against.items()}
     largest = max((high for _, high in ends.values() if high is not None), default=0.0)

@@ -11,16 +11,13 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
+from harness.english import counted, join
 from harness.pages import policy
 from harness.report import figures, text, theme
 from harness.report.lens import lens
 from harness.report.packed import packed
 from harness.report.section import Section
 from harness.report.view import View
-from harness.stats import Plan
-from harness.stats.plan import MOST
-from harness.stats.sentences import rounded
-from harness.stats.words import counted, join
 
 FILTERS = {
     "score": text.score,
@@ -93,7 +90,7 @@ def environment() -> jinja2.Environment:
     """The templates, autoescaped; strings are made visible as they are written."""
     env = _environment(without="markdown", autoescape=True, finalize=_visible)
     env.filters |= FILTERS
-    env.globals |= {"interval": interval, "needed": needed, "grade_chip": grade_chip}
+    env.globals |= {"interval": interval, "grade_chip": grade_chip}
     return env
 
 
@@ -149,23 +146,6 @@ def interval(
         '<line x1="{}" x2="{}" y1="50%" y2="50%" stroke="{}" stroke-width="2"/>'
         '<svg x="{}" y="50%" overflow="visible"><path d="{}" fill="{}" transform="scale(6)"/></svg></svg>'
     ).format(x[0], x[2], mark.color, x[1], mark.outline, mark.color)
-
-
-def needed(plan: Plan | None) -> str:
-    """How many queries in all would find the declared difference.
-
-    >>> needed(Plan(0.05, {"sign tilt": 138, "shift": 161}, 150)), needed(None)
-    ('140 to 170', 'too few differ')
-    """
-    if plan is None:
-        return "too few differ"
-    if plan.low is None:
-        return f"> {MOST:,}"
-    low = f"{rounded(plan.low):,}"
-    if plan.high is None:
-        return f"{low} or more"
-    high = f"{rounded(plan.high):,}"
-    return low if low == high else f"{low} to {high}"
 
 
 def grade_chip(grade: int | None) -> Markup:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.evaluation.unjudged import OpenPair
+from harness.evaluation.verdict import Comparison
 from harness.report.view import View
-from harness.scoring.open_ends import OpenPair
-from harness.stats import Comparison, swapped
 
 
 def in_reading_order(view: View, rows: Sequence[Comparison]) -> list[Comparison]:
     """The leader's pairs first, then those of the next; whoever has the higher mean on the primary measure is a."""
     place = {name: i for i, name in enumerate(view.ranked)}
-    turned = [swapped(row) if place[row.b] < place[row.a] else row for row in rows]
+    turned = [row.swapped if place[row.b] < place[row.a] else row for row in rows]
     return sorted(turned, key=lambda row: (place[row.a], place[row.b]))
 
 

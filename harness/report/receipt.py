@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from harness.english import count, join
 from harness.measures import parse
 from harness.report import text
 from harness.report.costs import costs_of
 from harness.report.sections.atlas import hits_within
 from harness.report.sections.slices import Slice, called, labels_of, pair_of
 from harness.report.view import View
-from harness.stats.words import count, join
 
 COUNTED = 3
 """Retrievers whose counts stand in the sentence: the leader and the next."""
@@ -30,16 +30,16 @@ class Clause(NamedTuple):
 
 def receipt(view: View) -> list[Clause]:
     """What to use, what it finds, where the gain comes from, what it costs; nothing of a run that is not whole."""
-    if view.outcome.partial:
+    if view.evaluation.partial:
         return []
     return [*_use(view), *_finds(view), *_gain(view), *_cost(view), *_judging(view)]
 
 
 def recommended(view: View) -> str | None:
     """The one retriever to use: every other one is shown to be worse than it; None where that is not so."""
-    whole = view.whole
+    whole = view.conclusion
     alone = len(whole.within_margin) == 1 and not whole.unresolved
-    return whole.leader if alone and len(whole.means) > 1 and not view.outcome.partial else None
+    return whole.leader if alone and len(whole.means) > 1 and not view.evaluation.partial else None
 
 
 def _use(view: View) -> Iterator[Clause]:
@@ -66,7 +66,7 @@ def _finds(view: View) -> Iterator[Clause]:
 def _gain(view: View) -> Iterator[Clause]:
     """Stands for a family of slices where the difference from the next is shown to change from slice to slice."""
     kinds = labels_of(view) if len(view.ranked) > 1 else {}
-    if not kinds or not view.whole.means:
+    if not kinds or not view.conclusion.means:
         return
     pair = pair_of(view, view.ranked[0], view.ranked[1], kinds)
     shown = [test for test in pair.interactions if test.p_adjusted <= view.settings.alpha]
@@ -94,7 +94,7 @@ def _judging(view: View) -> Iterator[Clause]:
 
 def _cost(view: View) -> Iterator[Clause]:
     """Each half stands where it was measured or its price is known."""
-    name = view.whole.leader
+    name = view.conclusion.leader
     cost = costs_of(view.results)[name]
     if cost.usd_per_million is not None:
         money = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from harness.evaluation.score_tables import candidates_read, perfect
 from harness.measures import parse, score
 from harness.report.view import View
-from harness.scoring.ceiling import candidates_read, perfect
 from retrievers.types import Floats
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from harness.answers.attribution import FATES, TracedAnswer, shares, worst_first
+from harness.evaluation.evaluation import Evaluation
 from harness.pages import policy
 from harness.report.page import environment, styled
-from harness.scoring.compared import ComparedScores
-from harness.stats import whole_sentences
 from retrievers.errors import InputError, Problem
 
 TracedSystems = Mapping[str, Sequence[TracedAnswer]]
@@ -28,14 +26,14 @@ MEANINGS = {
 
 
 def write_scores(
-    path: Path, title: str, compared: ComparedScores, notes: Sequence[str] = (), traced: TracedSystems | None = None
+    path: Path, title: str, evaluation: Evaluation, notes: Sequence[str] = (), traced: TracedSystems | None = None
 ) -> None:
     """Write the page as one HTML file without scripts.
 
     Raises:
         InputError: the file cannot be written.
     """
-    page = scores_page(title, compared, notes, traced or {})
+    page = scores_page(title, evaluation, notes, traced or {})
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page, encoding="utf-8", newline="\n")
@@ -43,24 +41,24 @@ def write_scores(
         raise InputError(Problem(str(path), f"cannot be written: {error.strerror}", "name another file")) from None
 
 
-def scores_page(title: str, compared: ComparedScores, notes: Sequence[str], traced: TracedSystems) -> str:
+def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], traced: TracedSystems) -> str:
     """The page: the verdict, every mean, every comparison, and for answers every claim."""
-    env = environment()
+    env, summary, rows = environment(), evaluation.summary_rows(), evaluation.comparison_rows()
     style = styled(env)
-    measures = list(dict.fromkeys(row["measure"] for row in compared.summary))
+    measures = list(dict.fromkeys(row["measure"] for row in summary))
     return env.get_template("scores.html").render(
         title=title,
-        sentences=whole_sentences(compared.whole, compared.settings),
-        primary=compared.primary,
+        sentences=evaluation.sentences(),
+        primary=evaluation.scores.primary,
         measures=measures,
-        names=list(dict.fromkeys(row["retriever"] for row in compared.summary)),
-        means={(row["retriever"], row["measure"]): row for row in compared.summary},
-        low_is_good=compared.low_is_good,
-        families={measure: [asdict(row) for row in compared.rows if row.measure == measure] for measure in measures},
+        names=list(dict.fromkeys(row["retriever"] for row in summary)),
+        means={(row["retriever"], row["measure"]): row for row in summary},
+        low_is_good=evaluation.low_is_good,
+        families={measure: [row for row in rows if row["measure"] == measure] for measure in measures},
         notes=notes,
         fates=FATES,
         meanings=MEANINGS,
-        shares={name: shares(answers, compared.settings.level) for name, answers in traced.items()},
+        shares={name: shares(answers, evaluation.settings.level) for name, answers in traced.items()},
         answers={name: list(worst_first(answers))[:LISTED] for name, answers in traced.items()},
         left={name: max(0, len(answers) - LISTED) for name, answers in traced.items()},
         style=style,

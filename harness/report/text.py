@@ -6,9 +6,9 @@ import html
 import math
 import re
 
+from harness.english import format_p
 from harness.pages import visible as visible  # the report's own word for it
 from harness.records import as_cell
-from harness.stats import format_p
 
 FORMULA = re.compile(r"[\s\0]*[=+\-@|%]|[\t\r\n]")
 MARKDOWN = re.compile(r"([\\`*_\[\]#|~$])")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from harness.evaluation.evidence import next_step, overlaps
 from harness.pages import policy
 from harness.records import Results
 from harness.report.costs import costs_of
 from harness.report.markdown import escaped
 from harness.report.page import environment, plain_environment, styled
-from harness.scoring.overlap import next_step, overlaps
 
 
 def unlabelled(results: Results) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +10,10 @@ from typing import Any
 import numpy as np
 
 from harness.dataset import trec
+from harness.evaluation.conclusion import Conclusion
+from harness.evaluation.evaluation import Evaluation, evaluation_of
+from harness.evaluation.scores import mean_defined
+from harness.evaluation.verdict import Comparison
 from harness.experiment import Dense
 from harness.measures import Measure, parse
 from harness.measures.grades import STEEPEST
@@ -20,9 +23,9 @@ from harness.report.answers import Answers, read_answers
 from harness.report.language import language
 from harness.report.names import MeasureName, names_of
 from harness.report.theme import Mark, marks
-from harness.scoring.outcome import Outcome, outcome_of
-from harness.stats import Comparison, Facts, Look, ScoreTable, Settings, Whole
-from retrievers.types import Floats
+from harness.stats.differences import ScoreTable
+from harness.stats.looks import Look
+from harness.stats.settings import Settings
 
 SHOWN_QUERIES = 2_000
 """A page lists so many queries; of more, those where the retrievers differ most."""
@@ -33,7 +36,7 @@ class View:
     """A results folder in the order of reading."""
 
     results: Results
-    outcome: Outcome
+    evaluation: Evaluation
     names: Mapping[str, MeasureName]
     """Measure -> what people call it."""
     order: tuple[int, ...]
@@ -50,17 +53,18 @@ class View:
     @property
     def settings(self) -> Settings:
         """The statistics that the run was made with."""
-        return self.outcome.settings
+        return self.evaluation.settings
 
     @property
     def primary(self) -> str:
         """The measure that decides."""
-        return self.outcome.primary
+        return self.evaluation.scores.primary
 
     @property
     def measures(self) -> tuple[str, ...]:
         """The primary one first, the others as declared."""
-        return tuple(self.outcome.scores)
+        primary = self.evaluation.scores.primary
+        return (primary, *(measure for measure in self.evaluation.scores.values if measure != primary))
 
     @property
     def retrievers(self) -> tuple[str, ...]:
@@ -70,32 +74,27 @@ class View:
     @property
     def ids(self) -> tuple[str, ...]:
         """The queries that were scored, sorted: the order of all arrays."""
-        return self.outcome.ids
+        return self.evaluation.scores.ids
 
     @property
     def scores(self) -> Mapping[str, ScoreTable]:
         """Measure -> retriever -> (n,)."""
-        return self.outcome.scores
+        return self.evaluation.scores.values
 
     @property
     def comparisons(self) -> Mapping[str, tuple[Comparison, ...]]:
         """Measure -> its family."""
-        return self.outcome.comparisons
+        return self.evaluation.comparisons
 
     @property
-    def whole(self) -> Whole:
+    def conclusion(self) -> Conclusion:
         """The retrievers against the leader, on the primary measure."""
-        return self.outcome.whole
-
-    @property
-    def facts(self) -> Facts:
-        """Ranges of the measures, clusters of the queries, rankings that are the same."""
-        return self.outcome.facts
+        return self.evaluation.conclusion
 
     @property
     def look(self) -> Look | None:
         """Which of the planned looks this is; None where none are planned."""
-        return self.outcome.look
+        return self.evaluation.look
 
     @property
     def manifest(self) -> Manifest:
@@ -110,7 +109,7 @@ class View:
     @property
     def ranked(self) -> tuple[str, ...]:
         """The retrievers by their mean on the primary measure, highest first."""
-        return tuple(self.whole.means)
+        return tuple(self.conclusion.means)
 
     @property
     def baseline(self) -> str | None:
@@ -133,16 +132,9 @@ class View:
         """How many queries were scored."""
         return len(self.ids)
 
-    def defined(self, measure: str, retriever: str) -> Floats:
-        """The scores of one retriever on one measure, without the queries for which it is undefined."""
-        values = self.scores[measure][retriever]
-        defined: Floats = values[~np.isnan(values)]
-        return defined
-
     def mean(self, measure: str, retriever: str) -> float:
         """The mean over the queries for which the measure is defined; NaN without any."""
-        values = self.defined(measure, retriever).tolist()
-        return math.fsum(values) / len(values) if values else math.nan
+        return mean_defined(self.scores[measure][retriever])
 
     def spoken(self, sentence: str) -> str:
         """A sentence with the measures' short names."""
@@ -158,19 +150,19 @@ class View:
 
 def view_of(results: Results) -> View:
     """Put results in the order of reading."""
-    outcome = outcome_of(results)
+    evaluation = evaluation_of(results)
+    scores = evaluation.scores
     resolved = results.manifest.resolved
-    measures = tuple(outcome.scores)
-    place = {query_id: i for i, query_id in enumerate(outcome.ids)}
-    order = tuple(place[query_id] for query_id in results.queries if query_id in place)
-    shown = _shown(outcome.scores[outcome.primary], order)
+    measures = (scores.primary, *(measure for measure in scores.values if measure != scores.primary))
+    order = scores.order or ()
+    shown = _shown(scores.values[scores.primary], order)
     qrels = results.grades()
-    grades = {query: qrels.get(query, {}) for query in sorted(place)}  # a query may have claims and no labels
-    primary = parse(outcome.primary)
+    grades = {query: qrels.get(query, {}) for query in scores.ids}  # a query may have claims and no labels
+    primary = parse(scores.primary)
     extra = extra_measures(measures, grades, (primary.cutoff or resolved.depth, resolved.depth))
     return View(
         results=results,
-        outcome=outcome,
+        evaluation=evaluation,
         names=names_of(measures, resolved.depth, _largest(grades)),
         order=order,
         marks=marks(
@@ -179,16 +171,16 @@ def view_of(results: Results) -> View:
         ),
         grades=grades,
         shown=shown,
-        answers=read_answers(results, grades, extra, shown={outcome.ids[i] for i in shown}, primary=primary),
+        answers=read_answers(results, grades, extra, shown={scores.ids[i] for i in shown}, primary=primary),
         language=language(results),
     )
 
 
 def second(view: View) -> str:
     """Whom the leader is held against first: the baseline, else the next by their means, else itself."""
-    if view.baseline not in (None, view.whole.leader):
+    if view.baseline not in (None, view.conclusion.leader):
         return str(view.baseline)
-    return next(iter(view.ranked[1:]), view.whole.leader)
+    return next(iter(view.ranked[1:]), view.conclusion.leader)
 
 
 def _declared_color(block: Mapping[str, Any]) -> str:

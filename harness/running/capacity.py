@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from harness import records
 from harness.dataset import Dataset
+from harness.english import counted
+from harness.evaluation.conclusion import EXAMPLE
+from harness.evaluation.evaluation import PlannedPair, planned_pairs
 from harness.experiment import Loaded
 from harness.measures import span
-from harness.measures.scores import Judgments
-from harness.scoring.plans import PlannedPair, planned_pairs
-from harness.stats import sakai_queries
-from harness.stats.whole import EXAMPLE
-from harness.stats.words import counted
+from harness.measures.compute import Judgments
+from harness.stats.power import MOST, detectable_effect, queries_for
 from retrievers.errors import HarnessError
 from retrievers.types import Query
 
@@ -60,12 +60,12 @@ class Capacity(NamedTuple):
         wanted = f"a true difference of {self.difference:.3g} ({self.origin})"
         if self.earlier:
             yield f"can it carry the comparison? {self._known()}: {wanted}, by the differences in {self.folder}:"
-            yield from (f"  {pair.sentence()}" for pair in self.earlier)
+            yield from (f"  {pair.sentence}" for pair in self.earlier)
             return
         scatter = f"the differences over the {self._unit} have a standard deviation of {self.scatter():.2g} or less"
         start = f"can it carry the comparison? It depends: with {asked} at {self.alpha:g}, {wanted}"
-        yield f"{start} is found in 4 of 5 cases where {scatter}"
-        needs = (f"{self.needed(scatter):,} where it is {scatter:g}" for scatter in ASSUMED)
+        yield f"{start} is found with 80 % power where {scatter}"
+        needs = (f"{self.needed(scatter) or MOST:,} where it is {scatter:g}" for scatter in ASSUMED)
         yield f"  {self._unit} needed: {', '.join(needs)}; a run tells which, and `harness plan RESULTS` then plans"
 
     def as_json(self) -> dict[str, Any]:
@@ -74,24 +74,22 @@ class Capacity(NamedTuple):
         return table if self.earlier else {**table, "scatter": self.scatter()}
 
     def scatter(self) -> float:
-        """Return the largest standard deviation of the differences with which the difference is found, by Sakai (2016).
+        """Return the largest standard deviation of the differences with which the difference is found; 0 for one query.
 
         >>> round(Capacity(199, difference=0.2).scatter(), 2), Capacity(199, difference=0.2).needed(1.0)
         (1.0, 199)
         """
-        low, high = 0.0, 1e6 * self.difference
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.needed(middle) <= self.units else (low, middle)
-        return low
+        if self.units < 2:
+            return 0.0
+        return self.difference / detectable_effect(self.units, self.alpha / self.comparisons)
 
-    def needed(self, scatter: float) -> int:
-        """Return the queries needed at a standard deviation of the differences, by Sakai's (2016) closed form."""
-        return sakai_queries(self.difference / scatter, alpha=self.alpha / self.comparisons) if scatter else 0
+    def needed(self, scatter: float) -> int | None:
+        """Return the queries needed at a standard deviation of the differences; None: more than 1,000,000."""
+        return queries_for(self.difference / scatter, self.alpha / self.comparisons)
 
     def _known(self) -> str:
-        """The answer that an earlier run gives: for every pair, for none, or it differs by pair or by model."""
-        plans = [pair.plan for pair in self.earlier]
+        """The answer that an earlier run gives: for every pair, for none, or it differs by pair."""
+        plans = [pair.needed for pair in self.earlier]
         if all(plan is not None and plan.high is not None and plan.high <= self.units for plan in plans):
             return "Yes"
         if all(plan is not None and (plan.low is None or plan.low > self.units) for plan in plans):
@@ -154,6 +152,6 @@ def _earlier(folder: Path, dataset: Dataset, primary: str, difference: float) ->
         results = records.read(folder)
         facts = results.manifest.dataset, results.manifest.resolved.primary
         same = facts[0].digest == dataset.digest and facts[1] == primary
-        return list(planned_pairs(results, difference)) if same else ()
+        return planned_pairs(results, difference) if same else ()
     except HarnessError:
         return ()  # a folder that cannot be planned from: `harness plan` says why

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from harness.dataset import Dataset, reading_line, reference_of
 from harness.dataset import load as load_dataset
+from harness.english import counted
+from harness.evaluation.grading import GradedLabels, grade_labels, with_claims_alone
 from harness.experiment import Block, Encoded, Loaded, QueryField, Standalone, reference_in, uses, with_files_located
 from harness.experiment import load as load_experiment
 from harness.measures import score, span
@@ -17,9 +19,7 @@ from harness.running.capacity import Capacity, planned
 from harness.running.components import Components, build_components, in_block
 from harness.running.dataset_summary import DatasetSummary, dataset_summary
 from harness.running.forecast import truncation_estimates
-from harness.scoring.grading import GradedLabels, grade_labels, with_claims_alone
-from harness.stats import check_margin
-from harness.stats.words import counted
+from harness.stats.settings import check_margin
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.external import faults_of
 from retrievers.types import Encoder, Model, Retriever

@@ -14,9 +14,9 @@ import numpy as np
 
 from harness.dataset import Dataset, Labels
 from harness.dataset.contexts import holders_of
+from harness.english import counted
 from harness.experiment.language import language_of
 from harness.running.forecast import TruncationEstimate
-from harness.stats.words import counted
 from retrievers.tokens import estimate
 from retrievers.types import Document
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from harness.english import counted
 from harness.experiment import Encoded, load
 from harness.running.check import prepare
 from harness.running.components import canonical
 from harness.running.forecast import chunks_of
-from harness.stats.words import counted
 from retrievers.cache import Cache, default_path
 from retrievers.chunking import pieces
 from retrievers.embedding import Embedder

@@ -8,9 +8,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from harness.dataset import Dataset
+from harness.english import counted, join
 from harness.experiment import Block, Chunk, Encoded, Experiment, expanded, inputs, origin
 from harness.running.components import Components, canonical, in_block
-from harness.stats.words import counted, join
 from retrievers.chunking import Chunks, document_of, pieces
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import BackendError, InputError, Problem

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from harness.evaluation.score_tables import READ
 from harness.experiment import Block, Experiment, inputs, unexpanded
 from harness.records import Run, StageLatency
 from harness.running.answering import Answered, Corpus, State, first_stage
@@ -11,7 +12,6 @@ from harness.running.components import Components, described
 from harness.running.forecast import check_needs
 from harness.running.latency import measure, sampled, time_call
 from harness.running.shared import Shared
-from harness.scoring.ceiling import READ
 from retrievers.errors import BackendError, DataChanged, HarnessError
 from retrievers.external import faults_of
 from retrievers.meter import Meter

@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from harness.stats.draws import generator
-from harness.stats.overlap import overlap
+from harness.stats.differences import generator
+from harness.stats.rank_overlap import overlap
 from retrievers.types import Floats
 
 Level = Literal["nominal", "ordinal", "interval"]

@@ -1,14 +1,24 @@
-"""When two scores, or two differences of scores, are equal."""
+"""When two scores are equal, what counts as one observation, and where random numbers come from."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from retrievers.errors import InputError, Problem
+
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+
+
+ScoreTable = Mapping[str, Floats]
+"""Retriever -> (n,) scores of one measure, queries in the order of their ids."""
+
 
 SLACK = 1e-10
 """Scores (and magnitudes of differences) this near, times max(1, largest |score|), are one and the same."""
@@ -74,3 +84,102 @@ def differences(a: Floats, b: Floats) -> Differences:
     groups[order] = np.cumsum(steps)
     groups = np.where(a > b, groups, -groups)
     return Differences(np.where(groups == 0, 0.0, values), groups, slack)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """Which of n queries belong together: signs are flipped and queries drawn again by unit."""
+
+    members: Integers
+    """(n,): the number of each query's unit, 0 … len(units) - 1."""
+    sizes: Floats
+    """(units,): how many queries each holds."""
+    clustered: bool
+    """Whether clusters were declared."""
+
+    def __len__(self) -> int:
+        """How many units there are."""
+        return len(self.sizes)
+
+    def sums(self, values: Floats) -> Floats:
+        """Sum (n,) or (n, k) values within each unit: (units,) or (units, k)."""
+        if not self.clustered:
+            return values
+        sums: Floats = np.zeros((len(self.sizes), *values.shape[1:]))
+        np.add.at(sums, self.members, values)
+        return sums
+
+    def means(self, values: Floats) -> Floats:
+        """Return the mean of (n,) values within each unit: (units,)."""
+        return self.sums(values) / self.sizes if self.clustered else values
+
+
+def singles(n: int) -> Units:
+    """Return n units of one query each."""
+    return Units(np.arange(n), np.ones(n), clustered=False)
+
+
+def units_of(clusters: Sequence[str]) -> Units:
+    """Return the units of named clusters; a query whose cluster is "" stands alone.
+
+    >>> units_of(["x", "", "x", ""]).sizes.tolist()
+    [2.0, 1.0, 1.0]
+    """
+    keys = [("cluster", name) if name else ("alone", str(place)) for place, name in enumerate(clusters)]
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    members = np.array([numbers[key] for key in keys], dtype=np.int64)
+    return Units(members, np.bincount(members, minlength=len(numbers)).astype(np.float64), clustered=True)
+
+
+class Range(NamedTuple):
+    """The lowest and the highest value that a measure can have."""
+
+    low: float
+    high: float
+
+    @property
+    def span(self) -> float:
+        """The worst possible loss on one query."""
+        return self.high - self.low
+
+
+UNIT = Range(0.0, 1.0)
+
+
+def check_finite(scores: Mapping[str, ScoreTable]) -> None:
+    """Refuse scores that are not finite numbers, and retrievers that have not the same number of them.
+
+    Raises:
+        InputError: every row of scores that has one, by measure and retriever; the measure whose rows differ in length,
+            or are empty.
+    """
+    problems = [
+        Problem(f"{measure} of {name}", f"{int(np.count_nonzero(~np.isfinite(values)))} scores are not finite numbers")
+        for measure, group in scores.items()
+        for name, values in group.items()
+        if not np.isfinite(values).all()
+    ]
+    compared = {measure: group.values() for measure, group in scores.items() if len(group) > 1}
+    lengths = {measure: {len(values) for values in rows} for measure, rows in compared.items()}
+    problems += [
+        Problem(
+            measure, f"has scores of {' and '.join(map(str, sorted(some)))} queries", "give each as many, 1 or more"
+        )
+        for measure, some in lengths.items()
+        if len(some) > 1 or some == {0}
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def generator(seed: int, purpose: str, queries: int) -> np.random.Generator:
+    """Return the PCG64 stream of a purpose, seeded by SHA-256 of (seed, purpose, number of queries).
+
+    Nothing else enters the seed: all measures and pairs share the stream, so that adding a retriever moves
+    no other number, and the answer does not depend on what was drawn before.
+
+    >>> bool(generator(0, "signs", 13).random() == generator(0, "signs", 13).random())
+    True
+    """
+    digest = hashlib.sha256(f"{seed}/{purpose}/{queries}".encode()).digest()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))

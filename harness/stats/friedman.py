@@ -1,4 +1,4 @@
-"""Friedman's test of more than two retrievers at once, and their average ranks."""
+"""Friedman's test of more than two retrievers at once."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ EXACT_QUERIES = 100
 class Friedman:
     """What Friedman's test found; reported, never a gate before the pairwise tests."""
 
-    average_ranks: Mapping[str, float]
-    """Over the queries; 1 is the best rank, equal scores share the mean of their ranks."""
     statistic: float | None
     """Chi-squared, corrected for ties; None where no query tells any two retrievers apart."""
     p_value: float
@@ -44,21 +42,20 @@ def friedman(scores: Mapping[str, Floats]) -> Friedman:
     if k < 2:
         raise ValueError("Friedman's test compares at least two retrievers")
     ranks = doubled_ranks_within(table)
-    average = dict(zip(scores, (ranks.mean(axis=0) / 2).tolist(), strict=True))
     # Deviations from the middle rank, doubled: whole numbers whose squares tell all that follows.
     deviations = ranks - (k + 1)
     within, between = int((deviations**2).sum()), int((deviations.sum(axis=0) ** 2).sum())
     if not within or n == 1:
-        return Friedman(average, None, 1.0, "undefined")
+        return Friedman(None, 1.0, "undefined")
     chi = (k - 1) * between / within
     if k == 3 and n <= EXACT_QUERIES:
-        return Friedman(average, chi, max(_exact_three(deviations, between), SMALLEST), "exact")
+        return Friedman(chi, max(_exact_three(deviations, between), SMALLEST), "exact")
     room = n * (k - 1) - chi
     if room <= SLACK:
         # All queries agree: of the k! orders of each but the first, only one is this extreme.
-        return Friedman(average, chi, max(math.factorial(k) ** float(1 - n), SMALLEST), "iman-davenport")
+        return Friedman(chi, max(math.factorial(k) ** float(1 - n), SMALLEST), "iman-davenport")
     p = float(special.fdtrc(k - 1, (k - 1) * (n - 1), (n - 1) * chi / room))
-    return Friedman(average, chi, max(p, SMALLEST), "iman-davenport")
+    return Friedman(chi, max(p, SMALLEST), "iman-davenport")
 
 
 def doubled_ranks_within(table: Floats) -> Integers:

@@ -1,33 +1,19 @@
-"""How far a mean may be from the truth."""
+"""How far a mean may be from the truth, and the statistics that describe one retriever's scores."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
-from harness.stats.differences import SLACK, Differences, Floats
-from harness.stats.draws import generator
-from harness.stats.facts import Range
-from harness.stats.settings import Settings
-from harness.stats.units import Units, singles
-
-RESAMPLES = 10_000
-BLOCK = 1 << 22
-"""Counts turned into floats at once; it bounds the memory and moves no result."""
-KEPT = 1 << 28
-"""Bytes of resamples that are kept from one measure to the next; more are drawn again, in blocks."""
-
-ResampleCounts = npt.NDArray[np.uint8]
+from harness.stats.differences import SLACK, Differences, Floats, Range, Units
 
 
 class Interval(NamedTuple):
-    """A confidence interval; `method` is "t", "logit", "wilson", "bca" or "not estimable" (both ends None then)."""
+    """A confidence interval; `method` is "t", "logit", "wilson" or "not estimable" (both ends None then)."""
 
     low: float | None
     high: float | None
@@ -132,83 +118,76 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
 
 
 def mean_difference_interval(
-    pairs: Differences, settings: Settings, *, span: float | None = None, units: Units | None = None
+    pairs: Differences, level: float, *, span: float | None = None, units: Units | None = None
 ) -> Interval:
-    """Return the interval of a mean difference: Student's t, or BCa where the settings ask for it.
+    """Return Student's t interval of a mean difference.
 
     Args:
         pairs: the differences, (n,).
-        settings: kind, confidence and seed.
+        level: confidence.
         span: the measure's range: no difference of means is larger; None where it is not known.
         units: clusters of the queries, if any.
     """
-    if settings.interval == "bca":
-        grouped = singles(len(pairs.values)) if units is None else units
-        return bca(pairs.values, resample_blocks(len(grouped), settings.seed), settings.level, grouped)
-    return student(pairs.values, settings.level, bounds=None if span is None else Range(-span, span), units=units)
+    return student(pairs.values, level, bounds=None if span is None else Range(-span, span), units=units)
 
 
-@lru_cache(maxsize=1)
-def resample_counts(n: int, seed: int, resamples: int = RESAMPLES) -> ResampleCounts:
-    """Return how often each of n queries stands in each bootstrap resample: (resamples, n), rows sum to n."""
-    counts = _drawn(generator(seed, "bootstrap", n), n, resamples)
-    counts.setflags(write=False)
-    return counts
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One row of summary.csv, without the names."""
+
+    count: int
+    mean: float
+    ci_low: float | None
+    """Both ends None where no interval can be estimated."""
+    ci_high: float | None
+    std: float | None
+    """With n - 1; None for one query."""
+    min: float
+    q25: float
+    median: float
+    q75: float
+    max: float
+    ci_method: str
 
 
-def resample_blocks(n: int, seed: int, resamples: int = RESAMPLES) -> Iterator[ResampleCounts]:
-    """Yield the first rows of `resample_counts` in blocks: of many queries all of them would take gigabytes."""
-    if n * RESAMPLES <= KEPT:
-        yield resample_counts(n, seed)[:resamples]
-        return
-    rng, rows = generator(seed, "bootstrap", n), max(1, KEPT // 16 // n)
-    for start in range(0, resamples, rows):
-        yield _drawn(rng, n, min(rows, resamples - start))
-
-
-def _drawn(rng: np.random.Generator, n: int, resamples: int) -> ResampleCounts:
-    # One byte a count: twenty of one query among n are as good as impossible, 256 are.
-    counts = np.empty((resamples, n), dtype=np.uint8)
-    for row in counts:
-        row[:] = np.bincount(rng.integers(n, size=n), minlength=n)
-    return counts
-
-
-def resampled_means(values: Floats, counts: ResampleCounts, units: Units | None = None) -> Floats:
-    """Return the means of (n,) or (n, k) values over each resample of the units: (resamples,) or (resamples, k)."""
-    grouped = singles(len(values)) if units is None else units
-    sums = grouped.sums(values)
-    rows = max(1, BLOCK // len(grouped))
-    drawn = (counts[i : i + rows].astype(np.float64) for i in range(0, len(counts), rows))
-    parts = [((part @ sums).T / (part @ grouped.sizes)).T for part in drawn]
-    means: Floats = np.concatenate(parts)
-    return means
-
-
-def bca(values: Floats, counts: Iterable[ResampleCounts], level: float = 0.95, units: Units | None = None) -> Interval:
-    """Return the bias-corrected and accelerated bootstrap interval of a mean (Efron 1987).
-
-    Percentiles are taken with linear interpolation; "not estimable" where all values are equal.
+def summarize(
+    values: Floats,
+    level: float = 0.95,
+    *,
+    binary: bool = False,
+    bounds: Range | None = None,
+    units: Units | None = None,
+) -> Summary:
+    """Describe one retriever's scores: mean by `math.fsum`, std with n - 1, quantiles linear (pandas' describe).
 
     Args:
-        values: (n,).
-        counts: blocks of (resamples, units), as `resample_blocks` draws them, the same for all measures and pairs.
-        level: confidence.
+        values: (n,) finite scores, n >= 1.
+        level: confidence of the interval.
+        binary: whether the measure can only be 0 or 1: then the interval is Wilson's, else Student's t.
+        bounds: the measure's range, which the interval does not leave; None where it is not known.
         units: clusters of the queries, if any.
+
+    Raises:
+        ValueError: no score, or one that is not finite.
+
+    >>> summarize(np.array([0.0, 0.5, 1.0])).median
+    0.5
     """
-    if standard_error(values, units) is None:
-        return NONE
-    centre = mean(values)
-    slack = SLACK * max(1.0, float(np.abs(values).max()))
-    grouped = singles(len(values)) if units is None else units
-    spread = values - centre
-    shifts = np.concatenate([resampled_means(spread, block, grouped) for block in counts])
-    below = np.count_nonzero(shifts < -slack) + np.count_nonzero(np.abs(shifts) <= slack) / 2
-    bias = float(special.ndtri(below / len(shifts)))
-    # The jackknife's skewness: how the mean moves where one unit is left out.
-    left = -grouped.sums(spread) / (len(values) - grouped.sizes)
-    pull = left.mean() - left
-    acceleration = float(np.sum(pull**3) / (6 * np.sum(pull**2) ** 1.5))
-    z = bias + special.ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
-    low, high = np.quantile(shifts, special.ndtr(bias + z / (1 - acceleration * z))) + centre
-    return Interval(float(low), float(high), "bca")
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim != 1 or not values.size or not np.isfinite(values).all():
+        raise ValueError("a row of finite scores is needed")
+    low, high, method = mean_interval(values, level, binary=binary, bounds=bounds, units=units)
+    q25, median, q75 = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
+    return Summary(
+        count=len(values),
+        mean=mean(values),
+        ci_low=low,
+        ci_high=high,
+        std=deviation(values) if len(values) > 1 else None,
+        min=float(values.min()),
+        q25=q25,
+        median=median,
+        q75=q75,
+        max=float(values.max()),
+        ci_method=method,
+    )

@@ -1,191 +1,139 @@
-"""How often a test finds a true difference: by simulation, and in closed form for many queries."""
+"""What so many queries can find, and how many a difference worth finding needs: one model, and its uncertainty.
+
+The model: the differences scatter with a standard deviation that is known only as well as so many of them tell it, and
+are tested by a two-sided t-test at the smallest level of the family, with power 0.80. Nothing is planned from the
+observed mean difference.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-from scipy import special
+from scipy import optimize, special
 
-from harness.stats.differences import Floats, Integers, differences
-from harness.stats.draws import generator
-from harness.stats.populations import Population
-from harness.stats.settings import Test
-from harness.stats.signed_rank import Zeros
+from harness.stats.differences import Differences
+from harness.stats.intervals import deviation
 
-SIMULATIONS = 2_000
-BLOCK = 1 << 19
-"""Random numbers in memory at once."""
-COUNTED = 10
-"""Non-zero values up to which a simulated test tries all sign patterns; beyond, the tail is Edgeworth's."""
+POWER = 0.80
+FEWEST = 10
+"""Non-zero differences below which nothing is said of power."""
+CONFIDENCE = 0.80
+"""Of the interval of the true standard deviation."""
+MOST = 1_000_000
+"""Queries beyond which no number is given."""
 
 
-class Criterion(NamedTuple):
-    """A test, and the level that it has to reach."""
+class PowerRange(NamedTuple):
+    """A figure at both ends of the interval of the true standard deviation."""
 
-    test: Test
-    level: float
-    """Two-sided: alpha / rows of the family."""
-    zeros: Zeros = "wilcox"
-    seed: int = 0
+    low: float
+    high: float
 
 
-def simulated_power(truth: Population, n: int, asked: Criterion) -> float:
-    """Return the share of 2,000 seeded samples of n that would be called "better", the truth's mean being above 0.
+class QueryRange(NamedTuple):
+    """Numbers of queries (clusters, where declared) at both ends of the interval of the true standard deviation."""
 
-    As for a verdict the deciding test and that of the mean both have to reject, and ranks and mean to be above 0:
-    alone, the signed-rank test "finds" skewed differences whose mean is 0.
-    """
-    return sum(shown for shown, _ in _samples(truth, n, asked)) / SIMULATIONS
-
-
-def has_power(truth: Population, n: int, asked: Criterion, power: float) -> bool:
-    """Return whether `simulated_power` is at least this power; no sample is drawn that cannot change the answer."""
-    shown = missed = 0
-    for better, drawn in _samples(truth, n, asked):
-        shown, missed = shown + better, missed + drawn - better
-        if shown / SIMULATIONS >= power:
-            return True
-        if (SIMULATIONS - missed) / SIMULATIONS < power:
-            break
-    return False
+    low: int | None
+    """None: more than 1,000,000."""
+    high: int | None
 
 
-def _samples(truth: Population, n: int, asked: Criterion) -> Iterator[tuple[int, int]]:
-    """Draw the samples in blocks, and yield how many of a block are called "better", and how many these are."""
-    stream, rows = generator(asked.seed, "power", n), max(1, min(SIMULATIONS // 8, BLOCK // n))
-    groups = differences(truth.values, np.zeros(len(truth.values))).groups
-    chances = np.cumsum(truth.weights)
-    for start in range(0, SIMULATIONS, rows):  # a stream in blocks is the same stream
-        drawn = stream.random((min(rows, SIMULATIONS - start), n))
-        places = np.minimum(np.searchsorted(chances, drawn), len(chances) - 1)
-        yield _rejections(truth.values[places], groups[places], asked), len(drawn)
-
-
-def _rejections(values: Floats, groups: Integers, asked: Criterion) -> int:
-    """How many of the samples, a row of values and tie groups each, are called "better"."""
-    signs = np.sign(groups)
-    ranks = signs * doubled_ranks_by_row(np.abs(groups), asked.zeros)
-    p = flip_p(values)
-    match asked.test:
-        case "t":
-            p = np.maximum(p, _t(values))
-        case "sign":
-            p = np.maximum(p, _sign(signs))
-        case "wilcoxon":
-            p = np.maximum(p, flip_p(ranks.astype(np.float64), step=2.0))
-        case "randomization":
-            pass
-    ahead = (ranks.sum(axis=1) > 0) & (values.sum(axis=1) > 0)
-    return int(np.count_nonzero((p <= asked.level * (1 + 1e-12)) & ahead))
-
-
-def _sign(signs: Integers) -> Floats:
-    wins, non_zero = (signs > 0).sum(axis=1), (signs != 0).sum(axis=1)
-    fewer = np.minimum(wins, non_zero - wins).astype(np.float64)
-    p: Floats = np.minimum(1.0, 2 * special.bdtr(fewer, non_zero, 0.5))
-    return p
-
-
-def _t(values: Floats) -> Floats:
-    n = values.shape[1]
-    spread = values.std(axis=1, ddof=1) if n > 1 else np.zeros(len(values))
-    t = np.divide(values.mean(axis=1) * np.sqrt(n), spread, out=np.zeros(len(values)), where=spread > 1e-12)
-    p: Floats = 2 * special.stdtr(max(1, n - 1), -np.abs(t))
-    return p
-
-
-def flip_p(values: Floats, step: float = 0.0) -> Floats:
-    """Return the two-sided p of each row's sum under all flips of its signs.
-
-    Up to ten non-zero values by enumeration; beyond by Edgeworth's expansion with the variance and the kurtosis of
-    the flips, and half a step of continuity. At 11 and more values the error of a p below 0.2 is less than 0.01.
+def t_power(effect: float, n: int, alpha: float) -> float:
+    """Return the power of the two-sided paired t-test, from the noncentral t distribution.
 
     Args:
-        values: (rows, n), zeros included.
-        step: between two possible sums; 0 where they are dense.
+        effect: the true mean difference divided by the differences' standard deviation.
+        n: pairs, 2 or more.
+        alpha: two-sided level.
+
+    >>> round(t_power(0.5, 34, 0.05), 4)
+    0.8078
     """
-    sums = np.abs(values.sum(axis=1))
-    non_zero = np.count_nonzero(values, axis=1)
-    squared = values**2
-    squares = np.maximum(squared.sum(axis=1), 1e-100)
-    spread = np.sqrt(squares)
-    z = np.maximum(sums - step / 2, 0.0) / spread
-    kurtosis = -2 * (squared**2).sum(axis=1) / squares**2
-    density: Floats = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
-    tail = special.ndtr(-z) - density * kurtosis / 24 * (3 * z - z**3)
-    p: Floats = np.clip(2 * tail, np.ldexp(1.0, 1 - np.minimum(non_zero, 1_000)), 1.0)
-    few = non_zero <= COUNTED
-    if few.any():
-        largest = np.take_along_axis(values[few], np.argsort(-np.abs(values[few]), axis=1)[:, :COUNTED], axis=1)
-        reached = np.abs(largest @ _patterns(largest.shape[1]))
-        p[few] = (reached >= sums[few, None] - 1e-9 * np.maximum(1.0, sums[few, None])).mean(axis=1)
-    return p
+    edge = float(special.stdtrit(n - 1, 1 - alpha / 2))
+    centre = effect * math.sqrt(n)
+    wrong_side = float(special.nctdtr(n - 1, centre, -edge))  # scipy gives NaN where it is below 1e-6
+    return float(1 - special.nctdtr(n - 1, centre, edge)) + (0.0 if math.isnan(wrong_side) else wrong_side)
 
 
-def _patterns(n: int) -> Floats:
-    """Half of the flips of n signs: the other half gives the same sums with the other sign."""
-    bits = (np.arange(2 ** (n - 1))[None, :] >> np.arange(n)[:, None]) & 1
-    signs: Floats = (1 - 2 * bits).astype(np.float64)
-    return signs
-
-
-def doubled_ranks_by_row(sizes: Integers, zeros: Zeros) -> Integers:
-    """Return twice the mid-ranks of the non-zero sizes (tie groups, whole numbers) within each row, 0 for zeros."""
-    rows = len(sizes)
-    width = int(sizes.max()) + 1
-    flat = sizes + width * np.arange(rows)[:, None]
-    members = np.bincount(flat.ravel(), minlength=rows * width).reshape(rows, width)
-    if zeros == "wilcox":
-        members[:, 0] = 0
-    before = np.cumsum(members, axis=1) - members
-    ranks = np.take_along_axis(2 * before + members + 1, sizes, axis=1)
-    nonzero_ranks: Integers = np.where(sizes == 0, 0, ranks)
-    return nonzero_ranks
-
-
-def approximate_power(truth: Population, sizes: npt.ArrayLike, asked: Criterion) -> Floats:
-    """Return the power at each number of queries, from normal moments; for a hundred queries and more.
-
-    Of the two tests that both have to reject, the weaker one's.
+def queries_for(effect: float, alpha: float = 0.05) -> int | None:
+    """Return the smallest number of pairs with power 0.80; None where it is above 1,000,000.
 
     Args:
-        truth: the differences with their chances.
-        sizes: (m,) numbers of queries.
-        asked: the test and its level.
+        effect: the true mean difference divided by the differences' standard deviation; > 0.
+        alpha: two-sided level.
+
+    Raises:
+        ValueError: the effect is not above 0.
+
+    >>> queries_for(0.5), queries_for(0.2)
+    (34, 199)
     """
-    counts = np.asarray(sizes, dtype=np.float64)
-    reached = np.sqrt(counts) * truth.mean / max(truth.deviation, 1e-12)
-    power: Floats = special.ndtr(reached + special.ndtri(asked.level / 2))
-    return power if asked.test in ("t", "randomization") else np.minimum(power, _rank_power(truth, counts, asked))
+    if not effect > 0:
+        raise ValueError(f"the effect {effect} is not above 0")
+    low, high = 1, 2
+    while t_power(effect, high, alpha) < POWER:
+        low, high = high, 2 * high
+        if low >= MOST:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if t_power(effect, middle, alpha) >= POWER else (middle, high)
+    return high if high <= MOST else None
 
 
-def _rank_power(truth: Population, sizes: Floats, asked: Criterion) -> Floats:
-    """Return the power of the signed-rank or the sign test.
+def detectable_effect(n: int, alpha: float = 0.05) -> float:
+    """Return the smallest mean difference, in standard deviations, that n pairs find with power 0.80; n >= 2.
 
-    V = W+ - W- is a sum over pairs of draws; its mean is exact, its variance that of its projection on single
-    draws (Hoeffding 1948), its spread under the null hypothesis that of the expected ranks.
+    >>> round(detectable_effect(34), 3)
+    0.495
     """
-    groups = differences(truth.values, np.zeros(len(truth.values))).groups
-    magnitudes = np.abs(groups)
-    share = np.bincount(magnitudes, weights=truth.weights)
-    tilt = np.bincount(magnitudes, weights=np.sign(groups) * truth.weights)
-    ranked = np.where(np.arange(len(share)) > 0, 1.0, 0.0)
-    if asked.zeros == "wilcox":
-        share, tilt, ranked = share[1:], tilt[1:], ranked[1:]
-    others = sizes[:, None] - 1.0
-    if asked.test == "sign":
-        others = 0.0 * others  # Every rank is 1.
-    rank = (1 + others * (np.cumsum(share) - share / 2)) * ranked
-    # One more draw of a group lifts the ranks of all larger differences by 1, of its equals by 1/2.
-    lift = others * (tilt[::-1].cumsum()[::-1] - tilt / 2)
-    centre = sizes * (tilt * rank).sum(axis=1)
-    edge = 1 - float(special.ndtri(asked.level / 2)) * np.sqrt(sizes * (share * rank**2).sum(axis=1))
-    first = (tilt * rank + share * lift).sum(axis=1)
-    second = (share * (rank**2 + lift**2) + 2 * tilt * rank * lift).sum(axis=1)
-    spread = np.sqrt(np.maximum(sizes * (second - first**2), 1e-12))
-    power: Floats = special.ndtr((centre - edge) / spread)
-    return power
+    top = 1.0
+    while t_power(top, n, alpha) < POWER:
+        top *= 2
+    root: float = optimize.brentq(lambda effect: t_power(effect, n, alpha) - POWER, 0.0, top, xtol=1e-9)
+    return root
+
+
+def deviation_range(pairs: Differences) -> PowerRange | None:
+    """Return the 80 % interval of the true standard deviation (chi-square, n - 1 degrees of freedom).
+
+    None below ten non-zero differences, and where all are equal: then nothing is said of power.
+
+    Args:
+        pairs: the observed differences; of clusters' means, where clusters are declared.
+    """
+    if pairs.wins + pairs.losses < FEWEST or pairs.constant:
+        return None
+    n = len(pairs.values)
+    spread, tail = deviation(pairs.values) * math.sqrt(n - 1), (1 - CONFIDENCE) / 2
+    low, high = (spread / math.sqrt(float(special.chdtri(n - 1, p))) for p in (tail, 1 - tail))
+    return PowerRange(low, high)
+
+
+def detectable(pairs: Differences, alpha: float) -> PowerRange | None:
+    """Return the smallest true mean difference that these queries find with power 0.80, in points of the measure.
+
+    Args:
+        pairs: as for `deviation_range`, which says when there is none.
+        alpha: two-sided level, divided by the rows of the family.
+    """
+    spread = deviation_range(pairs)
+    if spread is None:
+        return None
+    effect = detectable_effect(len(pairs.values), alpha)
+    return PowerRange(effect * spread.low, effect * spread.high)
+
+
+def queries_needed(pairs: Differences, difference: float, alpha: float) -> QueryRange | None:
+    """Return how many queries find a true mean difference with power 0.80.
+
+    Args:
+        pairs: as for `deviation_range`, which says when there is none; their mean is not used.
+        difference: what must not be missed; > 0, in points of the measure.
+        alpha: two-sided level, divided by the rows of the family.
+    """
+    spread = deviation_range(pairs)
+    if spread is None:
+        return None
+    return QueryRange(queries_for(difference / spread.low, alpha), queries_for(difference / spread.high, alpha))

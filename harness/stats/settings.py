@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, Self, get_args, get_type_hints
 
-from harness.stats.signed_rank import Zeros
 from retrievers.errors import InputError, Problem, did_you_mean
 
 Test = Literal["wilcoxon", "randomization", "t", "sign"]
-Correction = Literal["holm", "hommel", "bonferroni", "bh", "tukey"]
+Correction = Literal["holm", "bonferroni", "bh"]
+
+
+RETIRED: Mapping[str, str] = {"zeros": "wilcox", "interval": "t"}
+"""Keys that manifests of earlier versions hold -> the value that means what is done today."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +32,12 @@ class Statistics:
 
     test: Test = "wilcoxon"
     """The test that decides; the sign-flip test of the mean has to agree, and is always reported beside it."""
-    zeros: Zeros = "wilcox"
-    """Whether the signed-rank test drops equal scores before ranking (wilcox) or afterwards (pratt)."""
     correction: Correction = "holm"
-    """Within one measure. "tukey" takes the p of the paired randomised Tukey HSD instead."""
+    """Within one measure."""
     alpha: float = 0.05
     """Level of every test; intervals have confidence 1 - alpha."""
     margin: float | None = None
     """Differences of the primary measure's mean up to this are negligible; None: nothing is called equivalent."""
-    interval: Literal["t", "bca"] = "t"
-    """Student's t, or the bias-corrected and accelerated bootstrap."""
     cluster: str | None = None
     """A field of the queries, such as "need": queries with the same value count as one observation."""
     looks: Looks | None = None
@@ -79,9 +78,17 @@ class Settings(Statistics):
 
     @classmethod
     def of(cls, table: Mapping[str, Any], seed: int = 0) -> Self:
-        """Return the settings that a table says, such as `[statistics]` of a manifest."""
+        """Return the settings that a table says, such as `[statistics]` of a manifest.
+
+        Raises:
+            InputError: it asks for a test or an interval of an earlier version that is no longer computed.
+        """
+        given = {name: value for name, value in table.items() if RETIRED.get(name) != value}
+        if retired := sorted(RETIRED.keys() & given.keys()):
+            what = f"{given[retired[0]]!r} is no longer computed"
+            raise InputError(Problem(f"[statistics] {retired[0]}", what, "run the experiment again without it"))
         looks = table.get("looks")
-        given = {**table, "looks": Looks(tuple(looks["queries"])) if isinstance(looks, Mapping) else looks}
+        given["looks"] = Looks(tuple(looks["queries"])) if isinstance(looks, Mapping) else looks
         return cls(**given, seed=seed)
 
     @property

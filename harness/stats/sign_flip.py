@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from harness.stats.differences import SLACK, Floats
-from harness.stats.draws import generator
+from harness.stats.differences import SLACK, Floats, generator
 
 ENUMERATED = 20
 """Non-zero differences up to which all their sign patterns are tried."""

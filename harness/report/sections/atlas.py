@@ -138,7 +138,7 @@ def _cut(view: View, near: Members) -> Iterator[GroupKind]:
 
 def _unjudged(view: View) -> Iterator[GroupKind]:
     """Queries whose first hit of the leader nobody judged, where labels say what is irrelevant at all."""
-    leader = view.whole.leader
+    leader = view.conclusion.leader
     if any(grade <= 0 for judged in view.grades.values() for grade in judged.values()):
         tops = [view.answers[leader].top.get(query_id, ())[:1] for query_id in view.ids]
         mask = np.array([bool(top) and top[0] not in view.grades[query_id]

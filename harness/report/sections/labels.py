@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from harness.evaluation.labellers import combined, sentence
+from harness.evaluation.unjudged import open_ends
 from harness.measures import parse
 from harness.report.pairs import open_in_reading_order
 from harness.report.section import Section
 from harness.report.view import View
-from harness.scoring.combined import combined, sentence
-from harness.scoring.open_ends import open_ends
 
 PLACE = 70
 
@@ -20,7 +20,7 @@ def section(view: View) -> Section | None:
     if parse(view.primary).claimed:
         return None
     ends = open_ends(view.results, {name: view.answers[name].heads for name in view.retrievers})
-    leader, pairs = view.whole.leader, open_in_reading_order(view, ends.pairs)
+    leader, pairs = view.conclusion.leader, open_in_reading_order(view, ends.pairs)
     both = combined(view.results)
     sources = [labelled.labels.source for labelled in view.results.queries.values()]
     return Section(
@@ -33,7 +33,7 @@ def section(view: View) -> Section | None:
             "others": [pair for pair in pairs if leader not in (pair.a, pair.b)],
             "whole": all(mean.judged > SHARE for mean in ends.means),
             "bounded": any(mean.bounds is not None for mean in ends.means),
-            "means": view.whole.means,
+            "means": view.conclusion.means,
             "combined": both,
             "agreement": both.agreement if both else None,
             "sentences": [view.spoken(sentence(pair, both.measure)) for pair in both.pairs] if both else [],

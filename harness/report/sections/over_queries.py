@@ -6,13 +6,14 @@ import math
 
 import numpy as np
 
+from harness.english import count
+from harness.evaluation.verdict import Comparison
 from harness.report import charts, text
 from harness.report.figures import Figure, figure
 from harness.report.pairs import in_reading_order
 from harness.report.section import Section
 from harness.report.view import View, second
-from harness.stats import Comparison, differences
-from harness.stats.words import count
+from harness.stats.differences import differences
 
 PLACE = 50
 
@@ -41,11 +42,11 @@ def drawn_pairs(view: View) -> tuple[list[Comparison], int]:
 
     The leader against the baseline, or the next, stands first: the page's lens begins with it.
     """
-    first = (view.whole.leader, second(view))
+    first = (view.conclusion.leader, second(view))
     pairs = sorted(in_reading_order(view, view.comparisons[view.primary]), key=lambda row: (row.a, row.b) != first)
     if len(pairs) <= PAIRS:
         return pairs, 0
-    against = list(view.whole.against.values())[:PAIRS]
+    against = list(view.conclusion.against.values())[:PAIRS]
     return against, len(pairs) - len(against)
 
 

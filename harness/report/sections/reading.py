@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+from harness.evaluation.wording import settings_sentence
 from harness.measures import parse
 from harness.measures.table import row_of
+from harness.report import text
 from harness.report.section import Section
-from harness.report.sections.tests import describe_settings
 from harness.report.view import View, other_gain
 
 PLACE = 150
@@ -19,7 +20,7 @@ def section(view: View) -> Section:
         "reading",
         "How to read this",
         {
-            "settings": describe_settings(view),
+            "settings": text.visible(settings_sentence(view.settings)),
             "level": view.settings.level,
             "margin": view.settings.margin,
             "measures": [(view.names[full], row_of(parse(full)).meaning) for full in view.measures],

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from harness.report.rerankers import reranked
 from harness.report.section import Section
 from harness.report.view import View
-from harness.stats import differences
+from harness.stats.differences import differences
 
 PLACE = 45
 
@@ -46,7 +46,7 @@ def rerun_rows(view: View) -> list[RerunRow]:
         better, worse = int(apart.wins), int(apart.losses)
         rows.append(
             RerunRow(
-                name, rerun.before, rerun.depth, view.whole.means[rerun.before], view.whole.means[name],
+                name, rerun.before, rerun.depth, view.conclusion.means[rerun.before], view.conclusion.means[name],
                 None if rerun.ceiling is None else math.fsum(rerun.ceiling) / len(rerun.ceiling),
                 better, len(after) - better - worse, worse,
             )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from harness.evaluation.grading import alternatives
+from harness.evaluation.labellers import labeller_verdicts, labellers_sentence
+from harness.evaluation.wording import verdict_word
 from harness.experiment import Relevance
 from harness.experiment.option_tables import checked
 from harness.measures import parse
 from harness.measures.sensitivity import sensitivity
 from harness.report.section import Section
 from harness.report.view import View
-from harness.scoring.grading import alternatives
-from harness.scoring.labellers import labeller_verdicts, labellers_sentence
 
 PLACE = 80
 
@@ -43,6 +44,7 @@ def section(view: View) -> Section | None:
         "ties": ties,
         "family": family,
         "people": people,
+        "word": verdict_word,
         "by_people": view.spoken(labellers_sentence(family, people)),
     }
     return Section("robustness", "Other readings", context) if verdict or ties or people else None

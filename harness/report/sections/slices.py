@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from harness.evaluation.families import slices_of
 from harness.report import text
 from harness.report.figures import Figure
 from harness.report.forest import ForestRow, ForestWords, forest
 from harness.report.section import Section
 from harness.report.view import View
-from harness.scoring.evaluate import slices_of
-from harness.stats import differences, mean_interval
-from harness.stats.units import units_of
+from harness.stats.differences import differences, units_of
+from harness.stats.intervals import mean_interval
 
 PLACE = 20
 
@@ -75,7 +75,7 @@ def section(view: View) -> Section | None:
     kinds = labels_of(view)
     if len(view.retrievers) < 2 or not kinds:
         return None
-    pairs = [pair_of(view, view.whole.leader, other, kinds) for other in compared(view)]
+    pairs = [pair_of(view, view.conclusion.leader, other, kinds) for other in compared(view)]
     drawn = [_forest(view, pair) for pair in pairs[:DRAWN]]
     return Section(
         "slices",
@@ -196,7 +196,7 @@ def _slice(
     view: View, pair: tuple[str, str], places: list[int], name: tuple[str, str], p_adjusted: float | None
 ) -> Slice:
     a, b = (view.scores[view.primary][one][places] for one in pair)
-    clusters = view.facts.clusters
+    clusters = view.evaluation.scores.clusters
     units = None if clusters is None else units_of([clusters[place] for place in places])
     pairs = differences(a, b)
     interval = mean_interval(pairs.values, view.settings.level, units=units)

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.report import charts, text
-from harness.report.evidence import beside, chance, in_words, left_out
-from harness.report.figures import Figure, figure
+from harness.evaluation.families import slices_of
+from harness.evaluation.verdict import Comparison
+from harness.evaluation.wording import SIGNS, reason_words, settings_sentence, significance_sentence, verdict_word
+from harness.report import text
+from harness.report.evidence import in_words, left_out, pair_evidence
+from harness.report.figures import Figure
 from harness.report.forest import ForestRow, ForestWords, forest
 from harness.report.pairs import in_reading_order
 from harness.report.section import Section
 from harness.report.sections.integrity import unjudged
 from harness.report.sections.slices import divided, label_of
 from harness.report.view import View
-from harness.scoring.evaluate import slices_of
-from harness.stats import Comparison, rank_diagram, significance_sentence, small_slices, swapped
-from harness.stats.verdicts import BETTER, DISAGREE, EQUIVALENT, WORSE
+from harness.stats.slices import small_slices
 
 PLACE = 90
 
-SIGNS = {BETTER: "▲", WORSE: "▼", EQUIVALENT: "≈"}
 FAMILIES = {
     "randomization": "Sign-flip test of the mean",
     "t": "Student's paired t-test",
     "sign": "Exact sign test",
-    "tukey": "Tukey's randomised HSD",
     "equivalence": "Equivalence within the margin",
     "friedman": "Friedman's test of all retrievers at once",
     "query length": "Slices by query length",
@@ -38,10 +37,10 @@ SMALL = 20
 
 
 def section(view: View) -> Section | None:
-    """The matrix of the primary measure, the rows of every family, the rank diagram, the other tests."""
+    """The matrix of the primary measure, the rows of every family, the other tests."""
     if len(view.retrievers) < 2:
         return None
-    table, apart, diagram, evidence = view.results.tests, _apart(view), _diagram(view), beside(view)
+    table, apart, evidence = view.results.tests, _apart(view), pair_evidence(view)
     small = _small_slices(view)
     families = {
         _called(str(family)): group.drop(columns="family").dropna(axis=1, how="all").to_dict("records")
@@ -51,7 +50,7 @@ def section(view: View) -> Section | None:
         "tests",
         "Tests",
         {
-            "settings": describe_settings(view),
+            "settings": text.visible(settings_sentence(view.settings)),
             "columns": (view.baseline,) if view.baseline else view.ranked,
             "matrix": matrix(view),
             "families": [
@@ -61,18 +60,17 @@ def section(view: View) -> Section | None:
             "evidence": evidence,
             "evidence_left_out": left_out(view, len(evidence)),
             "in_words": in_words(view),
-            "chance": chance,
             "other": families,
             "small_slices": small[:SMALL],
             "small_left": len(small[SMALL:]),
             "other_left": max(0, len(table) - ROWS),
-            "diagram": diagram,
             "apart": apart,
             "numeric": set(table.select_dtypes("number").columns),
-            "sign": sign,
-            "denied": DISAGREE,
+            "signs": SIGNS,
+            "word": verdict_word,
+            "reason": reason_words,
         },
-        (apart, *((diagram,) if diagram else ())),
+        (apart,),
     )
 
 
@@ -108,21 +106,15 @@ def matrix(view: View) -> list[tuple[str, list[Comparison | None]]]:
     """Rows and columns by their mean: how the row's retriever stands against the column's; None on the diagonal."""
     cells = {}
     for row in view.comparisons[view.primary]:
-        cells[row.a, row.b], cells[row.b, row.a] = row, swapped(row)
+        cells[row.a, row.b], cells[row.b, row.a] = row, row.swapped
     columns = (view.baseline,) if view.baseline else view.ranked
     rows = [name for name in view.ranked if name != view.baseline]
     return [(a, [cells.get((a, b)) for b in columns]) for a in rows]
 
 
-def sign(row: Comparison) -> str:
-    """The sign of a verdict: better, worse, equivalent, undecided."""
-    word = row.word.split(" ")[0]
-    return SIGNS.get(word, "·")
-
-
 def _apart(view: View) -> Figure:
     """The leader against each other: the differences with their intervals, and the margin as a band."""
-    whole, name, margin, missing = view.whole, view.names[view.primary].short, view.settings.margin, unjudged(view)
+    whole, name, margin, missing = view.conclusion, view.names[view.primary].short, view.settings.margin, unjudged(view)
     rows = [
         ForestRow(
             other,
@@ -148,55 +140,3 @@ def _apart(view: View) -> Figure:
         f"{name}: right of 0 {whole.leader} is better",
     )
     return forest(words, rows, margin)._replace(follows="leader", pair=(whole.leader,))
-
-
-def _diagram(view: View) -> Figure | None:
-    """The rank diagram of all pairs; None where the average ranks have another order than the means that decide."""
-    if not view.all_pairs:
-        return None
-    diagram = rank_diagram(view.scores[view.primary], view.comparisons[view.primary])
-    if list(diagram.ranks) != list(view.ranked):
-        return None
-    rows = [{"retriever": name, "rank": rank, "place": i} for i, (name, rank) in enumerate(diagram.ranks.items(), 1)]
-    bars = [
-        {
-            "low": min(diagram.ranks[name] for name in bar),
-            "high": max(diagram.ranks[name] for name in bar),
-            "place": len(rows) + i,
-        }
-        for i, bar in enumerate(diagram.bars, 1)
-    ]
-    average_ranks = "; ".join(f"{name} {rank:.2f}" for name, rank in diagram.ranks.items())
-    joined = "; ".join(", ".join(bar) for bar in diagram.bars) or "none"
-    return figure(
-        "ranks",
-        f"Average rank on {view.names[view.primary].short}; bars join what the tests do not separate",
-        f"Average ranks, best first: {average_ranks}. Joined by a bar: {joined}.",
-        charts.ranks(view.marks, bars=len(bars)),
-        rows=rows,
-        bars=bars,
-    )
-
-
-def describe_settings(view: View) -> str:
-    """Which tests stand behind the numbers, in one sentence."""
-    settings = view.settings
-    names = {
-        "wilcoxon": "the exact signed-rank test",
-        "randomization": "the sign-flip test of the mean",
-        "t": "Student's paired t-test",
-        "sign": "the exact sign test",
-    }
-    if settings.correction == "tukey":
-        return text.visible(
-            "Decided by Tukey's paired randomised HSD test of the means, which corrects for all pairs within each "
-            f"measure; level {settings.alpha:.3g}. The p beside it are not corrected."
-        )
-    zeros = {"wilcox": "zero differences dropped", "pratt": "zero differences ranked (Pratt)"}[settings.zeros]
-    how = f"{names[settings.test]}{f', {zeros}' if settings.test == 'wilcoxon' else ''}"
-    corrections = {"bh": "Benjamini-Hochberg", "tukey": "Tukey's randomised HSD"}
-    correction = corrections.get(settings.correction, settings.correction.capitalize())
-    return text.visible(
-        f"Decided by {how}, with which the sign-flip test of the mean must agree; p adjusted within each measure by "
-        f"{correction}; level {settings.alpha:.3g}."
-    )

@@ -64,8 +64,8 @@ def _on_frontier(view: View, costs: Mapping[str, Cost], price: PriceOf) -> list[
     priced = _priced(view, costs, price)
     if len(set(priced.values())) < 2:
         return []
-    edge = set(frontier((value, view.whole.means[name]) for name, value in priced.items()))
-    return [name for name, value in priced.items() if (value, view.whole.means[name]) in edge]
+    edge = set(frontier((value, view.conclusion.means[name]) for name, value in priced.items()))
+    return [name for name, value in priced.items() if (value, view.conclusion.means[name]) in edge]
 
 
 def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
@@ -73,7 +73,7 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
     priced = _priced(view, costs, price)
     if len(set(priced.values())) < 2:
         return None
-    means, name = view.whole.means, view.names[view.primary]
+    means, name = view.conclusion.means, view.names[view.primary]
     summary = view.results.summary
     intervals = {
         # Without an interval the point stands alone.

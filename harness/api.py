@@ -1,0 +1,98 @@
+"""What a notebook calls: runs and judgments that are at hand in Python, scored and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harness.evaluation.evaluation import evaluate
+from harness.evaluation.folders import USUAL
+from harness.evaluation.runs import joined_runs, judgments_of, run_of, scored_run
+from harness.measures import parse_all
+from harness.stats.settings import Settings
+from retrievers.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ComparedRuns:
+    """Some runs against each other."""
+
+    scores: pd.DataFrame
+    """The columns of scores.csv: retriever, query_id, measure, value."""
+    summary: pd.DataFrame
+    """The columns of summary.csv."""
+    comparisons: pd.DataFrame
+    """The columns of comparisons.csv."""
+    sentences: tuple[str, ...]
+    """What it came to, in words."""
+    notes: tuple[str, ...]
+    """What a reader of the numbers must know: queries that are missing or unjudged."""
+
+    def __repr__(self) -> str:
+        primary = str(self.summary["measure"].iloc[0])
+        rows = self.summary[self.summary["measure"] == primary].sort_values("mean", ascending=False, kind="stable")
+        means = ", ".join(f"{name} {mean:.4f}" for name, mean in zip(rows["retriever"], rows["mean"], strict=True))
+        return f"<{primary} over {rows['count'].iloc[0]} queries: {means}>"
+
+    def _repr_html_(self) -> str:
+        """The means and the verdict, for notebooks."""
+        from html import escape
+
+        table = self.summary.pivot(index="retriever", columns="measure", values="mean")
+        paragraphs = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
+        in_order = table[list(dict.fromkeys(self.summary["measure"]))]
+        return f"{in_order.to_html(float_format='{:.4f}'.format)}{paragraphs}"
+
+
+def compare(
+    runs: Mapping[str, Any],
+    qrels: Any,
+    measures: str | Sequence[str] = USUAL,
+    *,
+    baseline: str | None = None,
+    **settings: Any,
+) -> ComparedRuns:
+    """Score runs and compare them query by query, with exact tests and a verdict.
+
+    Args:
+        runs: by name: {query: {document: score}}, {query: [documents, best first]}, a frame with the columns query_id,
+            doc_id and score (or qid and docno), or a TREC file.
+        qrels: {query: {document: grade}}, a frame with query_id, doc_id and relevance, or a TREC file.
+        measures: what is computed, one name or several; the first one decides.
+        baseline: each other run is compared with it; left out, all pairs.
+        settings: of the statistics: test, correction, alpha, margin, seed.
+
+    Returns:
+        Frames as in a results folder, and the verdict in words.
+
+    Raises:
+        InputError: fewer than two runs, a shape that is none of these, an unknown measure or setting.
+
+    >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
+    >>> compare({"x": {"q1": ["a"], "q2": ["b"]}, "y": {"q1": ["b", "a"], "q2": ["b"]}}, qrels, ["RR"])
+    <RR over 2 queries: x 1.0000, y 0.7500>
+    """
+    import pandas as pd
+
+    if len(runs) < 2:
+        raise InputError(Problem("runs", "there is only one run" if runs else "there is no run", "give two or more"))
+    judgments = judgments_of(qrels)
+    parsed = parse_all([measures] if isinstance(measures, str) else measures)
+    scored = [scored_run(name, run_of(run, f"runs[{name!r}]"), judgments, parsed) for name, run in runs.items()]
+    try:
+        chosen = Settings(**settings)
+    except TypeError as error:
+        message = str(error).partition(") ")[2] or str(error)
+        raise InputError(Problem("settings", message, "test, correction, alpha, margin, seed")) from None
+    evaluation = evaluate(joined_runs(scored, judgments, parsed), baseline=baseline, settings=chosen)
+    return ComparedRuns(
+        pd.DataFrame(list(evaluation.scores.rows())),
+        pd.DataFrame(evaluation.summary_rows()),
+        pd.DataFrame(evaluation.comparison_rows()),
+        tuple(evaluation.sentences()),
+        evaluation.scores.notes,
+    )

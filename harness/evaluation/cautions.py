@@ -1,0 +1,182 @@
+"""What a reader of a verdict has to know beside it: how often it was asked, what was not judged or not read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from harness.english import count, counted, join
+from harness.evaluation.conclusion import Conclusion
+from harness.evaluation.grading import GradedLabels, scores_of
+from harness.evaluation.verdict import Comparison
+from harness.experiment import Question
+from harness.measures import parse
+from harness.records import Manifest
+from harness.stats.looks import Look
+from harness.stats.resampling import Optimism
+from retrievers.types import Ranking
+
+CUT = 0.05
+"""Share of the documents of which a model read only the beginning, from which on the first screen says so."""
+FOREIGN = 0.05
+"""Share of a system's hits that are no documents of the data set, from which on the first screen says so."""
+
+
+def judged_shares(
+    question: Question, judged: GradedLabels, rankings: Mapping[str, Mapping[str, Ranking]]
+) -> dict[str, float]:
+    """Return how many of each retriever's hits within the primary measure's cutoff have a label: a share, 0 to 1.
+
+    Empty where claims decide, and where only relevant documents are listed: there nothing tells an unjudged document
+    from an irrelevant one.
+    """
+    graded = judged.grades.values()
+    if question.primary.claimed or not any(grade <= 0 for labels in graded for grade in labels.values()):
+        return {}
+    measure = parse(f"Judged@{question.primary.cutoff or question.experiment.depth}")
+    shares = {}
+    for name, answers in rankings.items():
+        documents = {query: ranking.doc_ids for query, ranking in answers.items()}
+        shares[name] = float(scores_of([measure], judged, documents).means()[measure])
+    return shares
+
+
+def cautions(manifest: Manifest, result: Conclusion) -> list[str]:
+    """Return what a reader of the verdict must know, the gravest first."""
+    return [*half_read(manifest), *foreign_hits(manifest), *_unjudged(manifest, result)]
+
+
+def half_read(manifest: Manifest) -> Iterator[str]:
+    """Models that read only the beginning of many documents, each with what is made of it."""
+    documents, resolved = manifest.dataset.documents, manifest.resolved
+    for name in manifest.finished:
+        if resolved.blocks[name].get("derived_from") in manifest.finished:
+            continue  # its vectors are those of another, which is told
+        number = len(manifest.ledger.retrievers[name].notes.get("truncated", ()))
+        if number and number >= CUT * documents:
+            others = [other for other in manifest.finished if other != name and _is_made_of(other, name, manifest)]
+            made = f" {join(others)} {'is' if len(others) == 1 else 'are'} made of it." if others else ""
+            yield (
+                f"{name} read only the beginning of {number:,} of {documents:,} documents ({number / documents:.0%}): "
+                f"what stands later in them was not searched. Cut them into passages (chunk), or take a model that "
+                f"reads more.{made}"
+            )
+
+
+def foreign_hits(manifest: Manifest) -> Iterator[str]:
+    """Other systems whose index holds many documents that the data set has not."""
+    for name in manifest.finished:
+        own = manifest.ledger.retrievers[name]
+        counts = own.counts.get("search", {})
+        foreign, hits = counts.get("foreign_hits", 0), counts.get("hits_given", 0)
+        if foreign and foreign >= FOREIGN * hits:
+            example = next(iter(own.notes.get("not-in-corpus", ())), "")
+            yield (
+                f"{foreign:,.0f} of {counted(round(hits), 'hit')} of {name} are no documents of the data set, such as "
+                f"{example!r}: they count as irrelevant. Its index may be of other documents, or have other ids."
+            )
+
+
+def _is_made_of(retriever: str, name: str, manifest: Manifest) -> bool:
+    """Whether a retriever, or one that it is made of, has the vectors of another."""
+    parts = manifest.resolved.parts(retriever)
+    return name in parts or any(manifest.resolved.blocks[part].get("derived_from") == name for part in parts)
+
+
+def _unjudged(manifest: Manifest, result: Conclusion) -> Iterator[str]:
+    """The retriever whose hits were judged least in comparison with the leader's, where that is much."""
+    shares, leader = manifest.judged, result.leader
+    others = [name for name in result.means if name != leader and name in shares]
+    if leader in shares and others:
+        apart = max(others, key=lambda name: abs(shares[name] - shares[leader]))
+        if note := judged_note(leader, apart, shares[leader], shares[apart]):
+            yield note
+
+
+JUDGED_GAP = 0.1
+"""Difference of mean Judged@k above which the judgments may favour the better judged of two retrievers."""
+
+
+def judged_note(a: str, b: str, judged_a: float, judged_b: float) -> str:
+    """Return the caveat where the mean Judged@k of two retrievers differs by more than 0.1, else "".
+
+    >>> judged_note("x", "y", 0.9, 0.85)
+    ''
+    """
+    if abs(judged_a - judged_b) <= JUDGED_GAP + 1e-10:
+        return ""
+    more, less = (a, b) if judged_a > judged_b else (b, a)
+    high, low = max(judged_a, judged_b), min(judged_a, judged_b)
+    return (
+        f"{high:.0%} of what {more} returned was judged, but {low:.0%} of {less}'s: unjudged documents count as "
+        f"irrelevant, which favours {more}."
+    )
+
+
+def interval_note(rows: Sequence[Comparison]) -> str:
+    """Return why an interval and a verdict seem to disagree, "" where none do."""
+    odd = [
+        row
+        for row in rows
+        if row.ci_low is not None and row.ci_high is not None
+        and (row.ci_low > 0 or row.ci_high < 0) != row.verdict.separates
+    ]  # fmt: skip
+    if not odd:
+        return ""
+    pairs = join([f"{row.a} and {row.b}" for row in odd[:3]] + (["other pairs"] if odd[3:] else []))
+    one = all(row.p_adjusted == row.p_randomization_adjusted for row in odd)
+    return (
+        f"Interval and corrected p seem to disagree on {pairs}: each interval is of one comparison alone and is not "
+        f"corrected for the family; the verdict goes by the corrected p{'' if one else ' of both tests'}."
+    )
+
+
+def optimism_sentence(result: Optimism, tried: int) -> str:
+    """Return the winner's curse in words, the expected mean with as many digits as tell it from the measured one.
+
+    >>> optimism_sentence(Optimism("x", 0.4302, 0.0025, 0.4277), 3).partition("expect ")[2]
+    'at most about 0.428 on new ones rather than 0.4302 (optimism at least 0.0025).'
+    """
+    digits = max(2, math.ceil(-math.log10(result.optimism))) if result.optimism > 0 else 4
+    return (
+        f"{result.winner} was picked as the best of {tried} on the very queries that it is judged by: expect at most "
+        f"about {result.corrected:.{digits}f} on new ones rather than {result.mean:.4f} (optimism at least "
+        f"{result.optimism:.2g})."
+    )
+
+
+def look_sentence(look: Look, queries: int) -> str:
+    """Return which planned look this is, and the level that it has."""
+    planned = join([f"{n:,}" for n in look.planned])
+    near = "" if queries in look.planned else f"; {queries:,} is none of these and counts as this one"
+    return (
+        f"This is look {look.number} of {len(look.planned)} (planned at {planned} queries{near}): its tests have the "
+        f"level {look.level:.2g}, so that all looks together keep {look.alpha:g} (O'Brien & Fleming's boundary, spent "
+        "as by Lan & DeMets)."
+    )
+
+
+def second_look_sentence(number: int) -> str:
+    """Return the caveat where earlier runs asked some of these queries and no looks were planned; "" at the first."""
+    if number < 2:
+        return ""
+    return (
+        f"This is look number {number}: earlier runs tested the same question on some of these queries. Without "
+        "planned looks, every further one makes a false claim more likely than the level says (three looks: about "
+        "one in ten rather than one in twenty); declare `looks` under [statistics] before the next one."
+    )
+
+
+def judged_only_sentence() -> str:
+    """Return the caveat of labels that name relevant documents only."""
+    return (
+        "The labels name relevant documents only: every other document counts as irrelevant, whether anyone has read "
+        "it or not. That favours retrievers whose results were read when the labels were made."
+    )
+
+
+def asked_sentence(n: int, clusters: int | None) -> str:
+    """Return what the tests count as one observation, "" where that is a query."""
+    if clusters is None:
+        return ""
+    return f"The tests count clusters, not queries: {count(n)} in {clusters:,} clusters."

@@ -1,0 +1,250 @@
+"""Retrievers against each other: pairs, families, corrections -> comparisons."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.evaluation.scores import KeptQueries, Scores
+from harness.evaluation.verdict import Comparison, Evidence, Finding, Reason, Verdict, verdict_on
+from harness.stats.corrections import adjust, adjusted_floors, letters
+from harness.stats.differences import differences
+from harness.stats.equivalence import FEWEST, Within, equivalence_tests
+from harness.stats.intervals import mean, mean_difference_interval
+from harness.stats.paired_tests import Decided, Observed, decide
+from harness.stats.settings import Settings
+from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
+from harness.stats.signed_rank import signed_rank_of
+
+
+class Key(NamedTuple):
+    """One pair on one measure."""
+
+    measure: str
+    a: str
+    b: str
+
+
+class Member(NamedTuple):
+    """One pair of a family, before anything is corrected."""
+
+    key: Key
+    kept: KeptQueries
+    """The queries for which both have a value."""
+    observed: Observed
+    decided: Decided
+
+
+class Corrected(NamedTuple):
+    """The p-values of one pair after its family's correction."""
+
+    decided: float
+    mean: float
+    floor: float | None
+
+
+def family(names: Sequence[str], baseline: str | None = None) -> list[tuple[str, str]]:
+    """Return the pairs (a, b) of one family: each other against the baseline, else all pairs in the given order.
+
+    >>> family(["x", "y", "z"])
+    [('x', 'y'), ('x', 'z'), ('y', 'z')]
+    >>> family(["x", "y", "z"], baseline="y")
+    [('x', 'y'), ('z', 'y')]
+    """
+    if baseline is None:
+        return list(combinations(names, 2))
+    if baseline not in names:
+        raise ValueError(f"the baseline {baseline!r} is not among {', '.join(names)}")
+    return [(name, baseline) for name in names if name != baseline]
+
+
+def compare(scores: Scores, *, baseline: str | None = None, settings: Settings) -> list[Comparison]:
+    """Compare retrievers on every measure, each one family; the primary measure's rows are confirmatory.
+
+    A pair is compared over the queries for which both have a value; column `n` counts them. A pair without such a
+    query has no row, and counts in the correction with p = 1. Where the pairs of the primary measure have different
+    queries, nothing is called equivalent.
+
+    Args:
+        scores: of any measures; the draws are shared by all measures and pairs of the same queries.
+        baseline: each other retriever is compared with it; None, or one without scores, compares all pairs.
+        settings: the tests and their levels.
+
+    Returns:
+        The rows of each measure in turn; none for fewer than two retrievers.
+    """
+    families = {
+        measure: [Key(measure, a, b) for a, b in family(list(group), baseline if baseline in group else None)]
+        for measure, group in scores.values.items()
+    }
+    kept = {key: scores.defined(*key) for keys in families.values() for key in keys}
+    observed: dict[Key, Observed] = {}
+    for mask in {one.tobytes(): one for one in kept.values() if one.any()}.values():
+        keys = [key for key, one in kept.items() if np.array_equal(one, mask)]
+        observed |= observe(scores.only(mask), keys, settings.seed)
+    rows: list[Comparison] = []
+    for measure, keys in families.items():
+        members = [
+            Member(key, kept[key], observed[key], decide(observed[key], settings.test))
+            for key in keys
+            if key in observed
+        ]
+        rows += _family_rows(scores.of(measure), members, settings, absent=len(keys) - len(members),
+                             confirmatory=measure == scores.primary)  # fmt: skip
+    return rows
+
+
+def observe(scores: Scores, keys: Sequence[Key], seed: int) -> dict[Key, Observed]:
+    """Return pairs over the same queries, defined for both, as every test wants to see them.
+
+    Args:
+        scores: of the queries that count.
+        keys: which pairs, of which measures; their sign flips share the draws.
+        seed: of the draws.
+    """
+    if not keys:
+        return {}
+    units = scores.units
+    columns = {one: i for i, one in enumerate(dict.fromkeys((k.measure, name) for k in keys for name in k[1:]))}
+    table = units.sums(np.column_stack([scores.values[measure][name] for measure, name in columns]))
+    contrasts = [Contrast(columns[k.measure, k.a], columns[k.measure, k.b]) for k in keys]
+
+    def ranked(key: Key, flips: FlipTest) -> Observed:
+        a, b = scores.values[key.measure][key.a], scores.values[key.measure][key.b]
+        by_query = differences(a, b)
+        by_unit = differences(units.means(a), units.means(b)) if units.clustered else by_query
+        return Observed(by_query, by_unit, units, flips, signed_rank_of(by_unit))
+
+    # NumPy lets go of the interpreter while it counts: two cores count two pairs at once.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip(keys, pool.map(ranked, keys, sign_flip(table, contrasts, seed)), strict=True))
+
+
+def equivalent_pairs(scores: Scores, pairs: Sequence[tuple[str, str]], settings: Settings) -> set[tuple[str, str]]:
+    """Return the pairs shown to differ by less than the margin on the primary measure: Holm-corrected p <= alpha.
+
+    Args:
+        scores: of the queries for which everyone has a value.
+        pairs: a family, corrected together.
+        settings: margin, level and seed; without a margin nothing is equivalent.
+    """
+    if settings.margin is None or not pairs:
+        return set()
+    within = Within(settings.margin, scores.span_of(scores.primary), scores.units)
+    tests = equivalence_tests(scores.values[scores.primary], pairs, within, settings.seed)
+    adjusted = adjust([test.greater for test in tests], "holm")
+    return {pair for pair, p in zip(pairs, adjusted, strict=True) if p <= settings.alpha}
+
+
+def letter_display(scores: Scores, rows: Sequence[Comparison]) -> dict[str, str]:
+    """Return the compact letter display of the primary measure, highest mean first.
+
+    Args:
+        scores: of the primary measure, defined everywhere.
+        rows: its all-pairs family.
+    """
+    group = scores.values[scores.primary]
+    names = sorted(group, key=lambda name: -mean(group[name]))
+    return letters(names, {frozenset((row.a, row.b)) for row in rows if row.verdict.separates})
+
+
+def _family_rows(
+    scores: Scores, members: Sequence[Member], settings: Settings, *, absent: int, confirmatory: bool
+) -> list[Comparison]:
+    """Correct and judge one family; each absent pair counts with p = 1."""
+    nothing = [1.0] * absent
+    p_values = [one.decided.p_value for one in members] + nothing
+    means = [one.observed.flips.two_sided for one in members] + nothing
+    corrected = map(
+        Corrected,
+        adjust(p_values, settings.correction),
+        adjust(means, settings.correction),
+        adjusted_floors(p_values, [one.decided.p_minimum for one in members], settings.correction),
+    )
+    together = not absent and all(np.array_equal(one.kept, members[0].kept) for one in members)
+    within: set[tuple[str, str]] = set()
+    if confirmatory and together and members:
+        within = equivalent_pairs(scores.only(members[0].kept), [one.key[1:] for one in members], settings)
+    measured = any(np.nan_to_num(values).any() for values in scores.values[scores.primary].values())
+    rows = []
+    for member, p in zip(members, corrected, strict=False):
+        state = _known_before(scores, member, measured=measured, confirmatory=confirmatory)
+        alike = (
+            state is Reason.IDENTICAL and together and settings.margin is not None
+            and len(member.observed.units) >= FEWEST
+        )  # fmt: skip
+        evidence = _evidence(scores, member, p, state, alike or member.key[1:] in within)
+        found = verdict_on(evidence, settings.alpha)
+        finding = found if settings.by_people else Finding(Verdict.UNDECIDED, Reason.MODEL_ALONE)
+        rows.append(_row(scores, member, p, finding, settings, confirmatory=confirmatory))
+    return rows
+
+
+def _known_before(scores: Scores, member: Member, *, measured: bool, confirmatory: bool) -> Reason | None:
+    """What there is to say before any test."""
+    if not measured:
+        return Reason.NOTHING_MEASURED
+    if confirmatory and frozenset(member.key[1:]) in scores.identical:
+        return Reason.IDENTICAL
+    if not member.observed.queries.wins + member.observed.queries.losses:
+        return Reason.NO_QUERY_DIFFERS
+    return Reason.UNDEFINED if member.decided.method == "undefined" else None
+
+
+def _mean_difference(scores: Scores, member: Member) -> float:
+    measure, a, b = member.key
+    group = scores.values[measure]
+    return mean(group[a][member.kept]) - mean(group[b][member.kept])
+
+
+def _evidence(scores: Scores, member: Member, p: Corrected, state: Reason | None, within_margin: bool) -> Evidence:
+    ranks = member.observed.ranks
+    return Evidence(
+        p_adjusted=p.decided,
+        p_mean=p.mean,
+        p_minimum_adjusted=p.floor,
+        rank_sign=int(np.sign(ranks.w_plus - ranks.w_minus)),
+        mean_sign=member.observed.queries.sign(_mean_difference(scores, member)),
+        state=state,
+        within_margin=within_margin,
+    )
+
+
+def _row(
+    scores: Scores, member: Member, p: Corrected, finding: Finding, settings: Settings, *, confirmatory: bool
+) -> Comparison:
+    d, ranks, units = member.observed.queries, member.observed.ranks, member.observed.units
+    interval = mean_difference_interval(d, settings.level, span=scores.span_of(scores.primary), units=units)
+    return Comparison(
+        measure=member.key.measure,
+        a=member.key.a,
+        b=member.key.b,
+        n=len(d.values),
+        zeros=ranks.zeros,
+        wins=d.wins,
+        ties=len(d.values) - d.wins - d.losses,
+        losses=d.losses,
+        mean_difference=_mean_difference(scores, member),
+        ci_low=interval.low,
+        ci_high=interval.high,
+        w_plus=ranks.w_plus,
+        w_minus=ranks.w_minus,
+        statistic=ranks.statistic,
+        p_value=member.decided.p_value,
+        p_adjusted=p.decided,
+        p_minimum=member.decided.p_minimum,
+        method=member.decided.method,
+        effect_size=ranks.effect_size,
+        finding=finding,
+        role="confirmatory" if confirmatory else "exploratory",
+        p_minimum_adjusted=p.floor,
+        p_randomization=member.observed.flips.two_sided,
+        ci_method=interval.method,
+        p_randomization_adjusted=p.mean,
+        clusters=len(units) if units.clustered else None,
+    )

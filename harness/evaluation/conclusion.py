@@ -1,0 +1,140 @@
+"""All retrievers against the one with the highest mean: shown worse, within the margin of it, or not resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.evaluation.compare import compare
+from harness.evaluation.scores import Scores
+from harness.evaluation.verdict import Comparison, Verdict
+from harness.stats.differences import differences
+from harness.stats.intervals import mean
+from harness.stats.power import PowerRange, QueryRange, detectable, queries_needed
+from harness.stats.settings import Settings
+from retrievers.errors import InputError, Problem
+
+EXAMPLE = 0.05
+"""Of the measure's range: the difference that a plan is for where none was declared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """What these queries could find between two retrievers, and what more would take."""
+
+    detectable: PowerRange | None
+    """The smallest true difference that is found with power 0.80; None: too few queries differ to say."""
+    needed: QueryRange | None
+    """Queries (clusters, where declared) for the declared difference; None as above."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """All retrievers against the one with the highest mean, on the primary measure."""
+
+    measure: str
+    n: int
+    """Queries."""
+    clusters: int | None
+    """Clusters of queries; None where none are declared."""
+    means: Mapping[str, float]
+    """Highest first."""
+    shown_worse: tuple[str, ...]
+    within_margin: tuple[str, ...]
+    """The leader, and all that are shown within the margin of it: only these are as good as the best."""
+    unresolved: Mapping[str, Power]
+    """What these queries cannot tell from the leader."""
+    against: Mapping[str, Comparison]
+    """Of the leader (a) with each other (b)."""
+    measured: bool
+    """False where every score is 0: then there is no verdict."""
+    difference: float
+    """The true difference that the plans are for."""
+
+    @property
+    def leader(self) -> str:
+        """The retriever with the highest mean; among equals the first in the experiment's order."""
+        return next(iter(self.means))
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """All but the leader, highest mean first."""
+        return tuple(self.means)[1:]
+
+
+def conclude(
+    scores: Scores, declared: Sequence[Comparison], settings: Settings, *, difference: float | None = None
+) -> Conclusion:
+    """Sort the retrievers into the three sets against the highest mean of the primary measure.
+
+    A pair of the declared family keeps its verdict. The leader is chosen by the data, so its pairs outside the
+    family (where a baseline does not lead) are corrected over all pairs.
+
+    Args:
+        scores: only the queries for which everyone has a value of the primary measure count; there must be one.
+        declared: the rows of `compare`; those of the primary measure are read.
+        settings: those of `compare`; without a margin nothing but the leader is within it.
+        difference: the smallest worth finding; left out, the margin, else 0.05 of the measure's range.
+
+    Raises:
+        InputError: no retriever, or no query with a value from everyone.
+    """
+    measure = scores.primary
+    kept = scores.defined(measure)
+    if not kept.any():
+        raise InputError(
+            Problem(f"measure {measure!r}", "has no query with a value from everyone", "name another first")
+        )
+    scores = scores.of(measure).only(kept)
+    group = scores.values[measure]
+    means = dict(sorted(((name, mean(values)) for name, values in group.items()), key=lambda item: -item[1]))
+    leader, *others = means
+    declared = [row for row in declared if row.measure == measure]
+    against = _against(leader, declared)
+    rows = dict.fromkeys(against, max(1, len(declared)))
+    if len(against) < len(others):
+        pairs = compare(scores, settings=settings)
+        against = _against(leader, pairs) | against
+        rows = dict.fromkeys(others, len(pairs)) | rows
+    findings = {other: against[other].finding for other in others}
+    close = [o for o in others if findings[o].verdict is Verdict.EQUIVALENT or findings[o].negligible]
+    worse = [o for o in others if findings[o].verdict is Verdict.BETTER and o not in close]
+    span = scores.span_of(measure)
+    wanted = difference or settings.margin or EXAMPLE * (span or 1.0)
+    return Conclusion(
+        measure=measure,
+        n=scores.n,
+        clusters=len(scores.units) if scores.clusters is not None else None,
+        means=means,
+        shown_worse=tuple(worse),
+        within_margin=(leader, *close),
+        unresolved={
+            other: power_of(scores, (leader, other), settings.alpha / rows[other], wanted)
+            for other in others
+            if other not in close and other not in worse
+        },
+        against={other: against[other] for other in others},
+        measured=any(np.any(values) for values in group.values()),
+        difference=wanted,
+    )
+
+
+def power_of(scores: Scores, pair: tuple[str, str], alpha: float, difference: float) -> Power:
+    """Return what so many queries, or clusters, could find between two retrievers on the primary measure.
+
+    Args:
+        scores: of the queries for which both have a value.
+        pair: the leader and the other.
+        alpha: the level, divided by the rows of the family.
+        difference: what is worth finding.
+    """
+    group, units = scores.values[scores.primary], scores.units
+    d = differences(units.means(group[pair[0]]), units.means(group[pair[1]]))
+    return Power(detectable(d, alpha), queries_needed(d, difference, alpha))
+
+
+def _against(leader: str, rows: Sequence[Comparison]) -> dict[str, Comparison]:
+    turned = (row if row.a == leader else row.swapped for row in rows if leader in (row.a, row.b))
+    return {row.b: row for row in turned}

@@ -1,0 +1,228 @@
+"""Scores compared: the comparisons and the conclusion, wherever the scores come from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from harness.evaluation.compare import compare
+from harness.evaluation.conclusion import Conclusion, conclude, power_of
+from harness.evaluation.grading import people_judged
+from harness.evaluation.readers import scores_of_results
+from harness.evaluation.scores import Scores
+from harness.evaluation.statements import Statement, conclusion_statements, plan_sentence
+from harness.evaluation.verdict import Comparison
+from harness.evaluation.wording import COMPARISON_COLUMNS, comparison_cells, read_comparison
+from harness.records import Manifest, Results
+from harness.stats.differences import units_of
+from harness.stats.intervals import summarize
+from harness.stats.looks import Look, at_look, look_at
+from harness.stats.power import QueryRange
+from harness.stats.settings import Settings
+from retrievers.errors import InputError, Problem, did_you_mean
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Evaluation:
+    """What scores came to; the first measure is the primary one."""
+
+    scores: Scores
+    settings: Settings
+    """With the level of this look, where looks are planned."""
+    comparisons: Mapping[str, tuple[Comparison, ...]]
+    """Measure -> its family."""
+    conclusion: Conclusion
+    """On the primary measure."""
+    look: Look | None = None
+    """Which of the planned looks this is; None where none are planned."""
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Retriever -> why it failed."""
+    waiting: tuple[str, ...] = ()
+    """Retrievers that have not answered yet, of a run under way."""
+    low_is_good: frozenset[str] = frozenset()
+    """Measures of which less is better: their verdicts are turned round, their numbers stay."""
+
+    @property
+    def partial(self) -> bool:
+        """Whether a retriever of the experiment is missing: it failed, or has not answered yet."""
+        return bool(self.failed or self.waiting)
+
+    @property
+    def incomplete(self) -> str:
+        """What is missing and who leads among the others, as a head line; "" where every retriever finished."""
+        if not self.partial:
+            return ""
+        every, leads = len(self.failed) + len(self.waiting) + len(self.conclusion.means), self.conclusion.leader
+        head = f"Incomplete: {len(self.failed)} of {every} retrievers failed"
+        if self.waiting:
+            head = f"Unfinished: {every - len(self.waiting)} of {every} retrievers answered so far"
+        return f"{head}; among those that ran, {leads} leads"
+
+    def statements(self, *, complete: bool = True) -> list[Statement]:
+        """What was shown, most important first; nothing is recommended while retrievers are missing."""
+        return list(conclusion_statements(self.conclusion, self.settings, complete=complete and not self.partial))
+
+    def sentences(self, *, complete: bool = True) -> list[str]:
+        """The texts of the statements."""
+        return [statement.text for statement in self.statements(complete=complete)]
+
+    def comparison_rows(self) -> list[dict[str, Any]]:
+        """The rows of comparisons.csv."""
+        return [comparison_cells(row) for rows in self.comparisons.values() for row in rows]
+
+    def summary_rows(self) -> list[dict[str, Any]]:
+        """The rows of summary.csv."""
+        return summary_rows(self.scores, self.settings.level)
+
+
+def evaluate(
+    scores: Scores, *, baseline: str | None, settings: Settings, low_is_good: AbstractSet[str] = frozenset()
+) -> Evaluation:
+    """Compare retrievers on every measure and conclude on the first.
+
+    Args:
+        scores: of two retrievers or more.
+        baseline: each other retriever is compared with it; None compares all pairs.
+        settings: the tests.
+        low_is_good: measures of which less is better.
+
+    Raises:
+        InputError: the baseline has no score; no query has a value of the primary measure from everyone.
+    """
+    if baseline is not None and baseline not in scores.retrievers:
+        raise InputError(Problem("--baseline", f"{baseline!r} has no score", did_you_mean(baseline, scores.retrievers)))
+    rows = compare(scores, baseline=baseline, settings=settings)
+    rows = [_turned(row) if row.measure in low_is_good else row for row in rows]
+    return Evaluation(
+        scores=scores,
+        settings=settings,
+        comparisons={m: tuple(row for row in rows if row.measure == m) for m in scores.values},
+        conclusion=conclude(scores, rows, settings),
+        low_is_good=frozenset(low_is_good),
+    )
+
+
+def evaluation_of(results: Results) -> Evaluation:
+    """Put a results folder's scores in order, read its comparisons, and conclude.
+
+    Where the primary measure is undefined for someone, nothing could be decided: such queries are left out.
+    """
+    manifest, scores = results.manifest, scores_of_results(results)
+    scores = scores.only(scores.defined(scores.primary))
+    declared = settings_of(manifest)
+    labels = {query: labelled.labels for query, labelled in results.queries.items()}
+    settings = replace(at_look(declared, scores.n), by_people=people_judged(labels))
+    comparisons = _comparisons(results)
+    if comparisons is None:
+        rows = compare(scores, baseline=manifest.resolved.baseline, settings=settings)
+        comparisons = {measure: tuple(row for row in rows if row.measure == measure) for measure in scores.values}
+    return Evaluation(
+        scores=scores,
+        settings=settings,
+        comparisons={measure: comparisons.get(measure, ()) for measure in scores.values},
+        conclusion=conclude(scores, comparisons.get(scores.primary, ()), settings),
+        look=look_at(declared, scores.n),
+        failed=manifest.failed,
+        waiting=manifest.waiting,
+    )
+
+
+class PlannedPair(NamedTuple):
+    """How many queries the leader against another would need."""
+
+    a: str
+    """The retriever with the highest mean."""
+    b: str
+    difference: float
+    """The true difference that must not be missed."""
+    needed: QueryRange | None
+    """None: fewer than ten queries differ, which foretells nothing."""
+    clusters: bool
+    """Whether the numbers are of clusters of queries."""
+    sentence: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as data."""
+        queries = {} if self.needed is None else {"difference": self.difference, **self.needed._asdict()}
+        return {"a": self.a, "b": self.b, "unit": "cluster" if self.clusters else "query", **queries}
+
+
+def planned_pairs(results: Results, difference: float | None) -> list[PlannedPair]:
+    """Plan for the leader against each other retriever.
+
+    Args:
+        results: whose differences scatter as those to come.
+        difference: the true difference that must not be missed; None: the declared margin, else 0.05 of the range.
+
+    Raises:
+        InputError: the difference is not a finite number above 0; there are no scores, or nothing to compare.
+    """
+    if difference is not None and not 0 < difference < math.inf:
+        what = f"{difference} is not a finite number above 0"
+        raise InputError(Problem("--difference", what, "give the smallest difference worth finding, such as 0.05"))
+    if not results.scored or len(results.retrievers) < 2:
+        raise InputError(Problem(str(results.folder), "holds no two retrievers with scores", "run two or more"))
+    evaluation = evaluation_of(results)
+    scores, settings, measure = evaluation.scores, evaluation.settings, evaluation.scores.primary
+    result = conclude(scores, evaluation.comparisons[measure], settings, difference=difference)
+    alpha = settings.alpha / max(1, len(evaluation.comparisons[measure]))
+    planned = []
+    for other in result.others:
+        needed = power_of(scores, (result.leader, other), alpha, result.difference).needed
+        sentence = plan_sentence(needed, result, other)
+        planned.append(
+            PlannedPair(result.leader, other, result.difference, needed, result.clusters is not None, sentence)
+        )
+    return planned
+
+
+def settings_of(manifest: Manifest) -> Settings:
+    """The statistics that a run was made with."""
+    return Settings.of(manifest.resolved.statistics, manifest.resolved.seed)
+
+
+def summary_rows(scores: Scores, level: float) -> list[dict[str, Any]]:
+    """Describe every retriever on every measure: the rows of summary.csv, none where nothing is defined.
+
+    Args:
+        scores: the retrievers in the order of the rows.
+        level: confidence of the intervals.
+    """
+    rows = []
+    for name in scores.retrievers:
+        for measure, group in scores.values.items():
+            if name in group and (kept := scores.defined(measure, name)).any():
+                clusters = None if scores.clusters is None else np.array(scores.clusters, dtype=object)[kept].tolist()
+                summary = summarize(
+                    group[name][kept],
+                    level,
+                    binary=measure in scores.binary,
+                    bounds=scores.range_of(measure),
+                    units=None if clusters is None else units_of(clusters),
+                )
+                rows.append({"retriever": name, "measure": measure, **asdict(summary)})
+    return rows
+
+
+def _turned(row: Comparison) -> Comparison:
+    return replace(row, finding=row.finding._replace(verdict=row.verdict.turned))
+
+
+def _comparisons(results: Results) -> dict[str, tuple[Comparison, ...]] | None:
+    """Read the rows of comparisons.csv; None where it is older than its newest columns, which verdicts rest on."""
+    if not set(COMPARISON_COLUMNS) <= set(results.comparisons.columns):
+        return None
+    rows: dict[str, list[Comparison]] = {}
+    for cells in results.comparisons[list(COMPARISON_COLUMNS)].to_dict("records"):
+        row = read_comparison({str(key): None if _absent(value) else value for key, value in cells.items()})
+        rows.setdefault(row.measure, []).append(row)
+    return {measure: tuple(of) for measure, of in rows.items()}
+
+
+def _absent(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)

@@ -1,0 +1,152 @@
+"""Beside the verdicts, never instead of them: effect sizes, typical differences, what two rankings have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from shlex import quote
+from typing import Any, NamedTuple
+
+from harness.evaluation.readers import answers_of
+from harness.evaluation.scores import Lists, Scores
+from harness.records import Results
+from harness.stats.differences import differences
+from harness.stats.intervals import Interval
+from harness.stats.rank_overlap import mean_overlap
+from harness.stats.resampling import effect_interval
+from harness.stats.settings import Settings
+from harness.stats.signed_rank import HodgesLehmann, effect_size, hodges_lehmann
+
+CUTOFF = 10
+
+
+class RankingsOverlap(NamedTuple):
+    """Two retrievers, over all queries that both answered."""
+
+    a: str
+    b: str
+    common: float
+    """The mean number of documents that are among the first ten of both."""
+    rbo: float
+    """The mean rank-biased overlap of the two lists, p = 0.9, as if both went on agreeing: 1 for the same list."""
+    residual: float
+    """How much the ranks that nobody has seen could add to what is certain."""
+    same_first: float
+    """The share of the queries with the same first document."""
+    top: float
+    """The mean share of the first ten in common; of shorter lists, of as many as the longer one has."""
+
+
+def overlaps(results: Results) -> Iterator[RankingsOverlap]:
+    """Compare each two retrievers of a results folder, in the experiment's order."""
+    lists = {name: answers_of(results, name) for name in results.retrievers}
+    for a, b in combinations(lists, 2):
+        yield overlap_of(a, b, lists)
+
+
+def overlap_of(a: str, b: str, lists: Mapping[str, Lists]) -> RankingsOverlap:
+    """Compare two retrievers.
+
+    Args:
+        a: one of them.
+        b: the other.
+        lists: retriever -> query id -> document ids, best first.
+    """
+    pairs = [(lists[a][query], lists[b][query]) for query in lists[a] if query in lists[b]]
+    n = len(pairs) or 1
+    return RankingsOverlap(
+        a,
+        b,
+        common=sum(len(set(x[:CUTOFF]) & set(y[:CUTOFF])) for x, y in pairs) / n,
+        rbo=means.extrapolated if (means := mean_overlap(pairs)) else 0.0,
+        residual=means.residual if means else 1.0,
+        same_first=sum(x[:1] == y[:1] for x, y in pairs) / n,
+        top=means.top if means else 0.0,
+    )
+
+
+def next_step(results: Results) -> str:
+    """What to do with rankings that nobody has judged."""
+    n = len(results.queries)
+    sample = f" --sample {min(n, 60)}" if n > 60 else ""
+    # A run writes its page before its folder is put in place.
+    folder = results.folder.with_name(results.folder.name.removesuffix(".unfinished"))
+    return f"harness pool {quote(folder.as_posix())} --depth 10{sample} --seed 1"
+
+
+MOST = 250_000
+"""Pairs times queries that are looked at: about a minute of one core (45,000 take 9 s)."""
+MOST_UNITS = 4_000
+"""Whose Walsh averages, eight million, fit into memory."""
+
+
+class PairEvidence(NamedTuple):
+    """What there is to say about a pair beside its verdict, on the primary measure."""
+
+    a: str
+    b: str
+    typical: HodgesLehmann | None
+    """The median of the Walsh averages of the differences (of the clusters' means); None above 4,000 of them."""
+    effect_size: float | None
+    """The rank-biserial correlation; None where no query differs."""
+    effect: Interval
+    """Percentile interval of it over 2,000 resamples of the queries."""
+    overlap: RankingsOverlap | None
+    """Of the rankings as deep as they were kept; None where scores are all there is."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as data, None where something cannot be estimated."""
+        return {
+            "a": self.a,
+            "b": self.b,
+            "effect_size": self.effect_size,
+            "effect_low": self.effect.low,
+            "effect_high": self.effect.high,
+            "typical_difference": None if self.typical is None else self.typical.estimate,
+            "typical_low": None if self.typical is None else self.typical.low,
+            "typical_high": None if self.typical is None else self.typical.high,
+            "top_10_in_common": None if self.overlap is None else self.overlap.top,
+            "rbo": None if self.overlap is None else self.overlap.rbo,
+            "rbo_residual": None if self.overlap is None else self.overlap.residual,
+        }
+
+
+def pairs_by_weight(names: Sequence[str], baseline: str | None, n: int) -> list[tuple[str, str]]:
+    """Return the pairs to look at: all, or as many as can be looked at, the leader's first, then the baseline's.
+
+    Args:
+        names: the retrievers by their means, highest first.
+        baseline: the declared one.
+        n: queries.
+    """
+    pairs = list(combinations(names, 2))
+    leader = names[0] if names else ""
+    pairs.sort(key=lambda pair: (leader not in pair, baseline not in pair))
+    return pairs[: max(1, MOST // max(1, n))]
+
+
+def evidence(scores: Scores, pairs: Sequence[tuple[str, str]], settings: Settings) -> list[PairEvidence]:
+    """Return the evidence on pairs, compared or not.
+
+    Args:
+        scores: queries for which the primary measure is undefined for one are left out.
+        pairs: whom to look at.
+        settings: confidence and seed.
+    """
+    scores = scores.only(scores.defined(scores.primary))
+    if not pairs or not scores.n:
+        return []
+    units, group = scores.units, scores.values[scores.primary]
+    lists = {name: scores.lists[name]() for name in {name for pair in pairs for name in pair} if name in scores.lists}
+    found = []
+    for a, b in pairs:
+        by_unit = differences(units.means(group[a]), units.means(group[b]))
+        found.append(PairEvidence(
+            a,
+            b,
+            typical=hodges_lehmann(by_unit, settings.level) if len(units) <= MOST_UNITS else None,
+            effect_size=effect_size(by_unit),
+            effect=effect_interval(by_unit, settings.level, seed=settings.seed),
+            overlap=overlap_of(a, b, lists) if a in lists and b in lists else None,
+        ))  # fmt: skip
+    return found

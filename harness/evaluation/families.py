@@ -1,0 +1,199 @@
+"""The rows of tests.csv: every family of tests beside the declared comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.evaluation.compare import Key, observe
+from harness.evaluation.scores import Scores
+from harness.stats.corrections import adjust
+from harness.stats.differences import differences
+from harness.stats.equivalence import Within, equivalence_tests
+from harness.stats.friedman import friedman
+from harness.stats.intervals import mean
+from harness.stats.paired_tests import Decided, decide
+from harness.stats.settings import Settings, Test
+from harness.stats.slices import FEWEST, large_slices, length_slices, p_of_ranges
+from retrievers.types import Query
+
+Pairs = Sequence[tuple[str, str]]
+OTHERS: tuple[Test, ...] = ("randomization", "t", "sign")
+"""Tests that are reported beside the deciding one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestRow:
+    """One row of tests.csv: its fields are the columns, in their order; None is an empty cell."""
+
+    __test__ = False  # pytest: a row, no test class
+
+    family: str
+    measure: str
+    a: str
+    b: str
+    """Both empty where the test is of all retrievers at once."""
+    n: int
+    """Queries."""
+    statistic: float | None
+    p_value: float
+    p_adjusted: float
+    """Within the family, and within one measure."""
+    method: str
+    note: str
+    """Which queries, where not all of them; what else there is to know of a row; empty otherwise."""
+    mean_difference: float | None
+    """mean(a) - mean(b)."""
+
+
+def pairwise_families(scores: Scores, pairs: Pairs, settings: Settings) -> Iterator[TestRow]:
+    """Yield the other tests of the same pairs on the primary measure: randomization, t, sign, equivalence.
+
+    Equivalence is Holm-corrected and needs a margin; the others are corrected as the settings say.
+
+    Args:
+        scores: of the queries for which everyone has a value.
+        pairs: the declared family (`compare.family`).
+        settings: corrections, margin and seed.
+    """
+    observed = observe(scores, [Key(scores.primary, a, b) for a, b in pairs], settings.seed)
+    for test in OTHERS:
+        decided = [decide(pair, test) for pair in observed.values()]
+        yield from _rows((test, scores.primary), [("", scores, *pair) for pair in pairs], decided, settings.correction)
+    if settings.margin is not None:
+        within = Within(settings.margin, scores.span_of(scores.primary), scores.units)
+        tests = equivalence_tests(scores.values[scores.primary], pairs, within, settings.seed)
+        decided = [Decided(test.greater, None, None, test.method) for test in tests]
+        yield from _rows(("equivalence", scores.primary), [("", scores, *pair) for pair in pairs], decided, "holm")
+
+
+def friedman_rows(scores: Scores) -> Iterator[TestRow]:
+    """Yield Friedman's test of all retrievers on each measure, a family of one each; of the clusters' means, if any.
+
+    Only the queries for which everyone has a value count.
+    """
+    for measure in scores.values:
+        kept = scores.defined(measure)
+        if kept.any():
+            own = scores.of(measure).only(kept)
+            units = own.units
+            test = friedman({name: units.means(values) for name, values in own.values[measure].items()})
+            yield TestRow(
+                "friedman", measure, "", "", own.n, test.statistic, test.p_value, test.p_value, test.method, "", None
+            )
+
+
+def pair_family(scores: Scores, pairs: Pairs, name: str, settings: Settings) -> list[TestRow]:
+    """Return the deciding tests of any pairs as a family of their own, such as each reranker with its first stage.
+
+    Args:
+        scores: of the queries for which everyone has a value.
+        pairs: whom to compare on the primary measure.
+        name: the family's.
+        settings: the test and its correction.
+    """
+    return _deciding_rows([("", scores)], pairs, name, settings)
+
+
+def slices_of(queries: Sequence[Query], cluster: str | None = None) -> dict[str, list[str]]:
+    """Return family -> each query's slice: by its text's length, and by each field that queries have.
+
+    A field whose values are the clusters makes no slices.
+    """
+    kinds = {"query length": length_slices([query.text for query in queries])} if queries else {}
+    for name in sorted({name for query in queries for name in query.fields} - {cluster}):
+        kinds[f"field {name}"] = [query.fields.get(name, "") for query in queries]
+    return kinds
+
+
+def slice_families(scores: Scores, pairs: Pairs, queries: Sequence[Query], settings: Settings) -> Iterator[TestRow]:
+    """Yield, for each way to divide the queries, the tests within each slice and of the change between slices.
+
+    Args:
+        scores: of the queries for which everyone has a value.
+        pairs: whom to compare on the primary measure.
+        queries: (n,) those that were scored.
+        settings: the test, its correction, the declared cluster.
+    """
+    for name, labels in slices_of(queries, settings.cluster).items():
+        if len(set(labels)) > 1:
+            yield from slice_family(scores, pairs, labels, name, settings)
+            yield from interaction_family(scores, pairs, labels, f"interaction {name}", settings)
+
+
+def slice_family(scores: Scores, pairs: Pairs, labels: Sequence[str], name: str, settings: Settings) -> list[TestRow]:
+    """Return the deciding tests of the pairs within each slice of the queries: one family, always exploratory.
+
+    Corrected over all slices and pairs together. Slices of fewer than 10 queries are left out: `stats.slices`
+    names them (`small_slices`).
+
+    Args:
+        scores: of the queries for which everyone has a value.
+        pairs: whom to compare on the primary measure.
+        labels: (n,) each query's slice; "" belongs to none.
+        name: the family's, such as "field language" or "query length".
+        settings: the test and its correction.
+    """
+    parts = []
+    for kind, places in large_slices(labels).items():
+        kept = np.zeros(scores.n, dtype=np.bool_)
+        kept[places] = True
+        parts.append((kind, scores.only(kept)))
+    return _deciding_rows(parts, pairs, name, settings)
+
+
+def interaction_family(
+    scores: Scores, pairs: Pairs, labels: Sequence[str], name: str, settings: Settings
+) -> list[TestRow]:
+    """Return, for each pair, the test of "the mean difference is the same in every slice": one family.
+
+    The statistic is the range of the slices' mean differences, held against 100,000 sign flips of the differences
+    centred within each slice, p = (count + 1) / (draws + 1). None where fewer than two slices have 10 queries (10
+    clusters, where declared: centred, a few of them leave nothing to flip).
+
+    Args:
+        scores: of the queries for which everyone has a value.
+        pairs: whom to compare on the primary measure.
+        labels: (n,) each query's slice; "" belongs to none.
+        name: the family's, such as "interaction query length".
+        settings: correction and seed.
+    """
+    units, group = scores.units, scores.values[scores.primary]
+    slices = {kind: places for kind, places in large_slices(labels).items() if len({*units.members[places]}) >= FEWEST}
+    if len(slices) < 2 or not pairs:
+        return []
+    asked = sum(map(len, slices.values()))
+    gaps = [differences(group[a], group[b]).values for a, b in pairs]
+    means = np.array([[mean(d[places]) for places in slices.values()] for d in gaps])
+    observed = np.ptp(means, axis=1)
+    p_values = p_of_ranges(observed, (group, pairs), list(slices.values()), units, settings.seed)
+    adjusted = adjust(p_values, settings.correction)
+    note = ", ".join(slices)
+    return [
+        TestRow(name, scores.primary, a, b, asked, gap, p, corrected, "draws", note, mean(d))
+        for (a, b), d, gap, p, corrected in zip(pairs, gaps, observed.tolist(), p_values, adjusted, strict=True)
+    ]
+
+
+def _deciding_rows(parts: Sequence[tuple[str, Scores]], pairs: Pairs, name: str, settings: Settings) -> list[TestRow]:
+    """One row for each part of the queries (its note, its scores) and pair, corrected together."""
+    decided = [
+        decide(pair, settings.test)
+        for _, part in parts
+        for pair in observe(part, [Key(part.primary, a, b) for a, b in pairs], settings.seed).values()
+    ]
+    keys = [(note, part, a, b) for note, part in parts for a, b in pairs]
+    measure = parts[0][1].primary if parts else ""
+    return list(_rows((name, measure), keys, decided, settings.correction))
+
+
+def _rows(
+    names: tuple[str, str], keys: Iterable[tuple[str, Scores, str, str]], decided: Sequence[Decided], correction: str
+) -> Iterator[TestRow]:
+    adjusted = adjust([test.p_value for test in decided], correction)
+    for (note, scores, a, b), test, p in zip(keys, decided, adjusted, strict=True):
+        group = scores.values[scores.primary]
+        gap = mean(group[a]) - mean(group[b])
+        yield TestRow(*names, a, b, scores.n, test.statistic, test.p_value, p, test.method, note, gap)

@@ -1,0 +1,281 @@
+"""Several results folders side by side: the queries that they share, and names that tell their retrievers apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from harness import records
+from harness.english import counted, join
+from harness.evaluation.grading import GradedLabels, grade_labels
+from harness.evaluation.readers import primary_of, relevance_of, score_folder
+from harness.evaluation.runs import Conventions, score_runs
+from harness.evaluation.scores import Scores, identical_pairs, rankings_digest
+from harness.measures import Measure, parse_all
+from harness.records import Results
+from harness.stats.differences import Range
+from retrievers.errors import InputError, Problem
+
+USUAL = ("nDCG@10", "AP", "RR", "P@10", "R@100")
+"""What is measured on TREC files where no measure is named."""
+
+
+class SharedQueries(NamedTuple):
+    """Which queries several folders have in common, and why the others are none of these."""
+
+    ids: tuple[str, ...]
+    """Scored in every folder, with the same text and the same grades; in the order of the first folder."""
+    absent: int
+    """Scored in some folders and not in others."""
+    reworded: int
+    """Another text under the same id."""
+    relabelled: int
+    """Other grades of the same text."""
+
+    def sentence(self) -> str:
+        """On how many queries the folders are compared, and what was left out.
+
+        >>> SharedQueries(("q1", "q2"), 3, 0, 1).sentence()
+        'Compared on the 2 queries that all folders share. Left out: 3 that not every folder has, 1 graded otherwise.'
+        """
+        reasons = {
+            "that not every folder has": self.absent,
+            "with another text": self.reworded,
+            "graded otherwise": self.relabelled,
+        }
+        left_out = ", ".join(f"{number:,} {reason}" for reason, number in reasons.items() if number)
+        if not left_out:
+            return f"Compared on all {counted(len(self.ids), 'query')}, the same in every folder."
+        return f"Compared on the {counted(len(self.ids), 'query')} that all folders share. Left out: {left_out}."
+
+
+def score_folders(
+    folders: Sequence[Path], named: Sequence[str], *, rule: str | None = None, queries: Sequence[str] | None = None
+) -> Scores:
+    """Score the rankings of several results folders on the queries that they share.
+
+    Args:
+        folders: two or more.
+        named: measures; none stands for those of the first folder's experiment that all experiments name, its primary
+            measure first.
+        rule: another grade rule, for all of them.
+        queries: only these.
+
+    Raises:
+        InputError: a folder cannot be read or was scored by nobody, the folders share no query, or a measure cannot be
+            computed.
+    """
+    results = [records.read(folder) for folder in folders]
+    if unscored := [one for one in results if not one.scored]:
+        what, remedy = "holds no scores: no query has labels", "harness pool draws what people are to judge"
+        raise InputError([Problem(str(one.folder), what, remedy) for one in unscored])
+    shared = shared_queries(results, rule)
+    ids = shared.ids
+    if queries is not None:
+        if strangers := [query for query in queries if query not in ids]:
+            raise InputError([Problem(f"query {query!r}", "is no query that all folders share") for query in strangers])
+        ids = tuple(query for query in ids if query in queries)
+    if not ids:
+        raise InputError(Problem(", ".join(map(str, folders)), "share no query with the same text and the same grades"))
+    measures = parse_all(named) if named else _measures(results)
+    scored = [score_folder(one, measures, relevance=relevance_of(one, rule), queries=ids) for one in results]
+    joined = joined_scores(scored, _folders_apart([one.folder for one in results]), measures[0].cutoff)
+    return replace(joined, notes=(shared.sentence(), *joined.notes, *_notes(results, measures[0], named)))
+
+
+def shared_queries(results: Sequence[Results], rule: str | None = None) -> SharedQueries:
+    """Return which queries were scored in every folder, with the same text and the same grades.
+
+    Args:
+        results: the folders.
+        rule: the grade rule; left out, each experiment's own.
+    """
+    graded = [
+        grade_labels({query: given.labels for query, given in one.queries.items()}, relevance_of(one, rule))
+        for one in results
+    ]
+    every = Counter(query for one in results for query in one.scores["query_id"].unique())
+    common = [query for query in results[0].queries if every[query] == len(results)]
+    worded = [query for query in common if len({one.queries[query].query.text for one in results}) == 1]
+    sides = list(zip(results, graded, strict=True))
+    ids = [query for query in worded if all(_judged(*side, query) == _judged(*sides[0], query) for side in sides)]
+    return SharedQueries(tuple(ids), len(every) - len(common), len(common) - len(worded), len(worded) - len(ids))
+
+
+def joined_scores(folders: Sequence[Scores], called: Sequence[str], cutoff: int | None) -> Scores:
+    """Put the retrievers of several folders into one table, each under a name of its own.
+
+    Where two have the same name, the folder's stands before it. Retrievers of one name with the same first hits and
+    the same scores are one retriever, asked twice: it stands once, since every further pair makes all tests weaker.
+    (Unless nothing would be left to compare.)
+
+    Args:
+        folders: the scores of each, on the same queries and measures.
+        called: the folders' names.
+        cutoff: of the primary measure.
+    """
+    kept: list[tuple[int, str]] = []
+    repeated: list[str] = []
+    for i, scores in enumerate(folders):
+        for name in scores.retrievers:
+            if any(name == other and _same(scores, folders[j], name, cutoff) for j, other in kept):
+                repeated.append(name)
+            else:
+                kept.append((i, name))
+    if len(kept) < 2:
+        repeated, kept = [], [(i, name) for i, scores in enumerate(folders) for name in scores.retrievers]
+    number = Counter(name for _, name in kept)
+    names = {one: f"{called[one[0]]}/{one[1]}" if number[one[1]] > 1 else one[1] for one in kept}
+    first = folders[0]
+    once = list(dict.fromkeys(repeated))
+    lists = {names[i, name]: folders[i].lists[name] for i, name in kept}
+    values = {
+        measure: {names[i, name]: folders[i].values[measure][name] for i, name in kept} for measure in first.values
+    }
+    return replace(
+        first,
+        values=values,
+        ranges={measure: _widest([scores.ranges[measure] for scores in folders]) for measure in first.ranges},
+        identical=identical_pairs(values[first.primary], lists, (first.ids, cutoff)),
+        notes=(f"Found the same in more than one folder, and compared once: {join(once)}.",) if once else (),
+        lists=lists,
+    )
+
+
+def _same(a: Scores, b: Scores, name: str, cutoff: int | None) -> bool:
+    """Whether two retrievers of one name have the same scores and the same first hits."""
+    same = all(np.array_equal(a.values[m][name], b.values[m][name], equal_nan=True) for m in a.values)
+    return same and len({rankings_digest(one.lists[name](), one.ids, cutoff) for one in (a, b)}) == 1
+
+
+def _widest(ranges: Sequence[Range | None]) -> Range | None:
+    known = [one for one in ranges if one is not None]
+    return max(known, key=lambda one: one.span, default=None)
+
+
+def _folders_apart(folders: Sequence[Path]) -> list[str]:
+    """The last part of each path, with as many before it as tell all of them apart.
+
+    >>> _folders_apart([Path("/old/quickstart"), Path("/new/quickstart")])
+    ['old/quickstart', 'new/quickstart']
+    """
+    parts = [folder.resolve().parts for folder in folders]
+    if len(set(parts)) < len(parts):
+        raise InputError(Problem(str(folders[0]), "is named twice", "give different folders"))
+    length = next(n for n in range(1, 1 + max(map(len, parts))) if len({one[-n:] for one in parts}) == len(parts))
+    return ["/".join(one[-length:]) for one in parts]
+
+
+def _judged(results: Results, graded: GradedLabels, query: str) -> tuple[object, ...]:
+    """All that a query's scores rest on beside the rankings."""
+    return graded.grades.get(query), graded.groups.get(query), results.queries[query].query.reference
+
+
+def _measures(results: Sequence[Results]) -> tuple[Measure, ...]:
+    """The first experiment's measures that every experiment has, its primary one first."""
+    primary = primary_of(results[0].manifest.resolved)
+    scored = [set(one.scores["measure"]) for one in results]
+    named = [name for name in results[0].manifest.resolved.measures if all(name in names for names in scored)]
+    return parse_all(list(dict.fromkeys([primary, *named])))
+
+
+def _notes(results: Sequence[Results], primary: Measure, named: Sequence[str]) -> list[str]:
+    notes = []
+    declared = {primary_of(one.manifest.resolved): one.folder for one in results}
+    if len(declared) > 1 and not named:
+        which = join([f"{folder} by {name}" for name, folder in declared.items()])
+        notes.append(f"The experiments decide by different measures ({which}): {primary} decides here.")
+    if len({one.manifest.dataset.corpus_digest for one in results}) > 1:
+        sizes = join([f"{one.manifest.dataset.documents:,} in {one.folder}" for one in results])
+        notes.append(f"The documents are not the same ({sizes}): a difference may come from them.")
+    return notes
+
+
+def declared_margin(paths: Iterable[Path]) -> float | None:
+    """Return the margin that the experiments of all results folders declare; None where they declare none, or several.
+
+    Args:
+        paths: results folders; with anything else among them nothing is declared.
+    """
+    margins = {
+        records.read_manifest(path).resolved.statistics.get("margin") if (path / "manifest.json").is_file() else None
+        for path in paths
+    }
+    return margins.pop() if len(margins) == 1 else None
+
+
+def missing_retrievers(paths: Iterable[Path]) -> list[str]:
+    """Say which retrievers of results folders failed, or had not answered: the best may be among them.
+
+    Args:
+        paths: results folders; anything else is passed over.
+    """
+    notes = []
+    for path in paths:
+        if (path / "manifest.json").is_file():
+            manifest = records.read_manifest(path)
+            if missing := [*manifest.failed, *manifest.waiting]:
+                notes.append(f"{path}: Incomplete: without {join(missing)}; who leads here leads among those that ran.")
+    return notes
+
+
+def score_rankings(
+    paths: Sequence[Path], named: Sequence[str], *, rule: str | None = None, conventions: Conventions
+) -> Scores:
+    """Score TREC runs against judgments, or the rankings of results folders by their own labels.
+
+    Args:
+        paths: judgments and TREC runs, one results folder, or several.
+        named: measures; none stands for those of the experiments, or the usual ones.
+        rule: another grade rule for results folders.
+        conventions: which queries count; of results folders only `queries`, the others are refused.
+
+    Raises:
+        InputError: with every problem that was found.
+    """
+    first, *runs = paths
+    if not first.is_dir():
+        if not runs:
+            remedy = "give runs after the judgments, or a results folder alone"
+            raise InputError(Problem("RUN", "no run was named", remedy))
+        if rule is not None:
+            raise InputError(Problem("--grades", "judgments have their grades already", "it is for results folders"))
+        return score_runs(first, runs, parse_all(named or USUAL), conventions=conventions)
+    _refuse_conventions(conventions)
+    queries = None if conventions.queries is None else list(conventions.queries)
+    if runs and all(path.is_dir() for path in runs):
+        return score_folders(paths, named, rule=rule, queries=queries)
+    if runs:
+        raise InputError(Problem(str(first), "is a results folder, which has its own runs", "give its qrels.trec"))
+    results = records.read(first)
+    measures = parse_all(named or results.manifest.resolved.measures)
+    try:
+        return score_folder(results, measures, relevance=relevance_of(results, rule), queries=queries)
+    except InputError as error:
+        if rule is None:
+            raise
+        raise InputError([
+            p._replace(where="--grades") if p.where == "relevance.grades" else p for p in error.problems
+        ]) from None  # fmt: skip
+
+
+def _refuse_conventions(conventions: Conventions) -> None:
+    """Refuse what only TREC runs can be scored with, rather than ignore it.
+
+    Raises:
+        InputError: naming every option.
+    """
+    options = {
+        "--skip-no-relevant": conventions.skip_no_relevant,
+        "--intersection": conventions.intersection,
+        "--double": conventions.precision == "double",
+    }
+    if given := [option for option, used in options.items() if used]:
+        what = "is for TREC runs: a results folder leaves out queries without a relevant document, and has every answer"
+        remedy = "leave it out, or give qrels.trec and runs/*.trec of the folder"
+        raise InputError([Problem(option, what, remedy) for option in given])

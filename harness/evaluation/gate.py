@@ -1,0 +1,175 @@
+"""Whether a retriever may take the place of another: non-inferiority of the mean by a margin."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.evaluation.evaluation import settings_of
+from harness.evaluation.folders import SharedQueries, shared_queries
+from harness.evaluation.readers import primary_of, scores_of_results
+from harness.evaluation.scores import Scores, rankings_digest
+from harness.evaluation.verdict import Gate
+from harness.measures import parse
+from harness.records import Results
+from harness.stats.differences import Range, differences
+from harness.stats.equivalence import Within, not_worse
+from harness.stats.intervals import mean
+from harness.stats.looks import at_look
+from harness.stats.settings import Settings, check_margin
+from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.types import Floats
+
+CHALLENGER, BASELINE = "challenger", "baseline"
+
+
+def gate(
+    challenger: Floats,
+    baseline: Floats,
+    *,
+    margin: float,
+    span: float | None = 1.0,
+    settings: Settings = Settings(),  # noqa: B008 - frozen
+) -> Gate:
+    """Test non-inferiority of the mean: passes where "challenger - baseline <= -margin" is rejected (`not_worse`).
+
+    Args:
+        challenger: (n,) finite scores.
+        baseline: (n,) finite scores on the same queries.
+        margin: loss of the mean that is still acceptable, in points of the measure.
+        span: the measure's range, such as 1 for nDCG: the worst possible loss on one query; None where it is not
+            known: then nothing can be shown.
+        settings: level and seed; its margin is not read.
+
+    Raises:
+        InputError: a margin or a range that is not a finite number above 0; a score beyond the range.
+        ValueError: scores that are not finite, or not of the same queries.
+    """
+    if span is not None and not 0 < span < math.inf:
+        remedy = "give the measure's range, such as 1"
+        raise InputError(Problem("span", f"{span} is not a finite number above 0", remedy))
+    d = differences(challenger, baseline)
+    if span is not None and float(np.abs(d.values).max()) > span + d.slack:
+        what = f"a difference of {float(np.abs(d.values).max()):g} is larger than {span:g}"
+        raise InputError(Problem("span", what, "give the highest minus the lowest possible score"))
+    low = min(float(challenger.min()), float(baseline.min()))
+    scores = Scores(
+        ids=tuple(map(str, range(len(d.values)))),
+        values={"score": {CHALLENGER: challenger, BASELINE: baseline}},
+        ranges={"score": None if span is None else Range(low, low + span)},
+    )
+    return gate_scores(scores, margin=margin, settings=settings)
+
+
+def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
+    """As `gate`, on the primary measure of a table that holds "challenger" and "baseline", defined for both."""
+    if not 0 < margin < math.inf:
+        remedy = "give the loss that you would accept, such as 0.02"
+        raise InputError(Problem("margin", f"{margin} is not a finite number above 0", remedy))
+    group, units, span = scores.values[scores.primary], scores.units, scores.span_of(scores.primary)
+    d = differences(group[CHALLENGER], group[BASELINE])
+    test = not_worse([d], Within(margin, span, units), settings.seed)[0]
+    identical, measured = bool(scores.identical), any(np.any(values) for values in group.values())
+    return Gate(
+        passed=measured and (identical or test.greater <= settings.alpha),
+        n=scores.n,
+        clusters=len(units) if units.clustered else None,
+        mean_difference=mean(group[CHALLENGER]) - mean(group[BASELINE]),
+        margin=margin,
+        p_value=test.greater,
+        p_minimum=math.ldexp(1.0, -len(units)) if span is not None else 1.0,
+        alpha=settings.alpha,
+        measured=measured,
+        identical=identical,
+        bounded=span is not None,
+    )
+
+
+class Side(NamedTuple):
+    """One of the two retrievers, and the folder that holds its scores."""
+
+    results: Results
+    retriever: str
+
+
+def gate_retrievers(challenger: Side, baseline: Side, *, margin: float) -> Gate:
+    """Ask whether one retriever is not worse than another by the margin, on the primary measure.
+
+    Of two folders, the queries that both have are compared.
+
+    Args:
+        challenger: the retriever that would take the other's place; its experiment declares measure and tests.
+        baseline: the retriever in use.
+        margin: the loss of the mean that is still acceptable.
+
+    Raises:
+        InputError: one did not run, or failed; or it is named twice; the margin is not above 0; or two folders cannot
+            be compared: other documents, another primary measure, other texts or grades of a query, no query in both.
+    """
+    sides = (challenger, baseline)
+    _check(sides)
+    shared = None if challenger.results is baseline.results else same_ground(challenger.results, baseline.results)
+    primary = primary_of(challenger.results.manifest.resolved)
+    tables = [scores_of_results(side.results) for side in sides]
+    values = [
+        {q: v for q, v in zip(t.ids, t.values[primary][side.retriever].tolist(), strict=True) if not math.isnan(v)}
+        for t, side in zip(tables, sides, strict=True)
+    ]
+    asked = values[0].keys() & values[1].keys() & (values[0].keys() if shared is None else set(shared.ids))
+    own = tables[0].only(np.array([query in asked for query in tables[0].ids], dtype=np.bool_))
+    pair = {
+        name: np.array([of[query] for query in own.ids])
+        for name, of in zip((CHALLENGER, BASELINE), values, strict=True)
+    }
+    cutoff = parse(primary).cutoff
+    digests = {
+        rankings_digest(t.lists[side.retriever](), own.ids, cutoff) for t, side in zip(tables, sides, strict=True)
+    }
+    same = np.array_equal(pair[CHALLENGER], pair[BASELINE]) and len(digests) == 1
+    scores = replace(own, values={primary: pair}, identical=frozenset({frozenset(pair)} if same else ()))
+    check_margin("--margin", margin, scores.span_of(primary))
+    return gate_scores(scores, margin=margin, settings=at_look(settings_of(challenger.results.manifest), scores.n))
+
+
+def same_ground(challenger: Results, baseline: Results) -> SharedQueries:
+    """Return the queries on which retrievers of two folders can be gated.
+
+    Raises:
+        InputError: the documents, the primary measure, or the text or the grades of a query in both are not the same.
+    """
+    where, remedy = str(baseline.folder), f"run its experiment again on the data of {challenger.folder}"
+    problems = []
+    measures = [primary_of(one.manifest.resolved) for one in (challenger, baseline)]
+    if measures[0] != measures[1]:
+        what = f"was decided by {measures[1]}, and {challenger.folder} by {measures[0]}"
+        problems.append(Problem(where, what, "use one primary measure for both"))
+    if challenger.manifest.dataset.corpus_digest != baseline.manifest.dataset.corpus_digest:
+        problems.append(Problem(where, f"holds results on other documents than {challenger.folder}", remedy))
+    shared = shared_queries([challenger, baseline])
+    if changed := shared.reworded + shared.relabelled:
+        what = f"has {changed:,} of the same queries with another text or other grades than {challenger.folder}"
+        problems.append(Problem(where, what, remedy))
+    elif not shared.ids:
+        problems.append(Problem(where, f"has no query in common with {challenger.folder}", remedy))
+    if problems:
+        raise InputError(problems)
+    return shared
+
+
+def _check(sides: tuple[Side, Side]) -> None:
+    """Refuse a folder without scores, a retriever without results, and a comparison with itself."""
+    for results, _ in sides:
+        if not results.scored:
+            remedy = "harness pool draws what people are to judge"
+            raise InputError(Problem(str(results.folder), "holds no scores: no query has labels", remedy))
+    (first, challenger), (second, baseline) = sides
+    if first is second and challenger == baseline:
+        raise InputError(Problem(challenger, "would be compared with itself", "name two different retrievers"))
+    if missing := [side for side in sides if side.retriever not in side.results.retrievers]:
+        raise InputError([
+            Problem(str(results.folder), f"holds no retriever {name!r}", did_you_mean(name, results.retrievers))
+            for results, name in missing
+        ])  # fmt: skip

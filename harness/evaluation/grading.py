@@ -1,0 +1,167 @@
+"""From labels, kept as they were given, to grades and gains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.dataset import Labels
+from harness.experiment import Question, Relevance
+from harness.measures import Claimed, Measure, MeasureValues, score
+from harness.measures.grades import STEEPEST, Buckets, gain_of, gain_warning, grade
+from harness.measures.sensitivity import by_rule
+from retrievers.errors import InputError, Problem
+from retrievers.types import Query
+
+Judgments = Mapping[str, Mapping[str, int]]
+"""Query id -> document id -> grade."""
+
+
+class GradedLabels(NamedTuple):
+    """Labels after the grade rule."""
+
+    grades: dict[str, dict[str, int]]
+    """Query id -> document id -> grade, for every query with a relevant document; {} for one that has claims alone."""
+    groups: dict[str, tuple[tuple[str, ...], ...]]
+    """Query id -> groups of alternatives, where the labels have them."""
+    warning: str
+    """What to know about the grades under the experiment's gain; "" where nothing."""
+    by_people: bool = True
+    """False where a model alone judged."""
+    claims: Mapping[str, Claimed] | None = None
+    """Query id -> the claims of its reference answer and what entails them; None where nobody judged claims."""
+
+
+def grade_labels(labels: Mapping[str, Labels], relevance: Relevance) -> GradedLabels:
+    """Apply the grade rule to the labels.
+
+    Queries without a relevant document are left out, for all retrievers alike. Groups of alternatives are graded 1.
+    Where people judged any query, those that a model judged, wholly or in part, make no score: `evaluation.labellers`.
+
+    Raises:
+        InputError: the rule does not fit the labels, or the grades do not fit the gain.
+    """
+    by_people = people_judged(labels)
+    labels = labels_that_count(labels)
+    grades = {query: _grades(query, given, relevance) for query, given in labels.items() if given.relevant}
+    rule = relevance.grades or ("explicit" if any(given.grades is not None for given in labels.values()) else "linear")
+    named = rule if isinstance(rule, str) else "buckets"
+    largest = max((max(judged.values()) for judged in grades.values()), default=0)
+    groups = {query: labels[query].groups or () for query in grades if labels[query].groups is not None}
+    return GradedLabels(grades, groups, gain_warning(named, largest, relevance.gain), by_people)
+
+
+def labels_that_count(labels: Mapping[str, Labels]) -> Mapping[str, Labels]:
+    """The labels that scores are made of: people's where there are any, else a model's."""
+    by_people = {query: given for query, given in labels.items() if given.judged and given.source in ("", "people")}
+    return by_people or labels
+
+
+def people_judged(labels: Mapping[str, Labels]) -> bool:
+    """Whether scores rest on people's labels (files of labels, or judgments of people), or on no labels at all."""
+    judged = [given for given in labels.values() if given.judged]
+    return not judged or any(given.source in ("", "people") for given in judged)
+
+
+def with_claims_alone(graded: GradedLabels, queries: Iterable[Query], question: Question) -> GradedLabels:
+    """The same with the queries that have claims, or a reference to take them from, and no relevant document.
+
+    Measures by claims need no labels of documents; the others are undefined for these queries. Nothing is added where
+    no measure is by claims, nor where the primary measure needs labels and there are none.
+    """
+    if not any(one.claimed for one in question.measures) or not (graded.grades or question.primary.claimed):
+        return graded
+    claimed = [query for query in queries if query.reference.claims or query.reference.answers]
+    return graded._replace(grades={**{query.id: {} for query in claimed}, **graded.grades})
+
+
+def scores_of(
+    measures: Sequence[Measure], judged: GradedLabels, rankings: Mapping[str, Sequence[str]]
+) -> MeasureValues:
+    """Score rankings, best first; a measure by labels is undefined (NaN) for a query that has claims alone."""
+    scores = score(measures, judged.grades, rankings, groups=judged.groups or None, claims=judged.claims)
+    bare = [place for place, query in enumerate(scores.query_ids) if not judged.grades[query]]
+    by_labels = [row for row, measure in enumerate(scores.measures) if not measure.claimed]
+    if not bare or not by_labels:
+        return scores
+    values = scores.values.copy()
+    values[np.ix_(by_labels, bare)] = np.nan
+    values.setflags(write=False)
+    return replace(scores, values=values)
+
+
+def grades_under(given: Mapping[str, int], relevance: Relevance) -> dict[str, int]:
+    """Grades of one query under the grade rule, whether any of them is relevant or not."""
+    return {doc: min(grade, 1) for doc, grade in given.items()} if relevance.grades == "binary" else dict(given)
+
+
+def gains(grades: Judgments) -> dict[str, dict[str, int]] | None:
+    """The exponential gains 2^grade - 1; None where a grade is too high for them to mean anything."""
+    if any(g > STEEPEST for judged in grades.values() for g in judged.values()):
+        return None
+    return {q: {doc: gain_of(g, "exponential") for doc, g in judged.items()} for q, judged in grades.items()}
+
+
+def alternatives(labels: Mapping[str, Labels], relevance: Relevance) -> dict[str, dict[str, dict[str, int]]]:
+    """The judgments under other grade rules, the experiment's own first: does the winner depend on the rule?
+
+    Ordered lists can be graded by every named rule; grades as given also as binary; groups have one reading.
+    """
+    judged = grade_labels(labels, relevance).grades
+    labels = labels_that_count(labels)
+    lists = {query: labels[query].documents for query in judged if labels[query].ranked is not None}
+    if len(lists) == len(judged):
+        named = relevance.grades if isinstance(relevance.grades, str) else "linear"
+        rules = by_rule(lists, first=named) if named != "explicit" else {}
+        rules = {"buckets": judged, **rules} if isinstance(relevance.grades, tuple) else rules
+        return {**rules, **_by_judge({query: labels[query] for query in judged}, relevance)}
+    if any(labels[query].groups is not None for query in judged):
+        return {"as given": judged}
+    binary = {query: {doc: min(g, 1) for doc, g in grades.items()} for query, grades in judged.items()}
+    readings = {"as given": judged, "binary": binary} if binary != judged else {"as given": judged}
+    return {**readings, **_by_judge({query: labels[query] for query in judged}, relevance)}
+
+
+def by_labeller(labels: Mapping[str, Labels]) -> dict[str, dict[str, Labels]]:
+    """The labels of each person, where several labelled the same queries: person -> query id -> labels.
+
+    >>> merged = Labels(ranked=("a", "b"), given={"ann": {"a": 2, "b": 1}, "ben": {"b": 1}})
+    >>> by_labeller({"q": merged})["ann"]["q"].ranked
+    ('a', 'b')
+    """
+    people: dict[str, dict[str, Labels]] = {}
+    for query, merged in labels.items():
+        for person, grades in merged.given.items():
+            ranked = None if merged.ranked is None else tuple(sorted(grades, key=grades.__getitem__, reverse=True))
+            own = Labels(grades=grades if ranked is None else None, ranked=ranked, by=person, source=merged.source)
+            people.setdefault(person, {})[query] = own
+    return people
+
+
+def _by_judge(labels: Mapping[str, Labels], relevance: Relevance) -> dict[str, dict[str, dict[str, int]]]:
+    """The judgments of each person who judged every one of these queries."""
+    return {
+        f"by {person}": {query: _grades(query, given, relevance) for query, given in own.items()}
+        for person, own in by_labeller(labels).items()
+        if len(own) == len(labels)
+    }
+
+
+def _grades(query: str, labels: Labels, relevance: Relevance) -> dict[str, int]:
+    rule = relevance.grades
+    remedy = "leave grades out to take the labels as they are"
+    if labels.grades is not None:
+        if rule in (None, "explicit"):
+            return dict(labels.grades)
+        if rule == "binary":
+            return {doc: min(g, 1) for doc, g in labels.grades.items()}
+        what = f"query {query!r} has grades, no order: {rule!r} cannot be applied"
+        raise InputError(Problem("relevance.grades", what, remedy))
+    if rule == "explicit":
+        raise InputError(Problem("relevance.grades", f"query {query!r} has a list of documents, no grades", remedy))
+    if labels.groups is not None:
+        return dict.fromkeys(labels.documents, 1)
+    return grade(labels.documents, Buckets(rule) if isinstance(rule, tuple) else rule or "linear").grades

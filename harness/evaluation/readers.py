@@ -1,0 +1,287 @@
+"""Results folders and files of per-query scores, read into the one table of scores; nothing is embedded."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from harness import records
+from harness.dataset.rows import File, Row, read_rows
+from harness.evaluation.grading import GradedLabels, grade_labels, scores_of
+from harness.evaluation.scores import Lists, Scores, clusters_of, identical_pairs, scores_from_rows
+from harness.experiment import Relevance
+from harness.experiment.option_tables import checked
+from harness.measures import Claimed, Measure, parse, span
+from harness.measures.table import is_binary
+from harness.records import ResolvedExperiment, Results
+from harness.stats.differences import Range
+from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.opening import opened
+from retrievers.types import Floats, Query
+
+LARGEST_IDS = 64 << 20
+"""Bytes of a file of ids, at most."""
+COLUMNS = ("retriever", "query_id", "measure", "value")
+SHOWN = 20
+UNDEFINED = frozenset({"", "nan", "null", "none", "na", "n/a"})
+"""How tools write that a value is undefined, in lower case."""
+
+
+class Judged(NamedTuple):
+    """What rankings are scored by."""
+
+    measures: tuple[Measure, ...]
+    primary: Measure
+    labels: GradedLabels
+    queries: Mapping[str, Query]
+    """At least those that are scored."""
+    cluster: str | None = None
+    """A field of the queries."""
+
+
+def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Scores:
+    """Score rankings on every measure.
+
+    Args:
+        judged: measures and labels; the queries that have labels are scored.
+        lists: retriever -> what reads its rankings; a missing answer counts as an empty one.
+    """
+    ids = tuple(sorted(judged.labels.grades))
+    labels = judged.labels._replace(grades={query: judged.labels.grades[query] for query in ids})
+    values: dict[str, dict[str, Floats]] = {str(measure): {} for measure in judged.measures}
+    for name, read in lists.items():
+        computed = scores_of(judged.measures, labels, read())
+        for measure in judged.measures:
+            values[str(measure)][name] = computed.of(measure)
+    primary = judged.primary
+    place = {query: i for i, query in enumerate(ids)}
+    return Scores(
+        ids=ids,
+        values=values,
+        decides=str(primary),
+        ranges={str(measure): Range(0.0, span(measure, labels.grades)) for measure in judged.measures},
+        binary=frozenset(str(measure) for measure in judged.measures if is_binary(measure)),
+        clusters=clusters_of([judged.queries[query] for query in ids], judged.cluster),
+        identical=identical_pairs(values[str(primary)], lists, (ids, primary.cutoff)),
+        order=tuple(place[query] for query in judged.labels.grades),
+        lists=lists,
+    )
+
+
+def scores_of_results(results: Results) -> Scores:
+    """Read the scores that a results folder holds; measures that are undefined everywhere are left out."""
+    primary, table = primary_of(results.manifest.resolved), results.scores
+    ids = tuple(sorted(table["query_id"].unique()))
+    place = {query_id: i for i, query_id in enumerate(ids)}
+    values: dict[str, dict[str, Floats]] = {primary: {}}  # it comes first
+    for (measure, retriever), group in table.groupby(["measure", "retriever"], sort=False):
+        row = np.zeros(len(ids))
+        row[group["query_id"].map(place).to_numpy()] = group["value"].to_numpy(dtype=np.float64)
+        values.setdefault(str(measure), {})[str(retriever)] = row
+    values = {
+        measure: {name: of[name] for name in results.retrievers}
+        for measure, of in values.items()
+        if any(not np.isnan(row).all() for row in of.values())
+    }
+    grades, lists = results.grades(), lists_of(results)
+    cluster = results.manifest.resolved.statistics.get("cluster")
+    return Scores(
+        ids=ids,
+        values=values,
+        ranges={measure: Range(0.0, span(parse(measure), grades)) for measure in values},
+        binary=frozenset(measure for measure in values if is_binary(parse(measure))),
+        clusters=clusters_of([results.queries[query].query for query in ids], cluster),
+        identical=identical_pairs(values[primary], lists, (ids, parse(primary).cutoff)),
+        order=tuple(place[query] for query in results.queries if query in place),
+        lists=lists,
+    )
+
+
+def lists_of(results: Results) -> dict[str, Callable[[], Lists]]:
+    """Retriever -> what reads its rankings."""
+    return {name: partial(answers_of, results, name) for name in results.retrievers}
+
+
+def answers_of(results: Results, retriever: str) -> dict[str, Sequence[str]]:
+    """Return what a retriever answered: query id -> document ids, best first."""
+    return {query: ranking.doc_ids for query, ranking in results.answers(retriever)}
+
+
+def primary_of(resolved: ResolvedExperiment) -> str:
+    """The primary measure in full; earlier folders leave gain and ideal to [relevance]."""
+    return str(parse(resolved.primary, **{key: resolved.relevance[key] for key in ("gain", "ideal")}))
+
+
+def score_folder(
+    results: Results,
+    measures: Sequence[Measure],
+    *,
+    relevance: Relevance,
+    queries: Collection[str] | None = None,
+) -> Scores:
+    """Score the rankings of a results folder again.
+
+    Args:
+        results: the folder.
+        measures: what to compute; the first decides.
+        relevance: how its labels become grades.
+        queries: only these; all with a relevant document if left out.
+
+    Raises:
+        InputError: the grade rule does not fit the labels or the measures; a query has no relevant document; a
+            measure looks below the depth that was kept, and there was more.
+    """
+    labels = grade_labels({id_: question.labels for id_, question in results.queries.items()}, relevance)
+    claims = claims_of_results(results, measures) if any(measure.claimed for measure in measures) else None
+    grades = labels.grades
+    if claims is not None:  # queries that have claims alone were scored, too
+        grades = {**{query: {} for query in results.scores["query_id"]}, **grades}
+    if unknown := [query for query in queries or () if query not in grades]:
+        what = "is no query with a relevant document here"
+        raise InputError([Problem(f"query {query!r}", what, did_you_mean(query, grades)) for query in unknown])
+    kept = {query: given for query, given in grades.items() if queries is None or query in queries}
+    depth = results.manifest.resolved.depth
+    deeper = [measure for measure in measures if (measure.cutoff or 0) > depth]
+    if deeper and any(len(r.doc_ids) >= depth for name in results.retrievers for _, r in results.answers(name)):
+        what, remedy = f"looks below depth {depth}, and no more was kept", "raise depth and run the experiment again"
+        raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in deeper])
+    judged = Judged(
+        tuple(measures),
+        measures[0],
+        labels._replace(grades=kept, claims=claims),
+        {query: results.queries[query].query for query in kept},
+        results.manifest.resolved.statistics.get("cluster"),
+    )
+    return score_lists(judged, lists_of(results))
+
+
+def claims_of_results(results: Results, measures: Sequence[Measure]) -> dict[str, Claimed]:
+    """The claims of a results folder's queries, with the verdicts that its judge gave.
+
+    Raises:
+        InputError: no claims were judged there, or not as deep as a measure looks.
+    """
+    facts = results.manifest.judge
+    if not facts:
+        remedy = "name a measure by claims and a [judge] in the experiment, and run it again"
+        raise InputError(Problem(str(results.folder), "holds no verdicts on claims", remedy))
+    depth = math.inf if facts["depth"] == "all" else int(facts["depth"])
+    if deeper := [measure for measure in measures if measure.claimed and (measure.cutoff or math.inf) > depth]:
+        what = f"looks below depth {facts['depth']}, and nobody judged further down"
+        remedy = "name it among the measures of the experiment, and run it again"
+        raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in deeper])
+    folder = results.folder / records.FOLDER
+    readings = records.read_readings(folder, records.By(facts["judge"], facts["prompt"]))
+    queries = [given.query for given in results.queries.values()]
+    return records.claimed(queries, readings, records.read_passages(folder))
+
+
+def relevance_of(results: Results, rule: str | None = None) -> Relevance:
+    """Return the grade rule of an experiment, or another in its place.
+
+    Args:
+        results: whose experiment.
+        rule: "linear", "binary", "reciprocal", "explicit", or buckets such as "[[1, 3], [10, 1]]".
+
+    Raises:
+        InputError: there is no such rule.
+    """
+    declared = results.manifest.resolved.relevance
+    if rule is None:
+        return checked(Relevance, declared, "[relevance]")
+    # What a measure's name leaves open is linear on the command line, whatever the experiment declared.
+    try:
+        grades = json.loads(rule) if rule.startswith("[") else rule
+        return checked(Relevance, {**declared, "grades": grades, "gain": "linear"}, "")
+    except (json.JSONDecodeError, InputError):
+        remedy = "linear, binary, reciprocal, explicit, or buckets such as [[1, 3], [10, 1]]"
+        raise InputError(Problem("--grades", f"{rule!r} is no grade rule", remedy)) from None
+
+
+def scored_grades(results: Results) -> dict[str, dict[str, int]]:
+    """The grades that the scores of a results folder rest on: query id -> document id -> grade."""
+    labels = {query: labelled.labels for query, labelled in results.queries.items()}
+    return grade_labels(labels, relevance_of(results)).grades
+
+
+def read_scores(path: Path) -> Scores:
+    """Read a CSV file of per-query scores: columns retriever, query_id, measure, value; further columns are left aside.
+
+    An empty value, NaN or null is undefined.
+
+    Raises:
+        InputError: with every line that cannot be read, a score that stands twice, or a column that is missing.
+    """
+    problems: list[Problem] = []
+    rows: dict[tuple[str, str, str], float] = {}
+    for number, row in _lines(path):
+        where = f"{path}:{number}"
+        retriever, query, measure, written = (row.get(name) for name in COLUMNS)
+        if not retriever or not query or not measure or written is None:
+            problems.append(Problem(where, "lacks a retriever, a query_id, a measure or a value", "one score a line"))
+            continue
+        value = _number(written)
+        if value is None:
+            problems.append(Problem(where, f"{written!r} is no score", "a finite number; empty where undefined"))
+        elif (retriever, query, measure) in rows:
+            problems.append(Problem(where, f"{retriever} has two scores of {measure} for query {query!r}", "keep one"))
+        else:
+            rows[retriever, query, measure] = value
+    if len(problems) > SHOWN:
+        problems = [*problems[:SHOWN], Problem(str(path), f"and {len(problems) - SHOWN} more lines like these")]
+    if problems:
+        raise InputError(problems)
+    if not rows:
+        raise InputError(Problem(str(path), "holds no score", f"a header, {','.join(COLUMNS)}, then one score a line"))
+    return scores_from_rows(rows)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, Row]]:
+    problems: list[Problem] = []
+    for place, row in read_rows(File(path), problems):
+        if missing := [name for name in COLUMNS if name not in row]:
+            remedy = f"a header, {','.join(COLUMNS)}; there is {', '.join(row)}"
+            raise InputError(Problem(f"{path}:1", f"has no column {', '.join(missing)}", remedy))
+        yield place.line or 0, row
+    if problems:
+        raise InputError(problems)
+
+
+def _number(written: str) -> float | None:
+    """A score; NaN where it is undefined, None where it is no number.
+
+    >>> _number("0.5"), _number("inf"), _number("")
+    (0.5, None, nan)
+    """
+    text = written.strip()
+    if text.lower() in UNDEFINED:
+        return math.nan
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def read_ids(path: Path) -> list[str]:
+    """Read the ids of a file, one a line; raises InputError where it cannot be read, or holds none."""
+    remedy = "one query id a line, in UTF-8"
+    try:
+        with opened(path) as file:
+            raw = file.read(LARGEST_IDS + 1)
+        lines = raw.decode("utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        what = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise InputError(Problem(str(path), f"cannot be read: {what}", remedy)) from None
+    if len(raw) > LARGEST_IDS:
+        raise InputError(Problem(str(path), f"has more than {LARGEST_IDS:,} bytes", remedy))
+    ids = [line.strip() for line in lines if line.strip()]
+    if not ids:
+        raise InputError(Problem(str(path), "names no query", remedy))
+    return ids

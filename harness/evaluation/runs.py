@@ -1,0 +1,359 @@
+"""Anyone's rankings against anyone's judgments: TREC files by trec_eval's conventions, and what is in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from harness.dataset import trec
+from harness.dataset.trec import Qrels, RunScores
+from harness.english import count
+from harness.evaluation.scores import Lists, Scores, identical_pairs
+from harness.measures import Measure, MeasureValues, score_run, span
+from harness.measures.compute import Judgments, Precision
+from harness.measures.table import is_binary, row_of
+from harness.stats.differences import Range
+from retrievers.errors import InputError, Problem
+from retrievers.types import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Conventions:
+    """Which queries count, and how finely scores are compared; as it stands, trec_eval -c."""
+
+    skip_no_relevant: bool = False
+    """Leave out judged queries without a relevant document; else they score 0 and count."""
+    intersection: bool = False
+    """Leave out judged queries that the run lacks; else they score 0 and count."""
+    queries: Collection[str] | None = None
+    """Only these queries."""
+    precision: Precision = "single"
+    """"single" compares scores as 32-bit floats, as trec_eval 9.0.8; "double" as 10.0."""
+
+
+class ScoredRun(NamedTuple):
+    """One run's values, before it stands beside others."""
+
+    name: str
+    values: MeasureValues
+    """Of the queries that count."""
+    notes: tuple[str, ...]
+    lists: Callable[[], Lists] | None
+    """Reads what it ranks; None where that cannot be read again."""
+
+
+def score_runs(
+    qrels: str | Path,
+    runs: Sequence[str | Path],
+    measures: Sequence[Measure],
+    *,
+    conventions: Conventions = Conventions(),
+) -> Scores:
+    """Score TREC run files, plain or gzip, against a qrels file.
+
+    A run whose lines stand together by query, as nearly all do, is read as a stream: memory holds the judgments
+    and the values, never the run. Only runs with the same scores are read once more, whole, to see whether they rank
+    the same.
+
+    Args:
+        qrels: a file of judgments.
+        runs: files of rankings.
+        measures: what to compute; TREC judgments have no groups. The first decides.
+        conventions: which queries count, and how scores are compared.
+
+    Raises:
+        InputError: with the problems of all files: what `trec` finds in them, a run that shares no query with the
+            qrels, a query asked for that is not judged. A run is named twice; a measure asks for groups.
+    """
+    if again := next((run for run in runs if [*map(Path, runs)].count(Path(run)) > 1), None):
+        raise InputError(Problem(str(again), "is named twice", "name each run once"))
+    if grouped := [measure for measure in measures if measure.get("groups")]:
+        what, remedy = "there are no AND/OR groups in TREC judgments", "leave out groups="
+        raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in grouped])
+    judgments = trec.read_qrels(qrels)
+    done: list[ScoredRun] = []
+    problems: list[Problem] = []
+    for name, run in zip(run_names(runs), runs, strict=True):
+        try:
+            done.append(_scored_file(name, run, judgments, measures, conventions))
+        except InputError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise InputError(list(dict.fromkeys(problems)))
+    return joined_runs(done, judgments, measures)
+
+
+def joined_runs(runs: Sequence[ScoredRun], judgments: Judgments, measures: Sequence[Measure]) -> Scores:
+    """Put the values of runs into one table; a query that counts for one run alone is undefined for the others.
+
+    Args:
+        runs: at least one, scored on the same measures.
+        judgments: query id -> document id -> grade; their order is that of the rows.
+        measures: the first decides.
+    """
+    counted_in = {run.name: frozenset(run.values.query_ids) for run in runs}
+    scored = [query for query in judgments if any(query in own for own in counted_in.values())]
+    ids = tuple(sorted(scored))
+    place = {query: i for i, query in enumerate(ids)}
+    values: dict[str, dict[str, Floats]] = {str(measure): {} for measure in measures}
+    for run in runs:
+        places = [place[query] for query in run.values.query_ids]
+        for measure in measures:
+            row = np.full(len(ids), np.nan)
+            row[places] = run.values.of(measure)
+            values[str(measure)][run.name] = row
+    lists = {run.name: run.lists for run in runs if run.lists is not None}
+    judged = {query: judgments[query] for query in scored}
+    return Scores(
+        ids=ids,
+        values=values,
+        ranges={str(measure): Range(0.0, span(measure, judged)) for measure in measures},
+        binary=frozenset(str(measure) for measure in measures if is_binary(measure)),
+        identical=identical_pairs(values[str(measures[0])], lists, (ids, measures[0].cutoff)),
+        order=tuple(place[query] for query in scored),
+        notes=tuple(f"{run.name}: {note}" for run in runs for note in run.notes),
+        lists=lists,
+        absent=frozenset((name, query) for name, own in counted_in.items() for query in ids if query not in own),
+    )
+
+
+def _read_lists(path: str | Path, queries: Sequence[str], precision: Precision) -> dict[str, list[str]]:
+    """What a run ranks, best first; the file is read once more."""
+    wanted = set(queries)
+    return {query: _in_order(hits, precision) for query, hits in trec.read_run(path).items() if query in wanted}
+
+
+def _in_order(hits: Mapping[str, float], precision: Precision) -> list[str]:
+    """Documents by trec_eval's rule: score descending, then id descending."""
+    with np.errstate(over="ignore"):
+        scores = {doc: float(np.float32(one)) if precision == "single" else one for doc, one in hits.items()}
+    return sorted(scores, key=lambda doc: (scores[doc], doc), reverse=True)
+
+
+def _scored_file(
+    name: str, path: str | Path, judgments: Judgments, measures: Sequence[Measure], conventions: Conventions
+) -> ScoredRun:
+    """Score one file as a stream."""
+    met: set[str] = set()
+    unjudged: set[str] = set()
+
+    def separated(run: Iterator[tuple[str, dict[str, float]]]) -> Iterator[tuple[str, dict[str, float]]]:
+        for query_id, hits in run:
+            if query_id in met:
+                raise _QueryApart
+            (met if query_id in judgments else unjudged).add(query_id)
+            yield query_id, hits
+
+    def scored(run: Iterator[tuple[str, dict[str, float]]]) -> MeasureValues:
+        return score_run(measures, judgments, separated(run), precision=conventions.precision)
+
+    try:
+        scores = scored(trec.stream_run(path))
+    except _QueryApart:
+        if not Path(path).is_file():
+            what = "the lines of a query do not stand together, and it cannot be read again: it is no regular file"
+            raise InputError(Problem(str(path), what, "write it to a file first")) from None
+        met.clear()
+        scores = scored(iter(trec.read_run(path).items()))
+    if not met:
+        asked, here = next(iter(judgments)), next(iter(unjudged))
+        what = f"none of its queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
+        raise InputError(Problem(str(path), what, "give the qrels of the same queries"))
+    kept, notes = counted(judgments, met, conventions)
+    for name in dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade):
+        notes.append(f"{name}: the largest grade of the qrels is G = {scores.largest_grade}")
+    if unjudged:
+        notes.append(f"queries of the run without judgments: {len(unjudged)} (left aside)")
+    if not kept:
+        raise InputError(Problem(str(path), "no query is left to score", "; ".join(notes)))
+    values = scores if len(kept) == len(judgments) else scores.only(kept)
+    again = partial(_read_lists, path, values.query_ids, conventions.precision) if Path(path).is_file() else None
+    return ScoredRun(name, values, tuple(notes), again)
+
+
+class _QueryApart(Exception):
+    """A query's lines do not stand together: the run cannot be read as a stream."""
+
+
+def counted(judgments: Judgments, met: set[str], conventions: Conventions) -> tuple[set[str], list[str]]:
+    """The queries that count, and what there is to tell about the others."""
+    kept = set(judgments)
+    notes = []
+    if conventions.queries is not None:
+        unknown = [q for q in conventions.queries if q not in judgments]
+        if unknown:
+            remedy = f"the qrels judge {count(len(judgments))}, such as {next(iter(judgments))!r}"
+            raise InputError([Problem(f"query {q!r}", "is not judged", remedy) for q in unknown])
+        kept &= set(conventions.queries)
+    without_relevant = {q for q in kept if not any(grade > 0 for grade in judgments[q].values())}
+    if without_relevant:
+        treatment = (
+            "left out" if conventions.skip_no_relevant else "they score 0 and count; --skip-no-relevant leaves them out"
+        )
+        notes.append(f"judged queries without a relevant document: {len(without_relevant)} ({treatment})")
+    if missing := kept - met:
+        treatment = (
+            "left out"
+            if conventions.intersection
+            else "they score 0 and count; harness score --intersection leaves them out"
+        )
+        notes.append(f"judged queries that the run lacks: {len(missing)} ({treatment})")
+    if conventions.skip_no_relevant:
+        kept -= without_relevant
+    if conventions.intersection:
+        kept -= missing
+    return kept, notes
+
+
+def run_names(runs: Sequence[str | Path]) -> list[str]:
+    """Name runs by their files: the tag of TREC's `input.TAG.gz`, else the name without its suffix.
+
+    Where two would share a name, all keep their suffixes, or as much of their paths as tells them apart.
+
+    >>> run_names(["input.bm25.gz", "input.dense.v2", "other.run"])
+    ['bm25', 'dense.v2', 'other']
+    >>> run_names(["2024/bm25.run", "2025/bm25.run"])
+    ['2024/bm25', '2025/bm25']
+    >>> run_names(["bm25.run", "bm25.trec"])
+    ['bm25.run', 'bm25.trec']
+    """
+    paths = [Path(run) for run in runs]
+    for above in range(max((len(path.parts) for path in paths), default=0)):
+        for named in (_tag, str):
+            names = ["/".join((*path.parts[-1 - above : -1], named(path.name))) for path in paths]
+            if len(set(names)) == len(names):
+                return names
+    return [str(run) for run in runs]
+
+
+def _tag(file: str) -> str:
+    plain = file.removesuffix(".gz")
+    return plain.removeprefix("input.") if plain.startswith("input.") else Path(plain).stem
+
+
+QUERY = ("query_id", "query-id", "qid", "q_id", "query")
+DOCUMENT = ("doc_id", "corpus-id", "corpus_id", "docno", "docid", "document_id", "document")
+GRADE = ("relevance", "grade", "label", "score", "rel")
+SCORE = ("score",)
+LARGEST_GRADE = 2**31 - 1
+Value = TypeVar("Value")
+
+
+def scored_run(name: str, run: RunScores, judgments: Qrels, measures: Sequence[Measure]) -> ScoredRun:
+    """Score one run; a judged query that it lacks scores 0 and counts."""
+    met = run.keys() & judgments.keys()
+    if not met:
+        asked, here = next(iter(judgments)), next(iter(run), "nothing")
+        what = f"none of its queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
+        raise InputError(Problem(f"runs[{name!r}]", what, "give the qrels of the same queries"))
+    _, notes = counted(judgments, set(met), Conventions())
+    unjudged = len(run.keys() - judgments.keys())
+    notes += [f"queries of the run without judgments: {unjudged} (left aside)"] if unjudged else []
+    values = score_run(measures, judgments, run.items())
+    return ScoredRun(name, values, tuple(notes), partial(_ordered, run))
+
+
+def _ordered(run: RunScores) -> dict[str, list[str]]:
+    """What a run in memory ranks, best first."""
+    return {query: _in_order(hits, "single") for query, hits in run.items()}
+
+
+def run_of(source: Any, where: str) -> RunScores:
+    """A run from any of the shapes of `compare`; InputError where it has none of them."""
+    if isinstance(source, str | PathLike):
+        return trec.read_run(str(source))
+    if isinstance(source, Mapping):
+        pairs = ((query, _hits(hits, f"{where}[{query!r}]")) for query, hits in source.items())
+        return _once(pairs, where, "query")
+    rows: dict[str, list[tuple[Any, float]]] = {}
+    for query, document, score in _rows(source, where, SCORE):
+        rows.setdefault(str(query), []).append((document, _number(score, f"{where}[{query!r}]")))
+    return {query: _once(hits, f"{where}[{query!r}]", "document") for query, hits in rows.items()}
+
+
+def judgments_of(qrels: Any) -> Qrels:
+    """Judgments from any of the shapes of `compare`; InputError where they have none of them."""
+    if isinstance(qrels, str | PathLike):
+        return trec.read_qrels(str(qrels))
+    if isinstance(qrels, Mapping):
+        tables = _once(qrels.items(), "qrels", "query")
+        rows = [(q, d, g) for q, judged in tables.items() for d, g in _table(judged, f"qrels[{q!r}]").items()]
+    else:
+        rows = list(_rows(qrels, "qrels", GRADE))
+    graded: dict[str, list[tuple[Any, int]]] = {}
+    for query, document, grade in rows:
+        if isinstance(grade, bool) or not _whole(grade):
+            what = f"grade {_shown(grade)} of document {document!r} is no whole number"
+            raise InputError(Problem(f"qrels[{query!r}]", what, "0 is judged and not relevant"))
+        graded.setdefault(str(query), []).append((document, int(grade)))
+    judgments = {query: _once(pairs, f"qrels[{query!r}]", "document") for query, pairs in graded.items()}
+    if not judgments:
+        raise InputError(Problem("qrels", "there is no judgment", '{"q1": {"d1": 1}}'))
+    return judgments
+
+
+def _once(pairs: Iterable[tuple[Any, Value]], where: str, what: str) -> dict[str, Value]:
+    """A table by id, as text; InputError where an id stands twice, as 1 and "1" do too."""
+    table: dict[str, Value] = {}
+    for key, value in pairs:
+        if str(key) in table:
+            raise InputError(Problem(where, f"{what} {str(key)!r} stands twice", f"give each {what} once"))
+        table[str(key)] = value
+    return table
+
+
+def _whole(grade: Any) -> bool:
+    """Whether a grade is a whole number that can be counted with."""
+    try:
+        return bool(int(grade) == grade) and abs(int(grade)) <= LARGEST_GRADE
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _shown(value: Any) -> str:
+    """A value as messages show it."""
+    try:
+        return repr(value)[:80]
+    except ValueError:  # Python writes no integer of more than 4,300 digits
+        return "of thousands of digits"
+
+
+def _number(score: Any, where: str) -> float:
+    try:
+        return float(score)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(Problem(where, f"{_shown(score)} is no score", "a finite number")) from None
+
+
+def _hits(hits: Any, where: str) -> dict[str, float]:
+    if isinstance(hits, Mapping):
+        return _once(((document, _number(score, where)) for document, score in hits.items()), where, "document")
+    if isinstance(hits, str) or not isinstance(hits, Iterable):
+        raise InputError(Problem(where, "is no list and no dict", "documents best first, or {document: score}"))
+    ids = [str(one) for one in hits]
+    if len(set(ids)) < len(ids):
+        raise InputError(Problem(where, "has a document twice", "each document once"))
+    return {id_: float(len(ids) - place) for place, id_ in enumerate(ids)}
+
+
+def _table(judged: Any, where: str) -> Mapping[Any, Any]:
+    if not isinstance(judged, Mapping):
+        raise InputError(Problem(where, "is no dict", "{document: grade}"))
+    return judged
+
+
+def _rows(frame: Any, where: str, values: Iterable[str]) -> Iterable[tuple[Any, Any, Any]]:
+    """The rows of a frame, whichever library made it, as query, document and value."""
+    columns = [str(name) for name in getattr(frame, "columns", ())]
+    named = [next((name for name in names if name in columns), None) for names in (QUERY, DOCUMENT, values)]
+    if None in named:
+        there = f"its columns are {', '.join(columns)}" if columns else f"it is a {type(frame).__name__}"
+        raise InputError(Problem(where, "is no dict, no file and no frame that can be read",
+                                 f"query_id, doc_id, {next(iter(values))}; {there}"))  # fmt: skip
+    return zip(*(frame[name].to_list() for name in named if name is not None), strict=True)

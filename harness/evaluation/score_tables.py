@@ -1,0 +1,189 @@
+"""The tables of a results folder: what follows from rankings and labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+
+from harness.evaluation.compare import compare, family
+from harness.evaluation.evaluation import summary_rows
+from harness.evaluation.families import TestRow, friedman_rows, pair_family, pairwise_families, slice_families
+from harness.evaluation.grading import GradedLabels, scores_of
+from harness.evaluation.scores import Lists, Scores
+from harness.evaluation.wording import COMPARISON_COLUMNS, comparison_cells
+from harness.experiment import Experiment, Question, Reranked
+from harness.measures import tie_ranges
+from harness.records import TieRange
+from harness.stats.intervals import Summary
+from harness.stats.looks import at_look
+from harness.stats.settings import Settings
+from retrievers.types import Query, Ranking
+
+Provenances = Mapping[str, Mapping[str, str]]
+"""Retriever -> what it says of itself."""
+SCORE_COLUMNS = ("retriever", "query_id", "measure", "value")
+SUMMARY_COLUMNS = ("retriever", "measure", *(f.name for f in fields(Summary)))
+TEST_COLUMNS = tuple(f.name for f in fields(TestRow))
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTables:
+    """What follows from rankings and labels: tables, columns as in the CSV files of a results folder."""
+
+    scores: pd.DataFrame
+    summary: pd.DataFrame
+    comparisons: pd.DataFrame
+    tests: pd.DataFrame
+
+
+def score_tables(
+    question: Question,
+    judged: GradedLabels,
+    queries: Mapping[str, Query],
+    scores: Scores,
+    provenances: Provenances = MappingProxyType({}),
+) -> ScoreTables:
+    """Summarize and compare scores.
+
+    Args:
+        question: measures, primary measure, baseline and tests.
+        judged: the labels after the grade rule.
+        queries: every judged query, by id; their texts and fields make the slices.
+        scores: those of the retrievers that finished; without a query, the tables are empty.
+        provenances: of a reranker, how many candidates it read; else its options say.
+    """
+    if not scores.n:
+        columns = (SCORE_COLUMNS, SUMMARY_COLUMNS, COMPARISON_COLUMNS, TEST_COLUMNS)
+        return ScoreTables(*(pd.DataFrame(columns=list(one)) for one in columns))
+    settings = at_look(replace(settings_of(question.experiment), by_people=judged.by_people), scores.n)
+    # A declared baseline that failed has no rankings: then all pairs are compared.
+    baseline = question.experiment.baseline if question.experiment.baseline in scores.retrievers else None
+    rows = compare(scores, baseline=baseline, settings=settings)
+    others = _tests(question, judged, queries, scores, (settings, baseline, provenances))
+    return ScoreTables(
+        scores=pd.concat(_score_rows(scores), ignore_index=True),
+        summary=pd.DataFrame(summary_rows(scores, settings.level), columns=list(SUMMARY_COLUMNS)),
+        comparisons=pd.DataFrame([comparison_cells(row) for row in rows], columns=list(COMPARISON_COLUMNS)),
+        tests=pd.DataFrame([asdict(row) for row in others], columns=list(TEST_COLUMNS)),
+    )
+
+
+def _tests(
+    question: Question,
+    judged: GradedLabels,
+    queries: Mapping[str, Query],
+    scores: Scores,
+    how: tuple[Settings, str | None, Provenances],
+) -> list[TestRow]:
+    """Every family beside the declared comparisons, on the queries for which everyone has a value."""
+    settings, baseline, provenances = how
+    pairs = family(list(scores.retrievers), baseline)
+    kept = scores.defined(scores.primary)
+    if not kept.any() or not pairs:
+        return []
+    decided = scores.of(scores.primary).only(kept)
+    asked = [queries[query] for query in decided.ids]
+    return [
+        *pairwise_families(decided, pairs, settings),
+        *friedman_rows(scores),
+        *slice_families(decided, pairs, asked, settings),
+        *_uplifts(question, judged, decided, settings, provenances),
+    ]
+
+
+def _uplifts(
+    question: Question, judged: GradedLabels, scores: Scores, settings: Settings, provenances: Provenances
+) -> Iterator[TestRow]:
+    """Each reranked retriever against its own first stage, with the ceiling that the candidates allow."""
+    blocks = {
+        (block.name, block.of): candidates_read(provenances.get(block.name, {}), block.rerank.options)
+        for block in question.experiment.retrievers
+        if isinstance(block, Reranked) and {block.name, block.of} <= set(scores.retrievers)
+    }
+    for row in pair_family(scores, list(blocks), "rerank uplift", settings) if blocks else ():
+        # Nobody judged the claims against candidates below the cutoff: what could be made of them is not known.
+        note = "no ceiling: the candidates below the cutoff have no verdicts" if question.primary.claimed else (
+            f"ceiling {_ceiling(question, judged, scores.lists[row.b](), blocks[row.a, row.b]):.4f}"
+        )  # fmt: skip
+        yield replace(row, note=note)
+
+
+def _ceiling(question: Question, judged: GradedLabels, answers: Lists, depth: int | None) -> float:
+    """The mean that a perfect reranker would reach from the first `depth` candidates."""
+    best = {query: perfect(answers[query], judged.grades[query], depth) for query in judged.grades if query in answers}
+    return scores_of([question.primary], judged, best).means()[question.primary]
+
+
+def _score_rows(scores: Scores) -> list[pd.DataFrame]:
+    return [
+        pd.DataFrame(dict(zip(SCORE_COLUMNS, (name, scores.ids, measure, group[name]), strict=True)))
+        for name in scores.retrievers
+        for measure, group in scores.values.items()
+    ] or [pd.DataFrame(columns=list(SCORE_COLUMNS))]
+
+
+def ties_of(question: Question, judged: GradedLabels, answers: Mapping[str, Ranking]) -> TieRange:
+    """Find the queries where equal scores meet the primary measure's cutoff, and how far their order could move it."""
+    grades = {query: given for query, given in judged.grades.items() if given or question.primary.claimed}
+    ranges = tie_ranges(question.primary, grades, _AsScores(answers), groups=judged.groups or None,
+                        claims=judged.claims, seed=question.experiment.seed)  # fmt: skip
+    ranges = [one for one in ranges if not math.isnan(one.expected)]  # undefined queries are in no mean
+    moved = tuple(one.query_id for one in ranges if one.worst < one.best)
+    n = len(ranges) or 1
+    worst, expected, best = (
+        math.fsum(getattr(one, name) for one in ranges) / n for name in ("worst", "expected", "best")
+    )
+    return TieRange(queries=moved, worst=worst, expected=expected, best=best)
+
+
+class _AsScores(Mapping[str, Mapping[str, float]]):
+    """Rankings as query id -> document id -> score, each made where it is asked for: all of them take gigabytes."""
+
+    def __init__(self, answers: Mapping[str, Ranking]) -> None:
+        self._answers = answers
+
+    def __getitem__(self, query: str) -> Mapping[str, float]:
+        return dict(self._answers[query])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._answers)
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+
+def settings_of(experiment: Experiment) -> Settings:
+    """The statistics that an experiment declares, with its seed."""
+    return Settings.of(asdict(experiment.statistics), experiment.seed)
+
+
+READ = "reranker depth"
+"""Where a retriever's provenance says how many candidates its reranker reads."""
+
+
+def candidates_read(provenance: Mapping[str, str], reranker: Mapping[str, Any]) -> int | None:
+    """Return how many candidates a reranker reads: as it says, or as its options say, in folders of before.
+
+    >>> candidates_read({"reranker depth": "10"}, {"kind": "http", "depth": 20}), candidates_read({}, {"kind": "x"})
+    (10, None)
+    """
+    stated = provenance.get(READ, "")
+    if stated.isascii() and stated.isdigit():
+        return int(stated)
+    option = reranker.get("depth")
+    return option if isinstance(option, int) else None
+
+
+def perfect(doc_ids: Sequence[str], grades: Mapping[str, int], depth: int | None) -> list[str]:
+    """Return the first `depth` candidates in the order of their grades, the others beneath as they were.
+
+    >>> perfect(["a", "b", "c", "d"], {"b": 1, "c": 2, "d": 3}, 3)
+    ['c', 'b', 'a', 'd']
+    """
+    head = sorted(doc_ids[:depth], key=lambda doc: -grades.get(doc, 0))
+    return [*head, *doc_ids[len(head) :]]

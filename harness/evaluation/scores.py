@@ -1,0 +1,257 @@
+"""The one table of scores: retriever x query x measure, and what a comparison has to know beside them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.stats.differences import SLACK, UNIT, Range, ScoreTable, Units, singles, units_of
+from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.types import Floats, Query
+
+KeptQueries = npt.NDArray[np.bool_]
+"""(n,): which queries stay."""
+Lists = Mapping[str, Sequence[str]]
+"""Query id -> document ids, best first."""
+
+
+class ScoreRow(NamedTuple):
+    """One row of scores.csv."""
+
+    retriever: str
+    query_id: str
+    measure: str
+    value: float | None
+    """None where the measure is undefined."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Scores:
+    """Scores of retrievers on the same queries, on one or several measures.
+
+    Raises:
+        InputError: a score is infinite or outside the range that was declared; retrievers have scores of different
+            numbers of queries.
+    """
+
+    ids: tuple[str, ...]
+    """The queries, sorted as text: the order of every array, and of every random draw."""
+    values: Mapping[str, ScoreTable]
+    """Measure -> retriever -> (n,), NaN where undefined."""
+    decides: str = ""
+    """The primary measure; left out, the first one."""
+    ranges: Mapping[str, Range | None] = field(default_factory=dict)
+    """Measure -> its range; None where nobody knows it. A measure that is not named lies in [0, 1] if its scores do."""
+    binary: frozenset[str] = frozenset()
+    """Measures that can only be 0 or 1."""
+    clusters: tuple[str, ...] | None = None
+    """(n,): each query's cluster, "" for none. None: every query stands for itself."""
+    identical: frozenset[frozenset[str]] = frozenset()
+    """Pairs whose rankings are the same, down to the primary measure's cutoff, on every query."""
+    order: tuple[int, ...] | None = None
+    """Positions in `ids` in the order of the source; None: as they are sorted."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the numbers must know: queries that are missing, unjudged or without a relevant document."""
+    lists: Mapping[str, Callable[[], Lists]] = field(default_factory=dict)
+    """Retriever -> what reads its rankings; absent where scores are all there is."""
+    absent: frozenset[tuple[str, str]] = frozenset()
+    """(retriever, query id): queries that were left out for one retriever alone, which have no row."""
+
+    def __post_init__(self) -> None:
+        problems = [
+            Problem(f"{measure} of {name}", f"{int(np.isinf(values).sum())} scores are not finite numbers")
+            for measure, group in self.values.items()
+            for name, values in group.items()
+            if np.isinf(values).any()
+        ]
+        problems += [
+            Problem(measure, f"{name} has scores of {len(values)} queries, not of {self.n}", "score the same queries")
+            for measure, group in self.values.items()
+            for name, values in group.items()
+            if len(values) != self.n
+        ]
+        if problems:
+            raise InputError(problems)
+        for measure, declared in self.ranges.items():
+            if measure in self.values and declared is not None:
+                self._check_range(measure, declared)
+
+    def _check_range(self, measure: str, declared: Range) -> None:
+        low, high = self.extremes(measure)
+        slack = SLACK * max(1.0, abs(low), abs(high))
+        if low < declared.low - slack or high > declared.high + slack:
+            what = f"scores reach from {low:g} to {high:g}, outside {declared.low:g} to {declared.high:g}"
+            raise InputError(Problem(f"range of {measure}", what, "give the lowest and the highest possible score"))
+
+    @property
+    def n(self) -> int:
+        """How many queries there are."""
+        return len(self.ids)
+
+    @property
+    def primary(self) -> str:
+        """The measure that decides."""
+        return self.decides or next(iter(self.values))
+
+    @property
+    def retrievers(self) -> tuple[str, ...]:
+        """Everyone who has scores on any measure, in the given order."""
+        return tuple(dict.fromkeys(name for group in self.values.values() for name in group))
+
+    @property
+    def units(self) -> Units:
+        """What counts as one observation: a query, or a cluster of them."""
+        return singles(self.n) if self.clusters is None else units_of(self.clusters)
+
+    def extremes(self, measure: str) -> tuple[float, float]:
+        """The lowest and the highest score of a measure; 0 and 0 without any."""
+        known = [values[~np.isnan(values)] for values in self.values[measure].values()]
+        known = [values for values in known if len(values)]
+        low, high = (float(v.min()) for v in known), (float(v.max()) for v in known)
+        return min(low, default=0.0), max(high, default=0.0)
+
+    def range_of(self, measure: str) -> Range | None:
+        """A measure's range; None where it is not known."""
+        if measure in self.ranges:
+            return self.ranges[measure]
+        low, high = self.extremes(measure)
+        return UNIT if low >= -SLACK and high <= 1 + SLACK else None
+
+    def span_of(self, measure: str) -> float | None:
+        """The worst possible loss on one query; None where the range is not known."""
+        bounds = self.range_of(measure)
+        return None if bounds is None else bounds.span
+
+    def defined(self, measure: str, *names: str) -> KeptQueries:
+        """(n,): the queries for which each of these retrievers (all, if none is named) has a value."""
+        group = self.values[measure]
+        chosen = [group[name] for name in names or group]
+        kept: KeptQueries = ~np.isnan(np.sum(chosen, axis=0)) if chosen else np.zeros(self.n, dtype=np.bool_)
+        return kept  # a sum with NaN is NaN
+
+    def only(self, kept: KeptQueries) -> Scores:
+        """The same on some of the queries; ranges and identical rankings are those of all."""
+        if kept.all():
+            return self
+        places = {old: new for new, old in enumerate(np.flatnonzero(kept).tolist())}
+        return replace(
+            self,
+            ids=tuple(self.ids[old] for old in places),
+            values={m: {name: values[kept] for name, values in group.items()} for m, group in self.values.items()},
+            clusters=None if self.clusters is None else tuple(self.clusters[old] for old in places),
+            order=None if self.order is None else tuple(places[old] for old in self.order if old in places),
+        )
+
+    def of(self, *measures: str) -> Scores:
+        """The same on some of the measures; where the primary one is none of them, the first decides."""
+        decides = self.decides if self.decides in measures else ""
+        return replace(self, values={measure: self.values[measure] for measure in measures}, decides=decides)
+
+    def selected(self, measures: Sequence[str], queries: Sequence[str] | None = None) -> Scores:
+        """Keep some measures, in the order in which they are named, and some queries; all of them where none is named.
+
+        Raises:
+            InputError: a measure or a query is not there.
+        """
+        problems = [
+            Problem(f"{what} {name!r}", "has no score in the file", did_you_mean(name, known))
+            for what, names, known in (("measure", measures, self.values), ("query", queries or (), self.ids))
+            for name in names
+            if name not in known
+        ]
+        if problems:
+            raise InputError(problems)
+        kept = np.array([queries is None or query in queries for query in self.ids], dtype=np.bool_)
+        return self.of(*(measures or self.values)).only(kept)
+
+    def rows(self) -> Iterator[ScoreRow]:
+        """Every value: retriever by retriever, measure by measure, queries in the order of the source."""
+        places = range(self.n) if self.order is None else self.order
+        for name in self.retrievers:
+            for measure, group in self.values.items():
+                values = group[name].tolist() if name in group else []
+                for place in places if values else ():
+                    if (name, self.ids[place]) not in self.absent:
+                        value = None if math.isnan(values[place]) else values[place]
+                        yield ScoreRow(name, self.ids[place], measure, value)
+
+    def undefined(self) -> dict[str, dict[str, int]]:
+        """Measure -> retriever -> how many queries have no value there, where there are any."""
+        counted = {m: {r: int(np.isnan(v).sum()) for r, v in of.items()} for m, of in self.values.items()}
+        return {m: {r: n for r, n in of.items() if n} for m, of in counted.items() if any(of.values())}
+
+
+def scores_from_rows(rows: Mapping[tuple[str, str, str], float]) -> Scores:
+    """Put (retriever, query id, measure) -> value in order; what is not there is undefined."""
+    ids = tuple(sorted({query for _, query, _ in rows}))
+    place = {query: i for i, query in enumerate(ids)}
+    values: dict[str, dict[str, Floats]] = {}
+    for (retriever, query, measure), value in rows.items():
+        group = values.setdefault(measure, {})
+        if retriever not in group:
+            group[retriever] = np.full(len(ids), np.nan)
+        group[retriever][place[query]] = value
+    return Scores(ids=ids, values=values)
+
+
+def mean_defined(values: Floats) -> float:
+    """The mean over the queries for which a measure is defined; NaN without any.
+
+    >>> mean_defined(np.array([0.5, np.nan]))
+    0.5
+    """
+    defined = values[~np.isnan(values)].tolist()
+    return math.fsum(defined) / len(defined) if defined else math.nan
+
+
+def rankings_digest(answers: Lists, queries: Sequence[str], cutoff: int | None) -> str:
+    """Return the SHA-256 of what one retriever ranks down to a cutoff, in the order of the queries."""
+    digest = hashlib.sha256()
+    for query in queries:
+        digest.update(json.dumps([query, list(answers.get(query, ())[:cutoff])]).encode())
+    return digest.hexdigest()
+
+
+def identical_pairs(
+    scores: ScoreTable, lists: Mapping[str, Callable[[], Lists]], about: tuple[Sequence[str], int | None]
+) -> frozenset[frozenset[str]]:
+    """Return the pairs of retrievers that rank the same documents in the same order, on every query.
+
+    Only rankings with the same scores can be the same: no others are read.
+
+    Args:
+        scores: retriever -> (n,) scores of the primary measure.
+        lists: retriever -> what reads its rankings.
+        about: the queries, in any order that is the same for all; and the primary measure's cutoff.
+    """
+    queries, cutoff = about
+    twins = {
+        name
+        for name, values in scores.items()
+        if name in lists
+        and any(o != name and np.array_equal(values, same, equal_nan=True) for o, same in scores.items())
+    }
+    digests = {name: rankings_digest(lists[name](), queries, cutoff) for name in scores if name in twins}
+    return frozenset(frozenset((a, b)) for a, b in combinations(digests, 2) if digests[a] == digests[b])
+
+
+def clusters_of(queries: Sequence[Query], name: str | None) -> tuple[str, ...] | None:
+    """Return each query's cluster, "" where it has none; None where no field is declared.
+
+    Raises:
+        InputError: no query has the field: every query would stand alone, and nobody would notice.
+    """
+    if name is None:
+        return None
+    if queries and not any(query.fields.get(name) for query in queries):
+        known = {one for query in queries for one in query.fields}
+        raise InputError(Problem("[statistics] cluster", f"no query has a field {name!r}", did_you_mean(name, known)))
+    return tuple(query.fields.get(name, "") for query in queries)

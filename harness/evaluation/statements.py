@@ -1,0 +1,234 @@
+"""The conclusion in English sentences, each with its topic, so that a page can place it where it belongs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from enum import Enum, auto
+from typing import NamedTuple
+
+from harness.english import asked, few_names, join
+from harness.evaluation.conclusion import Conclusion
+from harness.evaluation.verdict import Comparison, Reason
+from harness.evaluation.wording import differing, why
+from harness.stats.differences import SLACK
+from harness.stats.power import MOST, PowerRange, QueryRange
+from harness.stats.settings import Settings
+
+
+class Topic(Enum):
+    """What a sentence of the conclusion is about, so that a page can place each where it belongs."""
+
+    NOTHING_MEASURED = auto()
+    LEADER = auto()
+    SHOWN_WORSE = auto()
+    WITHIN_MARGIN = auto()
+    BEST = auto()
+    UNRESOLVED = auto()
+    PLAN = auto()
+    POWER = auto()
+    CAVEAT = auto()
+
+
+class Statement(NamedTuple):
+    """One sentence of the conclusion."""
+
+    topic: Topic
+    text: str
+
+
+def conclusion_sentences(result: Conclusion, settings: Settings, *, complete: bool = True) -> list[str]:
+    """Return the texts of `conclusion_statements`."""
+    return [statement.text for statement in conclusion_statements(result, settings, complete=complete)]
+
+
+def conclusion_statements(result: Conclusion, settings: Settings, *, complete: bool = True) -> Iterator[Statement]:
+    """Yield what the experiment showed, most important first; absence of evidence is never sold as evidence.
+
+    Args:
+        result: the three sets.
+        settings: those that it was made with.
+        complete: whether every retriever ran; else nothing is recommended, since a missing one might be better.
+    """
+    leader, queries, best = result.leader, asked(result.n, result.clusters), result.means[result.leader]
+    if not result.measured:
+        yield Statement(
+            Topic.NOTHING_MEASURED,
+            f"Nothing was measured: every score of {result.measure} is 0 over {queries}. Look whether the labels name "
+            "documents by the ids that the retrievers return.",
+        )
+        return
+    first = join([name for name, mean in result.means.items() if best - mean <= SLACK])
+    if not settings.by_people:
+        head = f"By a model's labels alone, on {result.measure} over {queries}: {first} first, {best:.4f}."
+        yield Statement(Topic.LEADER, head)
+        yield Statement(
+            Topic.CAVEAT,
+            "No person judged these queries. A model may favour one retriever: nothing follows from its labels.",
+        )
+        return
+    has = "has" if first == leader else "share"
+    yield Statement(Topic.LEADER, f"On {result.measure} over {queries}, {first} {has} the highest mean, {best:.4f}.")
+    if len(result.means) == 1:
+        if complete:
+            yield Statement(Topic.CAVEAT, "It ran alone: there is nothing to compare it with.")
+        return
+    if result.shown_worse:
+        yield Statement(Topic.SHOWN_WORSE, f"Shown to be worse than {leader}: {join(result.shown_worse)}.")
+    yield from _within(result, settings, complete=complete)
+    if result.unresolved:
+        yield from _unresolved(result, settings)
+    elif complete and len(result.within_margin) == 1:
+        yield Statement(Topic.BEST, f"{leader} is the best of the {len(result.means)} on this measure.")
+
+
+def _within(result: Conclusion, settings: Settings, *, complete: bool) -> Iterator[Statement]:
+    close = result.within_margin[1:]
+    same = [name for name in close if result.against[name].reason is Reason.IDENTICAL]
+    shown = [name for name in close if name not in same]
+    if same:
+        text = f"Identical to {result.leader} on these queries, ranking by ranking: {join(same)}."
+        yield Statement(Topic.WITHIN_MARGIN, text)
+    if shown:
+        text = f"Shown to be as good as {result.leader} within {settings.margin:g}: {join(shown)}."
+        yield Statement(Topic.WITHIN_MARGIN, text)
+    if close and complete:
+        yield Statement(Topic.WITHIN_MARGIN, f"Among {join(result.within_margin)}, choose by cost and speed.")
+
+
+def _unresolved(result: Conclusion, settings: Settings) -> Iterator[Statement]:
+    these = "This query" if result.n == 1 else f"These {asked(result.n, result.clusters)}"
+    others = list(result.unresolved)
+    apart = f"{result.leader} and {others[0]} apart" if len(others) == 1 else f"{result.leader} from {join(others)}"
+    yield Statement(Topic.UNRESOLVED, f"{these} cannot tell {apart}.")
+    yield from _plans(result, settings)
+    yield from _limits(result, settings)
+    yield Statement(Topic.CAVEAT, "That no difference was shown does not mean that there is none.")
+
+
+def _plans(result: Conclusion, settings: Settings) -> Iterator[Statement]:
+    """What a true difference of the declared size would take; nothing where no number of queries would do."""
+    rows = {o: power for o, power in result.unresolved.items() if _helped(result.against[o])}
+    needed = {other: power.needed for other, power in rows.items() if power.needed is not None}
+    if rows and not needed:
+        few = "One query is too few" if result.n == 1 else "Too few of the queries differ"
+        yield Statement(Topic.PLAN, f"{few} to say how many would be needed.")
+    elif needed:
+        # To tell all of them apart takes as many queries as the hardest pair.
+        hardest = max(needed, key=lambda other: (needed[other].high or math.inf, needed[other].low or math.inf))
+        sentence = plan_sentence(needed[hardest], result, hardest)
+        enough = needed[hardest].high
+        if enough is not None and enough <= (result.clusters or result.n):
+            sentence += " That many were asked."
+        example = "" if settings.margin is not None else " (No margin is declared: this is an example.)"
+        yield Statement(Topic.PLAN, f"{sentence}{example}")
+
+
+def _helped(row: Comparison) -> bool:
+    return row.reason is None or row.reason.helped_by_queries
+
+
+def plan_sentence(needed: QueryRange | None, result: Conclusion, other: str) -> str:
+    """Return what a true difference of the declared size between the leader and another would take."""
+    if needed is None:
+        return f"{result.leader} and {other}: too few of the queries differ to say how many would be needed."
+    return (
+        f"To find a true difference of {result.difference:g} between {result.leader} and {other} with 80 % power, you "
+        f"need {needed_words(needed, clusters=result.clusters is not None)} (estimated from "
+        f"{asked(result.n, result.clusters)})."
+    )
+
+
+def needed_words(needed: QueryRange, *, clusters: bool = False) -> str:
+    """Return a number of queries with two digits, rounded up: more would be false precision.
+
+    >>> needed_words(QueryRange(138, 647)), needed_words(QueryRange(34, None))
+    ('at least 140 queries, likely up to 650', 'at least 34 queries, possibly more than 1,000,000')
+    """
+    things = "clusters of queries" if clusters else "queries"
+    if needed.low is None:
+        return f"more than {MOST:,} {things}"
+    if needed.high is None:
+        return f"at least {_rounded(needed.low):,} {things}, possibly more than {MOST:,}"
+    low, high = _rounded(needed.low), _rounded(needed.high)
+    return f"about {low:,} {things}" if low == high else f"at least {low:,} {things}, likely up to {high:,}"
+
+
+def _rounded(queries: int) -> int:
+    unit = 10 ** max(0, math.floor(math.log10(max(1, queries))) - 1)
+    return int(math.ceil(queries / unit) * unit)
+
+
+def detectable_words(size: PowerRange | None) -> str:
+    """Return the smallest difference that is found with power 0.80.
+
+    >>> detectable_words(PowerRange(0.0402, 0.0471)), detectable_words(None)
+    ('0.04 to 0.047', 'unknown')
+    """
+    if size is None:
+        return "unknown"
+    low, high = f"{size.low:.2g}", f"{size.high:.2g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _limits(result: Conclusion, settings: Settings) -> Iterator[Statement]:
+    """What could be seen between the leader and each unresolved retriever; the same words once for all."""
+    reasons: dict[str, list[str]] = {}
+    sizes: dict[str, list[str]] = {}
+    for other, power in result.unresolved.items():
+        row = result.against[other]
+        if not _helped(row) or row.reason is Reason.DISAGREE:
+            reasons.setdefault(f"{why(row, settings)}.", []).append(other)
+        if not _helped(row):
+            continue
+        if power.detectable is None:
+            reasons.setdefault(f"only {differing(row, of=True)}, too few to say what could be found.", []).append(other)
+        else:
+            sizes.setdefault(detectable_words(power.detectable), []).append(
+                f"{other} ({abs(row.mean_difference):.2g} seen)"
+            )
+    for reason, others in reasons.items():
+        yield Statement(Topic.POWER, f"{result.leader} and {join(others)}: {reason}")
+    for size, others in sizes.items():
+        yield Statement(
+            Topic.POWER, f"{result.leader} and {join(others)}: 80 % power for differences of about {size} or more."
+        )
+
+
+def resolution_sentence(size: PowerRange | None, result: Conclusion, other: str) -> str:
+    """Return what so many queries find between two retrievers that were resolved; "" where nothing is known."""
+    if size is None:
+        return ""
+    queries = asked(result.n, result.clusters)
+    pair = f"{result.leader} and {other}"
+    return f"{queries} have 80 % power for differences of about {detectable_words(size)} or more between {pair}."
+
+
+def headline(result: Conclusion, settings: Settings, family: Sequence[Comparison]) -> str:
+    """Return the conclusion in one line.
+
+    Args:
+        result: the three sets.
+        settings: those that it was made with.
+        family: the comparisons of the primary measure.
+    """
+    queries, leader, others = asked(result.n, result.clusters), result.leader, result.others
+    if not result.measured:
+        return f"Nothing was measured: every score of {result.measure} is 0"
+    if not others:
+        return f"{leader} ran alone: there is nothing to compare it with"
+    if not settings.by_people:
+        return f"A model alone judged {queries}: its labels put {leader} first, and decide nothing"
+    if len(result.unresolved) == len(others):
+        if any(row.verdict.separates for row in family):
+            return f"{leader} leads, but {queries} cannot tell it from any other"
+        which = join([leader, *others]) if len(others) == 1 else f"the {len(result.means)} retrievers"
+        return f"No difference shown: {queries} cannot tell {which} apart"
+    if result.unresolved:
+        return f"{leader} leads, but {queries} cannot tell it from {few_names(list(result.unresolved))}"
+    if len(result.within_margin) > 1:
+        close = result.within_margin
+        if all(result.against[name].reason is Reason.IDENTICAL for name in close[1:]):
+            return f"{few_names(close)} rank identically on these {queries}"
+        return f"{few_names(close)} are equally good within {settings.margin:g}"
+    return f"{leader} is the best of {len(result.means)}"

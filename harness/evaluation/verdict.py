@@ -1,0 +1,224 @@
+"""What a comparison of two retrievers showed: a verdict, and the reason where there is none. No text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Literal, NamedTuple
+
+from harness.stats.equivalence import FEWEST
+
+TestRole = Literal["confirmatory", "exploratory"]
+
+
+class Verdict(Enum):
+    """What was shown of a against b."""
+
+    BETTER = auto()
+    WORSE = auto()
+    EQUIVALENT = auto()
+    UNDECIDED = auto()
+
+    @property
+    def separates(self) -> bool:
+        """Whether a difference was shown."""
+        return self in (Verdict.BETTER, Verdict.WORSE)
+
+    @property
+    def turned(self) -> Verdict:
+        """The same seen from the other side."""
+        return {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}.get(self, self)
+
+
+class Reason(Enum):
+    """Why nothing was decided, or why two retrievers are equivalent; its numbers stand in the comparison."""
+
+    NOTHING_MEASURED = auto()
+    """Every score of the measure is 0."""
+    IDENTICAL = auto()
+    """The rankings are the same on every query."""
+    NO_QUERY_DIFFERS = auto()
+    """The scores are the same on every query."""
+    DISAGREE = auto()
+    """One of the deciding test and the test of the mean rejects, or ranks and means point opposite ways."""
+    UNDEFINED = auto()
+    """The t-test of differences that are all equal."""
+    TOO_FEW = auto()
+    """The smallest p that the differing queries could give is above the level."""
+    NOT_SHOWN = auto()
+    """The tests could have shown a difference, and did not."""
+    MODEL_ALONE = auto()
+    """No person judged these queries."""
+
+    @property
+    def helped_by_queries(self) -> bool:
+        """Whether more queries like these could remove the reason."""
+        return self not in (Reason.NO_QUERY_DIFFERS, Reason.IDENTICAL, Reason.UNDEFINED)
+
+
+class Finding(NamedTuple):
+    """The verdict on one pair."""
+
+    verdict: Verdict
+    reason: Reason | None = None
+    """Of "undecided", and of "equivalent" where the rankings are identical."""
+    negligible: bool = False
+    """Whether a difference that was shown is also shown to be smaller than the margin."""
+
+
+class Evidence(NamedTuple):
+    """What a verdict rests on."""
+
+    p_adjusted: float
+    """Of the deciding test."""
+    p_mean: float
+    """Of the sign-flip test of the mean, adjusted alike."""
+    p_minimum_adjusted: float | None
+    """What the deciding test could have given at best; None where it has no such bound."""
+    rank_sign: int
+    """-1, 0, 1: sign of w_plus - w_minus."""
+    mean_sign: int
+    """-1, 0, 1: sign of mean(a) - mean(b)."""
+    state: Reason | None
+    """NOTHING_MEASURED, IDENTICAL, NO_QUERY_DIFFERS or UNDEFINED where that is known before any test."""
+    within_margin: bool
+    """Whether equivalence was shown, by its own corrected tests."""
+
+
+def verdict_on(evidence: Evidence, alpha: float) -> Finding:
+    """Return the verdict on a against b.
+
+    "better" and "worse" want both tests to reject, the deciding one and that of the mean, since the words speak of
+    means, and a rank sum and a mean that point the same way. Swapping a and b swaps better and worse, no more.
+
+    >>> verdict_on(Evidence(0.01, 0.02, 0.001, 1, 1, None, False), 0.05).verdict.name
+    'BETTER'
+    >>> verdict_on(Evidence(0.01, 0.2, 0.001, 1, 1, None, False), 0.05).reason.name
+    'DISAGREE'
+    >>> verdict_on(Evidence(0.0625, 0.0625, 0.0625, 1, 1, None, False), 0.05).reason.name
+    'TOO_FEW'
+    """
+    if evidence.state is Reason.NOTHING_MEASURED:
+        return Finding(Verdict.UNDECIDED, Reason.NOTHING_MEASURED)
+    if max(evidence.p_adjusted, evidence.p_mean) <= alpha and evidence.rank_sign == evidence.mean_sign != 0:
+        verdict = Verdict.BETTER if evidence.mean_sign > 0 else Verdict.WORSE
+        return Finding(verdict, negligible=evidence.within_margin)
+    if evidence.within_margin:
+        return Finding(Verdict.EQUIVALENT, Reason.IDENTICAL if evidence.state is Reason.IDENTICAL else None)
+    return Finding(Verdict.UNDECIDED, evidence.state or _reason(evidence, alpha))
+
+
+def _reason(evidence: Evidence, alpha: float) -> Reason:
+    if evidence.p_minimum_adjusted is not None and evidence.p_minimum_adjusted > alpha:
+        return Reason.TOO_FEW
+    if min(evidence.p_adjusted, evidence.p_mean) <= alpha or evidence.rank_sign != evidence.mean_sign:
+        return Reason.DISAGREE
+    return Reason.NOT_SHOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One row of comparisons.csv, whose column `verdict` holds the finding in words; None is an empty cell."""
+
+    measure: str
+    a: str
+    b: str
+    n: int
+    """Queries."""
+    zeros: int
+    """Differences that the signed-rank test dropped: of queries, or of clusters where these are declared."""
+    wins: int
+    """Queries where a scores higher."""
+    ties: int
+    losses: int
+    mean_difference: float
+    """mean(a) - mean(b)."""
+    ci_low: float | None
+    """Both ends None where no interval can be estimated."""
+    ci_high: float | None
+    w_plus: float
+    w_minus: float
+    statistic: float
+    p_value: float
+    """Of the deciding test, two-sided."""
+    p_adjusted: float
+    """Corrected within the measure."""
+    p_minimum: float | None
+    """The smallest p that the deciding test could have given; None for the t-test, which has no such bound."""
+    method: str
+    """"exact" or "normal" (signed-rank), "enumerated" or "draws" (randomization), "t", "sign"; "undefined"
+    (p = 1) for a t-test of equal differences."""
+    effect_size: float | None
+    """Matched-pairs rank-biserial correlation; None where no query differs."""
+    finding: Finding
+    role: TestRole
+    p_minimum_adjusted: float | None
+    """The family's correction with this pair's p replaced by its floor, the others as observed."""
+    p_randomization: float
+    """Of the two-sided sign-flip test of the mean."""
+    ci_method: str
+    p_randomization_adjusted: float
+    """Corrected as the deciding test's p."""
+    clusters: int | None
+    """Clusters of queries, the units of all tests; None where none were declared."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What was shown of a against b."""
+        return self.finding.verdict
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why it is undecided, or equivalent."""
+        return self.finding.reason
+
+    @property
+    def differing(self) -> int:
+        """Queries whose scores differ."""
+        return self.wins + self.losses
+
+    @property
+    def swapped(self) -> Comparison:
+        """The same comparison seen from the other side."""
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            wins=self.losses,
+            losses=self.wins,
+            mean_difference=0.0 - self.mean_difference,
+            ci_low=None if self.ci_high is None else 0.0 - self.ci_high,
+            ci_high=None if self.ci_low is None else 0.0 - self.ci_low,
+            w_plus=self.w_minus,
+            w_minus=self.w_plus,
+            effect_size=None if self.effect_size is None else 0.0 - self.effect_size,
+            finding=self.finding._replace(verdict=self.verdict.turned),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Whether a challenger was shown not to be worse than the baseline by the margin; `wording` says why."""
+
+    passed: bool
+    n: int
+    clusters: int | None
+    """Clusters of queries; None where none are declared."""
+    mean_difference: float
+    """mean(challenger) - mean(baseline)."""
+    margin: float
+    p_value: float
+    p_minimum: float
+    """The smallest p that this many queries can give."""
+    alpha: float
+    measured: bool
+    """False where every score is 0."""
+    identical: bool
+    """Whether the rankings are the same on every query."""
+    bounded: bool
+    """Whether the measure's range is known: without it nothing can be shown."""
+
+    @property
+    def too_few(self) -> bool:
+        """Whether so few queries can never show it."""
+        return (self.clusters or self.n) < FEWEST or self.p_minimum > self.alpha

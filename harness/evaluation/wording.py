@@ -1,0 +1,236 @@
+"""Verdicts in English, for the terminal, Markdown, HTML, LaTeX and CSV alike: no other file words or reads one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from harness.english import asked, count, format_p, related
+from harness.evaluation.verdict import Comparison, Finding, Gate, Reason, Verdict
+from harness.stats.corrections import adjust
+from harness.stats.equivalence import FEWEST as FEWEST_TO_GATE
+from harness.stats.power import FEWEST
+from harness.stats.settings import Settings
+from retrievers.errors import InputError, Problem
+
+VERDICTS = {
+    Verdict.BETTER: "better",
+    Verdict.WORSE: "worse",
+    Verdict.EQUIVALENT: "equivalent",
+    Verdict.UNDECIDED: "undecided",
+}
+NEGLIGIBLE = " but negligible"
+REASONS = {
+    Reason.IDENTICAL: "identical on these queries",
+    Reason.NOTHING_MEASURED: "nothing was measured",
+    Reason.NO_QUERY_DIFFERS: "no query differs",
+    Reason.DISAGREE: "ranks and means disagree",
+    Reason.UNDEFINED: "undefined, all differences are equal",
+    Reason.TOO_FEW: "too few queries",
+    Reason.NOT_SHOWN: "no difference shown",
+    Reason.MODEL_ALONE: "judged by a model alone",
+}
+"""The words of the column `verdict` of comparisons.csv."""
+SIGNS = {Verdict.BETTER: "▲", Verdict.WORSE: "▼", Verdict.EQUIVALENT: "≈", Verdict.UNDECIDED: "·"}
+TESTS = {
+    "wilcoxon": "the exact signed-rank test",
+    "randomization": "the sign-flip test of the mean",
+    "t": "Student's paired t-test",
+    "sign": "the exact sign test",
+}
+CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
+COMPARISON_COLUMNS = tuple("verdict" if one.name == "finding" else one.name for one in fields(Comparison))
+
+
+def verdict_word(finding: Finding) -> str:
+    """Return a verdict without its reason.
+
+    >>> verdict_word(Finding(Verdict.BETTER, negligible=True))
+    'better but negligible'
+    """
+    return VERDICTS[finding.verdict] + (NEGLIGIBLE if finding.negligible else "")
+
+
+def reason_words(reason: Reason | None) -> str:
+    """Return a reason as comparisons.csv has it; "" for none."""
+    return "" if reason is None else REASONS[reason]
+
+
+def verdict_cell(finding: Finding) -> str:
+    """Return a verdict as comparisons.csv has it.
+
+    >>> verdict_cell(Finding(Verdict.UNDECIDED, Reason.TOO_FEW))
+    'undecided: too few queries'
+    """
+    return ": ".join(part for part in (verdict_word(finding), reason_words(finding.reason)) if part)
+
+
+def read_verdict(cell: str) -> Finding:
+    """Read what `verdict_cell` wrote.
+
+    Raises:
+        InputError: it is no verdict.
+
+    >>> read_verdict("equivalent: identical on these queries").reason.name
+    'IDENTICAL'
+    """
+    word, _, why = cell.partition(": ")
+    verdicts = {text: verdict for verdict, text in VERDICTS.items()}
+    reasons = {text: reason for reason, text in REASONS.items()} | {"": None}
+    plain = word.removesuffix(NEGLIGIBLE)
+    if plain not in verdicts or why not in reasons:
+        raise InputError(Problem("comparisons.csv", f"{cell!r} is no verdict", "run the experiment again"))
+    return Finding(verdicts[plain], reasons[why], word != plain)
+
+
+def comparison_cells(row: Comparison) -> dict[str, Any]:
+    """Return a comparison as a row of comparisons.csv."""
+    values = (getattr(row, one.name) for one in fields(row))
+    cells = dict(zip(COMPARISON_COLUMNS, values, strict=True))
+    return {**cells, "verdict": verdict_cell(row.finding)}
+
+
+def read_comparison(cells: Mapping[str, Any]) -> Comparison:
+    """Read what `comparison_cells` wrote; None for an empty cell.
+
+    Raises:
+        InputError: the verdict is none.
+    """
+    given = {name: cells[name] for name in COMPARISON_COLUMNS if name != "verdict"}
+    return Comparison(**given, finding=read_verdict(str(cells["verdict"])))
+
+
+def settings_sentence(settings: Settings) -> str:
+    """Return which tests stand behind the numbers."""
+    drops = ", zero differences dropped" if settings.test == "wilcoxon" else ""
+    return (
+        f"Decided by {TESTS[settings.test]}{drops}, with which the sign-flip test of the mean must agree; p adjusted "
+        f"within each measure by {CORRECTIONS[settings.correction]}; level {settings.alpha:.3g}."
+    )
+
+
+def pair_sentence(row: Comparison, settings: Settings) -> str:
+    """Return one comparison as a sentence: the difference and its interval come before p."""
+    interval = f"{row.mean_difference:+.4f}"
+    if row.ci_low is not None and row.ci_high is not None:
+        short = f", likely too short as only {differing(row)}" if row.differing < FEWEST else ""
+        interval += f" ({100 * settings.level:.3g} % interval {row.ci_low:+.4f} to {row.ci_high:+.4f}{short})"
+    numbers = (
+        f"mean difference in {row.measure} {interval}, adjusted p {related(format_p(row.p_adjusted))} "
+        f"and {format_p(row.p_randomization_adjusted)} for the mean"
+    )
+    match row.verdict:
+        case Verdict.EQUIVALENT:
+            same = ", with identical rankings on these queries" if row.reason is Reason.IDENTICAL else ""
+            return f"{row.a} and {row.b} are equivalent within {settings.margin:g}{same}: {numbers}."
+        case Verdict.UNDECIDED:
+            return f"{row.a} and {row.b}: undecided, {why(row, settings)}; {numbers}."
+        case _:
+            small = f", but by less than the margin of {settings.margin:g}" if row.finding.negligible else ""
+            return f"{row.a} is {VERDICTS[row.verdict]} than {row.b}{small}: {numbers}."
+
+
+def why(row: Comparison, settings: Settings) -> str:
+    """Return the reason of a comparison with its numbers."""
+    queries = asked(row.n, row.clusters)
+    match row.reason:
+        case Reason.MODEL_ALONE:
+            return "no person judged these queries"
+        case Reason.NOTHING_MEASURED:
+            return f"every score of {row.measure} is 0, so that nothing was measured"
+        case Reason.IDENTICAL:
+            return f"the rankings are identical on these {queries}"
+        case Reason.NO_QUERY_DIFFERS:
+            return f"no query of {row.n:,} tells them apart"
+        case Reason.DISAGREE:
+            return f"ranks and means disagree ({_disagreement(row, settings)})"
+        case Reason.TOO_FEW:
+            floor = format_p(row.p_minimum_adjusted or 0.0)
+            return (
+                f"too few queries ({row.differing:,} of {queries} differ; the smallest adjusted p that they could "
+                f"give is {floor}, above {settings.alpha:.3g})"
+            )
+        case Reason.UNDEFINED:
+            return "the t-test is undefined where all differences are equal"
+        case _:
+            favour = "favours" if row.wins == 1 else "favour"
+            return f"{count(row.wins)} {favour} {row.a}, {row.losses:,} {row.b}, {row.ties:,} neither"
+
+
+def _disagreement(row: Comparison, settings: Settings) -> str:
+    decided, mean = row.p_adjusted <= settings.alpha, row.p_randomization_adjusted <= settings.alpha
+    if decided == mean:
+        return "the rank sum and the mean point opposite ways: many small differences one way, few large ones the other"
+    tests = ("the deciding test", "the test of the mean")
+    shown, other = tests if decided else tests[::-1]
+    return f"{shown} finds a difference, {other} does not: look at the queries that differ most"
+
+
+def differing(row: Comparison, *, of: bool = False) -> str:
+    """Return how many queries differ, or how many of all."""
+    what = f"{row.differing:,} of {asked(row.n, row.clusters)}" if of else count(row.differing)
+    return f"{what} {'differs' if row.differing == 1 else 'differ'}"
+
+
+def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str:
+    """Return what the tests of one measure's family came to."""
+    if not rows:
+        return "There is no pair to compare."
+    if not settings.by_people:
+        return "No person judged: these p-values say how steady the model's opinion is, and no more."
+    level = f"{100 * settings.alpha:.3g} %"
+    queries, measure = asked(rows[0].n, rows[0].clusters), rows[0].measure
+    if all(row.reason is Reason.NOTHING_MEASURED for row in rows):
+        return f"Every score of {measure} is 0: nothing was measured."
+    one_test = settings.test == "randomization"
+    shown = sum(row.verdict.separates for row in rows)
+    if shown:
+        many = f"{shown} of {len(rows)} differences in {measure} {'is' if shown == 1 else 'are'}"
+        by = "" if one_test else ", by the deciding test and by that of the mean"
+        what = f"The difference in {measure} is" if len(rows) == 1 else many
+        return f"{what} significant at {level} after correction{by}."
+    head = f"No difference in {measure} is significant at {level}"
+    floors = [row.p_minimum for row in rows if row.p_minimum_adjusted is not None]
+    if len(floors) == len(rows):
+        least = min(adjust([1.0 if floor is None else floor for floor in floors], settings.correction))
+        if least > settings.alpha:
+            return (
+                f"{head}: {queries} could not have shown any (the smallest adjusted p that the differing ones allow "
+                f"is {format_p(least)})."
+            )
+    p = format_p(min(max(row.p_adjusted, row.p_randomization_adjusted) for row in rows))
+    by, both = ("", "") if one_test else (" by the deciding test and by that of the mean", " of both")
+    return f"{head}{by} on {queries}; the smallest adjusted p{both} is {p}."
+
+
+def gate_sentence(gate: Gate) -> str:
+    """Return the outcome of a gate as one line for a log."""
+    queries = asked(gate.n, gate.clusters)
+    numbers = f"difference {gate.mean_difference:+.4f}"
+    if not gate.measured:
+        return f"nothing was measured: every score is 0 on {queries} ({numbers})"
+    if gate.identical:
+        return f"not worse by {gate.margin:g}: the rankings are identical on {queries} ({numbers})"
+    numbers = f"{numbers}, p {related(format_p(gate.p_value))}"
+    if not gate.bounded:
+        return f"not worse by {gate.margin:g}: cannot be shown, for the measure's range is not known ({numbers})"
+    if gate.p_minimum > gate.alpha:
+        floor = f"the smallest possible p is {format_p(gate.p_minimum)}, above {gate.alpha:g}"
+        return f"{queries} can never show it: {floor} ({numbers})"
+    if gate.too_few:
+        return f"{queries} can never show it: at least {FEWEST_TO_GATE} are needed ({numbers})"
+    return f"not worse by {gate.margin:g}: {'shown' if gate.passed else 'not shown'} on {queries} ({numbers})"
+
+
+def gate_cells(gate: Gate) -> dict[str, Any]:
+    """Return the outcome of a gate as data."""
+    return {
+        "passed": gate.passed,
+        "reason": gate_sentence(gate),
+        "n": gate.n,
+        "mean_difference": gate.mean_difference,
+        "margin": gate.margin,
+        "p_value": gate.p_value,
+        "p_minimum": gate.p_minimum,
+    }

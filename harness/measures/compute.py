@@ -1,0 +1,253 @@
+"""Rankings and judgments in, one row of values per measure out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, TypeVar
+
+import numpy as np
+
+from harness.measures.batch import Batch, Floats, by_score, in_order
+from harness.measures.claims import NONE, Claimed, claim_value
+from harness.measures.grades import STEEPEST
+from harness.measures.groups import Groups, group_value
+from harness.measures.measure import Measure
+from harness.measures.names import parse
+from harness.measures.table import row_of
+from retrievers.errors import InputError, Problem
+
+Judgments = Mapping[str, Mapping[str, int]]
+Precision = Literal["single", "double"]
+Retrieved = TypeVar("Retrieved", bound=Collection[str])
+
+CELLS = 2**18
+"""Ranks treated at once: enough for NumPy to be fast, few enough (2 MiB an array) to keep memory bounded."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasureValues:
+    """The values of some measures for some queries."""
+
+    measures: tuple[Measure, ...]
+    query_ids: tuple[str, ...]
+    """Every judged query, in the order of the judgments."""
+    values: Floats
+    """(measures, queries), read-only; NaN where a measure by claims is undefined."""
+    largest_grade: int
+    """The largest grade in the judgments: the G of ERR."""
+
+    def of(self, measure: Measure) -> Floats:
+        """(queries,): the values of one measure."""
+        row: Floats = self.values[self.measures.index(measure)]
+        return row
+
+    def only(self, query_ids: Collection[str]) -> MeasureValues:
+        """The same for some of the queries, still in the order of the judgments."""
+        kept = [i for i, query_id in enumerate(self.query_ids) if query_id in query_ids]
+        values = self.values[:, kept]
+        values.setflags(write=False)
+        return MeasureValues(self.measures, tuple(self.query_ids[i] for i in kept), values, self.largest_grade)
+
+    def means(self) -> dict[Measure, float]:
+        """The mean of each measure over the queries for which it is defined; NaN without any."""
+        defined = ([value for value in row.tolist() if not math.isnan(value)] for row in self.values)
+        return {
+            measure: math.fsum(row) / len(row) if row else math.nan
+            for measure, row in zip(self.measures, defined, strict=True)
+        }
+
+
+def score(
+    measures: Iterable[Measure],
+    judgments: Judgments,
+    rankings: Mapping[str, Sequence[str]],
+    *,
+    groups: Mapping[str, Groups] | None = None,
+    claims: Mapping[str, Claimed] | None = None,
+) -> MeasureValues:
+    """Score rankings whose documents already stand in their order, best first.
+
+    Every judged query gets a value: one that is missing from `rankings` is an empty ranking. Rankings of
+    queries without judgments are left aside.
+
+    Args:
+        measures: what to compute.
+        judgments: query id -> document id -> grade.
+        rankings: query id -> document ids, each at most once.
+        groups: query id -> groups of alternatives, for measures with `groups=`; in a query that has none here,
+            each relevant document is a group of its own.
+        claims: query id -> the claims of its reference answer and what entails them, for measures by claims: NaN
+            where the value is undefined, as for a query that has none here.
+
+    Raises:
+        InputError: a document stands twice in a ranking; exponential gain meets a grade above 30; a measure asks
+            for groups or claims and there are none.
+
+    >>> score([parse("P@2"), parse("RR")], {"q": {"a": 1}}, {"q": ["b", "a"]}).values.tolist()
+    [[0.5], [0.5]]
+    """
+    everything = tuple(measures)
+    by_claims = claims is not None
+    plain = tuple(m for m in everything if not m.get("groups") and not (by_claims and m.claimed))
+    scores = _scored(plain, judgments, _each_once(judgments, rankings), in_order)
+    if plain == everything:
+        return scores
+    rows = dict(zip(plain, scores.values, strict=True))
+    for measure in everything:
+        if measure.get("groups"):
+            wanted = groups_for(measure, judgments, groups)
+            rows[measure] = np.array([group_value(measure, wanted[q], rankings.get(q, ())) for q in judgments])
+        elif claims is not None and measure.claimed:
+            rows[measure] = np.array(
+                [claim_value(measure, claims.get(q, NONE), rankings.get(q, ())) for q in judgments], dtype=np.float64
+            )
+    return _sealed(everything, judgments, np.array([rows[m] for m in everything]), scores.largest_grade)
+
+
+def score_run(
+    measures: Iterable[Measure],
+    judgments: Judgments,
+    run: Iterable[tuple[str, Mapping[str, float]]],
+    *,
+    precision: Precision = "single",
+) -> MeasureValues:
+    """Score a run as trec_eval does: score descending, then document id descending.
+
+    The run is read as a stream and kept in memory only in portions. Every judged query gets a value: one that
+    the run lacks is an empty ranking; queries without judgments are left aside.
+
+    Args:
+        measures: what to compute, none with `groups=`.
+        judgments: query id -> document id -> grade.
+        run: pairs of query id and document id -> score, such as `run.items()`; each query once.
+        precision: how scores are compared: "single" as trec_eval 9.0.8 (32-bit floats), "double" as 10.0.
+
+    Raises:
+        InputError: a score is not finite; exponential gain meets a grade above 30.
+
+    >>> score_run([parse("P@1")], {"q": {"a": 1}}, [("q", {"a": 0.5, "b": 0.50000000001})]).values.tolist()
+    [[0.0]]
+    """
+    make = partial(by_score, single=precision == "single")
+    return _scored(tuple(measures), judgments, _each_judged(judgments, run), make)
+
+
+def span(measure: Measure, judgments: Judgments) -> float:
+    """How far apart two values of a measure can lie on these queries: what equivalence calls its range.
+
+    1 for a measure between 0 and 1; for the others the largest value that an ideal ranking reaches.
+
+    Raises:
+        InputError: exponential gain meets a grade above 30.
+
+    >>> span(parse("nDCG@2"), {"q": {"a": 3, "b": 1}}), span(parse("CG@1"), {"q": {"a": 3, "b": 1}})
+    (1.0, 3.0)
+    """
+    if row_of(measure).bounded:
+        return 1.0
+    ideal = {query: sorted(judged, key=lambda d: -judged[d]) for query, judged in judgments.items()}
+    return float(score([measure], judgments, ideal).values.max(initial=0.0))
+
+
+def value(name: str, judged: Mapping[str, int], ranking: Sequence[str]) -> float:
+    """Score one ranking by the name of a measure.
+
+    >>> value("nDCG@2", {"a": 2, "b": 1}, ["a", "b"])
+    1.0
+    """
+    return float(score([parse(name)], {"": judged}, {"": ranking}).values[0, 0])
+
+
+def _scored(
+    measures: tuple[Measure, ...],
+    judgments: Judgments,
+    answers: Iterable[tuple[str, Retrieved]],
+    make: Callable[[list[Mapping[str, int]], list[Retrieved], int], Batch],
+) -> MeasureValues:
+    """Compute the columns of all answers, portion by portion."""
+    largest = largest_grade(measures, judgments)
+    column = {query_id: i for i, query_id in enumerate(judgments)}
+    values = np.zeros((len(measures), len(judgments)))
+    for ids, portion in _portions(judgments, answers):
+        batch = make([judgments[query_id] for query_id in ids], portion, largest)
+        columns = [column[query_id] for query_id in ids]
+        for row, measure in enumerate(measures):
+            values[row, columns] = row_of(measure).compute(batch, measure)
+    return _sealed(measures, judgments, values, largest)
+
+
+def groups_for(measure: Measure, judgments: Judgments, groups: Mapping[str, Groups] | None) -> dict[str, Groups]:
+    """The groups of each judged query; each relevant document is one of its own where a query has none.
+
+    Raises:
+        InputError: there are no groups at all.
+    """
+    if groups is None:
+        raise InputError(Problem(f"measure {str(measure)!r}", "there are no AND/OR groups in these judgments"))
+    return {q: groups.get(q) or [[d] for d, g in judged.items() if g > 0] for q, judged in judgments.items()}
+
+
+def _sealed(measures: tuple[Measure, ...], judgments: Judgments, values: Floats, largest: int) -> MeasureValues:
+    values.setflags(write=False)
+    return MeasureValues(measures, tuple(judgments), values, largest)
+
+
+def _portions(
+    judgments: Judgments, answers: Iterable[tuple[str, Retrieved]]
+) -> Iterator[tuple[list[str], list[Retrieved]]]:
+    """Cut the answers into portions whose padded arrays keep to CELLS."""
+    ids: list[str] = []
+    portion: list[Retrieved] = []
+    width = 1
+    for query_id, answer in answers:
+        needed = max(len(answer), len(judgments[query_id]))
+        if ids and max(width, needed) * (len(ids) + 1) > CELLS:
+            yield ids, portion
+            ids, portion, width = [], [], 1
+        ids.append(query_id)
+        portion.append(answer)
+        width = max(width, needed)
+    if ids:
+        yield ids, portion
+
+
+def _each_judged(
+    judgments: Judgments, run: Iterable[tuple[str, Mapping[str, float]]]
+) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """The judged queries of a run as they come, then those that it lacks, with no hits."""
+    waiting = dict.fromkeys(judgments)
+    for query_id, hits in run:
+        if query_id in judgments:
+            if query_id not in waiting:
+                raise ValueError(f"query {query_id!r} comes twice")
+            del waiting[query_id]
+            yield query_id, hits
+    for query_id in waiting:
+        yield query_id, {}
+
+
+def _each_once(judgments: Judgments, rankings: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Sequence[str]]]:
+    """The ranking of each judged query; refuses one that holds a document twice."""
+    for query_id in judgments:
+        ranking = rankings.get(query_id, ())
+        if len(set(ranking)) < len(ranking):
+            again = next(d for d in ranking if ranking.count(d) > 1)
+            raise InputError(Problem(f"query {query_id!r}", f"document {again!r} is ranked twice"))
+        yield query_id, ranking
+
+
+def largest_grade(measures: Sequence[Measure], judgments: Judgments) -> int:
+    """The largest grade of all judgments, at least 0.
+
+    Raises:
+        InputError: it is above 30 and one of the measures has exponential gain.
+    """
+    largest = max((max(judged.values(), default=0) for judged in judgments.values()), default=0)
+    steep = next((m for m in measures if m.get("dcg") == "exp-log2"), None)
+    if steep and largest > STEEPEST:
+        what = f"exponential gain of grade {largest}: nothing but the best document would count"
+        raise InputError(Problem(f"measure {str(steep)!r}", what, f"use linear gain, or grades up to {STEEPEST}"))
+    return max(largest, 0)

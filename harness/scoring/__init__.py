@@ -1,1 +1,0 @@
-"""From rankings and labels to tables."""

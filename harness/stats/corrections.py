@@ -1,0 +1,98 @@
+"""Corrections for testing more than one hypothesis, and which retrievers no test separates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+
+from harness.stats.differences import Floats
+from retrievers.errors import InputError, Problem, did_you_mean
+
+
+def adjust(p_values: Sequence[float], method: str = "holm") -> tuple[float, ...]:
+    """Return the adjusted p-values of one family, in the given order, none above 1.
+
+    Args:
+        p_values: one for each hypothesis of the family, 0 < p <= 1; an undefined test counts with p = 1.
+        method: "holm" (Holm 1979) and "bonferroni" keep the chance of any false claim in the family at alpha; "bh"
+            (Benjamini & Hochberg 1995) the expected share of false claims among all claims.
+
+    Raises:
+        InputError: an unknown method.
+
+    >>> adjust([0.01, 0.04, 0.03])
+    (0.03, 0.06, 0.06)
+    """
+    if method not in CORRECTIONS:
+        raise InputError(Problem("correction", f"unknown method {method!r}", did_you_mean(method, CORRECTIONS)))
+    p = np.asarray(p_values, dtype=np.float64)
+    if not p.size:
+        return ()
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(CORRECTIONS[method](p[order]), 1.0)
+    return tuple(adjusted.tolist())
+
+
+def _holm(p: Floats) -> Floats:
+    stepped: Floats = np.maximum.accumulate(p * np.arange(len(p), 0, -1))
+    return stepped
+
+
+def _bonferroni(p: Floats) -> Floats:
+    return p * len(p)
+
+
+def _bh(p: Floats) -> Floats:
+    m = len(p)
+    stepped: Floats = np.minimum.accumulate((p * (m / np.arange(1, m + 1)))[::-1])[::-1]
+    return stepped
+
+
+CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {
+    "holm": _holm,
+    "bonferroni": _bonferroni,
+    "bh": _bh,
+}
+"""Ours: importing statsmodels takes longer than a whole comparison; the tests compare both."""
+
+
+def adjusted_floors(p_values: Sequence[float], floors: Sequence[float | None], method: str) -> tuple[float | None, ...]:
+    """Return, for each hypothesis, the correction with its own p replaced by the smallest that it could have been.
+
+    Args:
+        p_values: one for each hypothesis of the family.
+        floors: the smallest p of the first hypotheses; None where there is no such bound.
+        method: as for `adjust`.
+
+    >>> adjusted_floors([0.03, 0.04], [0.01, None], "holm")
+    (0.02, None)
+    """
+    return tuple(
+        None if floor is None else adjust([*p_values[:i], floor, *p_values[i + 1 :]], method)[i]
+        for i, floor in enumerate(floors)
+    )
+
+
+def letters(names: Sequence[str], separated: Collection[frozenset[str]]) -> dict[str, str]:
+    """Return the compact letter display by insert and absorb (Piepho 2004): who shares a letter is not separated.
+
+    Args:
+        names: the retrievers in the order of the letters.
+        separated: the pairs that the tests tell apart, of all pairs compared.
+
+    >>> letters(["x", "y", "z"], {frozenset("xz")})
+    {'x': 'a', 'y': 'ab', 'z': 'b'}
+    """
+    groups = [frozenset(names)]
+    for pair in separated:
+        a, b = pair
+        split = [part for g in groups for part in ((g - {a}, g - {b}) if pair <= g else (g,))]
+        groups = [g for g in dict.fromkeys(split) if not any(g < other for other in split)]
+    place = {name: i for i, name in enumerate(names)}
+    shown = dict.fromkeys(names, "")
+    for i, group in enumerate(sorted(sorted(place[name] for name in group) for group in groups)):
+        for one in group:
+            shown[names[one]] += chr(ord("a") + i) if i < 26 else f"({i + 1})"
+    return shown

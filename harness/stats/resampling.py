@@ -1,0 +1,184 @@
+"""What the bootstrap over queries tells: how firm the order of the means is, and how much the best flatters itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.stats.differences import SLACK, Differences, Floats, ScoreTable, Units, generator
+from harness.stats.intervals import NONE, Interval, mean, standard_error
+
+RESAMPLES = 10_000
+EFFECT_RESAMPLES = 2_000
+"""Of the interval of the effect size."""
+BLOCK = 1 << 22
+"""Counts turned into floats at once; it bounds the memory and moves no result."""
+KEPT = 1 << 28
+"""Bytes of resamples that are kept from one measure to the next; more are drawn again, in blocks."""
+ResampleCounts = npt.NDArray[np.uint8]
+
+
+@lru_cache(maxsize=1)
+def resample_counts(n: int, seed: int, resamples: int = RESAMPLES) -> ResampleCounts:
+    """Return how often each of n queries stands in each bootstrap resample: (resamples, n), rows sum to n."""
+    counts = _drawn(generator(seed, "bootstrap", n), n, resamples)
+    counts.setflags(write=False)
+    return counts
+
+
+def resample_blocks(n: int, seed: int, resamples: int = RESAMPLES) -> Iterator[ResampleCounts]:
+    """Yield the first rows of `resample_counts` in blocks: of many queries all of them would take gigabytes."""
+    if n * RESAMPLES <= KEPT:
+        yield resample_counts(n, seed)[:resamples]
+        return
+    rng, rows = generator(seed, "bootstrap", n), max(1, KEPT // 16 // n)
+    for start in range(0, resamples, rows):
+        yield _drawn(rng, n, min(rows, resamples - start))
+
+
+def _drawn(rng: np.random.Generator, n: int, resamples: int) -> ResampleCounts:
+    # One byte a count: twenty of one query among n are as good as impossible, 256 are.
+    counts = np.empty((resamples, n), dtype=np.uint8)
+    for row in counts:
+        row[:] = np.bincount(rng.integers(n, size=n), minlength=n)
+    return counts
+
+
+def resampled_means(values: Floats, counts: ResampleCounts, units: Units) -> Floats:
+    """Return the means of (n,) or (n, k) values over each resample of the units: (resamples,) or (resamples, k)."""
+    sums = units.sums(values)
+    rows = max(1, BLOCK // len(units))
+    drawn = (counts[i : i + rows].astype(np.float64) for i in range(0, len(counts), rows))
+    parts = [((part @ sums).T / (part @ units.sizes)).T for part in drawn]
+    means: Floats = np.concatenate(parts)
+    return means
+
+
+class Standing(NamedTuple):
+    """One retriever's place over bootstrap resamples of the queries."""
+
+    name: str
+    mean: float
+    rank: int
+    """1 for the highest mean; equal means share the better rank."""
+    rank_low: int | None
+    rank_high: int | None
+    """The ranks that hold all but (1 - level) / 2 of the resamples on either side; None where nothing tells how far
+    the differences scatter: one query, or differences that are all equal."""
+    share_first: float
+    """Share of the resamples in which it has the highest mean; equal means share it."""
+
+
+class Optimism(NamedTuple):
+    """What is lost on new queries by having picked the best of several on these."""
+
+    winner: str
+    mean: float
+    optimism: float
+    """At least so much: the mean, over resamples, of the winner's mean there minus its mean on all queries."""
+    corrected: float
+    """mean - optimism: the most to expect of the winner on new queries of this kind."""
+
+
+def standings(scores: ScoreTable, units: Units, *, level: float = 0.95, seed: int = 0) -> list[Standing]:
+    """Return each retriever's rank with its bootstrap interval, highest mean first.
+
+    Args:
+        scores: retriever -> (n,) scores of one measure, queries in the order of their ids.
+        units: what is drawn: queries, or their clusters.
+        level: confidence of the rank intervals.
+        seed: of the 10,000 resamples.
+    """
+    resampled, means, slack = _means(scores, units, seed)
+    ranks = _ranks(resampled, slack)
+    low, high = np.quantile(ranks, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
+    first = ranks == 1
+    share = (first / first.sum(axis=1, keepdims=True)).mean(axis=0)
+    own = _ranks(means[None, :], slack)[0]
+    known = {
+        name: any(standard_error(values - other, units) is not None for other in scores.values())
+        for name, values in scores.items()
+    }
+    rows = [
+        Standing(
+            name,
+            float(means[i]),
+            int(own[i]),
+            int(low[i]) if known[name] else None,
+            int(high[i]) if known[name] else None,
+            float(share[i]),
+        )
+        for i, name in enumerate(scores)
+    ]
+    return sorted(rows, key=lambda row: row.rank)
+
+
+def optimism(scores: ScoreTable, units: Units, *, seed: int = 0) -> Optimism:
+    """Return the winner's curse of the highest mean, by the bootstrap of the maximum.
+
+    Each resample of the queries picks its own winner; the true mean of that winner is its mean on all queries. In
+    simulations this finds 0.5 to 0.8 of the truth: it is a lower bound.
+
+    Args:
+        scores: retriever -> (n,) scores of one measure, queries in the order of their ids.
+        units: what is drawn: queries, or their clusters.
+        seed: of the 10,000 resamples.
+    """
+    resampled, means, _ = _means(scores, units, seed)
+    picked = resampled.argmax(axis=1)
+    gain = float(np.mean(resampled[np.arange(len(picked)), picked] - means[picked]))
+    best = int(means.argmax())
+    return Optimism(list(scores)[best], float(means[best]), gain, float(means[best]) - gain)
+
+
+def _means(scores: ScoreTable, units: Units, seed: int) -> tuple[Floats, Floats, float]:
+    """Return the resampled means (resamples, k), the means (k,), and what counts as equal."""
+    table = np.column_stack(list(scores.values()))
+    resampled = np.concatenate([resampled_means(table, counts, units) for counts in resample_blocks(len(units), seed)])
+    means = np.array([mean(values) for values in scores.values()])
+    return resampled, means, SLACK * max(1.0, float(np.abs(table).max()))
+
+
+def _ranks(means: Floats, slack: float) -> Floats:
+    ahead: Floats = (means[:, None, :] > means[:, :, None] + slack).sum(axis=2) + 1.0
+    return ahead
+
+
+def effect_interval(by_unit: Differences, level: float, *, seed: int = 0) -> Interval:
+    """Return the percentile bootstrap interval of (W+ - W-) / (W+ + W-); none where only one of both wins.
+
+    Args:
+        by_unit: the differences of the units.
+        level: confidence.
+        seed: of the resamples.
+    """
+    if by_unit.constant or not by_unit.wins or not by_unit.losses:  # every resample would give the same sign
+        return NONE
+    rows = max(1, BLOCK // len(by_unit.groups))
+    parts = [
+        _effects(by_unit, counts[i : i + rows])
+        for counts in resample_blocks(len(by_unit.groups), seed, EFFECT_RESAMPLES)
+        for i in range(0, len(counts), rows)
+    ]
+    low, high = np.quantile(np.concatenate(parts), [(1 - level) / 2, (1 + level) / 2]).tolist()
+    return Interval(low, high, "percentile")
+
+
+def _effects(by_unit: Differences, counts: ResampleCounts) -> Floats:
+    """Return the effect size of each resample; 0 where no difference was drawn."""
+    sizes = np.abs(by_unit.groups)
+    there = np.flatnonzero(sizes)
+    order = there[np.argsort(sizes[there], kind="stable")]
+    first = np.flatnonzero(np.diff(sizes[order], prepend=0))  # of each group of ties
+    drawn = counts[:, order].astype(np.int64)
+    members = np.add.reduceat(drawn, first, axis=1)
+    lead = np.add.reduceat(drawn * np.sign(by_unit.groups[order]), first, axis=1)
+    below = np.cumsum(members, axis=1) - members
+    ranks = 2 * below + members + 1
+    signed, total = (lead * ranks).sum(axis=1), (members * ranks).sum(axis=1)
+    effects: Floats = np.divide(signed, total, out=np.zeros(len(counts)), where=total > 0)
+    return effects

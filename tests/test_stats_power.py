@@ -1,0 +1,139 @@
+"""What so many queries can find, how many a difference needs, and alpha spent over planned looks."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate
+from scipy import stats as scipy_stats
+from statsmodels.stats.power import TTestPower
+
+from harness.evaluation.conclusion import power_of
+from harness.stats.differences import differences
+from harness.stats.looks import at_look, earlier_looks, levels, look_at, spent
+from harness.stats.power import (
+    POWER,
+    QueryRange,
+    detectable,
+    detectable_effect,
+    deviation_range,
+    queries_for,
+    queries_needed,
+    t_power,
+)
+from harness.stats.settings import Looks, Settings
+from retrievers.errors import InputError
+from tests.scored import scored
+
+
+def apart(values):
+    return differences(np.array(values, dtype=float), np.zeros(len(values)))
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.05 / 3, 0.05 / 190])
+@pytest.mark.parametrize("effect", [0.05, 0.2, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("n", [5, 13, 50, 138, 2_000])
+def test_the_power_of_the_t_test_is_that_of_statsmodels(n, effect, alpha):
+    theirs = TTestPower().power(effect, n, alpha)
+    if math.isnan(theirs):  # SciPy's noncentral t gives up on the other tail
+        edge = scipy_stats.t.isf(alpha / 2, n - 1)
+        theirs = scipy_stats.nct.sf(edge, n - 1, effect * math.sqrt(n))
+    assert t_power(effect, n, alpha) == pytest.approx(theirs, abs=1e-6)
+
+
+def test_queries_needed_are_the_known_answers_and_those_of_statsmodels():
+    assert [queries_for(effect) for effect in (0.5, 0.2)] == [34, 199]  # DEFINITIONS: noncentral t
+    for effect in (0.1, 0.35, 0.8, 2.0):
+        for alpha in (0.05, 0.01):
+            theirs = math.ceil(TTestPower().solve_power(effect, alpha=alpha, power=POWER))
+            assert queries_for(effect, alpha) == max(theirs, 2)
+    assert queries_for(1e-4) is None
+    with pytest.raises(ValueError, match="not above 0"):
+        queries_for(0.0)
+
+
+@pytest.mark.parametrize("n", [2, 5, 34, 500, 20_000])
+def test_the_detectable_effect_has_the_power(n):
+    assert t_power(detectable_effect(n), n, 0.05) == pytest.approx(POWER, abs=1e-6)
+
+
+def test_the_interval_of_the_standard_deviation_holds_it_in_eight_of_ten_samples():
+    rng, held = np.random.default_rng(0), 0
+    for _ in range(2_000):
+        spread = deviation_range(apart(rng.normal(0.1, 0.2, 30)))
+        held += spread.low <= 0.2 <= spread.high
+    assert held / 2_000 == pytest.approx(0.8, abs=3 * math.sqrt(0.8 * 0.2 / 2_000))
+    values = rng.normal(0, 1, 25)
+    theirs = np.sqrt(24 * np.var(values, ddof=1) / scipy_stats.chi2.ppf([0.9, 0.1], 24))
+    assert tuple(deviation_range(apart(values))) == pytest.approx(tuple(theirs), rel=1e-9)
+
+
+def test_nothing_is_said_of_few_or_equal_differences():
+    for values in ([0.1, -0.2] * 4 + [0.0] * 90, [0.3] * 40):
+        assert deviation_range(apart(values)) is None
+        assert detectable(apart(values), 0.05) is None
+        assert queries_needed(apart(values), 0.02, 0.05) is None
+
+
+def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean():
+    values = np.random.default_rng(1).normal(0, 0.2, 60)
+    plans = [queries_needed(apart(values + shift), 0.05, 0.05) for shift in (0.0, 0.3, -0.3)]
+    assert plans[0] == plans[1] == plans[2]
+    spread = deviation_range(apart(values))
+    assert plans[0] == (queries_for(0.05 / spread.low), queries_for(0.05 / spread.high))
+    assert queries_needed(apart(values), 1e-7, 0.05) == QueryRange(None, None)
+    assert detectable(apart(values), 0.05 / 3).low > detectable(apart(values), 0.05).low
+
+
+def test_the_power_of_a_pair_counts_clusters():
+    rng = np.random.default_rng(2)
+    scores = {"a": rng.random(60), "b": rng.random(60)}
+    grouped = scored(scores, clusters=tuple(str(i // 3) for i in range(60)))
+    by_hand = apart((scores["a"] - scores["b"]).reshape(20, 3).mean(axis=1))
+    assert power_of(grouped, ("a", "b"), 0.05, 0.1).detectable == pytest.approx(detectable(by_hand, 0.05))
+
+
+def test_alpha_is_spent_as_o_brien_and_fleming_by_lan_and_demets():
+    # At half of the queries 0.003051 of 0.05 is spent (0.025 in each tail), at the end all of it.
+    assert spent(0.05, 0.5) == pytest.approx(0.003051, abs=5e-7)
+    assert spent(0.05, 1.0) == pytest.approx(0.05)
+    z = scipy_stats.norm.ppf(1 - 0.05 / 4)
+    assert spent(0.05, 0.3) == pytest.approx(4 * scipy_stats.norm.sf(z / math.sqrt(0.3)), rel=1e-12)
+
+
+def test_the_levels_of_two_looks_spend_alpha_exactly():
+    first, second = levels(0.05, (75, 150))
+    assert first == pytest.approx(0.003051, abs=5e-7)
+    bounds = [scipy_stats.norm.isf(level / 2) for level in (first, second)]
+
+    def missed(x):
+        # The second statistic given the first: correlation sqrt(1/2).
+        given = (scipy_stats.norm.cdf((s * bounds[1] - math.sqrt(0.5) * x) / math.sqrt(0.5)) for s in (1, -1))
+        upper, lower = given
+        return scipy_stats.norm.pdf(x) * (upper - lower)
+
+    never = integrate.quad(missed, -bounds[0], bounds[0])[0]
+    assert 1 - never == pytest.approx(0.05, abs=1e-5)
+    assert levels(0.05, (150,)) == pytest.approx((0.05,))
+    assert sum(levels(0.05, (50, 100, 150))) > 0.05
+
+
+def test_which_look_so_many_queries_are():
+    chosen = Settings(looks=Looks((60, 150)))
+    assert [look_at(chosen, n).number for n in (10, 60, 61, 150, 900)] == [1, 1, 2, 2, 2]
+    assert at_look(chosen, 60).alpha == levels(0.05, (60, 150))[0]
+    assert at_look(chosen, 60).level == pytest.approx(1 - levels(0.05, (60, 150))[0])
+    assert at_look(Settings(), 60) == Settings()
+    assert look_at(Settings(), 60) is None
+    assert Settings.of({"looks": {"queries": [60, 150]}}).looks == Looks((60, 150))
+    for bad in ((), (60, 60), (0, 5)):
+        with pytest.raises(InputError, match="rising numbers"):
+            Settings(looks=Looks(bad))
+
+
+def test_earlier_runs_with_some_of_the_queries_are_earlier_looks():
+    first, second = frozenset("abc"), frozenset("abcde")
+    assert earlier_looks([], first) == ()
+    assert earlier_looks([second, first, first], frozenset("abcdef")) == (3, 5)
+    assert earlier_looks([second], second) == ()
+    assert earlier_looks([frozenset("xyz"), frozenset()], second) == ()
