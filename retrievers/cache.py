@@ -137,13 +137,13 @@ class Cache:
 
         A vector without dimensions counts as absent, as a damaged one does.
         """
-        positions, values, tokens, lost = self._read(wanted)
+        positions, values, tokens, truncated = self._read(wanted)
         try:
             vectors = unpacked(form, values)
         except ValueError as unlike:
             what = f"{self.path} holds {unlike} for one model: its server has changed; run again with --fresh"
             raise BackendError(what) from None
-        return positions, Embedded(vectors, tokens, lost)
+        return positions, Embedded(vectors, tokens, truncated)
 
     def put(self, fingerprint: str, keys: Sequence[bytes], embedded: Embedded, *, replace: bool = True) -> None:
         """Keep vectors in one transaction; rows with the same keys are replaced, or stay where they are whole.
@@ -154,18 +154,18 @@ class Cache:
         """
         if len(embedded.vectors.shape) != 2 or (len(keys) and not embedded.vectors.shape[1]):
             raise ValueError(f"vectors of shape {embedded.vectors.shape} cannot be kept")
-        content = packed(embedded.vectors), embedded.tokens, embedded.lost
+        content = packed(embedded.vectors), embedded.tokens, embedded.truncated_tokens
         self._store(fingerprint, keys, content, replace=replace)
 
     def get_scores(self, wanted: Sequence[bytes]) -> tuple[Positions, PairScores]:
         """Return which of the distinct keys have scores, as positions, and the scores."""
-        positions, values, tokens, lost = self._read(wanted)
-        return positions, PairScores(np.frombuffer(b"".join(values), dtype="<f8"), tokens, lost)
+        positions, values, tokens, truncated = self._read(wanted)
+        return positions, PairScores(np.frombuffer(b"".join(values), dtype="<f8"), tokens, truncated)
 
     def put_scores(self, fingerprint: str, keys: Sequence[bytes], scored: PairScores) -> None:
         """Keep scores in one transaction; rows with the same keys are replaced."""
         values = [score.tobytes() for score in np.asarray(scored.scores, dtype="<f8")]
-        self._store(fingerprint, keys, (values, scored.tokens, scored.lost))
+        self._store(fingerprint, keys, (values, scored.tokens, scored.truncated_tokens))
 
     def get_texts(self, wanted: Sequence[bytes]) -> tuple[Positions, Texts]:
         """Return which of the distinct keys have replies, as positions, and the replies."""
@@ -210,11 +210,11 @@ class Cache:
         positions: list[int] = []
         values: list[bytes] = []
         numbers: list[tuple[int, int]] = []
-        for key, tokens, lost, checksum, value in self._select(_SELECT, wanted):
-            if (value or blank) and checksum == _checksum(key, tokens, lost, value):
+        for key, tokens, truncated, checksum, value in self._select(_SELECT, wanted):
+            if (value or blank) and checksum == _checksum(key, tokens, truncated, value):
                 positions.append(place[key])
                 values.append(value)
-                numbers.append((tokens, lost))
+                numbers.append((tokens, truncated))
         counts = np.asarray(numbers, dtype=np.int64).reshape(-1, 2)
         return np.asarray(positions, dtype=np.intp), values, counts[:, 0], counts[:, 1]
 
@@ -236,8 +236,8 @@ class Cache:
                 self._db.execute("INSERT OR IGNORE INTO models (fingerprint) VALUES (?)", (fingerprint,))
                 (model,) = self._db.execute("SELECT id FROM models WHERE fingerprint = ?", (fingerprint,)).fetchone()
                 rows = [
-                    (key, tokens, lost, _checksum(key, tokens, lost, value), now, model, value)
-                    for key, value, tokens, lost in zip(
+                    (key, tokens, truncated, _checksum(key, tokens, truncated, value), now, model, value)
+                    for key, value, tokens, truncated in zip(
                         keys, content[0], content[1].tolist(), content[2].tolist(), strict=True
                     )
                 ]
@@ -264,7 +264,9 @@ class Cache:
 
     def _damaged(self, model: int) -> int:
         rows = self._db.execute(f"{_SELECT} WHERE model = ?", (model,))
-        return sum(_checksum(key, tokens, lost, value) != checksum for key, tokens, lost, checksum, value in rows)
+        return sum(
+            _checksum(key, tokens, truncated, value) != checksum for key, tokens, truncated, checksum, value in rows
+        )
 
     def _prepare(self) -> None:
         self._db.execute("PRAGMA page_size = 16384")
@@ -301,5 +303,5 @@ class Cache:
 _REMEDY = "move it away, or set HARNESS_CACHE to another folder"
 
 
-def _checksum(key: bytes, tokens: int, lost: int, value: bytes) -> int:
-    return zlib.crc32(value, zlib.crc32(b"%b%d,%d" % (key, tokens, lost)))
+def _checksum(key: bytes, tokens: int, truncated: int, value: bytes) -> int:
+    return zlib.crc32(value, zlib.crc32(b"%b%d,%d" % (key, tokens, truncated)))

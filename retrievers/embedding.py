@@ -112,8 +112,8 @@ class Embedder:
         row[np.concatenate(places)] = np.arange(len(distinct))
         at = dict(zip(distinct, row.tolist(), strict=True))
         order = [at[text] for text in texts]
-        vectors, tokens, lost = zip(*parts, strict=True)
-        return Embedded(joined(vectors)[order], np.concatenate(tokens)[order], np.concatenate(lost)[order])
+        vectors, tokens, truncated = zip(*parts, strict=True)
+        return Embedded(joined(vectors)[order], np.concatenate(tokens)[order], np.concatenate(truncated)[order])
 
     def answered(
         self, texts: Sequence[str], plan: Callable[[], Iterable[Sequence[int]]], role: Role, meter: Meter
@@ -233,8 +233,8 @@ class Embedder:
 
     def _ask(self, texts: list[str], role: Role, call: Call) -> Embedded:
         """Send one request and check the answer."""
-        vectors, tokens, lost = self.encoder.embed(texts, role, call)
-        if len(vectors.shape) != 2 or not len(vectors) == len(tokens) == len(lost) == len(texts):
+        vectors, tokens, truncated = self.encoder.embed(texts, role, call)
+        if len(vectors.shape) != 2 or not len(vectors) == len(tokens) == len(truncated) == len(texts):
             raise BackendError(f"{len(vectors)} vectors came back for {len(texts)} texts")
         self._expect(vectors.shape[1])
         if not finite(vectors):
@@ -243,7 +243,7 @@ class Embedder:
             raise BackendError(f"{form_of(vectors)} vectors came back from an encoder of {self.encoder.form} ones")
         if self.encoder.form == "dense":
             vectors = np.asarray(vectors, dtype=np.float32)
-        return Embedded(vectors, tokens, lost)
+        return Embedded(vectors, tokens, truncated)
 
     def _expect(self, dimensions: int) -> None:
         self._dimensions = self._dimensions or dimensions

@@ -179,12 +179,12 @@ class Parts:
 
 
 def _taken(embedded: Embedded, rows: npt.NDArray[np.intp]) -> Embedded:
-    return Embedded(embedded.vectors[rows], embedded.tokens[rows], embedded.lost[rows])
+    return Embedded(embedded.vectors[rows], embedded.tokens[rows], embedded.truncated_tokens[rows])
 
 
 def _put_together(pieces: Sequence[Embedded]) -> Embedded:
-    vectors, tokens, lost = zip(*pieces, strict=True)
-    return Embedded(joined(vectors), np.concatenate(tokens), np.concatenate(lost))
+    vectors, tokens, truncated = zip(*pieces, strict=True)
+    return Embedded(joined(vectors), np.concatenate(tokens), np.concatenate(truncated))
 
 
 class PartSource:

@@ -85,10 +85,10 @@ class CachedReranker:
         dependent = self.reranker.by_list and self._depend_on_companions(lists, meter)
         plan = _by_list(lists, self.reranker) if dependent else _by_pair(lists, self.reranker)
         scored = self._scores(plan, meter)
-        meter.count(lost_tokens=int(scored.lost.sum()), **({"listwise": 1} if dependent else {}))
+        meter.count(lost_tokens=int(scored.truncated_tokens.sum()), **({"listwise": 1} if dependent else {}))
         reranked = []
         for query, ranking, rows in zip(queries, rankings, plan.rows, strict=True):
-            if scored.lost[rows].any():
+            if scored.truncated_tokens[rows].any():
                 meter.note("truncated-pair", query.id)
             reranked.append(above_the_rest(ranking, scored.scores[rows]))
         return reranked
@@ -160,12 +160,12 @@ class CachedReranker:
 
     def _ask(self, pairs: Sequence[Pair], call: Call) -> PairScores:
         """Send one request and check the answer."""
-        scores, tokens, lost = self.reranker.score(pairs, call)
-        if not len(scores) == len(tokens) == len(lost) == len(pairs):
+        scores, tokens, truncated = self.reranker.score(pairs, call)
+        if not len(scores) == len(tokens) == len(truncated) == len(pairs):
             raise BackendError(f"{len(scores)} scores came back for {len(pairs)} pairs")
         if not np.isfinite(scores).all():
             raise BackendError("a score that is not finite came back")
-        return PairScores(np.asarray(scores, dtype=np.float64), tokens, lost)
+        return PairScores(np.asarray(scores, dtype=np.float64), tokens, truncated)
 
 
 def _by_pair(lists: Sequence[Sequence[Pair]], reranker: Reranker) -> _Plan:

@@ -36,7 +36,7 @@ class Embedded(NamedTuple):
     """float32, (n, dimensions); sparse ones, and those of tokens, as `retrievers.ragged` has them."""
     tokens: Counts
     """(n,): tokens that the model read, special tokens included where the model counts them."""
-    lost: Counts
+    truncated_tokens: Counts
     """(n,): tokens beyond the model's limit, cut off unread."""
 
 
@@ -47,7 +47,7 @@ class PairScores(NamedTuple):
     """(n,), float64: higher is better; comparable within one query."""
     tokens: Counts
     """(n,): tokens that the model read."""
-    lost: Counts
+    truncated_tokens: Counts
     """(n,): tokens beyond the model's limit, cut off unread."""
 
 

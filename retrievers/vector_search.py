@@ -132,13 +132,13 @@ class VectorRetriever(Retriever):
             return []
         with meter.stage("embed-queries", total=len({query.text for query in queries})):
             embedded = self._embedder.embed([query.text for query in queries], "query", meter)
-            meter.count(lost_tokens=int(embedded.lost.sum()))
+            meter.count(lost_tokens=int(embedded.truncated_tokens.sum()))
         self._extent = self._extent._replace(
             dimensions=embedded.vectors.shape[1], query_numbers=numbers_of(embedded.vectors) / len(queries)
         )
         directed = with_direction(embedded.vectors)
-        for query, lost, has_direction in zip(queries, embedded.lost, directed, strict=True):
-            if lost:
+        for query, truncated, has_direction in zip(queries, embedded.truncated_tokens, directed, strict=True):
+            if truncated:
                 meter.note("truncated-query", query.id)
             if not has_direction:
                 meter.note("zero-vector-query", query.id)
@@ -204,8 +204,8 @@ class VectorRetriever(Retriever):
             texts, distinct = texts + len(contents), distinct + len(set(contents))
             with meter.stage("embed-documents", total=corpus.expected(distinct)):
                 embedded = self._embedder.embed(contents, "document", meter)
-                meter.count(lost_tokens=int(embedded.lost.sum()))
-            notes["truncated"] += _ids(window, embedded.lost > 0)
+                meter.count(lost_tokens=int(embedded.truncated_tokens.sum()))
+            notes["truncated"] += _ids(window, embedded.truncated_tokens > 0)
             directed = with_direction(embedded.vectors)
             points, numbers = points + int(directed.sum()), numbers + numbers_of(embedded.vectors)
             notes["zero-vector"] += _ids(window, ~directed)

@@ -77,7 +77,7 @@ def write_part(root: Root, fingerprint: str, role: Role, part: Keys, embedded: E
             "key": pa.array(part[order].tolist(), type=pa.binary(KEY_BYTES)),
             "vector": column_of(embedded.vectors[order]),
             "tokens": pa.array(embedded.tokens[order].astype(np.int64)),
-            "lost": pa.array(embedded.lost[order].astype(np.int64)),
+            "lost": pa.array(embedded.truncated_tokens[order].astype(np.int64)),
         },
         metadata=written,
     )

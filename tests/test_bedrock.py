@@ -155,7 +155,7 @@ def test_texts_longer_than_titan_reads_are_cut_by_its_own_words(serve, tmp_path)
     assert long.startswith(cut)
     assert 40 <= tokens_of(cut) <= 50
     assert found.tokens.tolist() == [5, tokens_of(cut)]
-    assert found.lost.tolist() == [0, 240 - tokens_of(cut)]
+    assert found.truncated_tokens.tolist() == [0, 240 - tokens_of(cut)]
 
 
 def test_the_limits_of_characters_are_kept_without_asking(serve, tmp_path):
@@ -163,11 +163,11 @@ def test_the_limits_of_characters_are_kept_without_asking(serve, tmp_path):
     found = embed(provider, tmp_path, ["x y " * 20_000], model=V1)
     assert [len(request["body"]["inputText"]) for request in provider.requests] == [50_000]
     assert found.tokens.tolist() == [25_000]
-    assert found.lost.tolist() == [15_000]
+    assert found.truncated_tokens.tolist() == [15_000]
     provider = serve()
     found = embed(provider, tmp_path, [*TEXTS, "ab " * 1000], model=COHERE)
     assert max(len(text) for request in provider.requests for text in request["body"]["texts"]) == 2048
-    assert found.lost.tolist() == [0] * 10 + [pytest.approx(317, abs=1)]
+    assert found.truncated_tokens.tolist() == [0] * 10 + [pytest.approx(317, abs=1)]
 
 
 def test_a_text_that_cannot_be_cut_to_fit_stops(serve, tmp_path):

@@ -63,7 +63,7 @@ def test_every_text_gets_its_own_vector_and_is_sent_once(tmp_path_factory, first
             meter = Meter()
             found = Embedder(encoder, cache).embed(texts, "document", meter)
             assert np.array_equal(found.vectors.reshape(-1, 3), encoder.truth(texts))
-            assert len(found.tokens) == len(found.lost) == len(texts)
+            assert len(found.tokens) == len(found.truncated_tokens) == len(texts)
     sent = [text for request in encoder.sent for text in request]
     assert sorted(sent) == sorted({*first, *second})
 
@@ -108,11 +108,13 @@ def test_one_text_bypasses_the_cache(cache):
 
 
 SPOILT = {
-    "2 vectors came back for 3": lambda whole, _: Embedded(whole.vectors[:2], whole.tokens, whole.lost),
-    "4 vectors came back for 3": lambda whole, _: Embedded(whole.vectors[[0, 1, 2, 2]], whole.tokens, whole.lost),
-    "not finite": lambda whole, _: Embedded(whole.vectors * [[1], [np.nan], [1]], whole.tokens, whole.lost),
+    "2 vectors came back for 3": lambda whole, _: Embedded(whole.vectors[:2], whole.tokens, whole.truncated_tokens),
+    "4 vectors came back for 3": lambda whole, _: Embedded(
+        whole.vectors[[0, 1, 2, 2]], whole.tokens, whole.truncated_tokens
+    ),
+    "not finite": lambda whole, _: Embedded(whole.vectors * [[1], [np.nan], [1]], whole.tokens, whole.truncated_tokens),
     "2 dimensions where others have 3": lambda whole, texts: (
-        whole if texts[0] == "a" else Embedded(whole.vectors[:, :2], whole.tokens, whole.lost)
+        whole if texts[0] == "a" else Embedded(whole.vectors[:, :2], whole.tokens, whole.truncated_tokens)
     ),
 }
 
@@ -128,7 +130,7 @@ def test_spoilt_vectors_fail_and_are_not_stored(cache, message):
 
 def test_vectors_of_another_dimension_than_the_cached_fail(cache):
     Embedder(Counting(), cache).embed(["a"], "document", Meter())
-    narrower = Counting(spoil=lambda whole, _: Embedded(whole.vectors[:, :2], whole.tokens, whole.lost))
+    narrower = Counting(spoil=lambda whole, _: Embedded(whole.vectors[:, :2], whole.tokens, whole.truncated_tokens))
     with pytest.raises(BackendError, match="2 dimensions where others have 3"):
         Embedder(narrower, cache).embed(["a", "b"], "document", Meter())
 

@@ -97,7 +97,7 @@ def test_tokens_are_counted_without_the_model_as_it_reads_them(models, name, rol
     read, whole = one.count(TEXTS, role), one.lengths(TEXTS, role)
     assert read.exact and whole.exact
     assert read.counts.tolist() == embedded.tokens.tolist()
-    assert np.maximum(whole.counts - read.counts, 0).tolist() == embedded.lost.tolist()
+    assert np.maximum(whole.counts - read.counts, 0).tolist() == embedded.truncated_tokens.tolist()
     # Of sixteen words and the marks, 12 tokens are read; of a document of a ColBERT 10, of its query 8.
     if not (name == "inference-free" and role == "query"):
         assert embedded.tokens[5] == (12 if name in SPARSE or (name == "plain" and role == "query") else
@@ -117,7 +117,7 @@ def test_nothing_is_embedded_twice_and_what_is_read_back_is_the_same(models, nam
             assert type(again.vectors) is type(first[role].vectors)
             for ours, before in zip(flat(again.vectors), flat(first[role].vectors), strict=True):
                 assert np.array_equal(ours, before)
-            assert again.lost.tolist() == first[role].lost.tolist()
+            assert again.truncated_tokens.tolist() == first[role].truncated_tokens.tolist()
     assert cold.counts("")["texts"] == len(TEXTS) * 2 and not cold.counts("").get("cached")
     assert warm.counts("")["cached"] == warm.counts("")["texts"] == len(TEXTS) * 2
 

@@ -44,7 +44,7 @@ def test_vectors_are_the_librarys_own(folder):
 def test_tokens_and_what_the_limit_cuts_off_are_counted(folder):
     found = encoder(folder).embed(TEXTS, "document", single_call())
     assert found.tokens.tolist() == [min(length, tiny.LIMIT) for length in LENGTHS]
-    assert found.lost.tolist() == [0, 0, 0, 0, 17 - tiny.LIMIT]
+    assert found.truncated_tokens.tolist() == [0, 0, 0, 0, 17 - tiny.LIMIT]
     # Counting lost tokens must not switch truncation off.
     again = encoder(folder).embed(TEXTS, "document", single_call())
     assert again.tokens.tolist() == found.tokens.tolist()
@@ -119,7 +119,7 @@ def test_a_static_model(tmp_path):
     found = encoder(model).embed(texts, "document", single_call())
     assert np.allclose(found.vectors, plain(model, texts, normalize_embeddings=True), atol=1e-6)
     assert found.tokens.tolist() == [5 + 2 + 1 + 4 + 1, 1000]  # "the" and "flow" are words of the model's
-    assert found.lost.tolist() == [0, 0]
+    assert found.truncated_tokens.tolist() == [0, 0]
 
 
 def test_the_packaged_model_is_used_and_checked(monkeypatch, tmp_path):

@@ -57,7 +57,7 @@ def test_vectors_come_back_in_their_texts_places(serve, tmp_path):
     found = embed(provider, tmp_path, meter=meter)
     assert np.array_equal(found.vectors, real_vectors(TEXTS).astype(np.float32))
     assert found.tokens.sum() == sum(map(tokens_of, TEXTS))
-    assert found.lost.tolist() == [0] * 10
+    assert found.truncated_tokens.tolist() == [0] * 10
     counts = meter.stages()["embed-documents"].counts
     assert counts == {"texts": 10, "cached": 0, "calls": 3, "tokens": sum(map(tokens_of, TEXTS)), "usd": 0}
     assert sorted(provider.embedded) == sorted(TEXTS)
@@ -150,7 +150,7 @@ def test_texts_longer_than_the_model_reads_are_cut_and_counted(serve, tmp_path):
     assert long.startswith(cut)
     assert 40 <= tokens_of(cut) <= 50
     assert np.array_equal(found.vectors[3], real_vectors([cut])[0])
-    assert found.lost.tolist() == [0, 0, 0, 240 - tokens_of(cut)]
+    assert found.truncated_tokens.tolist() == [0, 0, 0, 240 - tokens_of(cut)]
     assert [len(request["body"]["input"]) for request in provider.requests] == [4, 3, 1, 1]
 
 

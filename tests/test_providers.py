@@ -102,7 +102,7 @@ def test_a_text_that_is_refused_for_its_length_is_cut(name, tmp_path):
         encoder = at(BLOCKS[name], "encoder", provider.url)
         embedded = Embedder(encoder, cache).embed([LONG], "document", Meter())
         assert 40 <= tokens_of(provider.embedded[-1]) <= 50
-        assert embedded.lost[0] > 60
+        assert embedded.truncated_tokens[0] > 60
 
 
 def test_decimals_are_asked_for_once_where_base64_is_refused(tmp_path):
@@ -191,8 +191,11 @@ def test_cohere_and_gemini_are_told_the_role_and_the_dimensions():
 
 def test_what_gemini_drops_without_a_word_is_counted():
     with serving(dialects.Gemini()) as provider:
-        assert gemini(provider, max_tokens=50).embed(["a", LONG], "document", single_call()).lost.tolist()[0] == 0
-        assert gemini(provider, max_tokens=50).embed([LONG], "document", single_call()).lost[0] >= 70
+        assert (
+            gemini(provider, max_tokens=50).embed(["a", LONG], "document", single_call()).truncated_tokens.tolist()[0]
+            == 0
+        )
+        assert gemini(provider, max_tokens=50).embed([LONG], "document", single_call()).truncated_tokens[0] >= 70
 
 
 @pytest.mark.parametrize("make", [lambda: CohereEncoder("embed-v4.0"), lambda: GeminiEncoder("gemini-embedding-001"),
@@ -285,7 +288,7 @@ def test_a_block_of_a_reranker_is_ready(dialect):
         pairs = [("plane of x", one.content) for one in DOCUMENTS.values()]
         scored = own.score(pairs, single_call())
         assert np.allclose(scored.scores, [overlap(*pair) for pair in pairs])
-        assert scored.lost.tolist() == [0] * 8
+        assert scored.truncated_tokens.tolist() == [0] * 8
 
 
 def test_scores_that_depend_on_companions_are_kept_by_list(tmp_path):

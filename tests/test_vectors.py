@@ -49,7 +49,7 @@ def test_what_was_written_is_read_in_the_order_that_is_asked_for(tmp_path_factor
     rows = held.get(asked)
     for place, vector, tokens, lost in zip(rows.positions, *rows.embedded, strict=True):
         assert vector.tolist() == whole.vectors[order[place]].tolist()
-        assert (tokens, lost) == (whole.tokens[order[place]], whole.lost[order[place]])
+        assert (tokens, lost) == (whole.tokens[order[place]], whole.truncated_tokens[order[place]])
 
 
 def test_a_part_written_twice_is_one_part(tmp_path):

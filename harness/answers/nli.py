@@ -104,7 +104,7 @@ class NliJudge:
             read = self._replicas.read(model, pairs)
             logits = outputs(model, read.features, "scores").double().reshape(len(pairs), -1).cpu().numpy()
         self._meter.count(
-            texts=len(pairs), calls=1, tokens=int(read.tokens.sum()), lost_tokens=int(read.lost.sum())
+            texts=len(pairs), calls=1, tokens=int(read.tokens.sum()), lost_tokens=int(read.truncated_tokens.sum())
         )  # fmt: skip
         return [self._verdict(row, words) for row in probabilities(logits)]
 

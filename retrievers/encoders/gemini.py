@@ -121,7 +121,7 @@ class GeminiEncoder(RemoteEncoder[HttpClient]):
         """Send one request; what the model did not read of long texts is estimated."""
         embedded = super().embed(texts, role, call)
         unread = np.maximum(self.count(texts, role).counts - self._limits.tokens, 0)
-        return embedded._replace(lost=np.maximum(embedded.lost, unread))
+        return embedded._replace(truncated_tokens=np.maximum(embedded.truncated_tokens, unread))
 
     def _open(self) -> HttpClient:
         return HttpClient(self._server())

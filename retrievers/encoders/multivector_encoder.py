@@ -71,4 +71,4 @@ class LateInteractionEncoder(TextModelEncoder):
         if tokens is None:
             raise InputError(Problem("encoder.model", f"{self._model.weights.model} has no vectors of tokens"))
         call.meter.count(calls=1, tokens=int(read.tokens.sum()))
-        return Embedded(TokenVectors.of(tokens), read.tokens, read.lost)
+        return Embedded(TokenVectors.of(tokens), read.tokens, read.truncated_tokens)

@@ -166,7 +166,7 @@ class SentenceTransformerEncoder(Encoder):
                 embeddings = torch.nn.functional.normalize(embeddings, dim=1)
             vectors = embeddings.cpu().numpy()
         call.meter.count(calls=1, tokens=int(read.tokens.sum()))
-        return Embedded(vectors, read.tokens, read.lost)
+        return Embedded(vectors, read.tokens, read.truncated_tokens)
 
     def _prompt(self, role: Role, own: Mapping[str, str]) -> str | None:
         """What is put before a text: as the experiment says it, or by its name, or as the model's files have it."""

@@ -83,7 +83,7 @@ class LearnedSparseEncoder(TextModelEncoder):
             read = self._model.read(model, texts, role)
             vectors = SparseVectors.of(self._weights(model, read.features).cpu().numpy())
         call.meter.count(calls=1, tokens=int(read.tokens.sum()))
-        return Embedded(vectors, read.tokens, read.lost)
+        return Embedded(vectors, read.tokens, read.truncated_tokens)
 
     def _weights(self, model: Any, features: Mapping[str, Any]) -> torch.Tensor:
         """The (texts, dimensions) of one request; of a model that compares by cosine, scaled to length 1."""

@@ -64,7 +64,7 @@ class ModelInput(NamedTuple):
 
     features: Mapping[str, Any]
     tokens: Counts
-    lost: Counts
+    truncated_tokens: Counts
     """Tokens beyond the model's limit."""
 
 
@@ -141,7 +141,7 @@ class Replicas(Generic[LoadedModel]):
         with self._reading:  # a tokenizer serves one thread at a time
             features = model.preprocess(list(texts), **asked)
             tokens = _tokens(features, len(texts))
-            lost = np.zeros(len(texts), dtype=np.int64)
+            truncated = np.zeros(len(texts), dtype=np.int64)
             reader = _reader(model, role)
             full = [] if reader.limit is None else np.flatnonzero(tokens >= reader.limit).tolist()
             if full:
@@ -150,9 +150,9 @@ class Replicas(Generic[LoadedModel]):
                 whole = reader.tokenizer(
                     *sides, truncation=False, padding=False, verbose=False, add_special_tokens=reader.special
                 )
-                lost[full] = [len(ids) for ids in whole["input_ids"]]
-                lost[full] = np.maximum(lost[full] - tokens[full], 0)
-        return ModelInput(features, tokens, lost)
+                truncated[full] = [len(ids) for ids in whole["input_ids"]]
+                truncated[full] = np.maximum(truncated[full] - tokens[full], 0)
+        return ModelInput(features, tokens, truncated)
 
 
 class _Reader(NamedTuple):

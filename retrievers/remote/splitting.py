@@ -58,7 +58,7 @@ class EmbeddingRequests:
         parts = [part for some in self._few(sent) for part in self._parts(some, send, call)]
         embedded = Embedded(*(np.concatenate(column) for column in zip(*parts, strict=True)))
         beyond = [_beyond(*pair) for pair in zip(texts, sent, embedded.tokens.tolist(), strict=True)]
-        return embedded._replace(lost=embedded.lost + np.asarray(beyond, dtype=np.int64))
+        return embedded._replace(truncated_tokens=embedded.truncated_tokens + np.asarray(beyond, dtype=np.int64))
 
     def _few(self, texts: list[str]) -> list[list[str]]:
         """Split texts into as many as the provider is known to take at once."""
@@ -121,8 +121,8 @@ class EmbeddingRequests:
                 refusal = again
             else:
                 tokens = int(embedded.tokens[0])
-                lost = whole - tokens if whole else _beyond(text, kept, tokens)
-                return embedded._replace(lost=np.asarray([max(lost, 1)], dtype=np.int64))
+                truncated = whole - tokens if whole else _beyond(text, kept, tokens)
+                return embedded._replace(truncated_tokens=np.asarray([max(truncated, 1)], dtype=np.int64))
         raise BackendError(f"a text of {len(text)} characters cannot be cut to fit: {refusal}")
 
     def _whole(self, texts: list[str], send: Send, call: Call) -> Embedded:

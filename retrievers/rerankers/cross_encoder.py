@@ -66,4 +66,4 @@ class CrossEncoderReranker(PairModelReranker):
             read = self._replicas.read(model, pairs)
             scores = outputs(model, read.features, "scores").double().reshape(len(pairs)).cpu().numpy()
         call.meter.count(calls=1, tokens=int(read.tokens.sum()))
-        return PairScores(scores, read.tokens, read.lost)
+        return PairScores(scores, read.tokens, read.truncated_tokens)

@@ -210,11 +210,11 @@ class HttpReranker(RemoteModel[HttpClient], Reranker):
         query = pairs[0][0]
         whole = [document for _, document in pairs]
         sent = [beginning(document, self._limits.tokens) for document in whole]
-        lost = estimate(whole) - estimate(sent)
+        truncated = estimate(whole) - estimate(sent)
         parts = [self._part(query, sent[start : start + self._documents], call)
                  for start in range(0, len(sent), self._documents)]  # fmt: skip
         scores, tokens = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return PairScores(scores, tokens, lost)
+        return PairScores(scores, tokens, truncated)
 
     def _part(self, query: str, documents: list[str], call: Call, *, named: bool = False) -> tuple[Floats, Counts]:
         """Send one request; where the server takes fewer documents, their number is learnt and the request split.

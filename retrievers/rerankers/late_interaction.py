@@ -21,7 +21,7 @@ class _Side(NamedTuple):
     matched: ScoredTokens
     """Its vectors, of length 1."""
     tokens: Counts
-    lost: Counts
+    truncated_tokens: Counts
 
 
 class LateInteractionReranker(PairModelReranker):
@@ -82,7 +82,7 @@ class LateInteractionReranker(PairModelReranker):
             scores = max_sim(queries.matched, documents.matched) / queries.matched.mask.sum(dim=1)
         tokens = queries.tokens + documents.tokens
         call.meter.count(calls=1, tokens=int(tokens.sum()))
-        return PairScores(scores.double().cpu().numpy(), tokens, queries.lost + documents.lost)
+        return PairScores(scores.double().cpu().numpy(), tokens, queries.truncated_tokens + documents.truncated_tokens)
 
     @property
     def _trained(self) -> bool:
@@ -110,4 +110,4 @@ class LateInteractionReranker(PairModelReranker):
         if tokens is None:
             raise InputError(Problem("rerank.model", f"{self._weights.model} has no vectors of tokens"))
         vectors = torch.nn.functional.normalize(tokens.vectors, dim=2)
-        return _Side(ScoredTokens(vectors, tokens.mask), read.tokens, read.lost)
+        return _Side(ScoredTokens(vectors, tokens.mask), read.tokens, read.truncated_tokens)
