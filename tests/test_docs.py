@@ -21,8 +21,8 @@ from harness.cli import app, main
 from harness.evaluation.families import TestRow
 from harness.evaluation.wording import COMPARISON_COLUMNS
 from harness.experiment.schema import END, START, markdown
-from harness.records.run import COSTS
-from harness.records.tables import LEADING
+from harness.records.csv_tables import LEADING
+from harness.records.kept import COSTS
 from tests import tiny
 from tests.qdrant_fake import fake_qdrant
 from tests.test_cli import commands

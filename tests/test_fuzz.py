@@ -51,10 +51,7 @@ def found(reader: str) -> list[Path]:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     place = tmp_path_factory.mktemp("fuzz")
-    folder = harness.run(small.experiment(place), harness.Options(results=place / "results")).folder
-    content = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    (folder / "manifest.json").write_text(json.dumps(content | {"tables": {}}), encoding="utf-8")
-    return folder
+    return harness.run(small.experiment(place), harness.Options(results=place / "results")).folder
 
 
 def use(folder: Path) -> None:
@@ -68,6 +65,14 @@ def use(folder: Path) -> None:
             score_rankings([folder], (), conventions=Conventions())
         trec.read_qrels(folder / "qrels.trec")
         records.write_manifest(folder, results.manifest)
+    except InputError as error:
+        assert str(error)
+
+
+def look(folder: Path) -> None:
+    """What a manifest says is not what a run wrote: it is read, or refused."""
+    try:
+        records.read(folder)
     except InputError as error:
         assert str(error)
 
@@ -95,25 +100,13 @@ def with_file(whole: Path, name: str, raw: bytes, then: Callable[[Path], None] =
 @bounded
 @given(st.sampled_from(FILES), spots)
 def test_results(whole, name, spot):
-    with_file(whole, name, damaged((whole / name).read_bytes(), spot))
+    with_file(whole, name, damaged((whole / name).read_bytes(), spot), then=look if name == "manifest.json" else use)
 
 
 @settings(max_examples=8, derandomize=True, database=None)
 @given(st.sampled_from(FILES[1:]), spots)
 def test_reports_of_damaged_folders(whole, name, spot):
     with_file(whole, name, damaged((whole / name).read_bytes(), spot), then=render)
-
-
-@settings(max_examples=8, derandomize=True, database=None)
-@given(st.randoms(use_true_random=False), st.sampled_from(VALUES))
-def test_reports_of_changed_manifests(whole, random, value):
-    content = json.loads((whole / "manifest.json").read_text(encoding="utf-8"))
-    *outer, last = random.choice([path for path in places(content) if len(path) > 1])
-    table = content
-    for key in outer:
-        table = table[key]
-    table[last] = value
-    with_file(whole, "manifest.json", json.dumps(content).encode(), then=render)
 
 
 def places(value, path=()):
@@ -136,7 +129,7 @@ def test_manifests(whole, random, value):
         del table[last]
     else:
         table[last] = value
-    with_file(whole, "manifest.json", json.dumps(content).encode())
+    with_file(whole, "manifest.json", json.dumps(content).encode(), then=look)
 
 
 @bounded
@@ -215,16 +208,6 @@ def test_a_summary_without_one_of_its_columns_is_refused(whole, column):
     head, *lines = ((line.split(",")) for line in (whole / "summary.csv").read_text(encoding="utf-8").splitlines())
     place = head.index(column)
     text = "".join(",".join(row[:place] + row[place + 1 :]) + "\n" for row in (head, *lines))
-    with_file(whole, "summary.csv", text.encode(), then=render)
+    with_file(whole, "summary.csv", text.encode(), then=small.signed_anew)
     with pytest.raises(InputError, match=f"it has no column {column}"):
-        records.read(whole.parent / "copied")
-
-
-@pytest.mark.parametrize("key", ["cores", "load"])
-def test_a_machine_whose_figures_are_none_is_refused(whole, key):
-    """Found by changing folders at random: the report compares the two."""
-    content = json.loads((whole / "manifest.json").read_text(encoding="utf-8"))
-    content["machine"] |= {"cores": 2, "load": 9.5, key: {"a": None}}
-    with_file(whole, "manifest.json", json.dumps(content).encode(), then=render)
-    with pytest.raises(InputError, match=f"machine: {key} is no number"):
         records.read(whole.parent / "copied")

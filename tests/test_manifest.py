@@ -92,5 +92,5 @@ def test_a_retriever_without_a_kind_is_refused(folder, tmp_path, key):
         del (block[key] if key else block)["kind"]
         return content
 
-    with pytest.raises(InputError, match="has no kind"):
+    with pytest.raises(InputError, match=r"retrievers.\d.*kind: Field required"):
         records.read_manifest(changed(folder, tmp_path, change))

@@ -108,7 +108,7 @@ class Killed(BaseException):
 def test_a_kill_between_the_renames_loses_nothing(tmp_path, monkeypatch, renames, kept):
     run(tmp_path)
     if kept:
-        monkeypatch.setattr("harness.records.place._lost", lambda earlier, newer: "other scores")
+        monkeypatch.setattr("harness.records.atomic_write._lost", lambda earlier, newer: "other scores")
     rename, left = Path.rename, [renames]
 
     def killed(self: Path, target: Path) -> Path:

@@ -1,10 +1,17 @@
 """A run and its results folder: the one format on disk."""
 
-from harness.records.cells import as_cell
-from harness.records.data import data_reference, dataset_of
-from harness.records.earlier import asked_by, earlier_queries
-from harness.records.folder import create, refuse_links
-from harness.records.lines import read_jsonl, write_jsonl
+from harness.records.atomic_write import LAST_FILE, experiment_and_data, put_in_place, unfinished, writing_aside
+from harness.records.csv_tables import as_cell, file_digests, read_costs, write_costs, write_table
+from harness.records.kept import (
+    LENGTHS,
+    SHOWN,
+    LabelledQuery,
+    Run,
+    StageLatency,
+    ledger,
+    write_evidence,
+    write_run,
+)
 from harness.records.manifest import (
     Commit,
     DatasetFacts,
@@ -14,10 +21,10 @@ from harness.records.manifest import (
     RetrieverFacts,
     RetrieverLedger,
     TieRange,
+    read_manifest,
     resolved_experiment,
+    write_manifest,
 )
-from harness.records.manifest_file import read_manifest, write_manifest
-from harness.records.place import LAST_FILE, experiment_and_data, put_in_place, unfinished, writing_aside
 from harness.records.readings import (
     FOLDER,
     PEOPLE,
@@ -41,18 +48,17 @@ from harness.records.readings import (
     truth_of,
     write_passages,
 )
-from harness.records.results import Glance, Results, glance, read
-from harness.records.rows import LabelledQuery
-from harness.records.run import (
-    LENGTHS,
-    SHOWN,
-    Run,
-    StageLatency,
-    ledger,
-    write_evidence,
-    write_run,
+from harness.records.results import (
+    Glance,
+    Results,
+    asked_by,
+    data_reference,
+    dataset_of,
+    earlier_queries,
+    glance,
+    read,
 )
-from harness.records.tables import file_digests, read_costs, write_costs, write_table
+from harness.records.safe_files import create, read_jsonl, refuse_links, write_jsonl
 
 __all__ = [
     "FOLDER",

@@ -12,10 +12,9 @@ from typing import Any
 
 from harness.dataset import Dataset
 from harness.dataset.source import parse_json
-from harness.records.data import dataset_of
-from harness.records.lines import write_jsonl
-from harness.records.results import Results
-from harness.records.tables import LEADING
+from harness.records.csv_tables import LEADING
+from harness.records.results import Results, dataset_of
+from harness.records.safe_files import write_jsonl
 from retrievers.errors import InputError, Problem, did_you_mean
 
 

@@ -1,4 +1,4 @@
-"""What manifest.json holds: what ran, on what, with what outcome.
+"""manifest.json, written and read here alone: what ran, on what, with what outcome.
 
 Keys may be added to a version, each with a default, so that folders of before are still read. A key that is renamed
 or changes its meaning makes a new version.
@@ -6,21 +6,68 @@ or changes its meaning makes a new version.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import PydanticCustomError
+
+from harness.dataset.source import parse_json
+from harness.experiment import NAME, Relevance, statistics_of
+from harness.experiment.option_tables import checked
+from harness.records.safe_files import create, regular
+from retrievers.errors import InputError, Problem
 
 SCHEMA = 1
 AGAIN = "run the experiment again"
+LARGEST = 256 << 20
+"""Bytes of it that are read, at most: what a ledger of a million queries takes."""
+NAMED = 5
+"""Faults of it that one message names."""
+
+
+def _no_path(name: str) -> str:
+    if not re.fullmatch(NAME, name) or name.endswith("\n"):
+        raise PydanticCustomError("name", "{name} is no name", {"name": repr(name)})
+    return name
+
+
+Name = Annotated[str, AfterValidator(_no_path)]
+"""A name that leads to no other folder."""
+Count = Annotated[int, Field(ge=0)]
 Table = Mapping[str, Any]
 """A table of an experiment file."""
+
+
+class _Part(BaseModel):
+    """What a table of a model must have; it may have more."""
+
+    model_config = ConfigDict(strict=True)
+
+    kind: str
+
+
+class _Block(_Part):
+    """What a [[retrievers]] table must have."""
+
+    name: Name
+    of: str | list[str] | tuple[str, ...] | None = None
+    encoder: _Part | None = None
+    rerank: _Part | None = None
+    store: str | Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedExperiment:
     """The experiment with every default filled in; its fields are those of `harness.experiment.Experiment`."""
 
-    name: str
+    name: Name
     dataset: Table
     primary: str
     """The measure that decides, in full."""
@@ -69,12 +116,12 @@ class DatasetFacts:
     """Of documents, queries and labels, SHA-256."""
     corpus_digest: str
     """Of the documents alone."""
-    documents: int
-    queries: int
+    documents: Count
+    queries: Count
     """Queries that were asked."""
-    judged: int
+    judged: Count
     """Queries with labels."""
-    scored: int | None = None
+    scored: Count | None = None
     """Queries that have scores; None in folders that were written before it was kept."""
 
 
@@ -133,7 +180,7 @@ class Commit:
 class Manifest:
     """The record of one run."""
 
-    name: str
+    name: Name
     experiment: Table
     """As it was written."""
     resolved: ResolvedExperiment
@@ -147,11 +194,11 @@ class Manifest:
     judged: Mapping[str, float] = field(default_factory=dict)
     """Retriever -> share of its hits within the primary measure's cutoff that have a label; empty where nothing tells
     an unjudged document from an irrelevant one, and in folders of before."""
-    retrievers: Mapping[str, RetrieverFacts]
+    retrievers: Mapping[Name, RetrieverFacts]
     """In the order of the experiment."""
     started: str
     """ISO 8601, UTC."""
-    seconds: float
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     """Wall time of the run."""
     versions: Mapping[str, str]
     """Package -> version."""
@@ -161,7 +208,7 @@ class Manifest:
     """Who judged claims: `judge`, and a digest of its `prompt`; empty where nobody did."""
     earlier_looks: tuple[int, ...] = ()
     """How many queries earlier runs asked of the same question and documents, all of which this run asked too."""
-    waiting: tuple[str, ...] = ()
+    waiting: tuple[Name, ...] = ()
     """Retrievers that had not answered when this was written, while the run went on: nothing else here knows them."""
     tables: Mapping[str, str] = field(default_factory=dict)
     """Every file that is read back, by its path in the folder -> its SHA-256; empty in folders that were written before
@@ -181,3 +228,104 @@ class Manifest:
 def resolved_experiment(tables: Table) -> ResolvedExperiment:
     """Make the record of a resolved experiment from its tables."""
     return ResolvedExperiment(**{**tables, **{name: tuple(tables[name]) for name in ("measures", "retrievers")}})
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write manifest.json."""
+    content = {"schema": SCHEMA, **asdict(manifest)}
+    content["ledger"] = {"dataset": content["ledger"]["dataset"], **content["ledger"]["retrievers"]}
+    text = json.dumps(content, ensure_ascii=False, indent=1, default=str)
+    with create(folder / "manifest.json") as file:
+        file.write(text + "\n")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read manifest.json.
+
+    Raises:
+        InputError: there is none, it is of another version, or parts of it are missing or of the wrong type.
+    """
+    path = folder / "manifest.json"
+    try:
+        with regular(path).open("rb") as file:
+            raw = file.read(LARGEST + 1)
+        if len(raw) > LARGEST:
+            raise ValueError(f"it has more than {LARGEST:,} bytes")
+        content = parse_json(raw.decode("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        if folder.exists() and not folder.is_dir():
+            what, remedy = "is a file, not a results folder", "give the folder that `harness run` wrote"
+        else:
+            what, remedy = "is no results folder", "it holds no manifest.json"
+        raise InputError(Problem(str(folder), what, remedy)) from None
+    except (OSError, ValueError) as error:
+        raise InputError(Problem(str(path), f"cannot be read as JSON: {error}", AGAIN)) from None
+    version = content.get("schema") if isinstance(content, dict) else None
+    if version != SCHEMA:
+        what = f"is of version {version!r}, and this program reads version {SCHEMA}"
+        raise InputError(Problem(str(path), what, AGAIN))
+    try:
+        # Through JSON, since only there a list may stand for a tuple in strict mode.
+        manifest = _adapter().validate_json(json.dumps(_with_ledger(content)), strict=True)
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
+    else:
+        faults = list(_faults(manifest))
+        if not faults:
+            return manifest
+    more = f" and {len(faults) - NAMED} more" if len(faults) > NAMED else ""
+    raise InputError(Problem(str(path), f"is damaged: {'; '.join(faults[:NAMED])}{more}", AGAIN))
+
+
+@cache
+def _adapter() -> TypeAdapter[Manifest]:
+    return TypeAdapter(Manifest)
+
+
+def _with_ledger(content: Table) -> Table:
+    """The ledgers of the retrievers in a table of their own: in the file they stand beside that of the data set."""
+    ledger = content.get("ledger")
+    if not isinstance(ledger, Mapping):
+        return content
+    retrievers = {name: kept for name, kept in ledger.items() if name != "dataset"}
+    return {**content, "ledger": {"dataset": ledger.get("dataset", {}), "retrievers": retrievers}}
+
+
+def _faults(manifest: Manifest) -> Iterator[str]:
+    """Yield where a manifest contradicts itself: retrievers that are not those of the experiment, or form a circle."""
+    resolved = manifest.resolved
+    for number, block in enumerate(resolved.retrievers):
+        try:
+            _Block.model_validate(block)
+        except ValidationError as error:
+            yield f"resolved.retrievers.{number}.{first_fault(error)}"
+            return
+    blocks = [block["name"] for block in resolved.retrievers]
+    if set(blocks) != set(manifest.retrievers) or len(set(blocks)) < len(blocks):
+        yield "retrievers: they are not those of the experiment"
+        return
+    if absent := manifest.retrievers.keys() - manifest.ledger.retrievers.keys():
+        yield f"ledger: lacks {', '.join(sorted(absent))}"
+    graph = {name: resolved.made_of(name) for name in resolved.blocks}
+    if unknown := {part for parts in graph.values() for part in parts} - graph.keys():
+        yield f"resolved.retrievers: made of unknown {', '.join(sorted(unknown))}"
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        yield f"resolved.retrievers: made of each other in a circle: {', '.join(error.args[1])}"
+    for check in (
+        lambda: checked(Relevance, resolved.relevance, "resolved.relevance"),
+        lambda: statistics_of(resolved.statistics, "resolved.statistics"),
+    ):
+        try:
+            check()
+        except InputError as error:
+            yield from (str(problem) for problem in error.problems)
+
+
+def first_fault(error: ValidationError) -> str:
+    """Say what is wrong first, with its place, and how much more there is."""
+    faults = error.errors(include_url=False, include_input=False)
+    place = ".".join(map(str, faults[0]["loc"]))
+    more = f" and {len(faults) - 1:,} more" if len(faults) > 1 else ""
+    return f"{place}: {faults[0]['msg']}{more}" if place else f"{faults[0]['msg']}{more}"

@@ -19,8 +19,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from harness.measures import Claimed
 from harness.measures.truth import Truth
-from harness.records.folder import COPY
-from harness.records.lines import write_jsonl
+from harness.records.safe_files import COPY, write_jsonl
 from retrievers.errors import InputError, Problem
 from retrievers.types import Query
 

@@ -1,30 +1,30 @@
-"""A results folder, read back."""
+"""A results folder, read back, with its data set as it is now and the earlier runs that lie beside it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from harness.records import rows
-from harness.records.described import grades_in
-from harness.records.folder import refuse_links
-from harness.records.intact import table_problems
-from harness.records.lines import CHANGED, read_jsonl, sha256_of
-from harness.records.manifest import AGAIN, Manifest
-from harness.records.manifest_file import read_manifest
-from harness.records.rows import LabelledQuery
-from harness.records.run import Run, StageLatency
-from harness.records.tables import LEADING, read_table
+from harness.dataset import Dataset, DatasetReference, load, trec
+from harness.experiment import DatasetTable, locate
+from harness.records import kept
+from harness.records.csv_tables import LEADING, read_table
+from harness.records.kept import LabelledQuery, Run, StageLatency
+from harness.records.manifest import AGAIN, Manifest, ResolvedExperiment, read_manifest
+from harness.records.safe_files import CHANGED, read_jsonl, refuse_links, regular, sha256_of
 from retrievers.errors import InputError, Problem
 from retrievers.meter import StageTotals
-from retrievers.types import Document, Ranking
+from retrievers.types import Document, Query, Ranking
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Row = TypeVar("Row")
+ScoredQueries = frozenset[tuple[str, str]]
+"""Queries that were scored: (id, text), since another query may have the same id."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -55,7 +55,7 @@ class Results:
 
     def grades(self) -> dict[str, dict[str, int]]:
         """The labels after the grade rule, as qrels.trec has them; empty where claims alone were scored."""
-        return grades_in(self.folder)
+        return _grades_in(self.folder)
 
     def __repr__(self) -> str:
         failed = f", {len(self.manifest.failed)} failed" if self.manifest.failed else ""
@@ -82,7 +82,7 @@ class Results:
         answered: set[str] = set()
         ids: dict[str, str] = {}  # one text for each document, however often it is a hit
         try:
-            for query_id, ranking in read_jsonl(path, rows.ranking, digest=self.manifest.tables.get(name, "")):
+            for query_id, ranking in read_jsonl(path, kept.ranking, digest=self.manifest.tables.get(name, "")):
                 if query_id not in self.queries or query_id in answered:
                     raise ValueError(f"query {query_id!r} is answered twice, or was not asked")
                 answered.add(query_id)
@@ -117,11 +117,15 @@ def read(folder: str | Path) -> Results:
     folder = Path(folder)
     manifest = read_manifest(folder)
     refuse_links(folder)
-    labelled = {row.query.id: row for row in _evidence(folder, manifest, "labels.jsonl", rows.labelled)}
-    documents = {row.id: row for row in _evidence(folder, manifest, "documents.jsonl", rows.document)}
+    labelled = {row.query.id: row for row in _evidence(folder, manifest, "labels.jsonl", kept.labelled)}
+    documents = {row.id: row for row in _evidence(folder, manifest, "documents.jsonl", kept.document)}
     tables = {name: _table(folder, manifest, name) for name in LEADING}
     _refuse_change(folder, manifest, "qrels.trec")
-    problems = table_problems(folder, manifest, labelled, tables)
+    problems: list[Problem] = []
+    wanted = len(manifest.finished) * len(manifest.resolved.measures) * (manifest.dataset.scored or 0)
+    if manifest.dataset.scored is not None and len(tables["scores"]) != wanted:
+        what = f"has {len(tables['scores']):,} scores, and {wanted:,} were made"
+        problems.append(Problem(str(folder / "scores.csv"), what, AGAIN))
     expected = max(manifest.dataset.queries, manifest.dataset.judged)
     if len(labelled) < expected:
         what = f"has {len(labelled):,} queries, and {expected:,} were asked or judged"
@@ -185,3 +189,81 @@ def _stages(
     names = ("calls", "texts", "cached", "tokens", "usd")
     sums = {row["stage"]: ({name: row[name] for name in names if row[name]}, row["seconds"]) for row in rows}
     return {stage: StageTotals(seconds, {**own, **counts.get(stage, {})}) for stage, (own, seconds) in sums.items()}
+
+
+def _grades_in(folder: Path) -> dict[str, dict[str, int]]:
+    """The labels after the grade rule, as qrels.trec has them; empty where claims alone were scored.
+
+    Raises:
+        InputError: it is missing, or cannot be read.
+    """
+    path = folder / "qrels.trec"
+    return {} if path.is_file() and not path.stat().st_size else dict(trec.read_qrels(path))
+
+
+def dataset_of(results: Results) -> Dataset:
+    """Return the data set as it is now; it may have moved with the experiment's file.
+
+    Raises:
+        InputError: it is not there any more, or cannot be read.
+    """
+    resolved = results.manifest.resolved
+    return load(data_reference(results), drop_dangling=resolved.relevance.get("dangling") == "drop")
+
+
+def data_reference(results: Results) -> DatasetReference:
+    """Return where the data set is: looked for from its experiment's file, and from the results folder.
+
+    Raises:
+        InputError: it is in neither place.
+    """
+    resolved = results.manifest.resolved
+    # JSON has no tuples, as the tables of an experiment have.
+    table: dict[str, Any] = {k: tuple(one) if isinstance(one, list) else one for k, one in resolved.dataset.items()}
+    try:
+        return locate(DatasetTable(**table), Path(results.manifest.experiment_file))
+    except InputError as absent:
+        # The experiment's file may be named by a path that is right in another working directory alone.
+        try:
+            return locate(DatasetTable(**table), results.folder.resolve() / "experiment.toml")
+        except InputError:
+            raise absent from None
+
+
+def earlier_queries(place: Path, manifest: Manifest, queries: ScoredQueries) -> Iterator[ScoredQueries]:
+    """Yield the queries of each whole results folder that asked the same of the same documents, with fewer queries.
+
+    A folder that is damaged says nothing of what it tested, and is passed over: it is no part of this run.
+
+    Args:
+        place: where this run's results go; the folders beside it are looked through, and what is there now.
+        manifest: of this run.
+        queries: those that this run scored.
+    """
+    question = _question(manifest.resolved)
+    for folder in sorted(path for path in place.parent.iterdir() if path.is_dir()):
+        try:
+            earlier = read_manifest(folder)
+            same = earlier.dataset.corpus_digest == manifest.dataset.corpus_digest
+            if same and (earlier.dataset.scored or 0) < len(queries) and _question(earlier.resolved) == question:
+                yield _scored(folder, earlier)
+        except (InputError, OSError, ValueError):
+            continue
+
+
+def asked_by(query: Query) -> tuple[str, str]:
+    """Return what makes a query the same in two runs."""
+    return query.id, query.text
+
+
+def _question(resolved: ResolvedExperiment) -> dict[str, Any]:
+    """Which retrievers are compared by what, as it is read back from a file."""
+    kept = {"primary": resolved.primary, "baseline": resolved.baseline, "retrievers": resolved.retrievers}
+    question: dict[str, Any] = json.loads(json.dumps(kept, default=str))
+    return question
+
+
+def _scored(folder: Path, manifest: Manifest) -> ScoredQueries:
+    scored = set(read_table(regular(folder / "scores.csv"))["query_id"])
+    labelled = read_jsonl(folder / "labels.jsonl", kept.labelled, digest=manifest.tables.get("labels.jsonl", ""))
+    return frozenset(asked_by(row.query) for row in labelled if row.query.id in scored)

@@ -88,12 +88,14 @@ def _describe(view: View) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], columns: str, caption: str) -> str:
-    body = "".join(f"    {' & '.join(row)} \\\\\n" for row in rows)
-    return (
-        "% Needs \\usepackage{booktabs,textcomp}\n\\begin{table}\n  \\centering\n"
-        f"  \\caption{{{latex(caption.strip())}}}\n  \\begin{{tabular}}{{{columns}}}\n    \\toprule\n"
-        f"    {' & '.join(head)} \\\\\n    \\midrule\n{body}    \\bottomrule\n  \\end{{tabular}}\n\\end{{table}}\n"
+    import pandas as pd
+
+    table = (
+        pd.DataFrame(list(rows), columns=list(head))
+        .style.hide(axis="index")
+        .to_latex(column_format=columns, hrules=True, position_float="centering", caption=latex(caption.strip()))
     )
+    return f"% Needs \\usepackage{{booktabs,textcomp}}\n{table}"
 
 
 def _number(value: float | None, form: str) -> str:

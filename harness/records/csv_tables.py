@@ -1,7 +1,11 @@
-"""The CSV tables of a results folder: written in full precision, read with their types, known by their digests."""
+"""The CSV tables of a results folder: written in full precision, read with their types, known by their digests.
+
+What a spreadsheet would run stays text, and no character makes a row of its own.
+"""
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -10,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.records.cells import as_cell, of_cell
-from harness.records.folder import create, regular
-from harness.records.lines import sha256_of
-from harness.records.run import COSTS, Run
+from harness.records.kept import COSTS, Run
+from harness.records.safe_files import create, regular, sha256_of
 from retrievers.meter import StageTotals
 
 if TYPE_CHECKING:
     import pandas as pd
 
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+FORMULA = re.compile(r"""(^|[;,\t])('*)(?=\s*"?(?:=|[+@-][^;,\t]*[(|!]))""")
+QUOTED = re.compile(r"""(^|[;,\t])'('*)(?=\s*"?(?:=|[+@-][^;,\t]*[(|!]))""")
 _NOTHING: Mapping[str, StageTotals] = MappingProxyType({})
 LEADING = {
     "scores": ("retriever", "query_id", "measure", "value"),
@@ -57,6 +62,28 @@ FILLED = {
     "costs": ("calls", "texts", "cached", "tokens", "usd", "seconds"),
 }
 """Table -> columns of which no cell may be empty."""
+
+
+def as_cell(text: str) -> str:
+    r"""Return a text as it is written into a CSV file.
+
+    A spreadsheet runs what begins with an equals sign, or with a sign and holds a call; where it cuts lines at
+    semicolons or tabs, also in the middle of a text. An apostrophe before it makes it text. Control characters become
+    spaces: some readers end a row at each of them.
+
+    >>> as_cell("=HYPERLINK(1)"), as_cell("a;@SUM(1)"), as_cell("-abc123"), as_cell("a\rb")
+    ("'=HYPERLINK(1)", "a;'@SUM(1)", '-abc123', 'a b')
+    """
+    return FORMULA.sub(r"\1'\2", CONTROL.sub(" ", text))
+
+
+def of_cell(cell: str) -> str:
+    """Return the text that `as_cell` wrote.
+
+    >>> of_cell(as_cell("=1")), of_cell(as_cell("'=1")), of_cell("don't")
+    ('=1', "'=1", "don't")
+    """
+    return QUOTED.sub(r"\1\2", cell)
 
 
 def write_table(folder: Path, name: str, table: pd.DataFrame) -> None:

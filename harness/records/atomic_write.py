@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.records.folder import regular
-from harness.records.manifest import Manifest
-from harness.records.manifest_file import LARGEST, read_manifest
-from harness.records.tables import read_table
+from harness.records.csv_tables import read_table
+from harness.records.manifest import LARGEST, Manifest, read_manifest
+from harness.records.safe_files import regular
 from retrievers.errors import HarnessError, InputError, Problem
 from retrievers.opening import check_lock
 

@@ -1,0 +1,221 @@
+"""What is kept of a run: rankings, labels, the documents that are shown; each row checked as it is read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+import numpy as np
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic_core import PydanticCustomError
+
+from harness.dataset import Dataset, Labels, LabelSource, references, trec
+from harness.records.manifest import RetrieverLedger, first_fault
+from harness.records.safe_files import write_jsonl
+from retrievers.meter import StageTotals
+from retrievers.types import Document, Query, Ranking
+
+LENGTHS = (20_000, 4_000, 1_000, 300)
+"""Characters of a document's text that a results folder keeps: the first of these with which all of them have room."""
+ROOM = 32_000_000
+"""Characters of all kept texts together."""
+SHOWN = 20
+"""Documents down to this rank are kept with title and text."""
+COSTS = ("retriever", "stage", "calls", "texts", "cached", "tokens", "usd", "seconds", "p50_ms", "p95_ms", "p99_ms",
+         "measured_at")  # fmt: skip
+"""The columns of costs.csv; any other count goes to the ledger."""
+Row = TypeVar("Row")
+Item = TypeVar("Item")
+Listed = Annotated[list[Item], Field(fail_fast=True)]
+"""A list of which the first fault is told alone: a line may have millions, which take half a kilobyte each."""
+
+
+class StageLatency(NamedTuple):
+    """How long one query took at one stage, over a sample of queries asked one at a time."""
+
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    measured_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one retriever did."""
+
+    retriever: str
+    rankings: Mapping[str, Ranking]
+    """Query id -> ranking; empty where the retriever failed."""
+    stages: Mapping[str, StageTotals] = field(default_factory=dict)
+    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The integrity ledger: kind -> ids."""
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    """Model, revision, digest, store: what answered."""
+    latency: Mapping[str, StageLatency] = field(default_factory=dict)
+    error: str = ""
+    """Why it failed, in one message."""
+
+    def lists(self) -> dict[str, Sequence[str]]:
+        """Query id -> document ids, best first."""
+        return {query: ranking.doc_ids for query, ranking in self.rankings.items()}
+
+
+def ledger(run: Run) -> RetrieverLedger:
+    """Return what the manifest keeps of a run's integrity."""
+    counts = {
+        stage: {name: number for name, number in totals.counts.items() if name not in COSTS}
+        for stage, totals in run.stages.items()
+    }
+    return RetrieverLedger(
+        notes=dict(run.notes), counts={stage: numbers for stage, numbers in counts.items() if numbers}
+    )
+
+
+def write_run(folder: Path, run: Run) -> None:
+    """Keep one retriever's rankings, for reading back and for other tools; done as soon as it has answered."""
+    for part in ("rankings", "runs"):
+        (folder / part).mkdir(exist_ok=True)
+    rows = (
+        {"query_id": query, "doc_ids": ranking.doc_ids, "scores": ranking.scores.tolist()}
+        for query, ranking in run.rankings.items()
+    )
+    write_jsonl(folder / "rankings" / f"{run.retriever}.jsonl", rows)
+    trec.write_run(folder / "runs" / f"{run.retriever}.trec", run.rankings.items(), tag=run.retriever)
+
+
+def write_evidence(folder: Path, dataset: Dataset, runs: Iterable[Run]) -> None:
+    """Keep labels as they are, and title and text of each document that the report may show."""
+    write_jsonl(folder / "labels.jsonl", (
+        {
+            "query_id": query.id,
+            "text": query.text,
+            "fields": dict(query.fields),
+            **references.as_json(query.reference),
+            **dataset.labels.get(query.id, Labels()).as_json(),
+        }
+        for query in dataset.recorded
+    ))  # fmt: skip
+    shown = {doc for labels in dataset.labels.values() for doc in labels.documents}
+    shown.update(doc for run in runs for ranking in run.rankings.values() for doc in ranking.doc_ids[:SHOWN])
+    documents = sorted(dataset.texts(shown).values(), key=lambda doc: doc.id)
+    length = kept_length([len(doc.text) for doc in documents])
+    write_jsonl(folder / "documents.jsonl", (
+        {"id": doc.id, "title": doc.title, "text": doc.text[:length]} for doc in documents
+    ))  # fmt: skip
+
+
+def kept_length(lengths: Sequence[int]) -> int:
+    """Return how many characters of each text are kept, from the lengths of all of them.
+
+    >>> kept_length([500, 30_000]), kept_length([30_000] * 4_000)
+    (20000, 4000)
+    """
+    return next((most for most in LENGTHS if sum(min(most, length) for length in lengths) <= ROOM), LENGTHS[-1])
+
+
+def _first_wrong(kind: type, called: str) -> BeforeValidator:
+    """Tell the first wrong value of an object alone, for the same reason."""
+
+    def check(value: object) -> object:
+        for key, inner in value.items() if isinstance(value, dict) else ():
+            if type(inner) is not kind:
+                raise PydanticCustomError("wrong_value", "Input should be a valid {called} in {key}",
+                                          {"called": called, "key": repr(key[:80])})  # fmt: skip
+        return value
+
+    return BeforeValidator(check)
+
+
+Texts = Annotated[dict[str, str], _first_wrong(str, "string")]
+Grades = Annotated[dict[str, int], _first_wrong(int, "integer")]
+
+
+class LabelledQuery(NamedTuple):
+    """One judged query with its labels as they were given."""
+
+    query: Query
+    labels: Labels
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    text: str
+    vital: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _LabelRow:
+    query_id: str
+    text: str
+    fields: Texts
+    reference: Listed[str] = field(default_factory=list)
+    claims: Listed[str | _Claim] = field(default_factory=list)
+    grades: Grades | None = None
+    ranked: Listed[str] | None = None
+    groups: Listed[Listed[str]] | None = None
+    by: str = ""
+    source: LabelSource = ""
+    model: Grades = field(default_factory=dict)
+    chosen: Grades = field(default_factory=dict)
+    given: Annotated[dict[str, Grades], _first_wrong(dict, "object")] = field(default_factory=dict)
+    inclusion: float = 1.0
+    population: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _DocumentRow:
+    id: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _RankingRow:
+    query_id: str
+    doc_ids: Listed[str]
+    scores: Listed[float]
+
+
+def labelled(line: bytes) -> LabelledQuery:
+    """Read a line of labels.jsonl; ValueError where it is none."""
+    row = _read(_LabelRow, line)
+    content = asdict(row)
+    return LabelledQuery(
+        Query(row.query_id, row.text, row.fields, references.from_json(content)), Labels.from_json(content)
+    )
+
+
+def document(line: bytes) -> Document:
+    """Read a line of documents.jsonl; ValueError where it is none."""
+    row = _read(_DocumentRow, line)
+    return Document(row.id, row.title, row.text)
+
+
+def ranking(line: bytes) -> tuple[str, Ranking]:
+    """Read a line of rankings/*.jsonl: (query id, ranking); ValueError where it is none."""
+    row = _read(_RankingRow, line)
+    scores = np.asarray(row.scores, dtype=np.float64)
+    scores.setflags(write=False)
+    if len(scores) != len(row.doc_ids):
+        raise ValueError(f"{len(row.doc_ids)} documents have {len(scores)} scores")
+    if not np.isfinite(scores).all():
+        raise ValueError("a score is not finite")
+    if len(set(row.doc_ids)) < len(row.doc_ids):
+        raise ValueError("a document stands twice")
+    return row.query_id, Ranking(tuple(row.doc_ids), scores)
+
+
+@cache
+def _adapter(cls: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(cls)
+
+
+def _read(cls: type[Row], line: bytes) -> Row:
+    try:
+        row: Row = _adapter(cls).validate_json(line, strict=True)  # type: ignore[arg-type]  # a class can be hashed
+        return row
+    except ValidationError as error:
+        raise ValueError(first_fault(error)) from None
