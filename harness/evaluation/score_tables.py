@@ -132,13 +132,11 @@ def ties_of(question: Question, judged: GradedLabels, answers: Mapping[str, Rank
     grades = {query: given for query, given in judged.grades.items() if given or question.primary.claimed}
     ranges = tie_ranges(question.primary, grades, _AsScores(answers), groups=judged.groups or None,
                         claims=judged.claims, seed=question.experiment.seed)  # fmt: skip
-    ranges = [one for one in ranges if not math.isnan(one.expected)]  # undefined queries are in no mean
+    ranges = [one for one in ranges if not math.isnan(one.worst)]  # undefined queries are in no mean
     moved = tuple(one.query_id for one in ranges if one.worst < one.best)
     n = len(ranges) or 1
-    worst, expected, best = (
-        math.fsum(getattr(one, name) for one in ranges) / n for name in ("worst", "expected", "best")
-    )
-    return TieRange(queries=moved, worst=worst, expected=expected, best=best)
+    worst, best = (math.fsum(getattr(one, name) for one in ranges) / n for name in ("worst", "best"))
+    return TieRange(queries=moved, worst=worst, best=best)
 
 
 class _AsScores(Mapping[str, Mapping[str, float]]):

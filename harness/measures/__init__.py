@@ -4,7 +4,7 @@ from harness.measures.claims import Claimed
 from harness.measures.compute import MeasureValues, score, score_run, span, value
 from harness.measures.measure import Measure
 from harness.measures.names import parse, parse_all
-from harness.measures.ties import QueryTieRange, tie_ranges
+from harness.measures.tie_range import QueryTieRange, tie_ranges
 
 __all__ = [
     "Claimed",

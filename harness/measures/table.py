@@ -8,19 +8,8 @@ from typing import Literal, NamedTuple
 
 from harness.measures import binary, graded, incomplete
 from harness.measures.batch import Batch, Floats
-from harness.measures.expected import (
-    Ties,
-    additive,
-    average_precision,
-    context_precision,
-    ends_of_context_precision,
-    order_cannot_matter_to_the_ideal,
-    reciprocal_rank,
-    set_average_precision,
-    sorted_ends,
-    success,
-)
 from harness.measures.measure import Measure
+from harness.measures.tie_ends import Ties, ends_of_context_precision, order_cannot_matter_to_the_ideal, sorted_ends
 from retrievers.errors import InputError, Problem
 
 
@@ -33,7 +22,7 @@ class MeasureRow(NamedTuple):
     options: tuple[str, ...]
     """The parameters it takes; with `groups` it is computed by `group_value` instead."""
     ties: Ties | None = None
-    """Its expected value and its ends over the orders of tied documents; None: every order is tried, or many drawn."""
+    """Its ends over the orders of tied documents; None: every order is tried, or many drawn."""
     cutoff: Literal["may", "must", "never"] = "may"
     bare: str = ""
     """The measure that is meant where the cutoff is left out."""
@@ -59,10 +48,8 @@ def needs_claims(batch: Batch, measure: Measure) -> Floats:
 
 REL = ("rel",)
 EITHER = ("groups", "rel")
-SUM = Ties(sorted_ends, additive)
-"""One term a place, which depends on the document there and on the place alone."""
 ENDS = Ties(sorted_ends)
-"""Ordered by grade at its ends; no closed form for the mean."""
+"""No better document higher up can lower it: it is ordered by grade at its ends."""
 RETURNED = "share of the returned documents that are relevant"
 FOUND = "share of the relevant documents that were returned"
 
@@ -71,50 +58,50 @@ MEASURES: Mapping[str, MeasureRow] = MappingProxyType(
         "P": MeasureRow(
             binary.precision,
             "share of the first k hits that are relevant, also where fewer than k came back",
-            EITHER, SUM, bare="SetP", binary="at 1",
+            EITHER, ENDS, bare="SetP", binary="at 1",
         ),
         "R": MeasureRow(
             binary.recall, "share of the relevant documents that are among the first k hits",
-            EITHER, SUM, bare="SetR",
+            EITHER, ENDS, bare="SetR",
         ),
         "Rcap": MeasureRow(
             binary.capped_recall, "hits among the first k, divided by the most that could be there",
-            REL, SUM, cutoff="must", binary="at 1",
+            REL, ENDS, cutoff="must", binary="at 1",
         ),
-        "F1": MeasureRow(binary.f1, "harmonic mean of the query's precision and recall", EITHER, SUM, bare="SetF"),
+        "F1": MeasureRow(binary.f1, "harmonic mean of the query's precision and recall", EITHER, ENDS, bare="SetF"),
         "Success": MeasureRow(
             binary.success, "1 where a relevant document is among the first k hits",
-            REL, Ties(sorted_ends, success), binary="always",
+            REL, ENDS, binary="always",
         ),
         "RR": MeasureRow(
             binary.reciprocal_rank,
             "1 divided by the rank of the first relevant hit; an ordinal number, its mean is to be read with care",
-            EITHER, Ties(sorted_ends, reciprocal_rank), binary="at 1",
+            EITHER, ENDS, binary="at 1",
         ),
         "AP": MeasureRow(
             binary.average_precision,
             "mean of the precision at each relevant document, those not found counting 0",
-            EITHER, Ties(sorted_ends, average_precision),
+            EITHER, ENDS,
         ),
         "Rprec": MeasureRow(
             binary.precision_at_r, "precision at the rank that equals the number of relevant documents",
-            REL, SUM, cutoff="never",
+            REL, ENDS, cutoff="never",
         ),
-        "SetP": MeasureRow(binary.set_precision, RETURNED, EITHER, SUM, binary="at 1"),
-        "SetR": MeasureRow(binary.recall, FOUND, EITHER, SUM),
-        "SetF": MeasureRow(binary.set_f1, "harmonic mean of the set's precision and recall", EITHER, SUM),
+        "SetP": MeasureRow(binary.set_precision, RETURNED, EITHER, ENDS, binary="at 1"),
+        "SetR": MeasureRow(binary.recall, FOUND, EITHER, ENDS),
+        "SetF": MeasureRow(binary.set_f1, "harmonic mean of the set's precision and recall", EITHER, ENDS),
         "SetAP": MeasureRow(
             binary.set_average_precision, "precision of the returned set times its recall",
-            REL, Ties(sorted_ends, set_average_precision),
+            REL, ENDS,
         ),
-        "CG": MeasureRow(graded.cumulative_gain, "sum of the hits' gains", ("dcg",), SUM, bounded=False),
+        "CG": MeasureRow(graded.cumulative_gain, "sum of the hits' gains", ("dcg",), ENDS, bounded=False),
         "DCG": MeasureRow(
             graded.discounted_gain, "sum of the hits' gains, discounted by the logarithm of their rank",
-            ("dcg",), SUM, bounded=False,
+            ("dcg",), ENDS, bounded=False,
         ),
         "nDCG": MeasureRow(
             graded.normalised_gain, "discounted gain of the hits, divided by that of the best possible order",
-            ("dcg", "groups", "ideal"), SUM._replace(holds=order_cannot_matter_to_the_ideal),
+            ("dcg", "groups", "ideal"), Ties(sorted_ends, order_cannot_matter_to_the_ideal),
         ),
         "ERR": MeasureRow(
             graded.expected_reciprocal_rank, "expected reciprocal rank of the hit at which a reader stops",
@@ -123,7 +110,7 @@ MEASURES: Mapping[str, MeasureRow] = MappingProxyType(
         "RBP": MeasureRow(
             incomplete.rank_biased_precision,
             "rank-biased precision: what a reader sees who goes on to the next hit with probability p",
-            ("p", "rel", "residual"), SUM, beside="residual",
+            ("p", "rel", "residual"), ENDS, beside="residual",
         ),
         "Bpref": MeasureRow(
             incomplete.binary_preference, "how rarely a judged irrelevant document stands above a relevant one",
@@ -131,15 +118,15 @@ MEASURES: Mapping[str, MeasureRow] = MappingProxyType(
         ),
         "Judged": MeasureRow(
             incomplete.judged_share, "share of the returned documents that were judged at all",
-            (), SUM, binary="at 1",
+            (), ENDS, binary="at 1",
         ),
         "ContextPrecision": MeasureRow(
             binary.context_precision,
             "mean of the precision at each hit, divided by the hits: finding more can lower it",
-            ("by", "rel"), Ties(ends_of_context_precision, context_precision), binary="at 1",
+            ("by", "rel"), Ties(ends_of_context_precision), binary="at 1",
         ),
-        "IDContextPrecision": MeasureRow(binary.set_precision, RETURNED, REL, SUM, binary="at 1"),
-        "IDContextRecall": MeasureRow(binary.recall, FOUND, REL, SUM),
+        "IDContextPrecision": MeasureRow(binary.set_precision, RETURNED, REL, ENDS, binary="at 1"),
+        "IDContextRecall": MeasureRow(binary.recall, FOUND, REL, ENDS),
         "ClaimRecall": MeasureRow(
             needs_claims, "share of the reference answer's claims that stand in any of the first k documents", (),
         ),

@@ -162,7 +162,6 @@ class TieRange:
     queries: tuple[str, ...]
     """Ids of the queries whose value depends on that order."""
     worst: float
-    expected: float
     best: float
 
 

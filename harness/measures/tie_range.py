@@ -1,7 +1,6 @@
-"""What a measure could be under other orders of documents with equal scores.
+"""What a measure could be under other orders of documents with equal scores: the worst and the best value.
 
-trec_eval breaks ties by document id, which is one order among many. Here are the worst, the best and the mean value
-over all of them, each order of tied documents being equally likely (McSherry & Najork 2008).
+trec_eval breaks ties by document id, which is one order among many.
 """
 
 from __future__ import annotations
@@ -16,16 +15,15 @@ import numpy as np
 from harness.measures.batch import UNJUDGED, Floats, Ints
 from harness.measures.claims import NONE, Claimed
 from harness.measures.compute import Judgments, groups_for, largest_grade
-from harness.measures.expected import TieCase, TieGroup, Ties
 from harness.measures.groups import Groups
 from harness.measures.measure import Measure
 from harness.measures.table import row_of
+from harness.measures.tie_ends import TieCase, TieGroup, Ties
 
 ENUMERABLE = 7
 """Up to so many tied documents, every order is tried where no closed form is declared."""
 ORDERS = 10_000
 """So many seeded orders are drawn where there are more."""
-
 Method = Literal["none", "exact", "enumerated", "sampled"]
 
 
@@ -37,10 +35,9 @@ class QueryTieRange(NamedTuple):
     """The lowest value over the orders of tied documents (of the drawn ones where `method` is "sampled")."""
     best: float
     """The highest."""
-    expected: float
-    """The mean."""
     method: Method
-    """"none": no order matters; "exact": in closed form; "enumerated": every order; "sampled": 10,000 of them."""
+    """"none": no order matters; "exact": by the orders that are known to be the ends; "enumerated": every order;
+    "sampled": 10,000 of them."""
 
 
 def tie_ranges(
@@ -52,10 +49,10 @@ def tie_ranges(
     claims: Mapping[str, Claimed] | None = None,
     seed: int = 0,
 ) -> list[QueryTieRange]:
-    """Return the worst, best and expected value of each judged query over the orders of tied documents.
+    """Return the worst and the best value of each judged query over the orders of tied documents.
 
-    In closed form where the measure's row in the table declares one; else every order of up to 7 tied documents is
-    tried, and 10,000 are drawn of more. Measures with `groups=` declare none, nor do ERR and Bpref, nor
+    By the orders that the measure's row in the table declares to be the ends; else every order of up to 7 tied
+    documents is tried, and 10,000 are drawn of more. Measures with `groups=` or by claims declare none, nor does
     nDCG(ideal='retrieved') where its cutoff splits a tie.
 
     Args:
@@ -68,7 +65,7 @@ def tie_ranges(
 
     >>> from harness.measures import parse
     >>> tie_ranges(parse("P@1"), {"q": {"a": 1}}, {"q": {"a": 0.5, "b": 0.5}})
-    [QueryTieRange(query_id='q', worst=0.0, best=1.0, expected=0.5, method='exact')]
+    [QueryTieRange(query_id='q', worst=0.0, best=1.0, method='exact')]
     """
     row = row_of(measure)
     largest = largest_grade([measure], judgments)
@@ -91,23 +88,16 @@ def tie_ranges(
     return ranges
 
 
-def _range(
-    case: TieCase, declared: Ties | None, blocks: Sequence[TieGroup], seed: str
-) -> tuple[float, float, float, Method]:
+def _range(case: TieCase, declared: Ties | None, blocks: Sequence[TieGroup], seed: str) -> tuple[float, float, Method]:
     loose = [block for block in blocks if block[0] < case.cutoff and _matters(case, block)]
-    if not loose:
-        value = float(case.values(case.as_it_is()[None, :])[0])
-        return value, value, value, "none"
-    if declared is None or not declared.holds(case, loose):
+    method: Method = "none"
+    orders = case.as_it_is()[None, :]
+    if loose and declared is not None and declared.holds(case, loose):
+        orders, method = declared.ends(case, loose), "exact"
+    elif loose:
         orders, method = _orders(case, loose, seed)
-        values = case.values(orders)
-        return float(values.min()), float(values.max()), float(values.mean()), method
-    ends = case.values(declared.ends(case, loose))
-    worst, best = float(ends.min()), float(ends.max())
-    if declared.mean is None:
-        orders, method = _orders(case, loose, seed)
-        return worst, best, float(case.values(orders).mean()), method
-    return worst, best, declared.mean(case, blocks), "exact"
+    values = case.values(orders)
+    return float(values.min()), float(values.max()), method
 
 
 def _matters(case: TieCase, block: TieGroup) -> bool:
