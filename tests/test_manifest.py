@@ -94,3 +94,19 @@ def test_a_retriever_without_a_kind_is_refused(folder, tmp_path, key):
 
     with pytest.raises(InputError, match=r"retrievers.\d.*kind: Field required"):
         records.read_manifest(changed(folder, tmp_path, change))
+
+
+@pytest.mark.parametrize(("key", "value", "read"), [("zeros", "wilcox", True), ("interval", "t", True),
+                                                    ("zeros", "pratt", False), ("interval", "bca", False)])  # fmt: skip
+def test_statistics_of_before_are_read_where_they_mean_what_is_done_today(folder, tmp_path, key, value, read):
+    def add(content):
+        content["resolved"]["statistics"][key] = value
+        content["ties"] = {"bm25": {"queries": [], "worst": 0.1, "expected": 0.2, "best": 0.3}}
+        return content
+
+    before = changed(folder, tmp_path, add)
+    if read:
+        assert records.read_manifest(before).resolved == records.read_manifest(folder).resolved
+    else:
+        with pytest.raises(InputError, match=key):
+            records.read_manifest(before)

@@ -22,6 +22,7 @@ from harness.dataset.source import parse_json
 from harness.experiment import NAME, Relevance, statistics_of
 from harness.experiment.option_tables import checked
 from harness.records.safe_files import create, regular
+from harness.stats.settings import without_retired
 from retrievers.errors import InputError, Problem
 
 SCHEMA = 1
@@ -265,7 +266,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise InputError(Problem(str(path), what, AGAIN))
     try:
         # Through JSON, since only there a list may stand for a tuple in strict mode.
-        manifest = _adapter().validate_json(json.dumps(_with_ledger(content)), strict=True)
+        manifest = _adapter().validate_json(json.dumps(_current(_with_ledger(content))), strict=True)
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
     else:
@@ -279,6 +280,15 @@ def read_manifest(folder: Path) -> Manifest:
 @cache
 def _adapter() -> TypeAdapter[Manifest]:
     return TypeAdapter(Manifest)
+
+
+def _current(content: Table) -> Table:
+    """The statistics without keys of earlier versions whose value means what is done today."""
+    resolved = content.get("resolved")
+    statistics = resolved.get("statistics") if isinstance(resolved, Mapping) else None
+    if not isinstance(resolved, Mapping) or not isinstance(statistics, Mapping):
+        return content
+    return {**content, "resolved": {**resolved, "statistics": without_retired(statistics)}}
 
 
 def _with_ledger(content: Table) -> Table:

@@ -83,7 +83,7 @@ class Settings(Statistics):
         Raises:
             InputError: it asks for a test or an interval of an earlier version that is no longer computed.
         """
-        given = {name: value for name, value in table.items() if RETIRED.get(name) != value}
+        given = without_retired(table)
         if retired := sorted(RETIRED.keys() & given.keys()):
             what = f"{given[retired[0]]!r} is no longer computed"
             raise InputError(Problem(f"[statistics] {retired[0]}", what, "run the experiment again without it"))
@@ -95,6 +95,15 @@ class Settings(Statistics):
     def level(self) -> float:
         """Confidence of the intervals."""
         return 1 - self.alpha
+
+
+def without_retired(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out keys of earlier versions whose value means what is done today.
+
+    >>> without_retired({"alpha": 0.05, "zeros": "wilcox", "interval": "bca"})
+    {'alpha': 0.05, 'interval': 'bca'}
+    """
+    return {name: value for name, value in table.items() if RETIRED.get(name) != value or name not in RETIRED}
 
 
 def check_margin(where: str, margin: float | None, span: float | None) -> None:
