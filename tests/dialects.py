@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 from urllib.parse import parse_qs, urlsplit
 
-from tests.servers import BROKEN_PARTS, BROKEN_ROWS, OpenAIProvider, Provider, Refusal, tokens_of
+from tests.servers import BROKEN_PARTS, OpenAIProvider, Provider, Refusal, tokens_of
 
 KEY = "test-key-0123456789"
 
@@ -146,80 +146,6 @@ class LlamaCpp(Dialect):
         return Refusal(500, "server_error", f"{words} (current batch size: {self.max_tokens})")
 
 
-class Cohere(OpenAIProvider):
-    """POST /v2/embed."""
-
-    base = ""
-
-    def answer(self, path, body, headers, fault):
-        assert path == "/v2/embed", path
-        if headers.get("Authorization") != f"Bearer {KEY}":
-            raise Refusal(401, "unauthorized", "invalid api token")
-        if body["input_type"] not in {"search_document", "search_query"} or len(body["texts"]) > 96:
-            raise Refusal(400, "bad_request", "input_type or texts are wrong")
-        texts = body["texts"]
-        vectors = self.vectors(texts, fault)[:, : body.get("output_dimension")]
-        (kind,) = body["embedding_types"]
-        rows = written(vectors, kind)
-        if fault in BROKEN_ROWS and "embedding" in BROKEN_ROWS[fault]:
-            rows[0] = BROKEN_ROWS[fault]["embedding"]
-        billed = {"billed_units": {"input_tokens": sum(map(tokens_of, texts))}}
-        whole = {"id": "1", "texts": texts, "embeddings": {kind: rows}, "meta": billed}
-        return (whole | {"embeddings": BROKEN_PARTS[fault].get("data", "x")} if fault in BROKEN_PARTS else whole), {}
-
-    def error(self, refusal):
-        return {"id": "1", "message": refusal.message}
-
-
-def written(vectors, kind):
-    """Rows in a number format of Cohere's."""
-    import base64
-
-    import numpy as np
-
-    bytes_ = np.rint(vectors * 127).clip(-128, 127)
-    bits = np.packbits(vectors > 0, axis=1)
-    match kind:
-        case "float":
-            return vectors.tolist()
-        case "base64":
-            return [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in vectors]
-        case "int8":
-            return bytes_.astype(int).tolist()
-        case "uint8":
-            return (bytes_ + 128).astype(int).tolist()
-        case "ubinary":
-            return bits.astype(int).tolist()
-        case "binary":
-            return (bits.astype(int) - 128).tolist()
-
-
-class Gemini(OpenAIProvider):
-    """POST /v1beta/models/<model>:batchEmbedContents."""
-
-    base = "/v1beta"
-
-    def answer(self, path, body, headers, fault):
-        if headers.get("x-goog-api-key") != KEY:
-            raise Refusal(403, "PERMISSION_DENIED", "Method doesn't allow unregistered callers")
-        requests = body["requests"]
-        name = path.removeprefix("/v1beta/").removesuffix(":batchEmbedContents")
-        if len(requests) > 100 or any(one["model"] != name for one in requests):
-            raise Refusal(400, "INVALID_ARGUMENT", "at most 100 requests can be in one batch")
-        if any(one.get("taskType") not in {"RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY"} for one in requests):
-            raise Refusal(400, "INVALID_ARGUMENT", "taskType is wrong")
-        texts = [one["content"]["parts"][0]["text"] for one in requests]
-        vectors = self.vectors(texts, fault)[:, : requests[0].get("outputDimensionality")]
-        rows = [{"values": row} for row in vectors.tolist()]
-        if fault in BROKEN_ROWS and "embedding" in BROKEN_ROWS[fault]:
-            rows[0] = {"values": BROKEN_ROWS[fault]["embedding"]}
-        whole = {"embeddings": rows, "usageMetadata": {"promptTokenCount": sum(map(tokens_of, texts))}}
-        return (whole | {"embeddings": BROKEN_PARTS[fault].get("data", "x")} if fault in BROKEN_PARTS else whole), {}
-
-    def error(self, refusal):
-        return {"error": {"code": refusal.status, "message": refusal.message, "status": refusal.kind}}
-
-
 class RerankProvider(OpenAIProvider):
     """The rerank routes of every dialect: the score of a document is the share of the query's words that it has.
 
@@ -291,6 +217,5 @@ ALL: dict[str, type[Provider]] = {
     "OpenAI": Dialect, "Azure OpenAI, by deployment": Azure, "Azure OpenAI, v1": AzureV1, "Voyage": Voyage,
     "Jina": Jina, "Mistral": Mistral, "Gemini, compatible endpoint": GeminiCompatible,
     "Text Embeddings Inference": Tei, "vLLM": Vllm, "Ollama": Ollama, "LiteLLM proxy": LiteLlm, "llama.cpp": LlamaCpp,
-    "Cohere": Cohere, "Gemini": Gemini,
 }  # fmt: skip
 """Heading in docs/how-to/providers.md -> the fake that speaks this dialect."""

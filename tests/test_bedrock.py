@@ -104,9 +104,7 @@ def test_cohere_is_told_the_role_and_takes_96_texts(serve, tmp_path):
     assert provider.requests[2]["body"]["input_type"] == "search_query"
 
 
-@pytest.mark.parametrize(
-    "fault", ["429", "429-after", "500", "503", "model-timeout", "slow", "drop", "half", "garbage"]
-)
+@pytest.mark.parametrize("fault", ["429", "429-after", "503", "model-timeout", "slow", "half"])
 def test_a_passing_fault_is_tried_again(serve, tmp_path, fault):
     provider = serve(fault)
     meter = Meter()

@@ -1,4 +1,4 @@
-"""A search endpoint is asked through the same door as every service: bounded in time and size, never led elsewhere."""
+"""A search endpoint is asked by the same client as every service, and its answer is read as it was described."""
 
 import json
 import threading
@@ -7,12 +7,11 @@ import pytest
 
 from retrievers.errors import BackendError, InputError
 from retrievers.external.search_endpoint import HttpRetriever
-from retrievers.meter import Meter, Stop, single_call
-from retrievers.remote import bounded_transport
+from retrievers.meter import Meter, Stop
 from retrievers.remote.redaction import Expanded
 from retrievers.remote.retries import RateLimiter
 from retrievers.types import Document, Query
-from tests.servers import OpenAIProvider, bomb, serving
+from tests.servers import OpenAIProvider, serving
 
 ASKED = Query("q", "wörter")
 
@@ -37,39 +36,11 @@ def search(endpoint, **more):
     return retriever(endpoint.url, **more).search([ASKED], 2, Meter())[0]
 
 
-@pytest.mark.parametrize("fault", ["drip", "drip-headers"])
-def test_the_time_limit_bounds_the_whole_answer(fault):
-    with serving(Endpoint(always=fault)) as endpoint:
+def test_the_time_limit_bounds_the_whole_answer():
+    with serving(Endpoint(always="drip")) as endpoint:
         with pytest.raises(BackendError, match=r"no whole answer came within 0.5 s \(timeout\)"):
             search(endpoint, timeout=0.5)
         assert endpoint.hung_up.wait(600)
-
-
-def test_an_interruption_gives_up_what_is_under_way():
-    with serving(Endpoint(always="drip")) as endpoint:
-        call = single_call()
-        call.stopped.interrupt()
-        with pytest.raises(BackendError, match="interrupted"):
-            retriever(endpoint.url)._asked(ASKED, 2, call)
-
-
-def test_an_answer_is_not_unpacked_beyond_the_limit(monkeypatch):
-    monkeypatch.setattr(bounded_transport, "MOST_BYTES", 4 << 20)
-    with serving(Endpoint(always="bomb")) as endpoint:
-        endpoint.bomb = bomb(64 << 20)
-        with pytest.raises(BackendError, match="larger than 4 MiB"):
-            search(endpoint)
-
-
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_a_redirection_is_not_followed(status):
-    with serving(Endpoint()) as other, serving(Endpoint(always=f"redirect-{status}")) as endpoint:
-        endpoint.elsewhere = f"{other.url.replace('://', '://me:word@')}/search?key=abc"
-        with pytest.raises(BackendError, match=r"redirects to .*, which is not followed") as caught:
-            search(endpoint)
-        assert other.requests == []
-    assert "word" not in str(caught.value)
-    assert "abc" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

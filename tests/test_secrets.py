@@ -11,9 +11,11 @@ import pytest
 from harness.cli import main
 from tests import small, tiny
 from tests.chat_fake import ChatProvider
-from tests.dialects import KEY, Cohere, Gemini, RerankProvider
+from tests.dialects import KEY, RerankProvider
 from tests.qdrant_fake import fake_qdrant
 from tests.servers import BedrockProvider, OpenAIProvider, serving
+from tests.test_cohere import Cohere
+from tests.test_gemini import Gemini
 
 BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 FAULTS = ["works", "expired", "closed", "page"]

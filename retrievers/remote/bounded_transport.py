@@ -7,6 +7,7 @@ is never given up. Here every read and write asks the attempt that it serves how
 from __future__ import annotations
 
 import logging
+import selectors
 import socket
 import ssl
 import time
@@ -31,6 +32,8 @@ MOST_BYTES = 256 << 20
 PROXY_REMEDY = "; look at the user and the password in HTTP_PROXY or HTTPS_PROXY"
 _REDIRECTIONS = {301, 302, 303, 307, 308}
 _WRITTEN_AT_ONCE = 1 << 16
+_LOOK = 0.2
+"""Seconds between two looks at whether the run was interrupted."""
 _OF_THE_CODING = {b"content-encoding", b"content-length", b"transfer-encoding"}
 
 
@@ -190,6 +193,7 @@ def _bind(stream: Any) -> None:
 
     def bounded_read(max_bytes: int, timeout: float | None = None) -> bytes:
         attempt = _attempt.get()
+        _await_bytes(stream, attempt)
         data: bytes = read(max_bytes, attempt.left())
         attempt.received = True
         return data
@@ -199,6 +203,17 @@ def _bind(stream: Any) -> None:
             write(buffer[start : start + _WRITTEN_AT_ONCE], _attempt.get().left())
 
     stream.read, stream.write = bounded_read, bounded_write
+
+
+def _await_bytes(stream: Any, attempt: Attempt) -> None:
+    """Wait until something can be read, and look now and then at whether to go on."""
+    secure = stream.get_extra_info("ssl_object")
+    if isinstance(secure, ssl.SSLObject):  # TLS within a proxy's TLS: nobody can say what lies between the two
+        return
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream.get_extra_info("socket"), selectors.EVENT_READ)
+        while not (secure is not None and secure.pending()) and not selector.select(min(attempt.left(), _LOOK)):
+            continue
 
 
 def _is_not_ours(record: logging.LogRecord) -> bool:

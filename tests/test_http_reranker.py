@@ -1,0 +1,246 @@
+"""Reranking by services: every protocol, the cache, what is billed, and what an answer may get wrong."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness import cli, records
+from harness.report.costs import costs_of
+from harness.running.plan import plan
+from retrievers.cache import Cache
+from retrievers.errors import BackendError, InputError, OverBudget
+from retrievers.meter import Budget, Meter, single_call
+from retrievers.rerankers.http_reranker import HttpReranker
+from retrievers.reranking import CachedReranker
+from retrievers.types import Document, Query, ranked
+from tests.dialects import KEY, RerankProvider, Vllm, overlap
+from tests.provider_blocks import BLOCKS, at, set_keys
+from tests.servers import serving, tokens_of
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch):
+    set_keys(monkeypatch)
+
+
+DOCUMENTS = {
+    f"d{i}": Document(f"d{i}", "", f"{'the wing of' if i % 2 else 'a'} plane {i} " + "x " * i) for i in range(8)
+}
+QUERIES = [Query("q1", "the wing"), Query("q2", "plane of x"), Query("q3", "plane 3")]
+RANKINGS = [ranked(list(DOCUMENTS), range(8, 0, -1)) for _ in QUERIES]
+DIALECTS = ["cohere", "voyage", "jina", "tei", "vllm"]
+
+
+def contents(ids):
+    return {name: DOCUMENTS[name] for name in ids}
+
+
+def reranker(provider, **more):
+    options = {"depth": 8, "concurrency": 1, "patience": 60, "model": "r", **more}
+    return HttpReranker(provider.dialect, base_url=provider.url, api_key=KEY, **options)
+
+
+def rerank(provider, cache, meter=None, rankings=RANKINGS, **more):
+    return CachedReranker(reranker(provider, **more), cache, contents).rerank_all(QUERIES, rankings, meter or Meter())
+
+
+def expected():
+    return [
+        ranked(list(DOCUMENTS), [overlap(query.text, one.content) for one in DOCUMENTS.values()]) for query in QUERIES
+    ]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_dialect_reranks_and_is_asked_once(dialect, tmp_path):
+    with serving(RerankProvider(dialect=dialect)) as provider, Cache(tmp_path / "c") as cache:
+        meter = Meter()
+        found = rerank(provider, cache, meter)
+        assert [one.doc_ids for one in found] == [one.doc_ids for one in expected()]
+        sent = len(provider.requests)
+        assert sent == 3 + 3 * 2  # each list whole, and once in two halves
+        assert meter.counts("")["companions_probed"] == 24
+        assert "listwise" not in meter.counts("")
+        assert rerank(provider, cache) == found
+        shorter = [ranked(one.doc_ids[:4], one.scores[:4]) for one in RANKINGS]
+        rerank(provider, cache, rankings=shorter)
+        assert len(provider.requests) == sent
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_block_of_a_reranker_is_ready(dialect):
+    name = {"cohere": "Cohere", "voyage": "Voyage", "jina": "Jina", "tei": "Text Embeddings Inference", "vllm": "vLLM"}
+    with serving(RerankProvider(dialect=dialect)) as provider:
+        own = at(BLOCKS[f"{name[dialect]}, reranking"], "rerank", provider.url)
+        pairs = [("plane of x", one.content) for one in DOCUMENTS.values()]
+        scored = own.score(pairs, single_call())
+        assert np.allclose(scored.scores, [overlap(*pair) for pair in pairs])
+        assert scored.truncated_tokens.tolist() == [0] * 8
+
+
+def test_scores_that_depend_on_companions_are_kept_by_list(tmp_path):
+    with serving(RerankProvider(dialect="vllm", companions=True)) as provider, Cache(tmp_path / "c") as cache:
+        meter = Meter()
+        found = rerank(provider, cache, meter)
+        assert meter.counts("")["listwise"] == 1
+        assert [one.doc_ids for one in found] == [one.doc_ids for one in expected()]
+        sent = len(provider.requests)
+        assert rerank(provider, cache) == found
+        assert len(provider.requests) == sent
+        shorter = [ranked(one.doc_ids[:4], one.scores[:4]) for one in RANKINGS]
+        rerank(provider, cache, rankings=shorter)
+        assert len(provider.requests) == sent + 3
+
+
+def test_documents_are_cut_and_counted(tmp_path):
+    with serving(RerankProvider(dialect="tei")) as provider, Cache(tmp_path / "c") as cache:
+        meter = Meter()
+        rerank(provider, cache, meter, max_tokens=5)
+        assert max(tokens_of(document) for _, document in provider.scored) <= 5
+        assert meter.counts("")["lost_tokens"] > 0
+        assert meter.notes()["truncated-pair"] == ("q1", "q2", "q3")
+
+
+def test_a_limit_of_documents_is_learnt_from_the_refusal():
+    pairs = [("plane", one.content) for one in DOCUMENTS.values()]
+    with serving(RerankProvider(dialect="tei", most=3)) as provider:
+        own = reranker(provider)
+        assert np.allclose(own.score(pairs, single_call()).scores, [overlap(*pair) for pair in pairs])
+        assert [len(one["body"]["texts"]) for one in provider.requests] == [8, 3, 3, 2]
+        own.score(pairs, single_call())
+        assert [len(one["body"]["texts"]) for one in provider.requests[4:]] == [3, 3, 2]
+
+
+def test_a_reranker_tries_again(tmp_path):
+    with serving(RerankProvider(["429"], dialect="jina")) as provider, Cache(tmp_path / "c") as cache:
+        assert [one.doc_ids for one in rerank(provider, cache)] == [one.doc_ids for one in expected()]
+
+
+@pytest.mark.parametrize("dialect", ["cohere", "voyage", "tei"])  # one for each form of an answer
+@pytest.mark.parametrize("fault", ["few", "many", "twice", "empty", "nan", "index-null", "score-text", "expired"])
+def test_a_reranker_that_fails_for_good_is_one_message(dialect, fault, tmp_path):
+    with serving(RerankProvider(always=fault, dialect=dialect)) as provider, Cache(tmp_path / "c") as cache:
+        with pytest.raises(BackendError) as caught:
+            rerank(provider, cache, patience=0.1)
+        assert "\n" not in str(caught.value)
+        assert KEY not in str(caught.value)
+        assert len(provider.requests) == 1
+        assert cache.info() == ()
+
+
+def test_searches_are_billed_and_capped(tmp_path):
+    with serving(RerankProvider(dialect="cohere")) as provider, Cache(tmp_path / "c") as cache:
+        meter = Meter(budget=Budget(5.5))
+        with pytest.raises(OverBudget):
+            rerank(provider, cache, meter, search_price=1000)
+        assert meter.budget.spent == len(provider.requests) == 5
+
+
+def test_the_key_is_needed_for_the_providers_own_server_alone(monkeypatch):
+    monkeypatch.delenv("VOYAGE_API_KEY")
+    for more in ({}, {"base_url": "https://api.voyageai.com/v1/"}):
+        with pytest.raises(InputError, match="is not set in the environment"):
+            HttpReranker("voyage", model="rerank-2.5", **more).check()
+    for url in ("http://api.voyageai.com/v1", "https://elsewhere.example.org"):
+        HttpReranker("voyage", model="rerank-2.5", base_url=url).check()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"dialect": "tei"}, {"dialect": "vllm", "model": "m"}, {"dialect": "cohere"},
+     {"dialect": "voyage", "model": "m", "depth": 0}],
+)  # fmt: skip
+def test_a_reranker_that_cannot_be(options):
+    with pytest.raises(InputError):
+        HttpReranker(**options)
+
+
+def test_the_price_of_a_foreign_server_is_not_known():
+    assert HttpReranker("vllm", model="m", base_url="http://gpu.example.org/v1").price is None
+    assert HttpReranker("vllm", model="m", base_url="http://localhost:8000/v1").price.usd_per_million_tokens == 0
+    assert HttpReranker("voyage", model="rerank-2.5").price.usd_per_million_tokens == 0.05
+    assert HttpReranker("cohere", model="m").price is None
+    assert HttpReranker("cohere", model="m", search_price=2.0).price.usd(0, 500) == 1.0
+
+
+PAID = """
+name = "paid"
+dataset = "{data}"
+primary = "P@5"
+measures = ["P@5"]
+[[retrievers]]
+name = "lexical"
+kind = "bm25"
+[[retrievers]]
+name = "reranked"
+of = "lexical"
+
+[retrievers.rerank]
+kind = "http"
+dialect = "cohere"
+model = "r"
+base_url = "{url}"
+api_key = "${{CO_API_KEY}}"
+depth = 4
+{price}
+[[retrievers]]
+name = "broken"
+encoder = {{ kind = "openai", model = "m", base_url = "{broken}", patience = 1 }}
+"""
+
+
+def experiment(tmp_path, monkeypatch, **places):
+    data = tmp_path / "data"
+    data.mkdir()
+    rows = [json.dumps({"_id": name, "text": one.content}) + "\n" for name, one in DOCUMENTS.items()]
+    (data / "corpus.jsonl").write_text("".join(rows), encoding="utf-8")
+    rows = [json.dumps({"_id": query.id, "text": query.text}) + "\n" for query in QUERIES]
+    (data / "queries.jsonl").write_text("".join(rows), encoding="utf-8")
+    (data / "qrels").mkdir()
+    lines = ["query-id\tcorpus-id\tscore", *(f"{query.id}\td3\t1" for query in QUERIES)]
+    (data / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "paid.toml").write_text(PAID.format(data=data.as_posix(), **places), encoding="utf-8")
+    return "paid.toml"
+
+
+def call(monkeypatch, *words):
+    monkeypatch.setattr("sys.argv", ["harness", *words])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+        raise SystemExit(0)
+    return int(left.value.code or 0)
+
+
+def test_a_paid_reranker_is_planned_and_billed_and_a_broken_server_fails_alone(tmp_path, monkeypatch):
+    with serving(RerankProvider(dialect="cohere")) as provider, serving(Vllm(always="page")) as broken:
+        file = experiment(tmp_path, monkeypatch, url=provider.url, broken=broken.url, price="search_price = 2.0")
+        (row,) = [row for row in plan(file).rows if row.stage == "rerank"]
+        assert call(monkeypatch, "run", file) == 3
+        folder = tmp_path / "results" / "paid"
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        assert "is a page, not JSON" in manifest["retrievers"]["broken"]["error"]
+        assert not manifest["retrievers"]["reranked"]["error"]
+        costs = pd.read_csv(folder / "costs.csv")
+        spent = costs[costs.stage == "rerank"].iloc[0]
+        assert spent.usd == pytest.approx(0.002 * len(provider.requests))
+        assert len(provider.requests) <= row.calls
+        assert spent.usd <= row.usd + 1e-9
+        assert (spent.texts, spent.cached) == (12, 0)
+        assert costs_of(records.read(folder))["reranked"].usd_per_million > 0
+
+
+def test_a_cap_without_a_price_is_refused(tmp_path, monkeypatch, capsys):
+    places = {"url": "http://gpu.example.org", "broken": "https://models.example.org/v1", "price": "rpm = 0"}
+    assert call(monkeypatch, "run", experiment(tmp_path, monkeypatch, **places), "--max-cost", "1") == 2
+    told = capsys.readouterr().err
+    assert "'reranked': rerank.price" in told
+    assert "'broken': encoder.price" in told
+
+
+@pytest.mark.parametrize("limit", ["nan", "-1"])
+def test_a_cap_that_is_none_is_refused(tmp_path, monkeypatch, limit):
+    places = {"url": "http://localhost:1", "broken": "http://localhost:1/v1", "price": "rpm = 0"}
+    assert call(monkeypatch, "run", experiment(tmp_path, monkeypatch, **places), "--max-cost", limit) == 2
