@@ -20,8 +20,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
-from harness.scoring.trec_runs import score_runs
 
+from harness.evaluation.runs import score_runs
 from harness.measures import parse, parse_all, score_run
 
 QUERIES, HITS, JUDGMENTS, CORPUS = 2_000, 100, 30, 50_000

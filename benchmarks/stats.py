@@ -21,8 +21,11 @@ import stats_sizes
 import stats_verdicts
 from stats_samples import changed
 
-from harness.stats import Settings, compare_all, signed_rank
+from harness.evaluation.compare import compare
+from harness.evaluation.scores import Scores
 from harness.stats.differences import Floats
+from harness.stats.settings import Settings
+from harness.stats.signed_rank import signed_rank
 
 DRAWS = 2_000
 """Sign flips a test: enough for a level of 5 %, and fifty times as fast."""
@@ -64,9 +67,8 @@ def speed(experiments: int) -> Iterator[str]:
     }
     worst = {f"measure {j}": continuous() for j in range(7)}
     for name, scores in (("two continuous", usual), ("seven continuous", worst)):
-        seconds = timed(
-            lambda scores=scores: compare_all(scores, primary=next(iter(scores)), settings=Settings(margin=0.02))
-        )
+        table = Scores(ids=tuple(f"{i:04}" for i in range(n)), values=scores)
+        seconds = timed(lambda table=table: compare(table, settings=Settings(margin=0.02)))
         yield f"| 10 retrievers x 7 measures ({name}) x 1,000 queries, all 315 pairs | {seconds} | 30 |"
 
 
@@ -134,19 +136,12 @@ of the logit by the delta method. Coverage of nominal 95 %.""",
         stats_sizes.intervals,
     ),
     Section(
-        "The smallest difference that is seen",
+        "Power and plans",
         """\
-By sign tilt alone (the one figure that stood there before), and by the other two models; then the power that the first
-figure has if the truth is of the other models. Nominal: 0.80. One comparison at 5 %, one sample of each shape.""",
-        stats_sizes.detectable,
-    ),
-    Section(
-        "Queries needed",
-        """\
-Fifty queries of each shape, moved by the true difference. Of the samples where nothing was shown: how often the
-observed difference gives a finite number of queries, and the median of it (that number stood on the first screen); and
-the plan for a declared difference of 0.05, the lowest and the highest of its models (medians of 40 samples).""",
-        stats_sizes.forecasts,
+Fifty queries of each shape: the queries that a true difference of 0.05 needs by the plan (a t-test, both ends of the
+80 % interval of the standard deviation), how often the number that is truly needed lies between them, and how often
+as many fresh queries as the upper end show the difference, by both tests.""",
+        stats_sizes.power,
     ),
     Section(
         "Optimism",
@@ -165,8 +160,7 @@ attainable level says (the largest level of at most 5 % that the ties and zeros 
     Section(
         "The null hypothesis made true: families",
         """\
-All retrievers permuted within each query: how often a family makes any claim at all, which is false then. (Tukey on a
-twentieth of the experiments.)""",
+All retrievers permuted within each query: how often a family makes any claim at all, which is false then.""",
         stats_null.permuted,
     ),
     Section(
@@ -175,7 +169,7 @@ twentieth of the experiments.)""",
 Published, not gated: how often each test alone calls a difference at 5 % although the two means are equal in truth.
 The signed-rank and the sign test ask about symmetry and the median, and are right to reject; read as statements about
 means they are wrong this often. Independent differences; randomization enumerated at 13 queries, else with 10,000
-draws; BCa with 10,000 resamples on a tenth of the experiments. In the last rows, one query in a hundred loses 0.9:
+draws. In the last rows, one query in a hundred loses 0.9:
 where the sample holds none of those, no test can know of them.""",
         stats_null.skewed,
         draws=10_000,

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from stats_samples import ALPHA, BATCH, changed, claims, covers, larger_p, observed
+from stats_samples import ALPHA, BATCH, claims, covers, larger_p
 from stats_shapes import Shape, equal_means
 
-from harness.stats import Criterion, levels, queries_needed, singles, units_of
-from harness.stats.differences import Floats, Integers
-from harness.stats.intervals import student
+from harness.stats.differences import Floats, Integers, singles, units_of
+from harness.stats.intervals import deviation, mean, student
+from harness.stats.looks import levels
+from harness.stats.power import queries_for
 
 FIRST, MOST = 50, 1_000
 """Queries of a first look; queries beyond which nobody follows what it recommends."""
@@ -87,11 +88,9 @@ def _recommended(experiments: int, draw: Shape) -> tuple[float, float]:
 
 
 def _numbers(table: Floats) -> Integers:
-    """How many queries each sample (row) is told to have in all; 0 where nobody would follow."""
-    asked, numbers = Criterion("wilcoxon", ALPHA), []
-    with changed("plan", RESAMPLES=1):
-        for row in table:
-            needed = queries_needed(observed(row), asked=asked)
-            most = 0 if needed is None or needed.best_guess is None else needed.best_guess
-            numbers.append(most if len(row) < most <= MOST else 0)
+    """How many queries the observed difference of each sample (row) would need in all; 0 where nobody would follow."""
+    numbers = []
+    for row in table:
+        most = queries_for(abs(mean(row)) / deviation(row), ALPHA) if mean(row) else None
+        numbers.append(most if most is not None and len(row) < most <= MOST else 0)
     return np.array(numbers)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 from importlib import import_module
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
-from harness.stats import Contrast, Interval, differences, sign_flip
-from harness.stats.differences import Differences, Floats, Units
-from harness.stats.power import flip_p
+from harness.stats.differences import Differences, Floats, Units, differences
+from harness.stats.intervals import Interval
+from harness.stats.sign_flip import Contrast, sign_flip
 from harness.stats.signed_rank import signed_rank_of
 
 ALPHA = 0.05
@@ -62,3 +63,42 @@ def covers(interval: Interval, truth: float = 0.0) -> bool:
     """Whether an interval holds the truth; one that cannot be estimated does not."""
     low, high, _ = interval
     return low is not None and high is not None and low <= truth <= high
+
+
+COUNTED = 10
+"""Non-zero values up to which all sign patterns are tried; beyond, the tail is Edgeworth's."""
+
+
+def flip_p(values: Floats, step: float = 0.0) -> Floats:
+    """Return the two-sided p of each row's sum under all flips of its signs.
+
+    Up to ten non-zero values by enumeration; beyond by Edgeworth's expansion with the variance and the kurtosis of
+    the flips, and half a step of continuity. At 11 and more values the error of a p below 0.2 is less than 0.01.
+
+    Args:
+        values: (rows, n), zeros included.
+        step: between two possible sums; 0 where they are dense.
+    """
+    sums = np.abs(values.sum(axis=1))
+    non_zero = np.count_nonzero(values, axis=1)
+    squared = values**2
+    squares = np.maximum(squared.sum(axis=1), 1e-100)
+    spread = np.sqrt(squares)
+    z = np.maximum(sums - step / 2, 0.0) / spread
+    kurtosis = -2 * (squared**2).sum(axis=1) / squares**2
+    density: Floats = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+    tail = special.ndtr(-z) - density * kurtosis / 24 * (3 * z - z**3)
+    p: Floats = np.clip(2 * tail, np.ldexp(1.0, 1 - np.minimum(non_zero, 1_000)), 1.0)
+    few = non_zero <= COUNTED
+    if few.any():
+        largest = np.take_along_axis(values[few], np.argsort(-np.abs(values[few]), axis=1)[:, :COUNTED], axis=1)
+        reached = np.abs(largest @ _patterns(largest.shape[1]))
+        p[few] = (reached >= sums[few, None] - 1e-9 * np.maximum(1.0, sums[few, None])).mean(axis=1)
+    return p
+
+
+def _patterns(n: int) -> Floats:
+    """Half of the flips of n signs: the other half gives the same sums with the other sign."""
+    bits = (np.arange(2 ** (n - 1))[None, :] >> np.arange(n)[:, None]) & 1
+    signs: Floats = (1 - 2 * bits).astype(np.float64)
+    return signs

@@ -14,9 +14,16 @@ from scipy import stats
 from stats_samples import ALPHA, BATCH, changed, claims, observed
 from stats_shapes import MARGIN, at_the_margin, equal_means
 
-from harness.stats import Gate, Settings, adjust, compare, gate, signed_rank, singles
-from harness.stats.differences import Floats
+from harness.evaluation.compare import compare
+from harness.evaluation.gate import gate
+from harness.evaluation.scores import Scores
+from harness.evaluation.verdict import Gate
+from harness.evaluation.wording import verdict_cell
+from harness.stats.corrections import adjust
+from harness.stats.differences import Floats, singles
 from harness.stats.equivalence import Within, not_worse
+from harness.stats.settings import Settings
+from harness.stats.signed_rank import signed_rank
 
 SIZES = (13, 30, 50, 80, 150, 500)
 
@@ -60,8 +67,9 @@ def cases(experiments: int) -> Iterator[str]:
     settings, zeros, same = Settings(margin=MARGIN), np.zeros(13), np.full(5, 0.5)
     with changed("equivalence", LOSSES=0):
         before = gate(zeros, zeros, margin=MARGIN).p_value
-    (row,) = compare({"A": zeros, "B": zeros}, measure="m", settings=settings)
-    yield f"| 13 queries, every score 0, margin 0.02 | equivalent (p = {before:.2g}) | {row.verdict} |"
+    table = Scores(ids=tuple("abcdefghijklm"), values={"m": {"A": zeros, "B": zeros}})
+    (row,) = compare(table, settings=settings)
+    yield f"| 13 queries, every score 0, margin 0.02 | equivalent (p = {before:.2g}) | {verdict_cell(row.finding)} |"
     with changed("equivalence", LOSSES=0):
         before = gate(same, same, margin=1e-6).p_value
     now = gate(same, same, margin=1e-6)
