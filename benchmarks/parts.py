@@ -1,4 +1,4 @@
-"""How long do Parquet parts take, and how much memory? Writes, lists and reads vectors; a folder that is removed.
+"""How long do Parquet files of vectors take, and how much memory? Writes, lists and reads them in a scratch folder.
 
 python -m benchmarks.parts 1000000 64       so many vectors of so many dimensions
 """
@@ -12,11 +12,10 @@ import time
 
 import numpy as np
 
-from retrievers.parts import Parts
-from retrievers.roots import open_root
-from retrievers.sharding import PART_TEXTS
+from retrievers.sharding import FILE_NUMBERS
+from retrievers.storage import open_storage
 from retrievers.types import Embedded
-from retrievers.vectors import part_keys, write_part
+from retrievers.vector_shards import VectorShards, vector_keys, write_vectors
 
 ASKED = 2_000
 """Texts whose vectors are read in one go, as those of a window's requests are."""
@@ -31,23 +30,25 @@ def main(count: int, dimensions: int) -> None:
     """Print seconds of each step and the peak memory."""
     random = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
-        root = open_root(folder)
+        storage = open_storage(folder)
         started = time.perf_counter()
-        for start in range(0, count, PART_TEXTS):
-            size = min(PART_TEXTS, count - start)
+        for start in range(0, count, FILE_NUMBERS // dimensions):
+            size = min(FILE_NUMBERS // dimensions, count - start)
             vectors = random.standard_normal((size, dimensions), dtype=np.float32)
             embedded = Embedded(vectors, np.ones(size, dtype=np.int64), np.zeros(size, dtype=np.int64))
-            write_part(root, "hashed", "document", part_keys("hashed", "document", texts(start, size)), embedded)
+            write_vectors(
+                storage, "hashed", "document", vector_keys("hashed", "document", texts(start, size)), embedded
+            )
         print(f"written: {count:,} x {dimensions} in {time.perf_counter() - started:.1f} s")
         started = time.perf_counter()
-        parts = Parts(root, "hashed", "document")
-        print(f"keys read: {len(parts):,} in {time.perf_counter() - started:.1f} s")
+        shards = VectorShards(storage, "hashed", "document")
+        print(f"keys read: {len(shards):,} in {time.perf_counter() - started:.1f} s")
         started = time.perf_counter()
         chosen = [f"text {number}" for number in random.integers(0, count, ASKED * 2).tolist()][:ASKED]
-        rows = parts.get(part_keys("hashed", "document", sorted(set(chosen))))
-        print(f"read: {len(rows.positions):,} drawn at random in {time.perf_counter() - started:.1f} s")
+        positions, _ = shards.get(vector_keys("hashed", "document", sorted(set(chosen))))
+        print(f"read: {len(positions):,} drawn at random in {time.perf_counter() - started:.1f} s")
         started = time.perf_counter()
-        read = sum(len(names) for names, _ in parts.all())
+        read = sum(len(names) for names, _ in shards.all())
         print(f"read through: {read:,} in {time.perf_counter() - started:.1f} s")
     print(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB")
 

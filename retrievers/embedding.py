@@ -68,7 +68,7 @@ class Embedder:
     Args:
         encoder: what embeds.
         cache: keeps every answer; None where there is none, as on the nodes of a cluster.
-        source: Parquet parts that are read before anything is embedded; they never go through the cache.
+        source: Parquet files that are read before anything is embedded; they never go through the cache.
         probe: so many cached texts of each role a remote model embeds again, before it embeds others.
     """
 
@@ -120,7 +120,7 @@ class Embedder:
     ) -> Iterator[Portion]:
         """Yield the positions of some of the texts and their vectors, as they come; each text once.
 
-        First comes what the cache holds, then what lies in parts, then each answered request, which is cached at once.
+        First comes what the cache holds, then what lies in files, then each answered request, which is cached at once.
 
         Args:
             texts: distinct.
@@ -160,7 +160,7 @@ class Embedder:
             yield Portion(np.asarray(some, dtype=np.intp), embedded, sent=True)
 
     def _held(self, texts: Sequence[str], role: Role) -> set[str]:
-        """Those of the distinct texts whose vectors the cache or a part holds."""
+        """Those of the distinct texts whose vectors the cache or a file holds."""
         names = keys(self.encoder.fingerprint_for(role), role, texts)
         present = set() if self._cache is None else self._cache.held(names)
         held = {text for text, name in zip(texts, names, strict=True) if name in present}

@@ -53,7 +53,7 @@ class Insistence:
 
     def _before_sleep(self, state: tenacity.RetryCallState) -> None:
         self._on_retry()
-        if state.attempt_number > 1 and not self._waiting:  # not at the first: most failures pass at once
+        if not self._waiting:
             self._waiting = True
             log.warning("%s does not answer: waiting for it, with pauses of a few seconds", self._place)
 

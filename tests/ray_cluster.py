@@ -1,11 +1,11 @@
 """Embeds an experiment on a Ray cluster of two nodes on this machine, in a process of its own; prints what was done.
 
-    python -m tests.ray_cluster EXPERIMENT URL [command | none | actor | node | unset] [DOLLARS]
+    python -m tests.ray_cluster EXPERIMENT URL [command | none | worker | node | unset] [DOLLARS]
 
 With "unset" the nodes do not know EMBED_URL, which this process knows. With "command" the cluster is used as a user
 does: `harness embed --engine ray --address …`.
-With "actor" the actor that embeds is killed (SIGKILL) at KILLS instants drawn from a seed, each in a life of its own
-that has written something; with "node" the second node is taken away once something is written.
+With "worker" what embeds is killed (SIGKILL) at KILLS instants drawn from a seed, each in a life of its own that has
+been answered something; with "node" the second node is taken away once something was answered.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from harness.cli import main as harness
@@ -27,12 +28,18 @@ from retrievers.errors import HarnessError
 KILLS = 20
 
 
-def parts(url: str) -> int:
-    return len(list(Path(url).rglob("*.parquet")))
+def answered() -> int:
+    """Rows of the cache that all nodes share here, since they are one machine."""
+    file = Path(os.environ["HARNESS_CACHE"]) / "cache.sqlite"
+    try:
+        with closing(sqlite3.connect(file)) as cache:
+            return int(cache.execute("SELECT count(*) FROM rows").fetchone()[0])
+    except sqlite3.Error:  # not there yet, or being made
+        return 0
 
 
 def embedding() -> list[int]:
-    """The processes of actors that embed, by the title that Ray gives them."""
+    """The processes of tasks that embed, by the title that Ray gives them."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -40,17 +47,17 @@ def embedding() -> list[int]:
                 title = (entry / "cmdline").read_bytes()
             except OSError:
                 continue
-            if title.startswith(b"ray::") and b"Embed" in title:
+            if title.startswith(b"ray::") and b"embed_share" in title:
                 found.append(int(entry.name))
     return found
 
 
-def kill_actors(url: str, done: threading.Event, killed: list[int]) -> None:
-    """Kill what embeds at instants after the next one to three parts, so that every life gets somewhere."""
+def kill_workers(done: threading.Event, killed: list[int]) -> None:
+    """Kill what embeds at instants after the next one to three answers, so that every life gets somewhere."""
     chance = random.Random(19)
     while len(killed) < KILLS:
-        target, pause = parts(url) + chance.randrange(1, 4), chance.uniform(0, 0.1)
-        while parts(url) < target:
+        target, pause = answered() + chance.randrange(1, 4), chance.uniform(0, 0.1)
+        while answered() < target:
             if done.wait(0.005):
                 return
         time.sleep(pause)
@@ -81,13 +88,13 @@ def main() -> None:
     killed: list[int] = []
 
     def remove_node() -> None:
-        while not parts(url):
+        while not answered():
             if done.wait(0.02):
                 return
         cluster.remove_node(second, allow_graceful=False)
 
-    if fault == "actor":
-        threading.Thread(target=kill_actors, args=(url, done, killed), daemon=True).start()
+    if fault == "worker":
+        threading.Thread(target=kill_workers, args=(done, killed), daemon=True).start()
     if fault == "node":
         threading.Thread(target=remove_node, daemon=True).start()
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from tests.test_vector_shards import embedded, ragged, texts
 
 from harness.answers.systems import read_systems
 from harness.dataset import DatasetReference, load
@@ -21,12 +22,10 @@ from harness.labels.pool import read_pool, write_pool
 from harness.records import By, read_passages, read_readings
 from retrievers.cache import Cache
 from retrievers.errors import InputError
-from retrievers.parts import import_into
-from retrievers.roots import open_root
-from retrievers.vectors import part_keys, write_part
+from retrievers.storage import open_storage
+from retrievers.vector_shards import import_into, vector_keys, write_vectors
 from tests import labels_small, layouts, small
 from tests.test_fuzz import damaged, spots
-from tests.test_vectors import embedded, ragged, texts
 
 bounded = settings(max_examples=25, derandomize=True, database=None)
 RELEVANT = {query: [id_ for id_, grade in judged.items() if grade] for query, judged in layouts.GRADES.items()}
@@ -191,13 +190,13 @@ def readings(folder: Path) -> Callable[[], object]:
 
 
 def vectors(folder: Path) -> Callable[[], object]:
-    root = open_root(str(folder))
+    storage = open_storage(str(folder))
     for name, some in (("fake", embedded(20)), ("a", ragged("sparse", 20)), ("b", ragged("multivector", 20))):
-        write_part(root, name, "document", part_keys(name, "document", texts(20)), some)
+        write_vectors(storage, name, "document", vector_keys(name, "document", texts(20)), some)
 
     def read() -> None:
         with Cache(folder.parent / "cache") as cache:
-            import_into(cache, root)
+            import_into(cache, storage)
 
     return read
 

@@ -1,4 +1,4 @@
-"""`harness embed` and `harness cache import`: vectors made on many machines, as Parquet parts."""
+"""`harness embed` and `harness cache import`: vectors made on many machines, as Parquet files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.console.shared_options import ExperimentFile, Json, MaxCost, NoCode
 
 if TYPE_CHECKING:
     from harness.running.embed import EncoderShare
-    from retrievers.parts import Imported
+    from retrievers.vector_shards import Imported
 
 To = Annotated[str, typer.Option("--to", metavar="URL", help="A folder, or s3://…, gs://…, what fsspec opens.")]
 ShardOption = Annotated[
@@ -71,7 +71,7 @@ def import_parts(
 
 
 def _imported(one: Imported) -> str:
-    again = f" ({one.repeated:,} more of texts that stand in several parts)" if one.repeated else ""
+    again = f" ({one.repeated:,} more of texts that stand in several files)" if one.repeated else ""
     return f"{one.rows:>10,} rows  {one.role:<8}  {one.fingerprint}{again}"
 
 
@@ -90,5 +90,5 @@ def _sentence(share: EncoderShare) -> str:
     texts, present, parts = share.written
     return (
         f"{share.encoder}, {share.role}: {texts:,} texts, {present:,} there already, {share.cached:,} from the cache; "
-        f"parts written: {parts:,}; tokens: {share.tokens:,}; ${share.usd:.4f}"
+        f"files written: {parts:,}; tokens: {share.tokens:,}; ${share.usd:.4f}"
     )

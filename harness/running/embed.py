@@ -1,4 +1,4 @@
-"""Embeds a share of an experiment's texts into Parquet parts, on any number of machines with nothing between them."""
+"""Embeds a share of an experiment's texts into a Parquet file, on any number of machines with nothing between them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from retrievers.derived import proof_texts
 from retrievers.embedding import Embedder
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Budget, Meter
-from retrievers.parts import Imported, import_into
-from retrievers.roots import open_root
-from retrievers.sharding import Packed, PartWriter, Writing, planned_requests
+from retrievers.sharding import Request, Writing, planned_requests, write_shard
+from retrievers.storage import open_storage
 from retrievers.types import Encoder, Role
 from retrievers.vector_search import window_of
+from retrievers.vector_shards import Imported, import_into
 
 SHARD = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})")
 
@@ -42,7 +42,7 @@ class Task(NamedTuple):
     windows: tuple[Callable[[], Iterator[list[str]]], ...]
     """For each choice of the documents' texts, these as a run meets them."""
 
-    def requests(self) -> Iterator[Packed]:
+    def requests(self) -> Iterator[Request]:
         """Plan all requests, each distinct text in one of them."""
         planned: set[bytes] = set()
         for windows in self.windows:
@@ -85,14 +85,13 @@ def embed(
     code: bool = True,
     watch: Callable[[str, Meter], None] = lambda name, meter: None,
 ) -> list[EncoderShare]:
-    """Embed a share of the texts of every encoder in an experiment, and write their vectors as parts.
+    """Embed a share of the texts of every encoder in an experiment, and write their vectors as a file.
 
     Args:
         experiment: its file.
-        url: where parts go: a folder, or what `open_root` opens.
+        url: where files go: a folder, or what `open_storage` opens.
         shard: which share of the requests.
-        max_cost: dollars that all shares together may spend; each may spend an equal part of it, what its parts that
-            are there already have cost included.
+        max_cost: dollars that all shares together may spend; each may spend an equal part of it.
         code: whether the experiment may name code that is run.
         watch: is called with the encoder's name and its meter whenever something was counted.
 
@@ -102,7 +101,7 @@ def embed(
     """
     limit = None if max_cost is None else max_cost / shard.total
     budget = Budget(limit)
-    root = open_root(url)
+    storage = open_storage(url)
     shares = []
     with Cache(default_path()) as cache:
         for task in tasks_of(experiment, limited=max_cost is not None, code=code):
@@ -111,7 +110,7 @@ def embed(
             stage = "embed-documents" if task.role == "document" else "embed-queries"
             mine = islice(task.requests(), shard.number - 1, None, shard.total)
             with meter.stage(stage):
-                written = PartWriter(Embedder(task.encoder, cache), task.role, root).write(mine, meter)
+                written = write_shard(Embedder(task.encoder, cache), task.role, storage, mine, meter)
             counts = meter.counts(stage)
             cached, tokens = (int(counts.get(name, 0)) for name in ("cached", "tokens"))
             shares.append(EncoderShare(fingerprint, task.role, written, cached, tokens, counts.get("usd", 0.0)))
@@ -119,9 +118,9 @@ def embed(
 
 
 def import_vectors(url: str) -> list[Imported]:
-    """Copy the vectors under a URL into the cache; see `retrievers.parts.import_into`."""
+    """Copy the vectors under a URL into the cache; see `retrievers.vector_shards.import_into`."""
     with Cache(default_path()) as cache:
-        return import_into(cache, open_root(url))
+        return import_into(cache, open_storage(url))
 
 
 def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> list[Task]:

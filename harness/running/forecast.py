@@ -15,17 +15,16 @@ from retrievers.chunking import Chunks, document_of, pieces
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.external import faults_of
-from retrievers.parts import PartSource
-from retrievers.roots import open_root
+from retrievers.storage import open_storage
 from retrievers.types import Counts, Document, Encoder, Model, Role
 from retrievers.vector_search import window_of
-from retrievers.vectors import check_filled
+from retrievers.vector_shards import StoredVectors, check_filled
 
 UNREAD = 0.05
 """Share of documents that a model may cut off before it is a warning."""
 
 
-def source_of(experiment: Experiment) -> PartSource | None:
+def source_of(experiment: Experiment) -> StoredVectors | None:
     """Return where the vectors lie that were embedded elsewhere, None where the experiment names no place.
 
     Raises:
@@ -33,10 +32,10 @@ def source_of(experiment: Experiment) -> PartSource | None:
     """
     if experiment.vectors is None:
         return None
-    root = open_root(expanded(experiment.vectors.location))
+    storage = open_storage(expanded(experiment.vectors.location))
     with suppress(BackendError):  # a place that does not answer fails what is read from it, and nothing else
-        check_filled(root)
-    return PartSource(root)
+        check_filled(storage)
+    return StoredVectors(storage)
 
 
 def chunks_of(block: Encoded, encoder: Encoder) -> Chunks | None:

@@ -1,119 +1,44 @@
-"""The same as `embed`, on a Ray cluster: tasks plan the requests, a pool of actors for each encoder embeds them.
+"""The same as `embed`, on a Ray cluster: the shares are tasks, and each node keeps what it paid for in its own cache.
 
-Every actor writes each answered request at once, and skips what lies in a part already: a request that Ray gives to
-another actor, since the first was killed, is paid again only where its answer had not been written.
+A task that Ray gives to another worker, since the first was killed, finds in the node's cache what was answered, and in
+the storage what was written: only what was in flight is paid again, and on a node that is lost, a share.
 """
 
 from __future__ import annotations
 
 import importlib
-import logging
 import socket
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.running.embed import EncoderShare, Task, tasks_of
+from harness.running.embed import EncoderShare, Shard, Task, tasks_of
+from retrievers.cache import Cache, default_path
 from retrievers.embedding import Embedder
 from retrievers.errors import BackendError, HarnessError, InputError, OverBudget, Problem
 from retrievers.meter import Budget, Meter
-from retrievers.roots import open_root
-from retrievers.sharding import PartWriter, Writing
+from retrievers.sharding import Writing, write_shard
+from retrievers.storage import open_storage
 
-COUNTS = ("calls", "tokens", "usd", "retries")
-LOCAL_REQUESTS = 32
-"""Requests that an actor embeds and writes together where nothing is paid."""
+COUNTS = ("calls", "tokens", "usd", "retries", "cached")
+SHARES = 4
+"""Shares for each worker: enough that no worker waits long for the slowest."""
 FAILURES = {kind.__name__: kind for kind in (InputError, BackendError, OverBudget)}
 """What a node may fail with, by the name that it sends: Ray would print and wrap an exception."""
 ANSWERS_WITHIN = 10.0
 """Seconds in which a cluster takes a connection: Ray itself waits for minutes where nothing is."""
-READERS = 4
-"""Tasks that plan requests, for each actor that embeds them: enough that no actor waits for the slowest."""
 
 
-class SharedBudget:
-    """The dollars of all actors, kept by one actor of its own: what a killed actor had promised stays promised."""
+class Done(NamedTuple):
+    """What became of one share; as a node sends it."""
 
-    def __init__(self, limit: float | None) -> None:
-        """Take the limit in dollars, None for none."""
-        self._budget = Budget(limit)
-
-    def take(self, usd: float) -> str:
-        """Promise dollars; return why they are refused, "" where they are not."""
-        try:
-            self._budget.take(usd)
-        except OverBudget as refusal:
-            return str(refusal)
-        return ""
-
-    def give_back(self, usd: float) -> None:
-        """Return what was promised and not spent."""
-        self._budget.give_back(usd)
-
-
-class LeasedBudget(Budget):
-    """A budget whose dollars are kept by the ledger of the cluster."""
-
-    def __init__(self, ledger: Any) -> None:
-        super().__init__()
-        self._ledger = ledger
-
-    @property
-    def limited(self) -> bool:
-        """Whether there is a limit: the ledger alone knows."""
-        return True
-
-    def take(self, usd: float) -> None:
-        """Promise dollars, or raise OverBudget."""
-        if usd > 0 and (refusal := _ray().get(self._ledger.take.remote(usd))):
-            raise OverBudget(refusal)
-
-    def give_back(self, usd: float) -> None:
-        """Return what was promised and not spent."""
-        if usd:
-            _ray().get(self._ledger.give_back.remote(usd))
-
-
-class Cluster(NamedTuple):
-    """What the tasks of one command share."""
-
-    ledger: Any
-    """The actor that keeps the dollars."""
-    watch: Callable[[str, Meter], None]
-
-
-class Embed:
-    """An actor: it holds one encoder, and embeds and writes one batch of requests a call."""
-
-    def __init__(self, experiment: str, url: str, task: int, ledger: Any) -> None:
-        """Take what the first call needs: an actor that failed here could not say why."""
-        self._experiment, self._url, self._number = experiment, url, task
-        self._budget = LeasedBudget(ledger)
-
-    @cached_property
-    def _writer(self) -> PartWriter:
-        """Builds the encoder and lists what is written, once in the actor's life."""
-        encoder, role, _ = tasks_of(Path(self._experiment))[self._number]
-        return PartWriter(Embedder(encoder, None), role, open_root(self._url))
-
-    def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[float] | list[str]]:
-        """Embed and write requests; return one row of counts, and why it ended early, "" where it did not."""
-        meter = Meter(budget=self._budget)
-        requests = [tuple(request) for request in batch["texts"]]
-        written = Writing(0, 0, 0)
-        failed = (pair for pair in zip(batch["kind"], batch["reason"], strict=True) if pair[0])
-        kind, reason = next(failed, ("", ""))
-        try:
-            with meter.stage("embed"):
-                written = written if kind else self._writer.write(requests, meter)
-        except HarnessError as failure:
-            kind, reason = type(failure).__name__, str(failure)
-        counts = {name: meter.counts("embed").get(name, 0) for name in COUNTS}
-        return {
-            name: [value] for name, value in {**written._asdict(), **counts, "kind": kind, "reason": reason}.items()
-        }
+    written: tuple[int, int, int]
+    """As `Writing`."""
+    counts: dict[str, float]
+    failure: tuple[str, str] = ("", "")
+    """The kind and the reason of a failure."""
 
 
 def embed_on_cluster(
@@ -129,21 +54,21 @@ def embed_on_cluster(
 
     Args:
         experiment: its file; like its data set, it lies where every node can read it.
-        url: where parts go, written by every node.
+        url: where files go, written by every node.
         address: of the cluster; None for one on this machine.
-        max_cost: dollars that all actors together may spend.
+        max_cost: dollars that all nodes together may spend.
         code: whether the experiment may name code that is run.
-        watch: is called with the encoder's name and its meter as batches come back.
+        watch: is called with the encoder's name and its meter as shares come back.
     """
-    Budget(max_cost)  # what is no limit is refused here, not by an actor
+    budget = Budget(max_cost)
     tasks = tasks_of(experiment, limited=max_cost is not None, code=code)
     ray = _ray()
     started_here = not ray.is_initialized()
     if started_here:
         _connect(ray, address)
     try:
-        cluster = Cluster(ray.remote(num_cpus=0)(SharedBudget).remote(max_cost), watch)
-        return [_embed_task(task, number, experiment, url, cluster) for number, task in enumerate(tasks)]
+        place = str(experiment.absolute())
+        return [_embed_task(task, (place, url, number), budget, watch) for number, task in enumerate(tasks)]
     except ray.exceptions.RayError as failure:
         raise BackendError(f"the Ray cluster failed: {str(failure).strip().splitlines()[-1]}") from failure
     finally:
@@ -151,52 +76,76 @@ def embed_on_cluster(
             ray.shutdown()
 
 
-def _embed_task(task: Task, number: int, experiment: Path, url: str, cluster: Cluster) -> EncoderShare:
-    """Embed the texts of one encoder and role: tasks plan shares of the requests, actors embed them."""
-    data: Any = importlib.import_module("ray.data")
-    data.DataContext.get_current().enable_progress_bars = False
-    logging.getLogger("ray.data").setLevel(logging.WARNING)  # progress is shown as that of any embedding is
-    resources = _ray().cluster_resources()
-    # The limits of a provider hold for all its requests, so one actor sends them, several at once.
+def _embed_task(
+    task: Task, what: tuple[str, str, int], budget: Budget, watch: Callable[[str, Meter], None]
+) -> EncoderShare:
+    """Embed the texts of one encoder and role, and add up what the shares came to."""
+    name = task.encoder.fingerprint_for(task.role)
+    meter = Meter(budget, lambda meter: watch(name, meter))
+    total = Writing(0, 0, 0)
+    stage = "embed-documents" if task.role == "document" else "embed-queries"
+    with meter.stage(stage):
+        for done in _shares(task, what, budget):
+            kind, reason = done.failure
+            if kind:
+                raise FAILURES.get(kind, BackendError)(reason)
+            budget.give_back(-done.counts.get("usd", 0.0))
+            total = Writing(*(a + b for a, b in zip(total, done.written, strict=True)))
+            texts, present, _ = done.written
+            meter.count(texts=texts - present, **done.counts)
+    sums = meter.counts(stage)
+    return EncoderShare(
+        name, task.role, total, int(sums.get("cached", 0)), int(sums.get("tokens", 0)), sums.get("usd", 0.0)
+    )
+
+
+def _shares(task: Task, what: tuple[str, str, int], budget: Budget) -> Iterator[Done]:
+    """Run the shares, as many at once as the cluster has room for, and yield what they came to.
+
+    The limits of a provider, and of the dollars, hold for all its requests together: its shares follow each other.
+    """
+    ray = _ray()
+    resources = ray.cluster_resources()
     remote = task.encoder.limits is not None
     gpus = 0 if remote else int(resources.get("GPU", 0))
-    actors = 1 if remote else gpus or max(1, int(resources.get("CPU", 1)) // 2)
-    shares = READERS * actors
-    place = str(experiment.absolute())
+    workers = 1 if remote else gpus or max(1, int(resources.get("CPU", 1)) // 2)
+    embed = ray.remote(num_cpus=0 if gpus else 1, num_gpus=1 if gpus else 0, max_retries=-1)(embed_share)
+    running: list[Any] = []
+    for number in range(1, SHARES * workers + 1):
+        if len(running) == workers:
+            yield Done(*ray.get(_first(running)))
+        left = None if budget.limit is None else max(budget.limit - budget.spent, 0.0)
+        running.append(embed.remote(*what, Shard(number, SHARES * workers), left))
+    while running:
+        yield Done(*ray.get(_first(running)))
 
-    def requests(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        try:
-            for request in islice(tasks_of(Path(place))[number].requests(), int(row["id"]), None, shares):
-                yield {"texts": list(request), "kind": "", "reason": ""}
-        except HarnessError as failure:
-            yield {"texts": [""], "kind": type(failure).__name__, "reason": str(failure)}
 
-    rows = (
-        data.range(shares, override_num_blocks=shares)
-        .flat_map(requests, num_cpus=0.5)
-        .map_batches(
-            Embed,
-            fn_constructor_args=(place, url, number, cluster.ledger),
-            batch_size=task.encoder.concurrency if remote else LOCAL_REQUESTS,
-            compute=data.ActorPoolStrategy(size=actors),
-            num_cpus=0 if gpus else 1,
-            num_gpus=1 if gpus else None,
-        )
-    )
-    meter = Meter(watch=lambda meter: cluster.watch(task.encoder.fingerprint_for(task.role), meter))
-    stage = "embed-documents" if task.role == "document" else "embed-queries"
-    total = Writing(0, 0, 0)
-    with meter.stage(stage):
-        for row in rows.iter_rows():
-            if row["kind"]:
-                raise FAILURES.get(row["kind"], BackendError)(row["reason"])
-            done = Writing(*(int(row[name]) for name in Writing._fields))
-            total = Writing(*(a + b for a, b in zip(total, done, strict=True)))
-            counts = {name: float(row[name]) for name in COUNTS}
-            meter.count(texts=done.texts - done.present, **{name: value for name, value in counts.items() if value})
-    sums = meter.counts(stage)
-    name = task.encoder.fingerprint_for(task.role)
-    return EncoderShare(name, task.role, total, 0, int(sums.get("tokens", 0)), sums.get("usd", 0.0))
+def _first(running: list[Any]) -> Any:
+    """Take out of what is running what is done first."""
+    (done,), rest = _ray().wait(running)
+    running[:] = rest
+    return done
+
+
+def embed_share(experiment: str, url: str, number: int, shard: Shard, max_cost: float | None) -> tuple[Any, ...]:
+    """Embed one share of one task on a node; what goes wrong is returned, in words."""
+    meter = Meter(Budget(max_cost))
+    written, kind, reason = Writing(0, 0, 0), "", ""
+    try:
+        task = _tasks(experiment)[number]
+        mine = islice(task.requests(), shard.number - 1, None, shard.total)
+        with Cache(default_path()) as held, meter.stage("embed"):
+            written = write_shard(Embedder(task.encoder, held), task.role, open_storage(url), mine, meter)
+    except HarnessError as failure:
+        kind, reason = type(failure).__name__, str(failure)
+    counts = {name: value for name, value in meter.counts("embed").items() if name in COUNTS}
+    return (*written,), counts, (kind, reason)
+
+
+@cache
+def _tasks(experiment: str) -> list[Task]:
+    """Read an experiment once in the life of a worker, so that its model is loaded once."""
+    return tasks_of(Path(experiment))
 
 
 def _connect(ray: Any, address: str | None) -> None:

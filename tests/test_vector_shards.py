@@ -1,4 +1,4 @@
-"""Vectors in Parquet parts: whole or not at all, found again, refused where damaged."""
+"""Vectors in Parquet files: found again in the order that is asked for, refused where damaged."""
 
 import os
 import sqlite3
@@ -10,14 +10,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrievers import part_file
+from retrievers import shard_file
 from retrievers.cache import Cache, keys
 from retrievers.errors import InputError
-from retrievers.parts import Parts, import_into
 from retrievers.ragged import SparseVectors, TokenVectors, flat
-from retrievers.roots import open_root
+from retrievers.storage import open_storage
 from retrievers.types import Embedded
-from retrievers.vectors import folder_of, list_parts, part_keys, part_name, stored, write_part
+from retrievers.vector_shards import (
+    VectorShards,
+    file_name,
+    folder_of,
+    import_into,
+    list_files,
+    stored,
+    vector_keys,
+    write_vectors,
+)
 
 PRINT = "fake/model@1"
 
@@ -34,58 +42,73 @@ def texts(count: int, prefix: str = "text") -> list[str]:
 @given(st.lists(st.text(), unique=True, min_size=1, max_size=40), st.integers(1, 5), st.randoms(use_true_random=False))
 @settings(max_examples=30, deadline=None)
 def test_what_was_written_is_read_in_the_order_that_is_asked_for(tmp_path_factory, words, parts, random):
-    root = open_root(str(tmp_path_factory.mktemp("parts")))
-    names = part_keys(PRINT, "document", words)
+    storage = open_storage(str(tmp_path_factory.mktemp("parts")))
+    names = vector_keys(PRINT, "document", words)
     whole = embedded(len(words))
     for rows in np.array_split(np.arange(len(words)), parts):
         if len(rows):
-            write_part(root, PRINT, "document", names[rows], Embedded(*(column[rows] for column in whole)))
+            write_vectors(storage, PRINT, "document", names[rows], Embedded(*(column[rows] for column in whole)))
     order = list(range(len(words)))
     random.shuffle(order)
-    asked = np.concatenate([names[order], part_keys(PRINT, "query", words[:1])])
-    held = Parts(root, PRINT, "document")
+    asked = np.concatenate([names[order], vector_keys(PRINT, "query", words[:1])])
+    held = VectorShards(storage, PRINT, "document")
     assert len(held) == len(words)
     assert held.held(asked).tolist() == [True] * len(words) + [False]
-    rows = held.get(asked)
-    for place, vector, tokens, lost in zip(rows.positions, *rows.embedded, strict=True):
+    positions, read = held.get(asked)
+    for place, vector, tokens, lost in zip(positions, *read, strict=True):
         assert vector.tolist() == whole.vectors[order[place]].tolist()
         assert (tokens, lost) == (whole.tokens[order[place]], whole.truncated_tokens[order[place]])
 
 
-def test_a_part_written_twice_is_one_part(tmp_path):
-    root = open_root(tmp_path.as_uri())
-    names = part_keys(PRINT, "query", texts(4))
-    first = write_part(root, PRINT, "query", names, embedded(4))
+def test_a_file_written_twice_is_one_file(tmp_path):
+    storage = open_storage(tmp_path.as_uri())
+    names = vector_keys(PRINT, "query", texts(4))
+    first = write_vectors(storage, PRINT, "query", names, embedded(4))
     order = [2, 0, 3, 1]
-    second = write_part(root, PRINT, "query", names[order], Embedded(*(column[order] for column in embedded(4))))
+    second = write_vectors(storage, PRINT, "query", names[order], Embedded(*(column[order] for column in embedded(4))))
     assert first == second
-    assert [Path(path).stem for path in list_parts(root, PRINT, "query")] == [part_name(names)]
-    assert Parts(root, PRINT, "query").get(names).embedded.vectors.tolist() == embedded(4).vectors.tolist()
-    assert list(stored(root)) == [(PRINT, "query")]
+    assert [Path(path).name for path in list_files(storage, PRINT, "query")] == [file_name(names)]
+    assert VectorShards(storage, PRINT, "query").get(names)[1].vectors.tolist() == embedded(4).vectors.tolist()
+    assert list(stored(storage)) == [(PRINT, "query")]
+
+
+def test_files_of_before_which_were_sorted_and_said_whether_they_were_paid_are_read(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    storage = open_storage(str(tmp_path))
+    names, whole = vector_keys(PRINT, "query", texts(9)), embedded(9)
+    order = sorted(range(9), key=names.tolist().__getitem__)
+    path = write_vectors(storage, PRINT, "query", names[order], Embedded(*(column[order] for column in whole)))
+    table = parquet.read_table(path)
+    parquet.write_table(table.replace_schema_metadata({**table.schema.metadata, "paid": "no"}), path)
+    assert parquet.read_schema(path).field("key").type == pa.binary(32)
+    assert VectorShards(storage, PRINT, "query").get(names)[1].vectors.tolist() == whole.vectors.tolist()
 
 
 def test_the_first_half_of_a_key_is_the_caches(tmp_path):
     words = texts(3)
-    assert [key[:16] for key in part_keys(PRINT, "document", words).tolist()] == keys(PRINT, "document", words)
+    assert [key[:16] for key in vector_keys(PRINT, "document", words).tolist()] == keys(PRINT, "document", words)
 
 
 def test_nothing_is_there_before_anything_was_written(tmp_path):
-    held = Parts(open_root(str(tmp_path / "nowhere")), PRINT, "query")
-    names = part_keys(PRINT, "query", texts(2))
+    held = VectorShards(open_storage(str(tmp_path / "nowhere")), PRINT, "query")
+    names = vector_keys(PRINT, "query", texts(2))
     assert len(held) == 0
     assert not held.held(names).any()
-    assert len(held.get(names).positions) == 0
+    assert len(held.get(names)[0]) == 0
     with pytest.raises(InputError, match="holds no vectors"):
-        stored(open_root(str(tmp_path / "nowhere")))
+        stored(open_storage(str(tmp_path / "nowhere")))
 
 
 def test_keys_that_begin_alike_are_told_apart(tmp_path):
-    root = open_root(str(tmp_path))
+    storage = open_storage(str(tmp_path))
     alike = [b"\0" * 8 + bytes([number]) * 24 for number in (3, 1, 2)]
     names = np.frombuffer(b"".join(alike), dtype="V32")
-    write_part(root, PRINT, "query", names, embedded(3))
-    rows = Parts(root, PRINT, "query").get(np.frombuffer(b"".join([alike[1], b"\0" * 8 + b"\7" * 24, alike[0]]), "V32"))
-    assert dict(zip(rows.positions.tolist(), rows.embedded.vectors.tolist(), strict=True)) == {
+    write_vectors(storage, PRINT, "query", names, embedded(3))
+    asked = np.frombuffer(b"".join([alike[1], b"\0" * 8 + b"\7" * 24, alike[0]]), "V32")
+    positions, read = VectorShards(storage, PRINT, "query").get(asked)
+    assert dict(zip(positions.tolist(), read.vectors.tolist(), strict=True)) == {
         0: embedded(3).vectors[1].tolist(),
         2: embedded(3).vectors[0].tolist(),
     }
@@ -98,10 +121,10 @@ def damaged(path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", ["renamed", "cut", "flipped", "empty", "text"])
-def test_a_part_that_does_not_match_is_refused(tmp_path, harm):
-    root = open_root(str(tmp_path))
-    names = part_keys(PRINT, "document", texts(300))
-    path = Path(write_part(root, PRINT, "document", names, embedded(300, 8)))
+def test_a_file_that_does_not_match_is_refused(tmp_path, harm):
+    storage = open_storage(str(tmp_path))
+    names = vector_keys(PRINT, "document", texts(300))
+    path = Path(write_vectors(storage, PRINT, "document", names, embedded(300, 8)))
     match harm:
         case "renamed":
             path.rename(path.with_stem("0" * 64))
@@ -114,24 +137,25 @@ def test_a_part_that_does_not_match_is_refused(tmp_path, harm):
         case "text":
             path.write_text("no parquet at all")
     with pytest.raises(InputError, match=r"\.parquet"):
-        Parts(root, PRINT, "document").get(names)
+        VectorShards(storage, PRINT, "document").get(names)
 
 
 def test_vectors_of_several_dimensions_are_refused(tmp_path):
-    root = open_root(str(tmp_path))
-    one, other = part_keys(PRINT, "query", texts(2)), part_keys(PRINT, "query", texts(2, "other"))
-    write_part(root, PRINT, "query", one, embedded(2, 3))
-    write_part(root, PRINT, "query", other, embedded(2, 4))
+    storage = open_storage(str(tmp_path))
+    one, other = vector_keys(PRINT, "query", texts(2)), vector_keys(PRINT, "query", texts(2, "other"))
+    write_vectors(storage, PRINT, "query", one, embedded(2, 3))
+    write_vectors(storage, PRINT, "query", other, embedded(2, 4))
     with pytest.raises(InputError, match="several dimensions"):
-        Parts(root, PRINT, "query").get(np.concatenate([one, other]))
+        VectorShards(storage, PRINT, "query").get(np.concatenate([one, other]))
 
 
 def test_vectors_that_are_not_finite_are_refused(tmp_path):
-    root = open_root(str(tmp_path))
-    names = part_keys(PRINT, "query", texts(1))
-    write_part(root, PRINT, "query", names, Embedded(np.array([[np.nan, 1]], np.float32), np.ones(1), np.zeros(1)))
+    storage = open_storage(str(tmp_path))
+    names = vector_keys(PRINT, "query", texts(1))
+    vectors = np.array([[np.nan, 1]], np.float32)
+    write_vectors(storage, PRINT, "query", names, Embedded(vectors, np.ones(1), np.zeros(1)))
     with pytest.raises(InputError, match="not finite"):
-        Parts(root, PRINT, "query").get(names)
+        VectorShards(storage, PRINT, "query").get(names)
 
 
 def ragged(form: str, count: int) -> Embedded:
@@ -150,44 +174,44 @@ def ragged(form: str, count: int) -> Embedded:
 
 @pytest.mark.parametrize("form", ["sparse", "multivector"])
 def test_vectors_of_every_form_are_read_as_they_were_written(tmp_path, form):
-    root = open_root(str(tmp_path))
-    names, whole = part_keys(PRINT, "document", texts(30)), ragged(form, 30)
+    storage = open_storage(str(tmp_path))
+    names, whole = vector_keys(PRINT, "document", texts(30)), ragged(form, 30)
     for rows in (np.arange(0, 11), np.arange(11, 30)):
-        write_part(root, PRINT, "document", names[rows], Embedded(*(column[rows] for column in whole)))
+        write_vectors(storage, PRINT, "document", names[rows], Embedded(*(column[rows] for column in whole)))
     order = np.random.default_rng(1).permutation(30)
-    rows = Parts(root, PRINT, "document").get(names[order])
-    assert type(rows.embedded.vectors) is type(whole.vectors)
-    assert rows.embedded.vectors.shape == whole.vectors.shape
+    positions, read = VectorShards(storage, PRINT, "document").get(names[order])
+    assert type(read.vectors) is type(whole.vectors)
+    assert read.vectors.shape == whole.vectors.shape
     expected = flat(whole.vectors)
-    for place, numbers in zip(rows.positions.tolist(), flat(rows.embedded.vectors), strict=True):
+    for place, numbers in zip(positions.tolist(), flat(read.vectors), strict=True):
         assert numbers.tobytes() == expected[order[place]].tobytes()
     with Cache(tmp_path / "cache") as cache:
-        assert import_into(cache, root) == [(PRINT, "document", 30, 0)]
+        assert import_into(cache, storage) == [(PRINT, "document", 30, 0)]
         held, cached = cache.get(keys(PRINT, "document", texts(30)), form)
     assert [one.tobytes() for one in flat(cached.vectors)] == [expected[place].tobytes() for place in held.tolist()]
 
 
 @pytest.mark.parametrize("what", ["fingerprint", "role"])
-def test_a_part_of_another_encoder_is_refused(tmp_path, what):
-    root = open_root(str(tmp_path))
-    path = Path(write_part(root, PRINT, "document", part_keys(PRINT, "document", texts(3)), embedded(3)))
+def test_a_file_of_another_encoder_is_refused(tmp_path, what):
+    storage = open_storage(str(tmp_path))
+    path = Path(write_vectors(storage, PRINT, "document", vector_keys(PRINT, "document", texts(3)), embedded(3)))
     fingerprint, role = ("other", "document") if what == "fingerprint" else (PRINT, "query")
-    there = Path(folder_of(root, fingerprint, role))
+    there = Path(folder_of(storage, fingerprint, role))
     there.mkdir(parents=True)
     path.rename(there / path.name)
     with pytest.raises(InputError, match="not of the encoder and role of its folder"):
-        Parts(root, fingerprint, role)
+        VectorShards(storage, fingerprint, role)
     with Cache(tmp_path / "cache") as cache, pytest.raises(InputError, match="not of the encoder"):
-        import_into(cache, root)
+        import_into(cache, storage)
 
 
 def test_vectors_of_several_forms_are_refused(tmp_path):
-    root = open_root(str(tmp_path))
-    one, other = part_keys(PRINT, "query", texts(2)), part_keys(PRINT, "query", texts(2, "other"))
-    write_part(root, PRINT, "query", one, embedded(2, 4))
-    write_part(root, PRINT, "query", other, ragged("multivector", 2))
+    storage = open_storage(str(tmp_path))
+    one, other = vector_keys(PRINT, "query", texts(2)), vector_keys(PRINT, "query", texts(2, "other"))
+    write_vectors(storage, PRINT, "query", one, embedded(2, 4))
+    write_vectors(storage, PRINT, "query", other, ragged("multivector", 2))
     with pytest.raises(InputError, match="several dimensions or forms"):
-        Parts(root, PRINT, "query").get(np.concatenate([one, other]))
+        VectorShards(storage, PRINT, "query").get(np.concatenate([one, other]))
 
 
 @pytest.mark.parametrize(
@@ -201,23 +225,23 @@ def test_vectors_of_several_forms_are_refused(tmp_path):
     ],
 )
 def test_vectors_that_are_none_are_refused(tmp_path, vectors, told):
-    root = open_root(str(tmp_path))
-    names = part_keys(PRINT, "query", ["a"])
-    write_part(root, PRINT, "query", names, Embedded(vectors, np.ones(1, np.int64), np.zeros(1, np.int64)))
+    storage = open_storage(str(tmp_path))
+    names = vector_keys(PRINT, "query", ["a"])
+    write_vectors(storage, PRINT, "query", names, Embedded(vectors, np.ones(1, np.int64), np.zeros(1, np.int64)))
     with pytest.raises(InputError, match=told):
-        Parts(root, PRINT, "query").get(names)
+        VectorShards(storage, PRINT, "query").get(names)
 
 
 @pytest.mark.parametrize("column", ["key", "vector", "tokens", "lost"])
-def test_a_part_that_lacks_a_column_is_refused(tmp_path, column):
+def test_a_file_that_lacks_a_column_is_refused(tmp_path, column):
     from pyarrow import parquet
 
-    root = open_root(str(tmp_path))
-    names = part_keys(PRINT, "query", ["a"])
-    path = write_part(root, PRINT, "query", names, embedded(1))
+    storage = open_storage(str(tmp_path))
+    names = vector_keys(PRINT, "query", ["a"])
+    path = write_vectors(storage, PRINT, "query", names, embedded(1))
     parquet.write_table(parquet.read_table(path).drop_columns([column]), path)
     with pytest.raises(InputError, match=rf"\.parquet: has no column '{column}'"):
-        Parts(root, PRINT, "query").get(names)
+        VectorShards(storage, PRINT, "query").get(names)
 
 
 def rewritten(path: str, column: str, values) -> None:
@@ -234,106 +258,104 @@ def rewritten(path: str, column: str, values) -> None:
 def test_counts_that_are_none_are_refused(tmp_path, column, values):
     import pyarrow as pa
 
-    root = open_root(str(tmp_path))
-    names = part_keys(PRINT, "query", texts(2))
-    rewritten(write_part(root, PRINT, "query", names, embedded(2)), column, pa.array(values))
+    storage = open_storage(str(tmp_path))
+    names = vector_keys(PRINT, "query", texts(2))
+    rewritten(write_vectors(storage, PRINT, "query", names, embedded(2)), column, pa.array(values))
     with pytest.raises(InputError, match=rf"\.parquet: its column '{column}'"):
-        Parts(root, PRINT, "query").get(names)
+        VectorShards(storage, PRINT, "query").get(names)
 
 
 @pytest.mark.parametrize("dimensions", ["9" * 5000, str(2**31), "\u0663", ""])
 def test_sparse_vectors_of_dimensions_that_are_none_are_refused(tmp_path, dimensions):
     from pyarrow import parquet
 
-    root = open_root(str(tmp_path))
-    names = part_keys(PRINT, "query", texts(1))
+    storage = open_storage(str(tmp_path))
+    names = vector_keys(PRINT, "query", texts(1))
     vectors = SparseVectors(np.array([0, 1]), np.array([2], "i4"), np.ones(1, "f4"), 5)
-    path = write_part(root, PRINT, "query", names, Embedded(vectors, np.ones(1), np.zeros(1)))
+    path = write_vectors(storage, PRINT, "query", names, Embedded(vectors, np.ones(1), np.zeros(1)))
     stated = {"fingerprint": PRINT, "role": "query", "dimensions": dimensions}
     parquet.write_table(parquet.read_table(path).replace_schema_metadata(stated), path)
     with pytest.raises(InputError, match="beyond their dimensions"):
-        Parts(root, PRINT, "query").get(names)
+        VectorShards(storage, PRINT, "query").get(names)
 
 
 @pytest.mark.parametrize("form", ["dense", "multivector"])
-def test_a_small_file_that_unpacks_to_more_than_a_part_may_have_is_refused_unread(tmp_path, monkeypatch, form):
+def test_a_small_file_that_unpacks_to_more_than_a_file_may_have_is_refused_unread(tmp_path, monkeypatch, form):
     import pyarrow as pa
     from pyarrow import parquet
 
-    monkeypatch.setattr(part_file, "MOST_BYTES", 1 << 20)
-    root = open_root(str(tmp_path))
-    names = part_keys(PRINT, "query", texts(300))
+    monkeypatch.setattr(shard_file, "MOST_BYTES", 1 << 20)
+    storage = open_storage(str(tmp_path))
+    names = vector_keys(PRINT, "query", texts(300))
     ones = np.ones((300, 1024), np.float32)
     vectors = ones if form == "dense" else TokenVectors(np.arange(301), ones)
-    path = write_part(root, PRINT, "query", names, Embedded(vectors, np.ones(300), np.zeros(300)))
+    path = write_vectors(storage, PRINT, "query", names, Embedded(vectors, np.ones(300), np.zeros(300)))
     assert Path(path).stat().st_size < 1 << 16
     monkeypatch.setattr(parquet.ParquetFile, "read", None)
     taken = pa.total_allocated_bytes()
     with pytest.raises(InputError, match=r"too large: 300 vectors, 1 MiB when unpacked"):
-        Parts(root, PRINT, "query")
+        VectorShards(storage, PRINT, "query")
     assert pa.total_allocated_bytes() - taken < 1 << 20
 
 
-def test_a_part_of_too_many_rows_is_refused_unread(tmp_path, monkeypatch):
-    monkeypatch.setattr(part_file, "MOST_ROWS", 9)
-    root = open_root(str(tmp_path))
-    write_part(root, PRINT, "query", part_keys(PRINT, "query", texts(10)), embedded(10))
+def test_a_file_of_too_many_rows_is_refused_unread(tmp_path, monkeypatch):
+    monkeypatch.setattr(shard_file, "MOST_ROWS", 9)
+    storage = open_storage(str(tmp_path))
+    write_vectors(storage, PRINT, "query", vector_keys(PRINT, "query", texts(10)), embedded(10))
     with pytest.raises(InputError, match="too large: 10 vectors"):
-        Parts(root, PRINT, "query")
+        VectorShards(storage, PRINT, "query")
 
 
-def test_a_part_of_many_row_groups_is_read_group_by_group(tmp_path):
+def test_a_file_of_many_row_groups_is_read_group_by_group(tmp_path):
     from pyarrow import parquet
 
-    root = open_root(str(tmp_path))
-    names = part_keys(PRINT, "query", texts(10))
-    path = write_part(root, PRINT, "query", names, embedded(10))
+    storage = open_storage(str(tmp_path))
+    names = vector_keys(PRINT, "query", texts(10))
+    path = write_vectors(storage, PRINT, "query", names, embedded(10))
     parquet.write_table(parquet.read_table(path), path, row_group_size=3)
-    held = Parts(root, PRINT, "query")
+    held = VectorShards(storage, PRINT, "query")
     assert [len(some) for some, _ in held.all()] == [3, 3, 3, 1]
     order = np.array([7, 0, 9, 3])
-    rows = held.get(names[order])
-    assert rows.embedded.vectors[np.argsort(rows.positions)].tolist() == embedded(10).vectors[order].tolist()
+    positions, read = held.get(names[order])
+    assert read.vectors[np.argsort(positions)].tolist() == embedded(10).vectors[order].tolist()
 
 
-def test_a_key_that_stands_twice_in_a_part_is_refused(tmp_path):
-    root = open_root(str(tmp_path))
-    names = part_keys(PRINT, "query", texts(2))
-    write_part(root, PRINT, "query", names[[0, 1, 0]], embedded(3))
+def test_a_key_that_stands_twice_in_a_file_is_refused(tmp_path):
+    storage = open_storage(str(tmp_path))
+    names = vector_keys(PRINT, "query", texts(2))
+    write_vectors(storage, PRINT, "query", names[[0, 1, 0]], embedded(3))
     with pytest.raises(InputError, match="1 of its keys more than once"):
-        Parts(root, PRINT, "query")
+        VectorShards(storage, PRINT, "query")
 
 
 @pytest.mark.parametrize("form", ["dense", "sparse", "multivector"])
 @pytest.mark.parametrize("change", ["rounding", "another model"])
-def test_two_parts_that_hold_one_text_may_differ_by_rounding_alone(tmp_path, form, change):
-    root = open_root(str(tmp_path))
-    names = part_keys(PRINT, "document", texts(8))
+def test_two_files_that_hold_one_text_may_differ_by_rounding_alone(tmp_path, form, change):
+    storage = open_storage(str(tmp_path))
+    names = vector_keys(PRINT, "document", texts(8))
     whole = embedded(8) if form == "dense" else ragged(form, 8)
-    write_part(root, PRINT, "document", names[:5], Embedded(*(column[:5] for column in whole)))
+    write_vectors(storage, PRINT, "document", names[:5], Embedded(*(column[:5] for column in whole)))
     numbers = whole.vectors if form == "dense" else whole.vectors.values
     numbers *= np.float32(1.00001)
     if change == "another model":
         numbers[1:] = -numbers[1:]
-    write_part(root, PRINT, "document", names[2:], Embedded(*(column[2:] for column in whole)))
-    held = Parts(root, PRINT, "document")
-    assert held.repeated == 3
+    write_vectors(storage, PRINT, "document", names[2:], Embedded(*(column[2:] for column in whole)))
+    if change == "another model":
+        with pytest.raises(InputError, match=r"\.parquet: gives a text another vector than another file does"):
+            VectorShards(storage, PRINT, "document")
+        return
+    held = VectorShards(storage, PRINT, "document")
+    assert (held.repeated, len(held.get(names)[0])) == (3, 8)
     with Cache(tmp_path / "cache") as cache:
-        if change == "rounding":
-            assert len(held.get(names).positions) == 8
-            assert import_into(cache, root) == [(PRINT, "document", 8, 3)]
-            return
-        for asked in (lambda: held.get(names), lambda: import_into(cache, root)):
-            with pytest.raises(InputError, match=r"\.parquet: gives a text another vector than another part does"):
-                asked()
+        assert import_into(cache, storage) == [(PRINT, "document", 8, 3)]
 
 
 @pytest.mark.parametrize("what", ["folder", "fifo", "link to nothing", "link out"])
-def test_what_is_named_like_a_part_and_is_none_is_refused(tmp_path, what):
-    root = open_root(str(tmp_path / "place"))
-    names = part_keys(PRINT, "query", texts(2))
-    path = Path(write_part(root, PRINT, "query", names, embedded(2)))
-    write_part(root, PRINT, "query", part_keys(PRINT, "query", texts(1, "other")), embedded(1))
+def test_what_is_named_like_a_file_and_is_none_is_refused(tmp_path, what):
+    storage = open_storage(str(tmp_path / "place"))
+    names = vector_keys(PRINT, "query", texts(2))
+    path = Path(write_vectors(storage, PRINT, "query", names, embedded(2)))
+    write_vectors(storage, PRINT, "query", vector_keys(PRINT, "query", texts(1, "other")), embedded(1))
     path.rename(tmp_path / "outside")
     match what:
         case "folder":
@@ -344,37 +366,37 @@ def test_what_is_named_like_a_part_and_is_none_is_refused(tmp_path, what):
             path.symlink_to(tmp_path / "nothing")
         case "link out":
             path.symlink_to(tmp_path / "outside")
-    told = "is named like a part, and is no file, or a link that leads out of the place"
+    told = "is named like a file of vectors, and is no file, or a link that leads out of the storage"
     with pytest.raises(InputError, match=rf"\.parquet: .*{told}"):
-        Parts(root, PRINT, "query")
+        VectorShards(storage, PRINT, "query")
     with Cache(tmp_path / "cache") as cache, pytest.raises(InputError, match=told):
-        import_into(cache, root)
+        import_into(cache, storage)
 
 
-def test_a_part_replaces_no_row_of_the_cache(tmp_path):
+def test_a_file_replaces_no_row_of_the_cache(tmp_path):
     """What the cache holds is true already, and the first half of a key alone says nothing of its model."""
-    root = open_root(str(tmp_path))
-    own, theirs = keys("victim", "document", ["hello"]), part_keys("mallory", "document", ["hello"])
+    storage = open_storage(str(tmp_path))
+    own, theirs = keys("victim", "document", ["hello"]), vector_keys("mallory", "document", ["hello"])
     forged = np.frombuffer(own[0] + theirs.tobytes()[16:], dtype="V32")
     with Cache(tmp_path / "cache") as cache:
         cache.put("victim", own, embedded(1))
-        write_part(root, "victim", "document", part_keys("victim", "document", ["hello"]), embedded(1, start=9))
-        assert import_into(cache, root) == [("victim", "document", 1, 0)]
+        write_vectors(storage, "victim", "document", vector_keys("victim", "document", ["hello"]), embedded(1, start=9))
+        assert import_into(cache, storage) == [("victim", "document", 1, 0)]
         assert cache.get(own)[1].vectors.tolist() == embedded(1).vectors.tolist()
-        write_part(root, "mallory", "document", forged, embedded(1, start=9))
+        write_vectors(storage, "mallory", "document", forged, embedded(1, start=9))
         with pytest.raises(InputError, match="1 of the keys of mallory is that of a row of another model"):
-            import_into(cache, root)
+            import_into(cache, storage)
         assert cache.get(own)[1].vectors.tolist() == embedded(1).vectors.tolist()
 
 
-def test_a_damaged_row_is_replaced_by_a_part(tmp_path):
-    root = open_root(str(tmp_path))
+def test_a_damaged_row_is_replaced_by_a_file(tmp_path):
+    storage = open_storage(str(tmp_path))
     names = keys(PRINT, "document", ["hello"])
-    write_part(root, PRINT, "document", part_keys(PRINT, "document", ["hello"]), embedded(1))
+    write_vectors(storage, PRINT, "document", vector_keys(PRINT, "document", ["hello"]), embedded(1))
     with Cache(tmp_path / "cache") as cache:
         cache.put(PRINT, names, embedded(1, start=9))
         with closing(sqlite3.connect(tmp_path / "cache")) as opened:
             opened.execute("UPDATE rows SET checksum = 0")
             opened.commit()
-        import_into(cache, root)
+        import_into(cache, storage)
         assert cache.get(names)[1].vectors.tolist() == embedded(1).vectors.tolist()

@@ -1,0 +1,295 @@
+"""Vectors as Parquet files in a folder or on object storage: written by shards of the work, read by a run.
+
+    <storage>/vectors/<fingerprint>/<role>/<name>.parquet
+
+A file holds the vectors of some texts; its name is the SHA-256 of its sorted keys, so that the same texts always have
+the same name and writing a file twice does no harm. It says of which encoder and role it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+import numpy as np
+import numpy.typing as npt
+
+from retrievers.cache import Cache, Positions, keys
+from retrievers.embedding import DRIFTED, distance
+from retrievers.errors import InputError, Problem
+from retrievers.ragged import flat, form_of, joined
+from retrievers.shard_file import KEY_BYTES, REMEDY, ROW_GROUP, Keys, file_content, open_file, refused
+from retrievers.storage import Storage
+from retrievers.types import Embedded, Role
+
+SUFFIX = ".parquet"
+CACHE_KEY_BYTES = 16
+
+
+def vector_keys(fingerprint: str, role: Role, texts: Sequence[str]) -> Keys:
+    """Return the 32-byte key of each text: the cache's 16-byte key, then 16 bytes of SHA-256 of the same.
+
+    The first half lets a file be taken over into a cache, which keeps no texts either.
+
+    >>> vector_keys("f", "query", ["a"]) == vector_keys("f", "document", ["a"])
+    array([False])
+    """
+    start = hashlib.sha256(f"{fingerprint}\0{role}\0".encode())
+    halves = []
+    for text, cache_key in zip(texts, keys(fingerprint, role, texts), strict=True):
+        digest = start.copy()
+        digest.update(text.encode("utf-8", "surrogatepass"))
+        halves.append(cache_key + digest.digest()[: KEY_BYTES - len(cache_key)])
+    return np.frombuffer(b"".join(halves), dtype=f"V{KEY_BYTES}")
+
+
+def file_name(names: Keys) -> str:
+    """Return the name of the file that holds these distinct keys, in hexadecimal."""
+    return hashlib.sha256(b"".join(sorted(names.tolist()))).hexdigest() + SUFFIX
+
+
+def folder_of(storage: Storage, fingerprint: str, role: Role) -> str:
+    """Return the folder of one encoder's vectors of one role."""
+    return f"{storage.path}/vectors/{quote(fingerprint, safe='')}/{role}"
+
+
+def write_vectors(storage: Storage, fingerprint: str, role: Role, names: Keys, embedded: Embedded) -> str:
+    """Write the vectors of some distinct texts, in the order of their keys, as one file; return its path.
+
+    Raises:
+        BackendError: it cannot be written.
+    """
+    path = f"{folder_of(storage, fingerprint, role)}/{file_name(names)}"
+    storage.put(path, file_content(fingerprint, role, names, embedded))
+    return path
+
+
+class VectorShards:
+    """The vectors of one encoder and role that lie in a storage; only their keys are kept in memory.
+
+    Memory: 48 bytes a vector. Vectors are read row group by row group as they are asked for.
+    """
+
+    def __init__(self, storage: Storage, fingerprint: str, role: Role) -> None:
+        """List the files and read their keys.
+
+        Raises:
+            InputError: a file does not match its name, or has another form; or two files hold unlike vectors of a text.
+            BackendError: the storage cannot be read.
+        """
+        self._storage = storage
+        self._paths = list_files(storage, fingerprint, role)
+        columns = [self._keys_of(path, (fingerprint, role)) for path in self._paths]
+        every = np.concatenate(columns) if columns else np.empty(0, dtype=f"V{KEY_BYTES}")
+        # Unsigned big-endian words sort as the bytes do; NumPy cannot sort bytes that hold zeros.
+        words = every.view(">u8").reshape(-1, KEY_BYTES // 8)
+        order = np.lexsort(words.T[::-1])
+        self._words = words[order].astype(np.uint64)
+        sizes = [len(column) for column in columns]
+        self._file = np.repeat(np.arange(len(columns), dtype=np.int32), sizes)[order]
+        self._row = np.concatenate([np.arange(size, dtype=np.int32) for size in [0, *sizes]])[order]
+        self.repeated = self._check_repeated()
+        """Vectors of texts that a file before theirs holds as well."""
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def held(self, wanted: Keys) -> npt.NDArray[np.bool_]:
+        """Return which of the keys some file holds."""
+        return self._places(wanted) >= 0
+
+    def get(self, wanted: Keys) -> tuple[Positions, Embedded]:
+        """Return which of the distinct keys some file holds, as positions, and their vectors.
+
+        Raises:
+            InputError: a file is damaged, or its vectors have other dimensions than those of another.
+            BackendError: the storage cannot be read.
+        """
+        places = self._places(wanted)
+        positions = np.flatnonzero(places >= 0)
+        return positions, self._read(places[positions])
+
+    def all(self) -> Iterator[tuple[Keys, Embedded]]:
+        """Yield the keys and vectors of each file, one row group at a time; errors as `get`."""
+        for path in self._paths:
+            with open_file(self._storage, path) as file:
+                yield from file.groups()
+
+    def _check_repeated(self) -> int:
+        """Count texts that stand in several files, and refuse unlike vectors of one: they are of two models.
+
+        Batches of other shapes round otherwise, which is no news.
+        """
+        again = 1 + np.flatnonzero((self._words[1:] == self._words[:-1]).all(axis=1))
+        for start in range(0, len(again), ROW_GROUP):
+            some = again[start : start + ROW_GROUP]
+            pairs = zip(flat(self._read(some).vectors), flat(self._read(some - 1).vectors), strict=True)
+            distances = [distance(ours, theirs) for ours, theirs in pairs]
+            worst = int(np.argmax(distances))
+            if distances[worst] > DRIFTED:
+                what = f"gives a text another vector than another file does (1 - cosine = {distances[worst]:.2g})"
+                raise refused(self._storage, self._paths[self._file[some[worst]]], f"{what}: they are of two models")
+        return len(again)
+
+    def _places(self, wanted: Keys) -> npt.NDArray[np.intp]:
+        """Return where each key stands first among the sorted keys, -1 where it does not."""
+        places = np.full(len(wanted), -1, dtype=np.intp)
+        if not len(self):
+            return places
+        words = wanted.view(">u8").reshape(-1, KEY_BYTES // 8).astype(np.uint64)
+        start = np.searchsorted(self._words[:, 0], words[:, 0])
+        near = np.minimum(start, len(self) - 1)
+        equal = (self._words[near] == words).all(axis=1)
+        places[equal] = near[equal]
+        # Keys that share their first 8 bytes with another are rare: each is looked for by itself.
+        for row in np.flatnonzero(~equal & (self._words[near, 0] == words[:, 0])).tolist():
+            end = np.searchsorted(self._words[:, 0], words[row, 0], side="right")
+            rows = range(int(start[row]), int(end))
+            places[row] = next((i for i in rows if (self._words[i] == words[row]).all()), -1)
+        return places
+
+    def _read(self, places: npt.NDArray[np.intp]) -> Embedded:
+        """Read the vectors at some places among the sorted keys, in their order."""
+        order: list[npt.NDArray[np.intp]] = []
+        pieces: list[Embedded] = []
+        for number in np.unique(self._file[places]).tolist():
+            asked = np.flatnonzero(self._file[places] == number)
+            with open_file(self._storage, self._paths[number]) as file:
+                for inside, names, embedded in file.rows(self._row[places[asked]].astype(np.intp)):
+                    words = names.view(">u8").reshape(-1, KEY_BYTES // 8)
+                    if not np.array_equal(words, self._words[places[asked[inside]]]):
+                        raise ValueError("has changed while it was read")
+                    order.append(asked[inside])
+                    pieces.append(embedded)
+        if not pieces:
+            none = np.empty(0, dtype=np.int64)
+            return Embedded(np.empty((0, 0), dtype=np.float32), none, none)
+        if len({(form_of(piece.vectors), piece.vectors.shape[1]) for piece in pieces}) > 1:
+            what = "its files hold vectors of several dimensions or forms"
+            raise InputError(Problem(self._storage.url, what, REMEDY))
+        vectors, tokens, lost = zip(*pieces, strict=True)
+        back = np.argsort(np.concatenate(order))
+        return Embedded(joined(vectors)[back], np.concatenate(tokens)[back], np.concatenate(lost)[back])
+
+    def _keys_of(self, path: str, of: tuple[str, Role]) -> Keys:
+        with open_file(self._storage, path) as file:
+            names = file.keys()
+            if file_name(names) != Path(path).name:
+                raise ValueError("does not hold the keys that its name stands for")
+            if of != (file.written("fingerprint"), file.written("role")):
+                owner = file.written("fingerprint") or "no encoder"
+                raise ValueError(f"is of {owner} and not of the encoder and role of its folder")
+            return names
+
+
+class StoredVectors:
+    """All vectors in a storage, as a source for an embedder; the keys of an encoder are read once."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._shards: dict[tuple[str, Role], VectorShards] = {}
+
+    def held(self, fingerprint: str, role: Role, texts: Sequence[str]) -> set[str]:
+        """Return those of the distinct texts whose vectors lie there; errors as `VectorShards`."""
+        present = self._opened(fingerprint, role).held(vector_keys(fingerprint, role, texts)).tolist()
+        return {text for text, is_held in zip(texts, present, strict=True) if is_held}
+
+    def get(self, fingerprint: str, role: Role, texts: Sequence[str]) -> tuple[Positions, Embedded]:
+        """Return which of the distinct texts lie there, as positions, and their vectors; errors as `VectorShards`."""
+        return self._opened(fingerprint, role).get(vector_keys(fingerprint, role, texts))
+
+    def _opened(self, fingerprint: str, role: Role) -> VectorShards:
+        if (fingerprint, role) not in self._shards:
+            self._shards[fingerprint, role] = VectorShards(self._storage, fingerprint, role)
+        return self._shards[fingerprint, role]
+
+
+class Imported(NamedTuple):
+    """What was copied of one encoder and role."""
+
+    fingerprint: str
+    role: Role
+    rows: int
+    """Texts."""
+    repeated: int
+    """Vectors of texts that another file holds as well."""
+
+
+def import_into(cache: Cache, storage: Storage) -> list[Imported]:
+    """Copy all vectors in a storage into a cache, file by file; a row that is there and whole stays.
+
+    Raises:
+        InputError: a file is damaged, does not match its name or others, or has the key of another model's row.
+        BackendError: the storage cannot be read, or the cache not be written.
+    """
+    imported: list[Imported] = []
+    for fingerprint, role in stored(storage):
+        shards = VectorShards(storage, fingerprint, role)
+        for names, embedded in shards.all():
+            cache.put(fingerprint, [name[:CACHE_KEY_BYTES] for name in names.tolist()], embedded, replace=False)
+        imported.append(Imported(fingerprint, role, len(shards) - shards.repeated, shards.repeated))
+    return imported
+
+
+def list_files(storage: Storage, fingerprint: str, role: Role) -> list[str]:
+    """Return the paths of one encoder's files, sorted; none where nothing was written.
+
+    Raises:
+        InputError: what is named like a file of vectors is no file, or a link that leads out of the storage.
+        BackendError: the storage cannot be listed.
+    """
+    from pyarrow import fs
+
+    folder = folder_of(storage, fingerprint, role)
+    files = {path: is_file for path, is_file in _listed(storage, folder) if path.endswith(SUFFIX)}
+    if isinstance(storage.filesystem, fs.LocalFileSystem):  # of links that lead to nothing Arrow says nothing
+        inside = Path(storage.path, "vectors").resolve()
+        named = Path(folder).glob(f"*{SUFFIX}")
+        files |= {str(one): False for one in named if not one.exists() or not one.resolve().is_relative_to(inside)}
+    for path, is_file in sorted(files.items()):
+        if not is_file:
+            what = "is named like a file of vectors, and is no file, or a link that leads out of the storage"
+            raise InputError(Problem(storage.where(path), what, "remove it"))
+    return sorted(files)
+
+
+def stored(storage: Storage) -> list[tuple[str, Role]]:
+    """Return (fingerprint, role) of all vectors in a storage.
+
+    Raises:
+        InputError: no vectors lie there.
+        BackendError: the storage cannot be listed.
+    """
+    listed = _listed(storage, f"{storage.path}/vectors", recursive=True)
+    paths = [path.split("/") for path, _ in listed if path.endswith(SUFFIX)]
+    if not paths:
+        raise _nothing(storage)
+    folders = sorted({(path[-3], path[-2]) for path in paths})
+    return [(unquote(fingerprint), "query" if role == "query" else "document") for fingerprint, role in folders]
+
+
+def check_filled(storage: Storage) -> None:
+    """Refuse a storage without vectors: where its place is mistyped, a run would embed, and pay for, everything anew.
+
+    Raises:
+        InputError: no vectors lie there, of any encoder.
+        BackendError: the storage cannot be listed.
+    """
+    if not _listed(storage, f"{storage.path}/vectors"):
+        raise _nothing(storage)
+
+
+def _listed(storage: Storage, folder: str, *, recursive: bool = False) -> list[tuple[str, bool]]:
+    """Return what lies in a folder, by path, and whether it is a file; nothing where there is no folder."""
+    from pyarrow import fs
+
+    selector = fs.FileSelector(folder, allow_not_found=True, recursive=recursive)
+    entries = storage.ask("files cannot be listed", lambda: storage.filesystem.get_file_info(selector))
+    return [(entry.path, entry.is_file) for entry in entries]
+
+
+def _nothing(storage: Storage) -> InputError:
+    return InputError(Problem(storage.url, "holds no vectors", "name the place that `harness embed --to` wrote to"))
