@@ -96,7 +96,8 @@ class ShardFile:
             places = np.flatnonzero(groups == number)
             inside = wanted[places] - starts[number]
             names, embedded = self._group(number)
-            yield places, names[inside], Embedded(embedded.vectors[inside], embedded.tokens[inside], embedded.truncated_tokens[inside])
+            vectors, tokens, truncated = embedded
+            yield places, names[inside], Embedded(vectors[inside], tokens[inside], truncated[inside])
 
     def _group(self, number: int) -> tuple[Keys, Embedded]:
         stated = self.written("dimensions")

@@ -114,8 +114,8 @@ class _Filling:
         """Write what was taken, if anything was."""
         if not self._texts:
             return
-        vectors, tokens, lost = zip(*self._pieces, strict=True)
-        whole = Embedded(joined(vectors), np.concatenate(tokens), np.concatenate(lost))
+        vectors, tokens, truncated = zip(*self._pieces, strict=True)
+        whole = Embedded(joined(vectors), np.concatenate(tokens), np.concatenate(truncated))
         names = vector_keys(self._fingerprint, self._role, self._texts)
         self._texts, self._pieces, self._numbers = [], [], 0  # once, also where it cannot be written
         write_vectors(self._storage, self._fingerprint, self._role, names, whole)

@@ -170,9 +170,9 @@ class VectorShards:
         if len({(form_of(piece.vectors), piece.vectors.shape[1]) for piece in pieces}) > 1:
             what = "its files hold vectors of several dimensions or forms"
             raise InputError(Problem(self._storage.url, what, REMEDY))
-        vectors, tokens, lost = zip(*pieces, strict=True)
+        vectors, tokens, truncated = zip(*pieces, strict=True)
         back = np.argsort(np.concatenate(order))
-        return Embedded(joined(vectors)[back], np.concatenate(tokens)[back], np.concatenate(lost)[back])
+        return Embedded(joined(vectors)[back], np.concatenate(tokens)[back], np.concatenate(truncated)[back])
 
     def _keys_of(self, path: str, of: tuple[str, Role]) -> Keys:
         with open_file(self._storage, path) as file:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
-from tests.test_vector_shards import embedded, ragged, texts
 
 from harness.answers.systems import read_systems
 from harness.dataset import DatasetReference, load
@@ -26,6 +25,7 @@ from retrievers.storage import open_storage
 from retrievers.vector_shards import import_into, vector_keys, write_vectors
 from tests import labels_small, layouts, small
 from tests.test_fuzz import damaged, spots
+from tests.test_vector_shards import embedded, ragged, texts
 
 bounded = settings(max_examples=25, derandomize=True, database=None)
 RELEVANT = {query: [id_ for id_, grade in judged.items() if grade] for query, judged in layouts.GRADES.items()}
