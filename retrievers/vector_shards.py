@@ -185,7 +185,7 @@ class VectorShards:
             return names
 
 
-class StoredVectors:
+class ShardSource:
     """All vectors in a storage, as a source for an embedder; the keys of an encoder are read once."""
 
     def __init__(self, storage: Storage) -> None:

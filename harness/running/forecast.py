@@ -18,13 +18,13 @@ from retrievers.external import faults_of
 from retrievers.storage import open_storage
 from retrievers.types import Counts, Document, Encoder, Model, Role
 from retrievers.vector_search import window_of
-from retrievers.vector_shards import StoredVectors, check_filled
+from retrievers.vector_shards import ShardSource, check_filled
 
 UNREAD = 0.05
 """Share of documents that a model may cut off before it is a warning."""
 
 
-def source_of(experiment: Experiment) -> StoredVectors | None:
+def source_of(experiment: Experiment) -> ShardSource | None:
     """Return where the vectors lie that were embedded elsewhere, None where the experiment names no place.
 
     Raises:
@@ -35,7 +35,7 @@ def source_of(experiment: Experiment) -> StoredVectors | None:
     storage = open_storage(expanded(experiment.vectors.location))
     with suppress(BackendError):  # a place that does not answer fails what is read from it, and nothing else
         check_filled(storage)
-    return StoredVectors(storage)
+    return ShardSource(storage)
 
 
 def chunks_of(block: Encoded, encoder: Encoder) -> Chunks | None:
