@@ -34,7 +34,7 @@ def judgments(folder: Path) -> str:
     from harness.dataset.beir import BeirSource
     from harness.dataset.files import File
     from harness.dataset.source import Findings
-    from harness.dataset.tables import TableSource, rows_of
+    from harness.dataset.table_folder import TableSource, rows_of
 
     path, draw = folder / "test.tsv", random.Random(0)
     with path.open("w", encoding="utf-8") as file:

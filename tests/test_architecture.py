@@ -27,7 +27,7 @@ WINGS = [
 FACES = {
     "harness.dataset": {"harness.dataset", "harness.dataset.contexts",
                         "harness.dataset.judgments",
-                        "harness.dataset.load", "harness.dataset.markdown", "harness.dataset.merging",
+                        "harness.dataset.load", "harness.dataset.markdown_folder", "harness.dataset.merging",
                         "harness.dataset.references", "harness.dataset.rows", "harness.dataset.source",
                         "harness.dataset.trec"},
     "harness.experiment": {"harness.experiment", "harness.experiment.init", "harness.experiment.language",

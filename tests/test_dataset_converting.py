@@ -10,7 +10,7 @@ import pytest
 from harness.dataset import converting
 from harness.dataset.converting import Converter, NotConverted
 from harness.dataset.files import File
-from harness.dataset.markdown import MarkdownSource
+from harness.dataset.markdown_folder import MarkdownSource
 from harness.dataset.source import Findings
 
 needs = pytest.mark.skipif(find_spec("markitdown") is None, reason="needs the extra `documents`")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.dataset import converting, load, markdown, reading_line, reference_of
+from harness.dataset import converting, load, markdown_folder, reading_line, reference_of
 from harness.experiment.init import write_experiment
 
 needs = pytest.mark.skipif(find_spec("markitdown") is None, reason="needs the extra `documents`")
@@ -97,7 +97,7 @@ def test_each_file_is_converted_once(tmp_path, monkeypatch):
 
 def test_without_markitdown_the_files_that_are_not_read_are_told(tmp_path, monkeypatch):
     monkeypatch.setattr(converting, "installed", lambda: False)
-    monkeypatch.setattr(markdown, "installed", lambda: False)
+    monkeypatch.setattr(markdown_folder, "installed", lambda: False)
     monkeypatch.chdir(tmp_path)
     place = folder(tmp_path / "d", "plain")
     found = load(reference_of(place))
@@ -117,7 +117,7 @@ def test_a_folder_that_is_read_whole_says_nothing(tmp_path):
 
 def test_a_run_says_first_what_is_not_read(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(converting, "installed", lambda: False)
-    monkeypatch.setattr(markdown, "installed", lambda: False)
+    monkeypatch.setattr(markdown_folder, "installed", lambda: False)
     monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     monkeypatch.setattr("harness.cli.print_results", lambda *_, **__: None)
     place = folder(tmp_path / "d", "plain")

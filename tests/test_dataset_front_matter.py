@@ -3,7 +3,7 @@
 import pytest
 
 from harness.dataset.front_matter import LARGEST, LONGEST, front_matter
-from harness.dataset.markdown import parse_document
+from harness.dataset.markdown_folder import parse_document
 from retrievers.types import Document
 
 

@@ -14,7 +14,7 @@ import pytest
 from harness.answers.chat_judge import as_data
 from harness.answers.systems import MARK, read_systems
 from harness.dataset import DatasetReference, converting, files, load, reference_of, rows, trec, trec_collection
-from harness.dataset.markdown import parse_document
+from harness.dataset.markdown_folder import parse_document
 from harness.evaluation.readers import read_ids, read_scores
 from harness.experiment import load as read_experiment
 from retrievers import opening

@@ -1,10 +1,10 @@
 """Files to checked data sets: one file per format."""
 
 from harness.dataset import references
+from harness.dataset.dataset_model import BY_MODEL, Dataset, DatasetReference, Labels, LabelSource, reference_of
 from harness.dataset.formats import FORMATS, format_of, suggestion
 from harness.dataset.load import load
-from harness.dataset.markdown import reading_line
-from harness.dataset.model import BY_MODEL, Dataset, DatasetReference, Labels, LabelSource, reference_of
+from harness.dataset.markdown_folder import reading_line
 
 __all__ = [
     "BY_MODEL",

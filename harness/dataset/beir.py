@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from harness.dataset.columns import Columns
+from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import File, listing, listing_of, pick
 from harness.dataset.label_rows import Gathered
-from harness.dataset.model import DatasetReference, Labels
 from harness.dataset.rows import read_lines
 from harness.dataset.source import WHOLE, Findings, Place, grade_of
-from harness.dataset.tables import TableSource, rows_of
+from harness.dataset.table_folder import TableSource, rows_of
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.dataset.archives import missing
+from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.label_rows import Gathered
-from harness.dataset.model import DatasetReference, Labels
 from harness.dataset.source import Findings, Place
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query

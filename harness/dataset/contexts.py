@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from harness.dataset.archives import is_zip
 from harness.dataset.columns import Columns
+from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import listing, pick
-from harness.dataset.markdown import MarkdownSource, holds_documents
-from harness.dataset.model import DatasetReference, Labels
+from harness.dataset.markdown_folder import MarkdownSource, holds_documents
 from harness.dataset.source import Findings, Place, Source
-from harness.dataset.tables import DOCUMENTS, TableSource, named, rows_of
+from harness.dataset.table_folder import DOCUMENTS, TableSource, named, rows_of
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
 

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from harness.dataset.archives import AGAIN, COMPRESSED, Archive, is_zip, refuse_other_archives, unpacked
-from harness.dataset.model import DatasetReference
+from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.source import HALF, Findings
 from harness.pages import is_overview
 from retrievers.errors import InputError, Problem, did_you_mean

@@ -6,8 +6,8 @@ import shlex
 from importlib import import_module
 
 from harness.dataset.archives import is_zip, refuse_other_archives
+from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import is_results, listing
-from harness.dataset.model import DatasetReference
 from harness.dataset.source import Reader, Source
 from retrievers.errors import InputError, Problem, did_you_mean
 
@@ -16,15 +16,15 @@ FORMATS = {
     "ir_datasets": "catalogue",
     "beir": "beir",
     "huggingface": "huggingface",
-    "autorag": "exports:AUTORAG",
+    "autorag": "tool_exports:AUTORAG",
     "trec": "trec_collection",
-    "ragas": "exports:RAGAS",
-    "langsmith": "exports:LANGSMITH",
-    "phoenix": "exports:PHOENIX",
-    "embench": "exports:EMBENCH",
-    "llama-index": "exports:LLAMA_INDEX",
-    "tables": "tables",
-    "markdown": "markdown",
+    "ragas": "tool_exports:RAGAS",
+    "langsmith": "tool_exports:LANGSMITH",
+    "phoenix": "tool_exports:PHOENIX",
+    "embench": "tool_exports:EMBENCH",
+    "llama-index": "tool_exports:LLAMA_INDEX",
+    "tables": "table_folder",
+    "markdown": "markdown_folder",
 }
 """Format -> its file in this room, and its name there where a file has several; tried in this order where no format is
 named."""

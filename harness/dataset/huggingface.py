@@ -16,11 +16,11 @@ from typing import Any
 
 from harness.dataset.archives import missing
 from harness.dataset.columns import Columns
+from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, listing, listing_of
-from harness.dataset.model import DatasetReference
 from harness.dataset.rows import SUFFIXES, Row
 from harness.dataset.source import Findings, Place, Reader
-from harness.dataset.tables import RowSource, TableSource, rows_of
+from harness.dataset.table_folder import RowSource, TableSource, rows_of
 from retrievers.errors import InputError, Problem, did_you_mean
 
 PREFIX = "hf:"

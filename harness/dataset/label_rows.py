@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.dataset.columns import Columns, id_in, plain_id, shown
-from harness.dataset.model import Labels
+from harness.dataset.dataset_model import Labels
 from harness.dataset.rows import Row
 from harness.dataset.source import WHOLE, Findings, Place, grade_of, parse_json
 from retrievers.errors import Problem

@@ -8,9 +8,9 @@ from functools import partial
 
 from harness.dataset import references
 from harness.dataset.corpus import COMPARABLE, CheckedDocuments, check_documents, digest_line, read_again, text_key
+from harness.dataset.dataset_model import Dataset, DatasetReference, Labels
 from harness.dataset.formats import open_source
 from harness.dataset.merging import note_changes, overlay, read_overlay
-from harness.dataset.model import Dataset, DatasetReference, Labels
 from harness.dataset.source import Findings, Source, id_problem
 from retrievers.errors import InputError, did_you_mean
 from retrievers.types import Query

@@ -17,8 +17,8 @@ from dataclasses import replace
 from statistics import median_low
 from typing import NamedTuple
 
+from harness.dataset.dataset_model import DatasetReference, Labels, LabelSource
 from harness.dataset.judgments import NAME, Judgment, PairKey, read_file, settle, text_digest
-from harness.dataset.model import DatasetReference, Labels, LabelSource
 from harness.dataset.source import Findings, Source
 from retrievers.errors import Problem
 from retrievers.types import Query

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from harness.dataset.model import DatasetReference, Labels
+from harness.dataset.dataset_model import DatasetReference, Labels
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
 
@@ -67,7 +67,7 @@ class Findings:
         """The problems, equal ones of a file as one that counts them, and for each file how many more there are."""
         more = {file: count - SHOWN for file, count in self._counts.items() if count > SHOWN}
         return [
-            *(told_once(problem, self._repeats[_kind(problem)]) for problem in self._problems),
+            *(with_repeats(problem, self._repeats[_kind(problem)]) for problem in self._problems),
             *(Problem(file, f"and {count:,} more like these", stands_for=count) for file, count in more.items()),
         ]
 
@@ -102,10 +102,10 @@ def _kind(problem: Problem) -> tuple[str, str, str]:
     return LINE.sub("", problem.where), problem.what, problem.remedy
 
 
-def told_once(problem: Problem, repeats: int) -> Problem:
+def with_repeats(problem: Problem, repeats: int) -> Problem:
     """A problem that was found at more places of its file, as one that says at how many.
 
-    >>> str(told_once(Problem("a.csv:2", "'text' is missing"), 9))
+    >>> str(with_repeats(Problem("a.csv:2", "'text' is missing"), 9))
     "a.csv:2: 'text' is missing, as at 9 more places"
     """
     if not repeats:
@@ -122,7 +122,7 @@ def grouped(problems: Iterable[Problem]) -> list[Problem]:
         kind = _kind(problem)
         first.setdefault(kind, problem)
         counts[kind] = counts.get(kind, 0) + 1
-    return [told_once(problem, counts[kind] - 1) for kind, problem in first.items()]
+    return [with_repeats(problem, counts[kind] - 1) for kind, problem in first.items()]
 
 
 class Source(Protocol):

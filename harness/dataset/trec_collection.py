@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import File, listing, listing_of, pick
 from harness.dataset.label_rows import Gathered
-from harness.dataset.model import DatasetReference, Labels
 from harness.dataset.rows import read_lines
 from harness.dataset.source import WHOLE, Findings, Place, grade_of
 from harness.dataset.trec import decode

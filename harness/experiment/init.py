@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from harness.dataset import Dataset, DatasetReference, format_of, load, reading_line, reference_of
-from harness.dataset.markdown import document_names, unread_line
+from harness.dataset.markdown_folder import document_names, unread_line
 from harness.dataset.rows import File, read_json
 from harness.english import counted
 from harness.experiment.language import UNSTEMMED, language_of

@@ -16,10 +16,10 @@ from typing import Any
 
 from harness.dataset import judgments
 from harness.dataset.converting import CONVERTED, Converter, NotConverted, installed
+from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, source_named
 from harness.dataset.files import File, listing, listing_of
 from harness.dataset.front_matter import front_matter
 from harness.dataset.label_rows import list_of, merged
-from harness.dataset.model import Dataset, DatasetReference, Labels, source_named
 from harness.dataset.references import read_reference
 from harness.dataset.rows import read_json
 from harness.dataset.source import Findings, Place, decode

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 from harness.dataset.columns import Columns, has_path, plain_id, value_at
 from harness.dataset.contexts import ContextSource, ReferencedQuestion, texts_of
+from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, listing, listing_of, pick
-from harness.dataset.model import DatasetReference
 from harness.dataset.references import read_reference
 from harness.dataset.rows import Row, read_json, read_rows
 from harness.dataset.source import Findings, Place, parse_json
-from harness.dataset.tables import RowSource, TableSource, rows_of
+from harness.dataset.table_folder import RowSource, TableSource, rows_of
 from retrievers.errors import InputError, Problem
 from retrievers.types import Query
 

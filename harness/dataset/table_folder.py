@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from harness.dataset import judgments, markdown
+from harness.dataset import judgments, markdown_folder
 from harness.dataset.columns import Columns, document_of, query_of
+from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import File, listing, listing_of, pick
 from harness.dataset.label_rows import labels_of
-from harness.dataset.model import DatasetReference, Labels
 from harness.dataset.rows import PLAIN, SUFFIXES, Row, read_rows
 from harness.dataset.source import Findings, Place, Source
 from retrievers.errors import InputError, Problem
@@ -60,11 +60,11 @@ def read(reference: DatasetReference) -> TableSource | Mixed:
     if documents is not None:
         return source
     texts = folder / (reference.documents or "")
-    if not texts.is_dir() or not markdown.holds_documents(texts):
+    if not texts.is_dir() or not markdown_folder.holds_documents(texts):
         remedy = "name the file: documents = …; or call it documents.csv, .tsv, .jsonl or .parquet"
         raise InputError(Problem(str(texts), "holds no documents", remedy))
     taken = frozenset(file.path for file in (*asked, labels) if file is not None)
-    return Mixed(markdown.MarkdownSource(texts, (), taken), source)
+    return Mixed(markdown_folder.MarkdownSource(texts, (), taken), source)
 
 
 def named(files: Mapping[str, File], stems: Iterable[str], also: tuple[str, ...] = ()) -> File | None:
