@@ -1,20 +1,45 @@
 # `make demo` and `make test` are all that a fresh machine needs: Python 3.11 or newer, and a package index.
 PYTHON ?= python3
 BIN := .venv/bin
+# uv installs in a quarter of pip's time, and reads none of its settings: they are handed on.
+UV := $(if $(PIP_FIND_LINKS),UV_FIND_LINKS="$(PIP_FIND_LINKS)") $(if $(PIP_INDEX_URL),UV_DEFAULT_INDEX="$(PIP_INDEX_URL)") \
+	$(if $(PIP_CERT),SSL_CERT_FILE="$(PIP_CERT)") $(BIN)/uv pip install --quiet --python $(BIN)/python
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+install = if $(BIN)/uv --version >/dev/null 2>&1; then $(UV) $(1); else $(PIP) $(1); fi
 
-.PHONY: demo test
-demo: .venv/.ready
+.PHONY: help demo test slow fuzz lock
+help:  ## Say what there is.
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/'
+
+demo: .venv/.demo  ## Compare three retrievers on the data sets that come along.
 	$(BIN)/harness run experiments/quickstart.toml
 
-test: .venv/.ready
+test: .venv/.test  ## Lint, types, and the tests that take a moment.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -q -n 2 -m "not slow"
 
-.venv/.ready: requirements.lock pyproject.toml
+slow: .venv/.test  ## The other tests: calibrations, kills, browsers, commands of the docs.
+	$(BIN)/pytest -q -n 2 -m slow
+
+fuzz: .venv/.test  ## The property tests with examples that were never tried.
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -q -n 2 -m "not slow"
+
+lock: .venv/.test  ## Pin the newest versions of all packages.
+	$(BIN)/python .ci/lock
+
+.venv/.made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(PIP) uv || echo "uv is not to be had: pip does the same, more slowly" >&2
+	touch $@
+
+.venv/.demo: .venv/.made requirements.lock pyproject.toml
+	$(call install,-r requirements.lock)
+	$(call install,--no-deps --no-build-isolation --editable .)
+	touch $@
+
+.venv/.test: .venv/.demo requirements-dev.lock
+	$(call install,-r requirements-dev.lock)
 	touch $@
