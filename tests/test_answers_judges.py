@@ -16,8 +16,7 @@ from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter
 from retrievers.remote.chat import Chat
-from retrievers.remote.chat_model import ChatModel
-from retrievers.remote.prompts import ChatOptions
+from retrievers.remote.chat_model import ChatModel, ChatOptions
 from tests.chat_fake import ChatProvider, quotation
 from tests.servers import serving
 

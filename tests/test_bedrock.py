@@ -1,5 +1,6 @@
 import time
 
+import httpx
 import numpy as np
 import pytest
 
@@ -8,6 +9,7 @@ from retrievers.embedding import Embedder
 from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter, single_call
+from retrievers.remote.bounded_transport import BoundedTransport
 from tests.servers import BedrockProvider, real_vectors, serving, tokens_of
 
 TEXTS = [f"text number {i} about " + ["wing", "flow", "heat", "shock", "wave"][i % 5] for i in range(10)]
@@ -81,6 +83,32 @@ def test_requests_are_signed(serve):
     signed = provider.requests[0]["headers"]["authorization"]
     assert signed.startswith("AWS4-HMAC-SHA256 Credential=AKIACANARY0123456789/")
     assert "/us-east-1/bedrock/aws4_request" in signed
+
+
+def test_a_bearer_token_takes_the_place_of_a_signature_at_awss_own_endpoint(monkeypatch):
+    sent = []
+
+    def answer(transport, request):
+        sent.append(request)
+        return httpx.Response(200, json={"embedding": [1.0], "inputTextTokenCount": 1}, request=request)
+
+    monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", "bedrock-key-0123456789")
+    monkeypatch.setattr(BoundedTransport, "handle_request", answer)
+    assert BedrockEncoder(V1, region="eu-west-1").embed(["wing"], "query", single_call()).vectors.tolist() == [[1.0]]
+    assert sent[0].headers["authorization"] == "Bearer bedrock-key-0123456789"
+    assert str(sent[0].url) == f"https://bedrock-runtime.eu-west-1.amazonaws.com/model/{V1}/invoke"
+
+
+def test_the_bounds_of_every_service_hold(serve):
+    """A drip, a page, a redirection: boto3's requests go through the same transport."""
+    with pytest.raises(BackendError, match="no whole answer came within"):
+        encoder(serve(always="drip"), timeout=0.5, patience=0.1).embed(["wing"], "query", single_call())
+    with pytest.raises(BackendError, match="is a page, not JSON"):
+        encoder(serve("page")).embed(["wing"], "query", single_call())
+    provider = serve("redirect-307")
+    provider.elsewhere = "http://127.0.0.1:9/elsewhere"
+    with pytest.raises(BackendError, match="which is not followed"):
+        encoder(provider).embed(["wing"], "query", single_call())
 
 
 def test_titan_v2_has_dimensions_and_normalisation(serve):

@@ -5,8 +5,7 @@ import pytest
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, OverBudget
 from retrievers.meter import Budget, Meter, single_call
-from retrievers.remote.chat_model import ChatModel
-from retrievers.remote.prompts import ChatOptions, Prompt
+from retrievers.remote.chat_model import ChatModel, ChatOptions, Prompt
 from tests.chat_fake import ChatProvider
 from tests.servers import OpenAIProvider, serving
 

@@ -14,8 +14,7 @@ from retrievers.cache import Cache
 from retrievers.errors import InputError
 from retrievers.meter import Meter
 from retrievers.remote.chat import Chat
-from retrievers.remote.chat_model import ChatModel
-from retrievers.remote.prompts import ChatOptions
+from retrievers.remote.chat_model import ChatModel, ChatOptions
 from tests import small
 from tests.chat_fake import ChatProvider, quotation
 from tests.labels_small import judgment, write

@@ -11,8 +11,7 @@ from retrievers.cache import Cache, default_path
 from retrievers.errors import Unreadable
 from retrievers.meter import Meter
 from retrievers.remote.chat import GIVEN_UP, Chat
-from retrievers.remote.chat_model import ChatModel
-from retrievers.remote.prompts import ChatOptions, Prompt
+from retrievers.remote.chat_model import ChatModel, ChatOptions, Prompt
 from tests import labels_small, small
 from tests.chat_fake import ChatProvider, graded
 from tests.servers import serving

@@ -16,8 +16,7 @@ from retrievers.cache import Cache, default_path
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Budget, Meter
 from retrievers.remote.chat import Chat, example_of
-from retrievers.remote.chat_model import ChatModel
-from retrievers.remote.prompts import ChatForecast, ChatOptions, Prompt, Reply
+from retrievers.remote.chat_model import ChatForecast, ChatModel, ChatOptions, Prompt, Reply
 from retrievers.tokens import beginning
 
 Answer = TypeVar("Answer")

@@ -20,8 +20,7 @@ from harness.answers.judging import Inquiry, Questions, Replies
 from harness.records import WORDS, ClaimPassage, Word
 from retrievers.meter import Meter
 from retrievers.remote.chat import Chat
-from retrievers.remote.chat_model import ChatModel
-from retrievers.remote.prompts import ChatForecast, Prompt, Reply
+from retrievers.remote.chat_model import ChatForecast, ChatModel, Prompt, Reply
 from retrievers.remote.quoting import one_object, quoted
 from retrievers.remote.redaction import as_written, shown
 

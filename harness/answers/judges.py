@@ -19,7 +19,7 @@ from harness.records import Readings
 from retrievers.cache import Cache
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
-from retrievers.remote.prompts import ChatForecast
+from retrievers.remote.chat_model import ChatForecast
 
 
 def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: Asks | None = None) -> Judge:

@@ -19,7 +19,7 @@ from harness.labels.pool import GRADE_WORDS, Pool, PooledDocument, PooledQuery, 
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.remote.chat import Chat
-from retrievers.remote.prompts import ChatForecast, Prompt, Reply
+from retrievers.remote.chat_model import ChatForecast, Prompt, Reply
 from retrievers.remote.quoting import one_object, quoted
 
 VERSION = "relevance-1"

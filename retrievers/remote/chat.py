@@ -1,8 +1,7 @@
 """Asks a language model behind an OpenAI-compatible chat endpoint: for judgments of relevance and of answers.
 
-How to use it: describe the model with `ChatOptions` of `prompts.py`, make one `ChatModel` of `chat_model.py`, and ask
-through `Chat`, which adds the cache. Each prompt costs one request; what was answered once is never asked, or paid
-for, again.
+How to use it: describe the model with `ChatOptions`, make one `ChatModel` (both of `chat_model.py`), and ask through
+`Chat`, which adds the cache. Each prompt costs one request; what was answered once is never asked, or paid for, again.
 
     options = ChatOptions("some-model", base_url="http://localhost:8000/v1")
     with Cache(default_path()) as cache:
@@ -35,8 +34,7 @@ from retrievers.cache import Cache, Texts, keys
 from retrievers.errors import Unreadable
 from retrievers.meter import Call, Meter, Stop
 from retrievers.parallel import answers
-from retrievers.remote.chat_model import ChatModel
-from retrievers.remote.prompts import ChatForecast, Prompt, Reply
+from retrievers.remote.chat_model import ChatForecast, ChatModel, Prompt, Reply
 from retrievers.remote.redaction import as_written, redacted
 
 Readable = Callable[[int, Reply], bool]

@@ -1,4 +1,4 @@
-"""One model behind an OpenAI-compatible chat endpoint: one prompt to one reply, with its money and its faults."""
+"""One model behind an OpenAI-compatible chat endpoint: what it is asked and replies, its money and its faults."""
 
 from __future__ import annotations
 
@@ -6,15 +6,26 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from threading import Lock
+from typing import NamedTuple
 
-from retrievers.errors import BackendError, InputError, Problem
+from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call, Meter
+from retrievers.prices import on_this_machine
 from retrievers.remote.faults import TooLong
-from retrievers.remote.http_client import AnswerPart, Listed, Refusal, Server, TokenCount, is_server_of, to_exception
-from retrievers.remote.openai_client import KEY, OPENAI_URL, OpenAIClient
-from retrievers.remote.prompts import ChatForecast, ChatOptions, Prompt, Reply
+from retrievers.remote.http_client import (
+    AnswerPart,
+    Listed,
+    Refusal,
+    Server,
+    TokenCount,
+    check_address,
+    is_server_of,
+    to_exception,
+)
+from retrievers.remote.openai_client import KEY, OPENAI_URL, OpenAIClient, server_url
 from retrievers.remote.retries import Charge, RateLimiter, pay, with_retries
 from retrievers.tokens import estimate
 
@@ -22,6 +33,87 @@ _FOR_THE_REQUEST = {400, 415, 422, 501}
 _SCHEMA_WORDS = re.compile(r"response[ _]?format|json[ _]?schema|structured output|grammar", re.IGNORECASE)
 _FRAME = 8
 """Tokens that the roles and marks of one message take at most, beside its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """Which model is asked, where, how fast, and what it costs."""
+
+    model: str
+    base_url: str = ""
+    """An OpenAI-compatible server; left out, OPENAI_BASE_URL, else OpenAI's own."""
+    key_name: str = ""
+    """The environment variable that holds the key; left out, OPENAI_API_KEY for OpenAI's server, no key for others."""
+    max_tokens: int = 300
+    """Tokens of one reply, at most."""
+    temperature: float = 0.0
+    concurrency: int = 4
+    rpm: float = 0
+    """Requests a minute that the provider allows; 0: unknown."""
+    tpm: float = 0
+    """Tokens a minute; 0: unknown."""
+    timeout: float = 60
+    """Seconds for one whole answer."""
+    patience: float = 300
+    """Seconds after which a request that keeps failing is given up."""
+    input_price: float | None = None
+    """Dollars for a million tokens of prompts; None: unknown, or 0 for a server on this machine."""
+    output_price: float | None = None
+    """Dollars for a million tokens of replies."""
+
+    def __post_init__(self) -> None:
+        check_positive("", max_tokens=self.max_tokens, concurrency=self.concurrency, timeout=self.timeout,
+                       patience=self.patience)  # fmt: skip
+        check_not_negative("", rpm=self.rpm, tpm=self.tpm, temperature=self.temperature,
+                           input_price=self.input_price, output_price=self.output_price)  # fmt: skip
+        if self.base_url:
+            check_address("base_url", self.base_url)
+
+    @property
+    def server(self) -> str:
+        """The address that is asked."""
+        return server_url(self.base_url)
+
+    @property
+    def priced(self) -> bool:
+        """Whether both prices are known; a server on this machine costs nothing unless you give a price."""
+        return on_this_machine(self.server) or None not in (self.input_price, self.output_price)
+
+
+class Prompt(NamedTuple):
+    """What a model is asked once."""
+
+    system: str
+    user: str
+    round: int = 1
+    """1, or 2 and more where the same is asked again, to see how far the model agrees with itself."""
+    form: str = ""
+    """The JSON schema of the reply, as text; it follows from `system`, so that the cache does without it."""
+
+
+class Reply(NamedTuple):
+    """What came back for one prompt."""
+
+    text: str
+    tokens: int = 0
+    """Billed, of prompt and reply together; an estimate where the server tells none."""
+    whole: bool = True
+    """False where the reply was cut at `max_tokens`."""
+    declined: str = ""
+    """Why the endpoint would not answer this prompt, in its own words; "" where it did."""
+    cached: bool = False
+
+
+class ChatForecast(NamedTuple):
+    """What asking some prompts would take: an upper estimate."""
+
+    prompts: int
+    cached: int
+    calls: int
+    tokens: int
+    """Of prompts and replies that are not cached; replies at their longest."""
+    usd: float | None
+    """None where the price is not known."""
 
 
 class _Message(AnswerPart):
