@@ -57,7 +57,7 @@ class OpenAIClient:
         self._refused = openai.APIStatusError
         headers = sent_headers(server.url, server.headers)
         own = is_server_of(server.url, OPENAI_URL)
-        absent = {"Authorization", *([] if own else [*_ACCOUNT, *_custom_headers()])}
+        absent = {"Authorization", "api-key", *([] if own else [*_ACCOUNT, *_custom_headers()])}
         named = {name.lower() for name in headers}
         omitted = {name: openai.Omit() for name in absent if name.lower() not in named}
         self._headers: dict[str, Any] = {**headers, **omitted}
