@@ -1,7 +1,4 @@
-"""The decision in plain words: each clause stands only where its condition holds, and links to its evidence.
-
-The conditions are listed in docs/statistics.md.
-"""
+"""The decision in plain words: each clause stands only where its condition holds, and links to its evidence."""
 
 from __future__ import annotations
 
