@@ -31,10 +31,9 @@ class Clock:
 def judgments(folder: Path) -> str:
     """30,000 queries with 100 judgments each, over 1,000,000 documents."""
     from harness.dataset import Labels
-    from harness.dataset.beir import BeirSource
+    from harness.dataset.beir import read_judgments
     from harness.dataset.files import File
     from harness.dataset.source import Findings
-    from harness.dataset.table_folder import TableSource, rows_of
 
     path, draw = folder / "test.tsv", random.Random(0)
     with path.open("w", encoding="utf-8") as file:
@@ -43,8 +42,7 @@ def judgments(folder: Path) -> str:
             some = draw.sample(range(1_000_000), 100)
             file.writelines(f"q{query}\td{document}\t{document % 4}\n" for document in some)
     clock, found = Clock(), Findings()
-    source = BeirSource(TableSource(rows_of(), rows_of(), None), File(path))
-    held: dict[str, Labels] = {query: labels for _, query, labels in source.labels(found)}
+    held: dict[str, Labels] = {query: labels for _, query, labels in read_judgments(File(path), found)}
     told = clock.read()
     assert not found and sum(len(labels.documents) for labels in held.values()) == 3_000_000
     return f"3,000,000 judgments of 30,000 queries: {told}"

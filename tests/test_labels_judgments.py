@@ -62,8 +62,8 @@ def test_many_bad_lines_are_counted(tmp_path):
     path.write_text("".join(wrong), encoding="utf-8")
     with pytest.raises(InputError) as caught:
         read_judgments([path])
-    assert len(caught.value.problems) == 11
-    assert "490 more" in str(caught.value)
+    assert len(caught.value.problems) == 21
+    assert "480 more" in str(caught.value)
 
 
 def test_people_by_the_median_and_the_lower_of_two():

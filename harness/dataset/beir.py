@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 
 from harness.dataset.columns import Columns
@@ -11,10 +11,9 @@ from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import File, listing, listing_of, pick
 from harness.dataset.label_rows import Gathered
 from harness.dataset.rows import read_lines
-from harness.dataset.source import WHOLE, Findings, Place, grade_of
+from harness.dataset.source import WHOLE, Findings, Parts, Place, grade_of
 from harness.dataset.table_folder import TableSource, rows_of
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.types import Document, Query
 
 HEADER = ("query-id", "corpus-id", "score")
 CORPUS = "corpus.jsonl"
@@ -25,7 +24,7 @@ def matches(reference: DatasetReference) -> bool:
     return not (reference.documents or reference.labels) and CORPUS in listing_of(reference)
 
 
-def read(reference: DatasetReference) -> BeirSource:
+def read(reference: DatasetReference) -> Parts:
     """Open a BEIR folder; `split` may be left out where there is one file of qrels, or one named test."""
     files, split, folder = listing(reference.folder), reference.split, reference.folder
     splits = splits_of(files)
@@ -38,7 +37,7 @@ def read(reference: DatasetReference) -> BeirSource:
     columns = Columns(reference.columns)
     queries = rows_of(*(pick(files, name, folder) for name in names))
     tables = TableSource(rows_of(pick(files, CORPUS, folder)), queries, None, columns)
-    return BeirSource(tables, files.get(f"qrels/{split}.tsv"))
+    return Parts(tables.documents, tables.queries, partial(read_judgments, files.get(f"qrels/{split}.tsv")))
 
 
 def splits_of(files: dict[str, File]) -> list[str]:
@@ -47,48 +46,30 @@ def splits_of(files: dict[str, File]) -> list[str]:
     return sorted(pure.stem for pure in pures if pure.suffix == ".tsv" and pure.parent.as_posix() == "qrels")
 
 
-@dataclass(frozen=True, slots=True)
-class BeirSource:
-    """A BEIR folder, one split of it."""
+def read_judgments(qrels: File | None, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
+    """The rows of qrels/<split>.tsv, gathered by query; the place is that of the query's first row.
 
-    tables: TableSource
-    qrels: File | None
-    """None where nobody has judged anything yet."""
-
-    def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
-        """One document a line of corpus.jsonl: `_id`, `text`, and `title` if there is one."""
-        return self.tables.documents(problems)
-
-    def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
-        """One query a line of queries.jsonl: `_id` and `text`."""
-        return self.tables.queries(problems)
-
-    def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
-        """The rows of qrels/<split>.tsv, gathered by query; the place is that of the query's first row."""
-        if self.qrels is None:
-            return
-        gathered = Gathered()
-        try:
-            for number, line in read_lines(self.qrels, problems):
-                cells = line.split("\t") if "\t" in line else line.split()
-                if len(cells) != len(HEADER):
-                    remedy = f"expected 3: {', '.join(HEADER)}" + ("; this is TREC's form" if len(cells) == 4 else "")
-                    where = str(Place(self.qrels.path, number))
-                    problems.append(
-                        Problem(where, f"{len(cells)} columns", remedy or f"expected 3: {', '.join(HEADER)}")
-                    )
-                    continue
-                if number == 1 and tuple(cells[:2]) == HEADER[:2]:
-                    continue
-                query, document, written = cells[0].strip(), cells[1].strip(), cells[2].strip()
-                grade = (
-                    int(written) if written.isascii() and written.isdigit() and len(written) < 9 else grade_of(written)
-                )
-                place = Place(self.qrels.path, number)
-                if grade is None:
-                    problems.append(Problem(str(place), f"grade {written!r} is no whole number", WHOLE))
-                else:
-                    gathered.add(place, query, document, grade, problems)
-        except InputError as error:
-            problems.extend(error.problems)
-        yield from gathered.labels()
+    There is no such file where nobody has judged anything yet.
+    """
+    if qrels is None:
+        return
+    gathered = Gathered()
+    try:
+        for number, line in read_lines(qrels, problems):
+            cells = line.split("\t") if "\t" in line else line.split()
+            if len(cells) != len(HEADER):
+                remedy = f"expected 3: {', '.join(HEADER)}" + ("; this is TREC's form" if len(cells) == 4 else "")
+                problems.wrong(Place(qrels.path, number), f"{len(cells)} columns", remedy)
+                continue
+            if number == 1 and tuple(cells[:2]) == HEADER[:2]:
+                continue
+            query, document, written = cells[0].strip(), cells[1].strip(), cells[2].strip()
+            grade = int(written) if written.isascii() and written.isdigit() and len(written) < 9 else grade_of(written)
+            place = Place(qrels.path, number)
+            if grade is None:
+                problems.append(Problem(str(place), f"grade {written!r} is no whole number", WHOLE))
+            else:
+                gathered.add(place, query, document, grade, problems)
+    except InputError as error:
+        problems.extend(error.problems)
+    yield from gathered.labels()

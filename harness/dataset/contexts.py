@@ -7,7 +7,7 @@ text: a document that is the context, or that holds it, white space and case asi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from harness.dataset.archives import is_zip
@@ -15,7 +15,7 @@ from harness.dataset.columns import Columns
 from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import listing, pick
 from harness.dataset.markdown_folder import MarkdownSource, holds_documents
-from harness.dataset.source import Findings, Place, Source
+from harness.dataset.source import Findings, Parts, Place, Source
 from harness.dataset.table_folder import DOCUMENTS, TableSource, named, rows_of
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
@@ -32,36 +32,33 @@ class ReferencedQuestion(NamedTuple):
     contexts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ContextSource:
-    """Documents from one place, questions with reference contexts from another."""
+ReadQuestions = Callable[[Findings], Iterable[tuple[Place, ReferencedQuestion]]]
+"""Reads the questions; faults go where it is told."""
 
-    texts: Source
-    asked: Callable[[Findings], Iterable[tuple[Place, ReferencedQuestion]]]
-    """Reads the questions; faults go where it is told."""
 
-    def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
-        """The documents."""
-        return self.texts.documents(problems)
+def with_contexts(texts: Source, asked: ReadQuestions) -> Parts:
+    """Put documents from one place together with questions from another, which quote them or name them."""
 
-    def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
-        """The questions."""
-        for place, asked in self.asked(problems):
-            yield place, asked.query
+    def queries(problems: Findings) -> Iterator[tuple[Place, Query]]:
+        for place, one in asked(problems):
+            yield place, one.query
 
-    def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
-        """Grade 1 for each document that a reference context names or is found in."""
-        asked = list(self.asked(Findings()))
-        wanted = {key for _, one in asked if not one.ids for key in map(_key, one.contexts) if key}
-        where = holders_of(wanted, (doc for _, doc in self.texts.documents(Findings()))) if wanted else {}
-        for place, one in asked:
-            grades = dict.fromkeys(one.ids, 1)
-            for context in () if one.ids else one.contexts:
-                if (document := where.get(_key(context))) is not None:
-                    grades[document] = 1
-                else:
-                    problems.note("unmatched-context", f"{one.query.id}: {' '.join(context.split())[:80]}")
-            yield place, one.query.id, Labels(grades=grades)
+    return Parts(texts.documents, queries, partial(_labels, texts, asked))
+
+
+def _labels(texts: Source, asked: ReadQuestions, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
+    """Grade 1 for each document that a reference context names or is found in."""
+    rows = list(asked(Findings()))
+    wanted = {key for _, one in rows if not one.ids for key in map(_key, one.contexts) if key}
+    where = holders_of(wanted, (doc for _, doc in texts.documents(Findings()))) if wanted else {}
+    for place, one in rows:
+        grades = dict.fromkeys(one.ids, 1)
+        for context in () if one.ids else one.contexts:
+            if (document := where.get(_key(context))) is not None:
+                grades[document] = 1
+            else:
+                problems.note("unmatched-context", f"{one.query.id}: {' '.join(context.split())[:80]}")
+        yield place, one.query.id, Labels(grades=grades)
 
 
 def texts_of(reference: DatasetReference) -> Source:

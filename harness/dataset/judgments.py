@@ -16,15 +16,13 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.dataset.rows import read_jsonl
-from harness.dataset.source import Place, grouped, id_problem
+from harness.dataset.source import Findings, Place, id_problem
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document
 
 NAME = "judgments.jsonl"
 """The file beside the queries whose judgments are the labels of a data set."""
 GRADES = (0, 1, 2, 3)
-SHOWN = 10
-"""So many problems of one file are listed; the rest is counted."""
 
 JudgeKind = Literal["human", "llm"]
 Design = Literal["sample", "next", "adjudication"]
@@ -98,14 +96,15 @@ def read_judgments(paths: Iterable[Path]) -> list[Judgment]:
     Raises:
         InputError: with every problem: lines that are no judgment, and judges who contradict themselves.
     """
-    problems: list[Problem] = []
-    placed = [one for path in paths for one in read_file(path, problems)]
-    settled = settle(placed, problems)
-    refuse(problems)
+    seen = Findings()
+    placed = [one for path in paths for one in read_file(path, seen)]
+    settled = settle(placed, seen)
+    if seen:
+        raise InputError(seen.problems)
     return settled
 
 
-def read_file(path: Path, problems: list[Problem]) -> Iterator[Placed]:
+def read_file(path: Path, problems: Findings) -> Iterator[Placed]:
     """Stream the judgments of one file; what cannot be read becomes a problem."""
     for place, row in read_jsonl(path, problems):
         if "pool" in row and "drawn" in row:  # the head of what `harness pool` writes
@@ -125,7 +124,7 @@ def read_file(path: Path, problems: list[Problem]) -> Iterator[Placed]:
             yield place, judgment
 
 
-def settle(placed: Sequence[Placed], problems: list[Problem]) -> list[Judgment]:
+def settle(placed: Sequence[Placed], problems: Findings) -> list[Judgment]:
     """Keep what each judge said last about each pair in each round; a judge who contradicts himself is a problem."""
     kept: dict[tuple[str, str, str, str, int], Placed] = {}
     for place, judgment in placed:
@@ -140,15 +139,6 @@ def settle(placed: Sequence[Placed], problems: list[Problem]) -> list[Judgment]:
             )
             problems.append(Problem(str(place), what, 'remove one of them, or mark the later with "corrects": true'))
     return [judgment for _, judgment in kept.values()]
-
-
-def refuse(problems: Sequence[Problem]) -> None:
-    """Raise InputError with the first problems, equal ones as one, the rest counted; nothing where there is none."""
-    if problems:
-        told = grouped(problems)
-        more = sum(problem.stands_for for problem in told[SHOWN:])
-        rest = [Problem("", f"and {more:,} more problems like these", stands_for=more)] if more else []
-        raise InputError([*told[:SHOWN], *rest])
 
 
 def _complaint(error: ValidationError, row: Mapping[str, Any]) -> str:

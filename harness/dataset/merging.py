@@ -20,7 +20,6 @@ from typing import NamedTuple
 from harness.dataset.dataset_model import DatasetReference, Labels, LabelSource
 from harness.dataset.judgments import NAME, Judgment, PairKey, read_file, settle, text_digest
 from harness.dataset.source import Findings, Source
-from retrievers.errors import Problem
 from retrievers.types import Query
 
 SPREAD = 2
@@ -140,10 +139,7 @@ def read_overlay(reference: DatasetReference, seen: Findings) -> list[Judgment] 
     """Read the `judgments.jsonl` that lies over the labels of a folder; None where there is none."""
     if reference.scheme or not reference.folder.is_dir() or not (reference.folder / NAME).is_file():
         return None
-    problems: list[Problem] = []
-    settled = settle(list(read_file(reference.folder / NAME, problems)), problems)
-    seen.extend(problems)
-    return settled
+    return settle(list(read_file(reference.folder / NAME, seen)), seen)
 
 
 def overlay(

@@ -114,17 +114,6 @@ def with_repeats(problem: Problem, repeats: int) -> Problem:
     return problem._replace(what=f"{problem.what}, as at {places}", stands_for=1 + repeats)
 
 
-def grouped(problems: Iterable[Problem]) -> list[Problem]:
-    """Equal problems of one file as one that says how often it was found, in the order of the first of each."""
-    first: dict[tuple[str, str, str], Problem] = {}
-    counts: dict[tuple[str, str, str], int] = {}
-    for problem in problems:
-        kind = _kind(problem)
-        first.setdefault(kind, problem)
-        counts[kind] = counts.get(kind, 0) + 1
-    return [with_repeats(problem, counts[kind] - 1) for kind, problem in first.items()]
-
-
 class Source(Protocol):
     """The raw content of a data set; what cannot be read is added to `problems` and skipped."""
 
@@ -136,6 +125,14 @@ class Source(Protocol):
 
     def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """Query ids and what was said about them; each query once."""
+
+
+class Parts(NamedTuple):
+    """A source whose parts are read by functions of their own."""
+
+    documents: Callable[[Findings], Iterator[tuple[Place, Document]]]
+    queries: Callable[[Findings], Iterator[tuple[Place, Query]]]
+    labels: Callable[[Findings], Iterator[tuple[Place, str, Labels]]]
 
 
 class Reader(NamedTuple):

@@ -16,7 +16,7 @@ from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import File, listing, listing_of, pick
 from harness.dataset.label_rows import labels_of
 from harness.dataset.rows import PLAIN, SUFFIXES, Row, read_rows
-from harness.dataset.source import Findings, Place, Source
+from harness.dataset.source import Findings, Parts, Place, Source
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
 
@@ -36,7 +36,7 @@ def matches(reference: DatasetReference) -> bool:
     return asked is not None and asked.name != "queries.json"
 
 
-def read(reference: DatasetReference) -> TableSource | Mixed:
+def read(reference: DatasetReference) -> Source:
     """Open the tables of a folder or an archive."""
     files, folder = listing(reference.folder), reference.folder
     top = {name: file for name, file in files.items() if "/" not in name}
@@ -64,7 +64,8 @@ def read(reference: DatasetReference) -> TableSource | Mixed:
         remedy = "name the file: documents = …; or call it documents.csv, .tsv, .jsonl or .parquet"
         raise InputError(Problem(str(texts), "holds no documents", remedy))
     taken = frozenset(file.path for file in (*asked, labels) if file is not None)
-    return Mixed(markdown_folder.MarkdownSource(texts, (), taken), source)
+    folder_of_texts = markdown_folder.MarkdownSource(texts, (), taken)
+    return Parts(folder_of_texts.documents, source.queries, source.labels)
 
 
 def named(files: Mapping[str, File], stems: Iterable[str], also: tuple[str, ...] = ()) -> File | None:
@@ -139,23 +140,3 @@ class TableSource:
             if self.columns.labelled(row) or not self.columns.value("claims", row)
         )
         yield from labels_of(rows, self.columns, problems, unnamed or None)
-
-
-@dataclass(frozen=True, slots=True)
-class Mixed:
-    """Documents from one source, queries and labels from another."""
-
-    texts: Source
-    asked: Source
-
-    def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
-        """The documents of the first."""
-        return self.texts.documents(problems)
-
-    def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
-        """The queries of the second."""
-        return self.asked.queries(problems)
-
-    def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
-        """The labels of the second."""
-        return self.asked.labels(problems)

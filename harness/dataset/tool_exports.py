@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.dataset.columns import Columns, has_path, plain_id, value_at
-from harness.dataset.contexts import ContextSource, ReferencedQuestion, texts_of
+from harness.dataset.contexts import ReferencedQuestion, texts_of, with_contexts
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, listing, listing_of, pick
 from harness.dataset.references import read_reference
 from harness.dataset.rows import Row, read_json, read_rows
-from harness.dataset.source import Findings, Place, parse_json
+from harness.dataset.source import Findings, Parts, Place, parse_json
 from harness.dataset.table_folder import RowSource, TableSource, rows_of
 from retrievers.errors import InputError, Problem
 from retrievers.types import Query
@@ -59,7 +59,7 @@ class Export:
         row = _first_row(reference)
         return bool(row) and all(any(name in row for name in names) for names in self.recognised)
 
-    def read(self, reference: DatasetReference) -> ContextSource:
+    def read(self, reference: DatasetReference) -> Parts:
         """Open the questions; the documents lie where the reference says."""
         columns = Columns(reference.columns)
         if reference.folder.is_file():
@@ -75,7 +75,7 @@ class Export:
                 if question is not None:
                     yield place, question
 
-        return ContextSource(texts_of(reference), asked)
+        return with_contexts(texts_of(reference), asked)
 
     def _question(
         self, row: Row, place: Place, unnamed: str, columns: Columns, problems: Findings
