@@ -50,7 +50,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
     loaded = load(experiment, code=options.code)
     dataset, graded, components = prepare(loaded)
     if unread := reading_line(dataset):
-        options.tell(unread)
+        options.on_message(unread)
     place = Path(options.results) / loaded.experiment.name
     known = _known(place, loaded, dataset, options.only)
     with records.writing_aside(place) as held:
@@ -87,11 +87,11 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
         _write(aside, work, runs, judgment)
         held.check()
         if moved := records.put_in_place(aside, place):
-            options.tell(moved)
+            options.on_message(moved)
     try:
         write_index(place.parent)
     except InputError as error:  # the results are whole without it
-        options.tell(f"the page of all results is not written: {error}")
+        options.on_message(f"the page of all results is not written: {error}")
     return records.read(place)
 
 
@@ -157,10 +157,10 @@ def _write_live(aside: Path, work: _Work, finished: Mapping[str, Run], options: 
     try:
         _write(aside, work._replace(loaded=part, meter=meter), runs, ClaimsJudging({}, {}), waiting)
     except InputError as error:  # the run goes on without it
-        options.tell(f"the page of {', '.join(one.retriever for one in runs)} is not written: {error}")
+        options.on_message(f"the page of {', '.join(one.retriever for one in runs)} is not written: {error}")
         return
     if first:
-        options.tell(f"live: {aside / records.LAST_FILE}")
+        options.on_message(f"live: {aside / records.LAST_FILE}")
 
 
 def write_qrels(folder: Path, graded: GradedLabels) -> None:

@@ -40,7 +40,7 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> list[Page]:
 def test_a_live_run_writes_the_page_at_every_finished_retriever(tmp_path: Path, pages: list[Page]) -> None:
     lines: list[str] = []
     path = small.experiment(tmp_path, more="[statistics]\nmargin = 0.9")
-    results = harness.run(path, harness.Options(tmp_path / "out", live=True, tell=lines.append))
+    results = harness.run(path, harness.Options(tmp_path / "out", live=True, on_message=lines.append))
     assert [page.manifest.waiting for page in pages] == [("hashing", "hybrid"), ("hybrid",), ()]
     assert [page.manifest.finished for page in pages] == [
         ("bm25",), ("bm25", "hashing"), ("bm25", "hashing", "hybrid"),
@@ -121,7 +121,7 @@ def test_a_page_that_cannot_be_written_ends_no_run(tmp_path: Path, monkeypatch: 
     lines: list[str] = []
     monkeypatch.setattr("harness.pipeline.write_report", _unwritable)
     path = small.experiment(tmp_path)
-    results = harness.run(path, harness.Options(tmp_path / "out", live=True, tell=lines.append))
+    results = harness.run(path, harness.Options(tmp_path / "out", live=True, on_message=lines.append))
     assert results.retrievers == ("bm25", "hashing", "hybrid")
     assert lines == [f"the page of {names} is not written: no room" for names in ("bm25", "bm25, hashing")]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from harness.dataset.reference import DatasetReference
 
 import harness
 from harness import records
@@ -190,7 +191,7 @@ def test_a_folder_without_any_results_is_a_mistake(call: Call, tmp_path: Path) -
 
 def test_a_run_writes_the_page_and_its_own_results_do_not_hang_on_it(tmp_path: Path) -> None:
     lines: list[str] = []
-    options = harness.Options(tmp_path / "out", tell=lines.append)
+    options = harness.Options(tmp_path / "out", on_message=lines.append)
     harness.run(small.experiment(tmp_path, retrievers=RENAMED), options)
     assert "small/report.html" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     (tmp_path / "out" / "index.html").write_text("mine", encoding="utf-8")

@@ -60,7 +60,7 @@ def test_a_rerun_keeps_earlier_results_whose_scores_are_not_among_its_own(tmp_pa
     monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     lines = []
     path = small.experiment(tmp_path, retrievers=BM25 + HASHING)
-    options = harness.Options(tmp_path / "out", fresh=True, tell=lines.append)
+    options = harness.Options(tmp_path / "out", fresh=True, on_message=lines.append)
     place = harness.run(path, options).folder
     first = (place / "scores.csv").read_bytes()
     harness.run(path, options)
@@ -78,7 +78,7 @@ def test_a_rerun_replaces_results_that_it_only_adds_to(tmp_path, monkeypatch):
     monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     lines = []
     path = small.experiment(tmp_path, retrievers=BM25 + HASHING)
-    options = harness.Options(tmp_path / "out", fresh=True, tell=lines.append)
+    options = harness.Options(tmp_path / "out", fresh=True, on_message=lines.append)
     with monkeypatch.context() as patch:
         patch.setattr(HashingEncoder, "embed", failing)
         place = harness.run(path, options).folder

@@ -139,7 +139,7 @@ def unfinished(folder: Path, retrievers: str) -> Path:
         if line.startswith("live: "):
             shutil.copy(aside, page)
 
-    harness.run(written(folder, "unfinished", retrievers), Options(folder / "live", live=True, tell=keep))
+    harness.run(written(folder, "unfinished", retrievers), Options(folder / "live", live=True, on_message=keep))
     return page
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from harness import records
 from harness.answers.answer_measures import MEASURES, Reading
 from harness.answers.evidence import Case, pairs_of
-from harness.answers.rankings import PERSON, heads
+from harness.answers.rankings import PERSON, judged_documents
 from harness.answers.systems import System
 from harness.evaluation.compare import family
 from harness.evaluation.evaluation import settings_of
@@ -146,7 +146,7 @@ def trust_in_results(results: Results) -> Trust | None:
             (claim, passages[doc]) for claim in records.claims_of(query, read) for doc in documents if doc in passages
         ]
         for query in queries
-        if (documents := heads([query], rankings, claimed).get(query.id))
+        if (documents := judged_documents([query], rankings, claimed).get(query.id))
     }
     whole = complete(needed, words)
     by_people = records.claimed(

@@ -72,7 +72,7 @@ def judge_run(
     """
     by = signed(judge)
     known = records.read_readings(folders.earlier, by)
-    wanted = heads(dataset.queries, rankings, measures)
+    wanted = judged_documents(dataset.queries, rankings, measures)
     texts = {id_: doc.content for id_, doc in dataset.texts({id_ for ids in wanted.values() for id_ in ids}).items()}
     retrieved = {query: {id_: texts[id_] for id_ in sorted(ids) if id_ in texts} for query, ids in wanted.items()}
     facts = {"judge": by.judge, "prompt": by.prompt, "depth": str(depth_of(measures) or "all")}
@@ -98,7 +98,7 @@ class VerdictFolders(NamedTuple):
     earlier: Path
 
 
-def heads(queries: Sequence[Query], rankings: Rankings, measures: Sequence[Measure]) -> dict[str, set[str]]:
+def judged_documents(queries: Sequence[Query], rankings: Rankings, measures: Sequence[Measure]) -> dict[str, set[str]]:
     """Which documents the measures by claims look at: query id -> document ids, over all retrievers.
 
     The deepest cutoff among the measures counts; without a cutoff, all that was kept.

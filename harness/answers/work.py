@@ -239,7 +239,7 @@ class Scored:
     """System -> its answers, claim by claim."""
 
 
-def look_ahead(experiment: Path, folder: Path, *, rounds: int = 1, code: bool = True) -> JudgingForecast:
+def forecast_judging(experiment: Path, folder: Path, *, rounds: int = 1, code: bool = True) -> JudgingForecast:
     """Count what judging would take, by a dry run; nothing is sent, no model is loaded, the folder stays as it is."""
     inputs = read_inputs(experiment, folder, code=code)
     by_model = inputs.judge.kind == "openai"

@@ -50,10 +50,10 @@ def judge_folder(
     as_json: Json = False,
 ) -> None:
     """Ask the judge for every verdict that the measures need; what was judged once is never judged again."""
-    from harness.answers.work import judge, look_ahead
+    from harness.answers.work import forecast_judging, judge
 
     if plan:
-        forecast = look_ahead(experiment, folder, rounds=repeat, code=not no_code)
+        forecast = forecast_judging(experiment, folder, rounds=repeat, code=not no_code)
         print_result([forecast.sentence()], as_json=as_json, plan=forecast)
         return
     judged = judge(experiment, folder, rounds=repeat, max_cost=max_cost, code=not no_code)

@@ -70,9 +70,9 @@ def plan(
         return
     if difference is not None:
         raise InputError(Problem("--difference", "is for a results folder", "harness plan results/<name> --difference"))
-    from harness.running.plan import plan as look_ahead
+    from harness.running.plan import plan as plan_run
 
-    planned = look_ahead(experiment, results=results, code=not no_code)
+    planned = plan_run(experiment, results=results, code=not no_code)
     share = {} if shards is None else {"shard": planned.share(shards)}
     if as_json:
         print_json(plan=planned.rows, total=planned.total(), **share, reaches=planned.reaches, notes=planned.notes)

@@ -46,12 +46,12 @@ class StageProgress(NamedTuple):
             return f"for {_clock(self.seconds)}"
         return f"{self.texts:,}" + (f" of {self.expected:,}" if self.expected else "")
 
-    def details(self, *, ahead: bool) -> list[str]:
+    def details(self, *, estimate_rest: bool) -> list[str]:
         """Rate, remaining time where it is asked for, cached share, dollars.
 
-        >>> StageProgress(500, 1000, 100, 40.0, 0.0123).details(ahead=True)
+        >>> StageProgress(500, 1000, 100, 40.0, 0.0123).details(estimate_rest=True)
         ['10/s', '0:50 left', '20 % cached', '$0.0123']
-        >>> StageProgress(0, None, 100, 40.0, 0.0).details(ahead=True)  # of a judge, whose texts are not counted
+        >>> StageProgress(0, None, 100, 40.0, 0.0).details(estimate_rest=True)  # no texts
         ['100 cached']
         """
         made = max(0, self.texts - self.cached)
@@ -59,7 +59,7 @@ class StageProgress(NamedTuple):
         details = []
         if made and rate:
             details.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
-            if ahead and self.expected and self.expected > self.texts:
+            if estimate_rest and self.expected and self.expected > self.texts:
                 details.append(f"{_clock((self.expected - self.texts) / rate)} left")
         if self.cached and not self.texts:
             details.append(f"{self.cached:,} cached")
@@ -118,7 +118,7 @@ class Progress:
                 self._draw(key, meter, now)
             elif now - self._spoken >= SILENCE:
                 reading = _reading(meter, stage, now - self._started[key])
-                self._print(key, ", ".join([reading.share(), *reading.details(ahead=True)]))
+                self._print(key, ", ".join([reading.share(), *reading.details(estimate_rest=True)]))
 
     def _draw(self, key: StageKey, meter: Meter, now: float) -> None:
         for ended in [other for other in self._tasks if other != key and other not in self._unreported]:
@@ -128,7 +128,7 @@ class Progress:
             self._tasks[key] = self._bars.add_task(_called(key), total=None, details="")
         details = [reading.share()] if reading.texts or reading.expected else []
         self._bars.update(self._tasks[key], completed=reading.texts, total=reading.expected,
-                          details=", ".join(details + reading.details(ahead=True)))  # fmt: skip
+                          details=", ".join(details + reading.details(estimate_rest=True)))  # fmt: skip
 
     def _report_finished(self, *, but: str) -> None:
         """Say a line for every stage that is finished, but for one that may go on."""
@@ -147,7 +147,7 @@ class Progress:
                 if reading.texts
                 else f"{totals.seconds:.1f} s"
             ]
-            self._print(key, ", ".join(details + reading.details(ahead=False)))
+            self._print(key, ", ".join(details + reading.details(estimate_rest=False)))
 
     def _print(self, key: StageKey, text: str) -> None:
         self._spoken = time.monotonic()

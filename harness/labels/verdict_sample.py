@@ -12,7 +12,7 @@ from pathlib import Path
 from harness import records
 from harness.answers.evidence import pairs_of
 from harness.answers.judges import build_judge
-from harness.answers.rankings import PERSON, heads, pairs_by_query
+from harness.answers.rankings import PERSON, judged_documents, pairs_by_query
 from harness.answers.work import cases_of, read_inputs, readings_for
 from harness.dataset.judgments import Judgment, read_judgments, text_digest
 from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of, shuffled_place
@@ -56,7 +56,7 @@ def pairs_of_results(folder: Path) -> PairsByQuery:
     read = records.read_readings(folder / records.FOLDER, By(facts["judge"], facts["prompt"]))
     queries = [asked.query for asked in results.queries.values()]
     claimed = [measure for name in results.manifest.resolved.measures if (measure := parse(name)).claimed]
-    found_by = heads(queries, {name: dict(results.answers(name)) for name in results.retrievers}, claimed)
+    found_by = judged_documents(queries, {name: dict(results.answers(name)) for name in results.retrievers}, claimed)
     texts = dataset.texts({doc for documents in found_by.values() for doc in documents})
     retrieved = {
         query: {doc: texts[doc].content for doc in documents if doc in texts} for query, documents in found_by.items()
