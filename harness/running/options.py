@@ -27,8 +27,8 @@ class Options(NamedTuple):
     code: bool = True
     """Whether the experiment may name code that is run."""
     on_message: Callable[[str], None] = lambda line: None
-    """Called with each message: before anything is embedded, how many of a folder's files are not read; in the end, where
-    earlier results went that say something else."""
+    """Called with each message: how many of a folder's files are not read, and where earlier results went that say
+    something else."""
     live: bool = False
     """Write the page whenever a retriever has answered, into `<name>.unfinished`."""
     watch: Watch = lambda name, meter: None
