@@ -6,6 +6,8 @@ import io
 import os
 import stat
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,25 @@ def opened(path: str | Path) -> io.BufferedReader:
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a folder says by itself that it is one
         raise InputError(Problem(str(path), "is no file but a device", "give a file"))
     return Path(path).open("rb")
+
+
+@contextmanager
+def writing(path: Path, taken: str = "name another file") -> Iterator[None]:
+    """Turn what the system says of a file that cannot be written into a message.
+
+    Args:
+        path: what is written inside.
+        taken: what to do where it is there already.
+
+    Raises:
+        InputError: it is there already, and was to be made anew; or it cannot be written.
+    """
+    try:
+        yield
+    except FileExistsError:
+        raise InputError(Problem(path.as_posix(), "is there already", taken)) from None
+    except OSError as error:
+        raise InputError(Problem(path.as_posix(), f"cannot be written: {error.strerror}")) from None
 
 
 def check_lock(path: str | Path) -> None:

@@ -19,6 +19,7 @@ from harness.dataset.rows import File, read_json
 from harness.english import counted
 from harness.experiment.language import UNSTEMMED, language_of
 from retrievers.errors import InputError, Problem
+from retrievers.opening import writing
 
 SAMPLE = 200
 """Documents that are read to guess the language."""
@@ -88,15 +89,10 @@ def write_experiment(
     dataset = load(reference)
     name = _name_of(output.stem if output else folder.stem if folder.is_file() else folder.resolve().name)
     path = output or Path(f"{name}.toml")
-    try:
+    with writing(path, "remove it, or name another with --output"):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:  # made anew: through no link to somewhere else
             file.write(experiment_text(name, reference, dataset))
-    except FileExistsError:
-        what = "is there already"
-        raise InputError(Problem(path.as_posix(), what, "remove it, or name another with --output")) from None
-    except OSError as error:
-        raise InputError(Problem(path.as_posix(), f"cannot be written: {error.strerror}")) from None
     return NewExperiment(path, dataset, repeated)
 
 

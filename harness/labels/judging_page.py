@@ -13,7 +13,7 @@ from markupsafe import Markup
 from harness.dataset.judgments import JudgeKind, Judgment
 from harness.labels.pool import GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of, shuffled_place
 from harness.pages import embedded, policy
-from retrievers.errors import InputError, Problem
+from retrievers.opening import writing
 
 REPEATED = 0.1
 """The share of the pairs that a person is asked twice, to measure how far a judge agrees with an earlier answer."""
@@ -134,10 +134,8 @@ def write_page(
     asked: str = "Question",
 ) -> None:  # fmt: skip
     """Write the page of a pool; InputError where that cannot be done."""
-    try:
+    with writing(path):
         path.write_text(judging_page(pool, title=title, choices=choices, asked=asked), encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise InputError(Problem(str(path), f"cannot be written: {error.strerror}")) from None
 
 
 def _data(pool: Pool, words: Mapping[int, str]) -> dict[str, object]:

@@ -14,6 +14,7 @@ from harness.dataset.merging import Dispute, disputes, merge
 from harness.evaluation.grading import labels_that_count
 from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.opening import writing
 
 SHOWN = 20
 
@@ -48,11 +49,9 @@ def merge_into(paths: Sequence[Path], reference: DatasetReference) -> Merged:
     whole = read_judgments([*([path] if path.is_file() else []), *paths])
     _check(read_judgments(paths), dataset)
     aside = path.with_name(f"{NAME}.part")
-    try:
+    with writing(path):
         aside.write_text("".join(one.line() for one in whole), encoding="utf-8", newline="\n")
         os.replace(aside, path)  # noqa: PTH105 - replaces on Windows, too
-    except OSError as error:
-        raise InputError(Problem(str(path), f"cannot be written: {error.strerror}")) from None
     sources = [labels.source for labels in merge(whole).values()]
     return Merged(path, len(whole), len(whole) - len(before), sources.count("people"), sources.count("mixed"),
                   sources.count("model"), tuple(disputes(whole)))  # fmt: skip
@@ -106,7 +105,7 @@ def export_labels(dataset: Dataset, path: Path, form: Literal["trec", "json"], *
     if not there:
         raise InputError(Problem(dataset.path, "has no labels", "harness labels merge brings judgments into it"))
     labels = there if with_model else labels_that_count(there)
-    try:
+    with writing(path):
         if form == "trec":
             trec.write_qrels(path, {query: _grades(given) for query, given in labels.items()})
         else:
@@ -118,8 +117,6 @@ def export_labels(dataset: Dataset, path: Path, form: Literal["trec", "json"], *
                 for query in dataset.judged if query.id in labels
             ]  # fmt: skip
             path.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise InputError(Problem(str(path), f"cannot be written: {error.strerror}")) from None
     by_model = sum(given.source in ("model", "mixed") for given in labels.values())
     return Exported(len(labels) - by_model, by_model, len(there) - len(labels))
 

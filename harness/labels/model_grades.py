@@ -6,11 +6,10 @@ Change a word of the prompt and it is another one: its digest stands with every 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 from harness.answers.asking import LONGEST, ChatRequest, answers_of, form_of, nothing_read, shown_of, unread_of
 from harness.dataset.judgments import GRADES, Judgment, read_judgments
@@ -18,6 +17,7 @@ from harness.labels.judging_page import OrderedPair, Signature, ids, judgment_of
 from harness.labels.pool import GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
+from retrievers.opening import writing
 from retrievers.remote.chat import Chat
 from retrievers.remote.chat_model import ChatForecast, Prompt, Reply
 from retrievers.remote.quoting import one_object, quoted
@@ -94,21 +94,6 @@ def judged_before(path: Path, pool: Pool, judge: str) -> dict[tuple[str, str, in
     return {(*one.key, one.round): one for one in judgments if one.judge == judge}
 
 
-@contextmanager
-def appending(path: Path) -> Iterator[TextIO]:
-    """Open a file of judgments at its end; each line reaches the disk as it is written.
-
-    Raises:
-        InputError: it cannot be written to.
-    """
-    try:
-        file = path.open("a", encoding="utf-8", newline="\n", buffering=1)
-    except OSError as error:
-        raise InputError(Problem(str(path), f"cannot be written: {error.strerror}")) from None
-    with file:
-        yield file
-
-
 class ModelJudging(NamedTuple):
     """What a model's judging came to."""
 
@@ -177,7 +162,9 @@ def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, manner: Man
     asked = _asked(pool, waiting, manner.longest)
     outcomes: Counter[str] = Counter()
     example = ""
-    with appending(path) as file, meter.stage("judge", total=len(waiting)):
+    with writing(path):
+        file = path.open("a", encoding="utf-8", newline="\n", buffering=1)
+    with file, meter.stage("judge", total=len(waiting)):
         for place, reply, grade in answers_of(chat, meter, asked, read_grade):
             why = "" if grade is not None else why_none(reply)
             example = example or ("" if grade is not None else unread_of(reply))

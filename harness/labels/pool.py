@@ -24,6 +24,7 @@ from harness.dataset.rows import read_jsonl, read_text
 from harness.experiment.option_tables import Strict, checked
 from harness.records import dataset_of
 from retrievers.errors import InputError, Problem
+from retrievers.opening import writing
 from retrievers.types import Document, Query
 
 GRADE_WORDS = {
@@ -138,13 +139,8 @@ def write_new(path: Path, lines: Iterable[str], remedy: str = "name another file
     Raises:
         InputError: it is there already, or cannot be written.
     """
-    try:
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines)
-    except FileExistsError:
-        raise InputError(Problem(str(path), "is there already", remedy)) from None
-    except OSError as error:
-        raise InputError(Problem(str(path), f"cannot be written: {error.strerror}")) from None
+    with writing(path, remedy), path.open("x", encoding="utf-8", newline="\n") as file:
+        file.writelines(lines)
 
 
 def check_new(path: Path) -> None:
