@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from harness.experiment import expanded, load
+from harness.stats.settings import Statistics
 from retrievers.errors import InputError
 
 HEAD = """
@@ -38,9 +39,7 @@ def test_defaults_are_filled_in(folder: Path) -> None:
     loaded = load(folder / "e.toml")
     resolved = loaded.experiment.resolved()
     assert resolved["depth"] == 100
-    assert (
-        resolved["statistics"] | {"test": "wilcoxon", "zeros": "wilcox", "correction": "holm"} == resolved["statistics"]
-    )
+    assert resolved["statistics"] | {"test": "wilcoxon", "correction": "holm"} == resolved["statistics"]
     assert resolved["retrievers"][0] == {
         "name": "bm25", "kind": "bm25", "k1": 0.9, "b": 0.4, "stemming": "", "rerank": None, "color": "",
         "filter": {}, "chunk": None,
@@ -152,4 +151,9 @@ def test_references_are_expanded_only_on_use(folder: Path, monkeypatch: pytest.M
 )
 def test_what_is_retired_is_refused_with_what_to_use(folder, table, place):
     error = told(folder, f"{HEAD}[statistics]\n{table}\n{BM25}")
-    assert f"{place}: " in error and "is retired (use " in error and error.count("\n") == 0
+    assert f"{place}: " in error and " is retired (" in error and error.count("\n") == 0
+
+
+def test_what_was_said_before_and_means_what_is_done_today_is_read(folder: Path) -> None:
+    (folder / "e.toml").write_text(f'{HEAD}[statistics]\nzeros = "wilcox"\ninterval = "t"\n{BM25}')
+    assert load(folder / "e.toml").experiment.statistics == Statistics()

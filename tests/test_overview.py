@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from harness.dataset.reference import DatasetReference
 
 import harness
 from harness import records

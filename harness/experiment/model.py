@@ -11,7 +11,7 @@ from harness.experiment.blocks import Block, BlockUnion, EncoderTable, Name, che
 from harness.experiment.option_tables import Kind, Strict, TableOf, as_validation_error, below, checked, options_of
 from harness.experiment.retired import retired_in
 from harness.measures import Measure
-from harness.stats.settings import Looks, Statistics
+from harness.stats.settings import Looks, Statistics, without_retired
 from retrievers.errors import InputError, did_you_mean
 
 RESERVED = "dataset"
@@ -131,7 +131,7 @@ class StoredVectors(Strict):
 
 def statistics_of(table: Mapping[str, Any], where: str) -> Statistics:
     """Check `[statistics]`; raises InputError with every problem."""
-    given = dict(table)
+    given = without_retired(table)
     if problems := list(retired_in((below(where, [key]), value) for key, value in given.items())):
         raise InputError(problems)
     if isinstance(given.get("looks"), Mapping):

@@ -15,8 +15,8 @@ RETIRED: Mapping[str, str] = MappingProxyType(
         "qdrant-fusion": 'use kind = "fusion", whose rankings are the same; the constant 60 is the k = 61 of Qdrant',
         "hommel": 'use correction = "holm"',
         "tukey": 'use correction = "holm", or test = "randomization" for a test of the means',
-        "pratt": 'use zeros = "wilcox"; test = "randomization" takes every query into account',
-        "bca": 'use interval = "t"',
+        "pratt": 'leave it out; test = "randomization" takes queries with equal scores into account',
+        "bca": "leave it out: intervals are Student's t",
         "alce.citation_recall": _CITATIONS,
         "alce.citation_precision": _CITATIONS,
         "nuggets.all": _NUGGETS,
@@ -30,13 +30,13 @@ RETIRED: Mapping[str, str] = MappingProxyType(
 
 
 def retired_in(named: Iterable[tuple[str, object]]) -> Iterator[Problem]:
-    r"""Yield a problem for each name that is retired.
+    """Yield a problem for each name that is retired.
 
     Args:
         named: where a name stands, and the name.
 
     >>> [str(problem) for problem in retired_in([("statistics.interval", "bca"), ("statistics.test", "t")])]
-    ['statistics.interval: \'bca\' is retired (use interval = "t")']
+    ["statistics.interval: 'bca' is retired (leave it out: intervals are Student's t)"]
     """
     for where, name in named:
         if isinstance(name, str) and name in RETIRED:
