@@ -11,9 +11,10 @@ The metadata say of which fingerprint and role the vectors are.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +25,8 @@ from retrievers.storage import Storage, is_away
 from retrievers.types import Counts, Embedded, Role, Vectors
 
 if TYPE_CHECKING:
-    from pyarrow import Array, Buffer, ChunkedArray, DataType, Table
-    from pyarrow.parquet import ParquetFile
+    from pyarrow import Array, ChunkedArray, DataType, Table
+    from pyarrow.parquet import ParquetFile, ParquetWriter
 
 KEY_BYTES = 32
 Keys = npt.NDArray[np.void]
@@ -34,7 +35,7 @@ ROW_GROUP = 4096
 """Texts that are read in one piece."""
 MOST_ROWS = 1 << 20
 MOST_BYTES = 1 << 30
-"""Of the vectors of one file, unpacked: ours have some 64 MiB. A file of a few MiB may unpack to any size, and
+"""Of the vectors of one file, unpacked: ours have some 256 MiB at most. A file of a few MiB may unpack to any size, and
 reading takes three times as much memory."""
 MOST_COUNT = 10**12
 """Tokens of one text, read or lost."""
@@ -44,23 +45,58 @@ REMEDY = "remove the file, and embed its texts again"
 _COUNTS = ("tokens", "lost")
 
 
-def file_content(fingerprint: str, role: Role, names: Keys, embedded: Embedded) -> Buffer:
-    """Return the file that holds the vectors of some distinct texts, in the order of their keys here."""
-    import pyarrow as pa
-    from pyarrow import parquet
+class FileWriter:
+    """Writes a file of vectors on this machine, row group by row group; memory holds one of them, and the keys."""
 
-    table = pa.table(
-        {
-            "key": pa.array(names.tolist(), type=pa.binary(KEY_BYTES)),
-            "vector": column_of(embedded.vectors),
-            "tokens": pa.array(embedded.tokens.astype(np.int64)),
-            "lost": pa.array(embedded.truncated_tokens.astype(np.int64)),
-        },
-        metadata={"fingerprint": fingerprint, "role": role, "dimensions": str(embedded.vectors.shape[1])},
-    )
-    content = pa.BufferOutputStream()
-    parquet.write_table(table, content, row_group_size=ROW_GROUP, write_page_checksum=True, compression="zstd")
-    return content.getvalue()
+    def __init__(self, fingerprint: str, role: Role) -> None:
+        """Begin a file without rows."""
+        self._of = {"fingerprint": fingerprint, "role": role}
+        self._keys: list[Keys] = []
+        self._writer: ParquetWriter | None = None
+        self._content: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
+
+    @property
+    def keys(self) -> Keys:
+        """The keys of all rows."""
+        return np.concatenate(self._keys)
+
+    def add(self, names: Keys, embedded: Embedded) -> None:
+        """Write the vectors of some distinct texts as one row group.
+
+        Raises:
+            BackendError: the folder for temporary files is full, or may not be written.
+        """
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        table = pa.table(
+            {
+                "key": pa.array(names.tolist(), type=pa.binary(KEY_BYTES)),
+                "vector": column_of(embedded.vectors),
+                "tokens": pa.array(embedded.tokens.astype(np.int64)),
+                "lost": pa.array(embedded.truncated_tokens.astype(np.int64)),
+            },
+            metadata={**self._of, "dimensions": str(embedded.vectors.shape[1])},
+        )
+        try:
+            if self._writer is None:
+                self._writer = parquet.ParquetWriter(
+                    self._content, table.schema, write_page_checksum=True, compression="zstd"
+                )
+            self._writer.write_table(table)
+        except OSError as failure:
+            raise BackendError(f"a temporary file cannot be written: {failure}") from failure
+        self._keys.append(names)
+
+    def finished(self) -> BinaryIO:
+        """Write the end of the file, and return all of it."""
+        if self._writer is not None:
+            self._writer.close()
+        return self._content
+
+    def close(self) -> None:
+        """Let go of the file on this machine."""
+        self._content.close()
 
 
 class ShardFile:
@@ -88,16 +124,16 @@ class ShardFile:
             yield self._group(number)
 
     def rows(self, wanted: npt.NDArray[np.intp]) -> Iterator[tuple[npt.NDArray[np.intp], Keys, Embedded]]:
-        """Yield some rows, row group by row group: their places among those that are wanted, keys and vectors."""
+        """Yield some rows, row group by row group: their positions among those that are wanted, keys and vectors."""
         sizes = [self._file.metadata.row_group(number).num_rows for number in range(self._file.num_row_groups)]
         starts = np.cumsum([0, *sizes])
         groups = np.searchsorted(starts, wanted, side="right") - 1
         for number in np.unique(groups).tolist():
-            places = np.flatnonzero(groups == number)
-            inside = wanted[places] - starts[number]
+            positions = np.flatnonzero(groups == number)
+            inside = wanted[positions] - starts[number]
             names, embedded = self._group(number)
             vectors, tokens, truncated = embedded
-            yield places, names[inside], Embedded(vectors[inside], tokens[inside], truncated[inside])
+            yield positions, names[inside], Embedded(vectors[inside], tokens[inside], truncated[inside])
 
     def _group(self, number: int) -> tuple[Keys, Embedded]:
         stated = self.written("dimensions")

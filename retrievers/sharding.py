@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from itertools import islice, pairwise
 from typing import NamedTuple
 
@@ -11,16 +12,16 @@ import numpy as np
 from retrievers.embedding import Embedder, distinct_texts
 from retrievers.meter import Meter
 from retrievers.ragged import joined, numbers_of
+from retrievers.shard_file import FileWriter
 from retrievers.storage import Storage
 from retrievers.types import Embedded, Encoder, Role
 from retrievers.vector_search import window_of
-from retrievers.vector_shards import VectorShards, vector_keys, write_vectors
+from retrievers.vector_shards import VectorShards, put_file, vector_keys
 
 GROUP = 4096
-"""Texts that are looked up and embedded together."""
-FILE_NUMBERS = 1 << 24
-"""Numbers of a file, about: 64 MiB, four times as much in memory while it is written. A shard has one file, unless its
-vectors are more."""
+"""Texts that are looked up, embedded and written together."""
+FILE_NUMBERS = 1 << 26
+"""Numbers of a file, about: 256 MiB. A shard has one file, unless its vectors are more."""
 
 Request = tuple[str, ...]
 """Texts that are sent together."""
@@ -84,42 +85,54 @@ def write_shard(embedder: Embedder, role: Role, storage: Storage, requests: Iter
             asked, absent = asked + sum(map(len, group)), absent + len(texts)
             ends = np.cumsum([0, *map(len, wanted)]).tolist()
             plan = [range(start, end) for start, end in pairwise(ends)]
-            for positions, embedded, _ in embedder.answered(texts, lambda plan=plan: plan, role, meter):  # type: ignore[misc]
-                file.add([texts[i] for i in positions.tolist()], embedded)
+            try:
+                for positions, embedded, _ in embedder.answered(texts, lambda plan=plan: plan, role, meter):  # type: ignore[misc]
+                    file.take([texts[i] for i in positions.tolist()], embedded)
+            finally:
+                file.write_group()
     finally:
-        file.write()
+        file.put()
     return Writing(asked, asked - absent, file.written)
 
 
 class _Filling:
-    """The file that is being filled; written when it is full, and at the end."""
+    """The file that is being filled, group by group; put into the storage when it is full, and at the end."""
 
     def __init__(self, storage: Storage, fingerprint: str, role: Role) -> None:
         self._storage, self._fingerprint, self._role = storage, fingerprint, role
         self._texts: list[str] = []
         self._pieces: list[Embedded] = []
+        self._writer: FileWriter | None = None
         self._numbers = 0
         self.written = 0
         """Files."""
 
-    def add(self, texts: Sequence[str], embedded: Embedded) -> None:
+    def take(self, texts: Sequence[str], embedded: Embedded) -> None:
         """Take vectors of texts."""
         self._texts += texts
         self._pieces.append(embedded)
-        self._numbers += numbers_of(embedded.vectors)
-        if self._numbers >= FILE_NUMBERS:
-            self.write()
 
-    def write(self) -> None:
-        """Write what was taken, if anything was."""
+    def write_group(self) -> None:
+        """Write what was taken, if anything was, as one row group."""
         if not self._texts:
             return
         vectors, tokens, truncated = zip(*self._pieces, strict=True)
         whole = Embedded(joined(vectors), np.concatenate(tokens), np.concatenate(truncated))
         names = vector_keys(self._fingerprint, self._role, self._texts)
-        self._texts, self._pieces, self._numbers = [], [], 0  # once, also where it cannot be written
-        write_vectors(self._storage, self._fingerprint, self._role, names, whole)
-        self.written += 1
+        self._texts, self._pieces = [], []
+        self._writer = self._writer or FileWriter(self._fingerprint, self._role)
+        self._writer.add(names, whole)
+        self._numbers += numbers_of(whole.vectors)
+        if self._numbers >= FILE_NUMBERS:
+            self.put()
+
+    def put(self) -> None:
+        """Put the file into the storage, if there is one."""
+        writer, self._writer, self._numbers = self._writer, None, 0  # once, also where it cannot be written
+        if writer is not None:
+            with closing(writer):
+                put_file(self._storage, self._fingerprint, self._role, writer)
+            self.written += 1
 
 
 def _without(request: Request, present: VectorShards, fingerprint: str, role: Role) -> Request:

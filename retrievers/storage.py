@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
@@ -15,7 +16,6 @@ from retrievers.insisting import Insistence
 from retrievers.remote.redaction import HIDDEN, SHORTEST, as_written, secrets_in, shown_or_hidden, without_user
 
 if TYPE_CHECKING:
-    from pyarrow import Buffer
     from pyarrow.fs import FileSystem
 
 REMEDY = "pip install pyarrow"
@@ -29,6 +29,8 @@ PASSING = re.compile(
     re.IGNORECASE,
 )
 """What object storage says that may answer in a moment."""
+COPIED = 1 << 22
+"""Bytes that are copied at once."""
 ATTEMPTS = 3
 """Each of some seconds already: the file systems of pyarrow and fsspec try again by themselves."""
 Answer = TypeVar("Answer")
@@ -65,8 +67,8 @@ class Storage(NamedTuple):
         """Return a path here as it may be shown."""
         return self.told(self.url + path.removeprefix(self.path))
 
-    def put(self, path: str, content: bytes | Buffer) -> None:
-        """Write a file under a temporary name, then rename it: every byte can be seen at once, or none.
+    def put(self, path: str, content: BinaryIO) -> None:
+        """Copy a file there under a temporary name, then rename it: every byte can be seen at once, or none.
 
         Raises:
             BackendError: it cannot be written.
@@ -76,8 +78,9 @@ class Storage(NamedTuple):
 
         def write() -> None:
             self.filesystem.create_dir(folder, recursive=True)
+            content.seek(0)
             with self.filesystem.open_output_stream(temporary) as stream:
-                stream.write(content)
+                shutil.copyfileobj(content, stream, COPIED)
             self.filesystem.move(temporary, path)
 
         try:

@@ -21,7 +21,7 @@ from retrievers.cache import Cache, Positions, keys
 from retrievers.embedding import DRIFTED, distance
 from retrievers.errors import InputError, Problem
 from retrievers.ragged import flat, form_of, joined
-from retrievers.shard_file import KEY_BYTES, REMEDY, ROW_GROUP, Keys, file_content, open_file, refused
+from retrievers.shard_file import KEY_BYTES, REMEDY, ROW_GROUP, FileWriter, Keys, open_file, refused
 from retrievers.storage import Storage
 from retrievers.types import Embedded, Role
 
@@ -56,14 +56,14 @@ def folder_of(storage: Storage, fingerprint: str, role: Role) -> str:
     return f"{storage.path}/vectors/{quote(fingerprint, safe='')}/{role}"
 
 
-def write_vectors(storage: Storage, fingerprint: str, role: Role, names: Keys, embedded: Embedded) -> str:
-    """Write the vectors of some distinct texts, in the order of their keys, as one file; return its path.
+def put_file(storage: Storage, fingerprint: str, role: Role, writer: FileWriter) -> str:
+    """Put a file that was written on this machine into a storage, whole or not at all; return its path.
 
     Raises:
         BackendError: it cannot be written.
     """
-    path = f"{folder_of(storage, fingerprint, role)}/{file_name(names)}"
-    storage.put(path, file_content(fingerprint, role, names, embedded))
+    path = f"{folder_of(storage, fingerprint, role)}/{file_name(writer.keys)}"
+    storage.put(path, writer.finished())
     return path
 
 
@@ -99,7 +99,7 @@ class VectorShards:
 
     def held(self, wanted: Keys) -> npt.NDArray[np.bool_]:
         """Return which of the keys some file holds."""
-        return self._places(wanted) >= 0
+        return self._find(wanted) >= 0
 
     def get(self, wanted: Keys) -> tuple[Positions, Embedded]:
         """Return which of the distinct keys some file holds, as positions, and their vectors.
@@ -108,9 +108,9 @@ class VectorShards:
             InputError: a file is damaged, or its vectors have other dimensions than those of another.
             BackendError: the storage cannot be read.
         """
-        places = self._places(wanted)
-        positions = np.flatnonzero(places >= 0)
-        return positions, self._read(places[positions])
+        found = self._find(wanted)
+        positions = np.flatnonzero(found >= 0)
+        return positions, self._read(found[positions])
 
     def all(self) -> Iterator[tuple[Keys, Embedded]]:
         """Yield the keys and vectors of each file, one row group at a time; errors as `get`."""
@@ -134,33 +134,33 @@ class VectorShards:
                 raise refused(self._storage, self._paths[self._file[some[worst]]], f"{what}: they are of two models")
         return len(again)
 
-    def _places(self, wanted: Keys) -> npt.NDArray[np.intp]:
+    def _find(self, wanted: Keys) -> npt.NDArray[np.intp]:
         """Return where each key stands first among the sorted keys, -1 where it does not."""
-        places = np.full(len(wanted), -1, dtype=np.intp)
+        found = np.full(len(wanted), -1, dtype=np.intp)
         if not len(self):
-            return places
+            return found
         words = wanted.view(">u8").reshape(-1, KEY_BYTES // 8).astype(np.uint64)
         start = np.searchsorted(self._words[:, 0], words[:, 0])
         near = np.minimum(start, len(self) - 1)
         equal = (self._words[near] == words).all(axis=1)
-        places[equal] = near[equal]
+        found[equal] = near[equal]
         # Keys that share their first 8 bytes with another are rare: each is looked for by itself.
         for row in np.flatnonzero(~equal & (self._words[near, 0] == words[:, 0])).tolist():
             end = np.searchsorted(self._words[:, 0], words[row, 0], side="right")
             rows = range(int(start[row]), int(end))
-            places[row] = next((i for i in rows if (self._words[i] == words[row]).all()), -1)
-        return places
+            found[row] = next((i for i in rows if (self._words[i] == words[row]).all()), -1)
+        return found
 
-    def _read(self, places: npt.NDArray[np.intp]) -> Embedded:
-        """Read the vectors at some places among the sorted keys, in their order."""
+    def _read(self, wanted: npt.NDArray[np.intp]) -> Embedded:
+        """Read the vectors at some positions among the sorted keys, in their order."""
         order: list[npt.NDArray[np.intp]] = []
         pieces: list[Embedded] = []
-        for number in np.unique(self._file[places]).tolist():
-            asked = np.flatnonzero(self._file[places] == number)
+        for number in np.unique(self._file[wanted]).tolist():
+            asked = np.flatnonzero(self._file[wanted] == number)
             with open_file(self._storage, self._paths[number]) as file:
-                for inside, names, embedded in file.rows(self._row[places[asked]].astype(np.intp)):
+                for inside, names, embedded in file.rows(self._row[wanted[asked]].astype(np.intp)):
                     words = names.view(">u8").reshape(-1, KEY_BYTES // 8)
-                    if not np.array_equal(words, self._words[places[asked[inside]]]):
+                    if not np.array_equal(words, self._words[wanted[asked[inside]]]):
                         raise ValueError("has changed while it was read")
                     order.append(asked[inside])
                     pieces.append(embedded)

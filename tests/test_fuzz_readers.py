@@ -22,8 +22,9 @@ from harness.records import By, read_passages, read_readings
 from retrievers.cache import Cache
 from retrievers.errors import InputError
 from retrievers.storage import open_storage
-from retrievers.vector_shards import import_into, vector_keys, write_vectors
+from retrievers.vector_shards import import_into, vector_keys
 from tests import labels_small, layouts, small
+from tests.shards import write_vectors
 from tests.test_fuzz import damaged, spots
 from tests.test_vector_shards import embedded, ragged, texts
 

@@ -21,8 +21,9 @@ from retrievers.meter import Meter
 from retrievers.remote.redaction import Expanded
 from retrievers.sharding import write_shard
 from retrievers.storage import open_storage
-from retrievers.vector_shards import VectorShards, list_files, stored, vector_keys, write_vectors
+from retrievers.vector_shards import VectorShards, list_files, stored, vector_keys
 from tests.disks import small_disk
+from tests.shards import write_vectors
 from tests.test_vector_shards import PRINT, embedded, texts
 
 
@@ -38,7 +39,8 @@ def test_a_writer_that_is_killed_before_the_name_leaves_no_part(tmp_path):
 import os, signal
 from pyarrow import fs
 from retrievers.storage import open_storage
-from retrievers.vector_shards import vector_keys, write_vectors
+from retrievers.vector_shards import vector_keys
+from tests.shards import write_vectors
 from tests.test_vector_shards import embedded
 class Killed(fs.LocalFileSystem):
     def move(self, *names):
@@ -269,5 +271,6 @@ def test_a_shard_is_one_file_and_knows_what_lies_there(tmp_path, monkeypatch):
         assert write_shard(embedder, "document", storage, [("a", "b"), ("c",)], meter) == (3, 0, 1)
         assert write_shard(embedder, "document", storage, [("d", "a"), ("b", "c")], meter) == (4, 3, 1)
         monkeypatch.setattr(sharding, "FILE_NUMBERS", 16)  # of two texts
+        monkeypatch.setattr(sharding, "GROUP", 2)
         assert write_shard(embedder, "document", storage, [("e", "f"), ("g", "h"), ("i",)], meter) == (5, 0, 3)
     assert len(list(tmp_path.rglob("*.parquet"))) == 5

@@ -24,8 +24,8 @@ from retrievers.vector_shards import (
     list_files,
     stored,
     vector_keys,
-    write_vectors,
 )
+from tests.shards import write_vectors
 
 PRINT = "fake/model@1"
 
