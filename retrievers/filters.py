@@ -43,7 +43,7 @@ class Narrowed(Retriever):
     def __init__(self, retriever: Retriever, conditions: Sequence[Condition]) -> None:
         """Take the retriever, which is not indexed yet, and the conditions."""
         self._retriever, self._conditions = retriever, tuple(conditions)
-        self._places: dict[str, int] = {}
+        self._rows: dict[str, int] = {}
         self._values = FieldValues(one.field for one in conditions)
 
     @property
@@ -62,8 +62,8 @@ class Narrowed(Retriever):
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Index the whole corpus, and keep the fields that are asked for."""
-        for place, document in enumerate(documents):
-            self._places[document.id] = place
+        for row, document in enumerate(documents):
+            self._rows[document.id] = row
             self._values.add(document.fields)
         self._retriever.index(documents, meter)
 
@@ -71,16 +71,16 @@ class Narrowed(Retriever):
         """Return each query's hits among the documents that match; none, with a note, where no document does."""
         answers: list[Ranking] = [ranked([], [])] * len(queries)
         waiting, size = list(range(len(queries))), depth
-        for place in waiting:
-            if not self._values.matching(wanted(queries[place], self._conditions)).any():
-                meter.note("nothing-matches-query", queries[place].id)
+        for number in waiting:
+            if not self._values.matching(wanted(queries[number], self._conditions)).any():
+                meter.note("nothing-matches-query", queries[number].id)
         while waiting:
-            rankings = self._retriever.search([queries[place] for place in waiting], size, meter)
-            short = [len(ranking) >= size and size < len(self._places) for ranking in rankings]
-            for place, ranking in zip(waiting, rankings, strict=True):
-                answers[place] = self._kept(queries[place], ranking, depth)
+            rankings = self._retriever.search([queries[number] for number in waiting], size, meter)
+            short = [len(ranking) >= size and size < len(self._rows) for ranking in rankings]
+            for number, ranking in zip(waiting, rankings, strict=True):
+                answers[number] = self._kept(queries[number], ranking, depth)
             waiting = [
-                place for place, more in zip(waiting, short, strict=True) if more and len(answers[place]) < depth
+                number for number, more in zip(waiting, short, strict=True) if more and len(answers[number]) < depth
             ]
             size *= 4
         return answers
@@ -91,13 +91,13 @@ class Narrowed(Retriever):
         while True:
             ranking = self._retriever.answer(query, size, meter)
             kept = self._kept(query, ranking, depth)
-            if len(kept) == depth or len(ranking) < size or size >= len(self._places):
+            if len(kept) == depth or len(ranking) < size or size >= len(self._rows):
                 return kept
             size *= 4
 
     def _kept(self, query: Query, ranking: Ranking, depth: int) -> Ranking:
         matching = self._values.matching(wanted(query, self._conditions))
-        hits = [hit for hit in ranking if (place := self._places.get(hit.doc_id)) is not None and matching[place]]
+        hits = [hit for hit in ranking if (row := self._rows.get(hit.doc_id)) is not None and matching[row]]
         return ranked([hit.doc_id for hit in hits], [hit.score for hit in hits], depth)
 
 

@@ -20,7 +20,7 @@ class Insistence:
     """Asks one service again where a failure may pass; safe for many threads.
 
     Args:
-        place: its address as messages show it.
+        address: as messages show it.
         passing: whether a failure may pass by itself.
         on_retry: called before each further attempt.
         asked_pause: the seconds that a failure asks to wait, None where it names none.
@@ -28,12 +28,12 @@ class Insistence:
 
     def __init__(
         self,
-        place: str,
+        address: str,
         passing: Callable[[BaseException], bool],
         on_retry: Callable[[], None] = lambda: None,
         asked_pause: Callable[[BaseException], float | None] = lambda error: None,
     ) -> None:
-        self._place, self._passing, self._on_retry, self._asked_pause = place, passing, on_retry, asked_pause
+        self._address, self._passing, self._on_retry, self._asked_pause = address, passing, on_retry, asked_pause
         self._waiting = False
 
     def ask(self, request: Callable[[], Answer], attempts: int | None = None) -> Answer:
@@ -55,7 +55,7 @@ class Insistence:
         self._on_retry()
         if not self._waiting:
             self._waiting = True
-            log.warning("%s does not answer: waiting for it, with pauses of a few seconds", self._place)
+            log.warning("%s does not answer: waiting for it, with pauses of a few seconds", self._address)
 
     def _pause(self, state: tenacity.RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None

@@ -48,8 +48,8 @@ class SparseVectors:
         return len(self.starts) - 1
 
     def __getitem__(self, rows: slice | Sequence[int] | npt.NDArray[Any]) -> Self:
-        places, starts = _taken(self.starts, rows)
-        return type(self)(starts, self.indices[places], self.values[places], self.dimensions)
+        positions, starts = _taken(self.starts, rows)
+        return type(self)(starts, self.indices[positions], self.values[positions], self.dimensions)
 
     def rows(self) -> Iterator[tuple[npt.NDArray[np.int32], _DENSE]]:
         """Yield the dimensions and the values of each text."""
@@ -90,8 +90,8 @@ class TokenVectors:
         return len(self.starts) - 1
 
     def __getitem__(self, rows: slice | Sequence[int] | npt.NDArray[Any]) -> Self:
-        places, starts = _taken(self.starts, rows)
-        return type(self)(starts, self.values[places])
+        positions, starts = _taken(self.starts, rows)
+        return type(self)(starts, self.values[positions])
 
     def rows(self) -> Iterator[_DENSE]:
         """Yield the vectors of each text."""
@@ -223,12 +223,12 @@ def unpacked(form: Form, rows: Sequence[bytes]) -> AnyVectors:
 def _taken(
     starts: npt.NDArray[np.int64], rows: slice | Sequence[int] | npt.NDArray[Any]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the places of the numbers of some texts, and where each text's begin among them."""
+    """Return the positions of the numbers of some texts, and where each text's begin among them."""
     chosen = np.arange(len(starts) - 1)[rows]
     sizes = np.diff(starts)[chosen]
     new = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    places = np.repeat(starts[:-1][chosen] - new[:-1], sizes) + np.arange(new[-1])
-    return places, new
+    positions = np.repeat(starts[:-1][chosen] - new[:-1], sizes) + np.arange(new[-1])
+    return positions, new
 
 
 def _starts(parts: Sequence[SparseVectors] | Sequence[TokenVectors]) -> npt.NDArray[np.int64]:

@@ -21,7 +21,17 @@ from retrievers.cache import Cache, Positions, keys
 from retrievers.embedding import DRIFTED, distance
 from retrievers.errors import InputError, Problem
 from retrievers.ragged import flat, form_of, joined
-from retrievers.shard_file import KEY_BYTES, REMEDY, ROW_GROUP, FileWriter, Keys, open_file, refused
+from retrievers.shard_file import (
+    KEY_BYTES,
+    REMEDY,
+    ROW_GROUP,
+    FileWriter,
+    Keys,
+    key_order,
+    open_file,
+    refused,
+    words_of,
+)
 from retrievers.storage import Storage
 from retrievers.types import Embedded, Role
 
@@ -48,7 +58,7 @@ def vector_keys(fingerprint: str, role: Role, texts: Sequence[str]) -> Keys:
 
 def file_name(names: Keys) -> str:
     """Return the name of the file that holds these distinct keys, in hexadecimal."""
-    return hashlib.sha256(b"".join(sorted(names.tolist()))).hexdigest() + SUFFIX
+    return hashlib.sha256(names[key_order(names)].tobytes()).hexdigest() + SUFFIX
 
 
 def folder_of(storage: Storage, fingerprint: str, role: Role) -> str:
@@ -84,10 +94,8 @@ class VectorShards:
         self._paths = list_files(storage, fingerprint, role)
         columns = [self._keys_of(path, (fingerprint, role)) for path in self._paths]
         every = np.concatenate(columns) if columns else np.empty(0, dtype=f"V{KEY_BYTES}")
-        # Unsigned big-endian words sort as the bytes do; NumPy cannot sort bytes that hold zeros.
-        words = every.view(">u8").reshape(-1, KEY_BYTES // 8)
-        order = np.lexsort(words.T[::-1])
-        self._words = words[order].astype(np.uint64)
+        order = key_order(every)
+        self._words = words_of(every)[order]
         sizes = [len(column) for column in columns]
         self._file = np.repeat(np.arange(len(columns), dtype=np.int32), sizes)[order]
         self._row = np.concatenate([np.arange(size, dtype=np.int32) for size in [0, *sizes]])[order]
@@ -139,7 +147,7 @@ class VectorShards:
         found = np.full(len(wanted), -1, dtype=np.intp)
         if not len(self):
             return found
-        words = wanted.view(">u8").reshape(-1, KEY_BYTES // 8).astype(np.uint64)
+        words = words_of(wanted)
         start = np.searchsorted(self._words[:, 0], words[:, 0])
         near = np.minimum(start, len(self) - 1)
         equal = (self._words[near] == words).all(axis=1)
@@ -159,8 +167,7 @@ class VectorShards:
             asked = np.flatnonzero(self._file[wanted] == number)
             with open_file(self._storage, self._paths[number]) as file:
                 for inside, names, embedded in file.rows(self._row[wanted[asked]].astype(np.intp)):
-                    words = names.view(">u8").reshape(-1, KEY_BYTES // 8)
-                    if not np.array_equal(words, self._words[wanted[asked[inside]]]):
+                    if not np.array_equal(words_of(names), self._words[wanted[asked[inside]]]):
                         raise ValueError("has changed while it was read")
                     order.append(asked[inside])
                     pieces.append(embedded)

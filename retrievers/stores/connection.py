@@ -52,10 +52,10 @@ class Connection:
         self._options = options
         self._client: QdrantClient | None = None
         location = options.location or MEMORY
-        self.place = location if location == MEMORY else str(Path(location).expanduser() / collection)
+        self.address = location if location == MEMORY else str(Path(location).expanduser() / collection)
         if options.on_server:
-            self.place = shown(location)
-        self._insistence = Insistence(self.place, _passing, lambda: meter.count(retries=1), _asked_pause)
+            self.address = shown(location)
+        self._insistence = Insistence(self.address, _passing, lambda: meter.count(retries=1), _asked_pause)
 
     def call(self, request: Callable[[QdrantClient], Answer]) -> Answer:
         """Send one request; to a server again after a pause where that may help, and every retry is counted.
@@ -69,7 +69,7 @@ class Connection:
         client = self._client
         if self._options.on_server:
             return self._insist(lambda: request(client), "run again: an upload goes on from where it was cut short")
-        with engine_errors(self.place), warnings.catch_warnings():
+        with engine_errors(self.address), warnings.catch_warnings():
             # Without the client's advice against more than 20,000 points: `StoreOptions.resolved` heeds it.
             warnings.filterwarnings("ignore", "Local mode is not recommended")
             return request(client)
@@ -84,15 +84,15 @@ class Connection:
         """Open the engine in this process."""
         from qdrant_client import QdrantClient
 
-        if self.place == MEMORY:
+        if self.address == MEMORY:
             return QdrantClient(MEMORY)
-        with engine_errors(self.place), warnings.catch_warnings():
+        with engine_errors(self.address), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Local mode is not recommended")
             try:
-                return QdrantClient(path=self.place)
+                return QdrantClient(path=self.address)
             except RuntimeError as error:  # all that the client says where the folder is locked
                 remedy = "wait until it is done, or name another folder"
-                raise InputError(Problem(f"store {self.place}", "another process uses it", remedy)) from error
+                raise InputError(Problem(f"store {self.address}", "another process uses it", remedy)) from error
 
     def _connect(self) -> QdrantClient:
         """Connect to the server, and ask for its version."""
@@ -102,7 +102,7 @@ class Connection:
         url = urlsplit(location)
         grpc, secure = url.scheme.startswith("grpc"), url.scheme.endswith("s")
         if self._options.api_key and not secure and url.hostname not in ("localhost", "127.0.0.1", "::1"):
-            log.warning("%s: the API key travels unencrypted; prefer https or grpcs", self.place)
+            log.warning("%s: the API key travels unencrypted; prefer https or grpcs", self.address)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Api key is used with an insecure connection")
             client = QdrantClient(
@@ -133,10 +133,10 @@ class Connection:
             what = (
                 f"the server is Qdrant {_shown_version(self.version)}, and metadata of collections came with {oldest}"
             )
-            raise InputError(Problem(self.place, what, f"use Qdrant {oldest} or newer"))
+            raise InputError(Problem(self.address, what, f"use Qdrant {oldest} or newer"))
         ours = _release(version("qdrant-client"))
         if ours is None or ours[0] != theirs[0] or abs(ours[1] - theirs[1]) > 1:
-            _warn_of_versions(self.place, self.version, version("qdrant-client"))
+            _warn_of_versions(self.address, self.version, version("qdrant-client"))
 
     def _insist(self, request: Callable[[], Answer], remedy: str, *, tries: int | None = None) -> Answer:
         from qdrant_client.common.client_exceptions import QdrantException
@@ -150,22 +150,22 @@ class Connection:
             status = _status(error)
             if status in REFUSED:
                 key = 'set api_key = "${NAME}" in the store\'s table, and NAME in the environment'
-                raise InputError(Problem(self.place, f"the server refuses access ({status})", key)) from error
+                raise InputError(Problem(self.address, f"the server refuses access ({status})", key)) from error
             if isinstance(error, _UNREADABLE):  # what the client raises where an answer is not what it expects
                 what = f"the answer is not of Qdrant's protocol ({_in_words(error)}); look at the address"
-                raise BackendError(f"{self.place}: {what}") from error
+                raise BackendError(f"{self.address}: {what}") from error
             if status is None and not isinstance(error, ApiException | QdrantException):
                 raise
             rest = "" if _is_final(error) else f"; {remedy}"
-            raise BackendError(f"{self.place}: {_in_words(error)}{rest}") from error
+            raise BackendError(f"{self.address}: {_in_words(error)}{rest}") from error
 
 
 @cache
-def _warn_of_versions(place: str, server: str, client: str) -> None:
+def _warn_of_versions(address: str, server: str, client: str) -> None:
     """Warn once a process: Qdrant promises to support one minor version between client and server."""
     log.warning(
         "%s: the server is Qdrant %s and qdrant-client is %s, more than one minor version apart",
-        place,
+        address,
         server,
         client,
     )

@@ -180,4 +180,4 @@ def _reach(scores: Sequence[float], limit: int) -> int:
     if len(scores) <= limit:
         return len(scores)
     lowest = scores[limit - 1] - RESOLUTION * max(map(abs, scores[:limit]))
-    return next((place for place in range(limit, len(scores)) if scores[place] < lowest), len(scores))
+    return next((rank for rank in range(limit, len(scores)) if scores[rank] < lowest), len(scores))

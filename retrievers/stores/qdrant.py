@@ -198,7 +198,7 @@ class QdrantStore(Store):
             info = self._info()
             if info is None or info.status == CollectionStatus.RED:
                 what = info.optimizer_status if info else "it is gone"
-                raise BackendError(f"{self._connection.place} collection {self.collection}: indexing failed: {what}")
+                raise BackendError(f"{self._connection.address} collection {self.collection}: indexing failed: {what}")
             if info.status == CollectionStatus.GREEN:
                 if not looks or (info.indexed_vectors_count or 0) >= (info.points_count or 0):
                     return

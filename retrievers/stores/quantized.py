@@ -83,7 +83,7 @@ class QuantizedStore(Store):
     def _ranked(self, queries: Vectors, limit: int, masks: Sequence[Mask]) -> list[Ranking]:
         """Rank the documents for each query, or those of them that its mask leaves."""
         asked = from_bits(to_bits(queries), self._dimensions) if self._quantization == "binary" else queries
-        places: list[list[int]] = [[] for _ in queries]
+        positions: list[list[int]] = [[] for _ in queries]
         scores: list[list[float]] = [[] for _ in queries]
         for codes in self._codes:
             for start in range(0, len(codes), DOCUMENTS):
@@ -91,11 +91,11 @@ class QuantizedStore(Store):
                 for query, row in enumerate(block):
                     matching = np.flatnonzero(masks[query][start : start + DOCUMENTS]) if masks else np.arange(len(row))
                     best = matching[_best(row[matching], limit)]
-                    places[query] += (best + start).tolist()
+                    positions[query] += (best + start).tolist()
                     scores[query] += row[best].tolist()
         return [
-            ranked([self._ids[place] for place in some], values, limit)
-            for some, values in zip(places, scores, strict=True)
+            ranked([self._ids[position] for position in some], values, limit)
+            for some, values in zip(positions, scores, strict=True)
         ]
 
     def _scores(self, asked: Vectors, codes: Codes) -> Floats:
