@@ -10,8 +10,8 @@ import pytest
 
 from harness.experiment import parse
 from harness.pipeline import run
+from harness.report.browsed import reranked
 from harness.report.costs import costs_of
-from harness.report.rerankers import reranked
 from harness.report.view import view_of
 from harness.running.check import check
 from harness.running.options import Options

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import harness
 from harness import records
-from harness.report import browsed, exports, page, text, write_report
+from harness.report import browsed, html_page, text, write, write_report
 from harness.report.costs import costs_of
 from harness.report.sections import decision, forensics, per_query, sections
 from harness.report.view import view_of
@@ -235,7 +235,7 @@ def test_beyond_the_budget_the_evidence_is_thinned_and_says_so(attacked, monkeyp
     assert (kept.hits, kept.letters) == (10, 0)
     assert 0 < kept.queries < 20
     assert len(json.dumps(thinned.context["evidence"], ensure_ascii=False).encode()) < 7_000
-    assert "To keep the page light" in page.page(
+    assert "To keep the page light" in html_page.page(
         view, [decision.section(view), thinned], _drawn(view, decision.section)
     )
 
@@ -253,7 +253,7 @@ def test_more_queries_than_a_table_holds_are_thinned_by_measure(attacked, monkey
 
 @given(WILD)
 def test_json_in_a_page_is_the_same_json(value):
-    code = str(page.as_json({"x": value}))
+    code = str(html_page.as_json({"x": value}))
     assert not set(code) & set("<>&\u2028\u2029")
     code.encode("utf-8")
     assert json.loads(code) == {"x": json.loads(text.visible(json.dumps(value, ensure_ascii=False)))}
@@ -286,9 +286,9 @@ def test_a_p_is_never_shown_as_zero():
 
 
 def test_mteb_leaves_out_what_it_defines_otherwise():
-    assert exports._called("nDCG(dcg='exp-log2')@10") is None
-    assert exports._called("nDCG@10") == "ndcg_at_10"
-    assert exports._called("AP") is None
+    assert write._called("nDCG(dcg='exp-log2')@10") is None
+    assert write._called("nDCG@10") == "ndcg_at_10"
+    assert write._called("AP") is None
 
 
 def priced(results, *, encoder="openai", price="0.02", cached_tokens=0, **rows):
@@ -384,5 +384,5 @@ def test_every_file_of_a_section_stands_on_the_page_with_its_template(project):
 
 def test_a_template_is_compiled_for_one_format_alone():
     for name in ("atlas.html", "labels.html"):
-        assert set(page.environment().get_template(name).blocks) == {"html"}
-        assert set(page.plain_environment(str).get_template(name).blocks) == {"markdown"}
+        assert set(html_page.environment().get_template(name).blocks) == {"html"}
+        assert set(html_page.plain_environment(str).get_template(name).blocks) == {"markdown"}

@@ -10,7 +10,7 @@ import pytest
 
 import harness
 from harness.pages import colors
-from harness.report import page, theme
+from harness.report import html_page, theme
 from harness.report.view import view_of
 from retrievers.errors import InputError
 from tests import small
@@ -91,7 +91,7 @@ def test_places_are_contested_in_the_order_of_names():
 
 
 def test_verdicts_have_hues_of_their_own():
-    style = page.source("style.css")
+    style = html_page.source("style.css")
     hues = {name: re.findall(rf"--{name}: (#\w{{6}})", style) for name in ("good", "worse")}
     for scheme, at in (("light", 0), ("dark", 1)):
         for shade in theme.SERIES:
@@ -155,7 +155,7 @@ def test_contrast_is_that_of_an_independent_reckoning():
 
 @pytest.mark.parametrize(("scheme", "ink"), [(0, theme.INK.light), (1, theme.INK.dark)])
 def test_marked_words_are_read_on_their_mark(scheme, ink):
-    style = page.source("style.css")
+    style = html_page.source("style.css")
     (color,) = re.findall(r"^mark \{ background: var\(--mark\); color: var\(--(\w+)\)", style, re.MULTILINE)
     assert color == "ink"
     assert contrast(ink, re.findall(r"--mark: (#\w{6})", style)[scheme]) >= 4.5

@@ -10,7 +10,7 @@ from harness import records
 from harness.cli import main
 from harness.evaluation import evidence as room
 from harness.pipeline import run
-from harness.report.evidence import in_words, left_out, pair_evidence
+from harness.report.pair_details import in_words, left_out, pair_evidence
 from harness.report.sections.tests import section
 from harness.report.view import View, view_of
 from harness.running.options import Options

@@ -10,9 +10,9 @@ from urllib.parse import quote
 import pytest
 
 import harness
+from harness.report.browsed import unpacked
 from harness.report.lens import lens
 from harness.report.losses import losses
-from harness.report.packed import unpacked
 from harness.report.sections.reranked import rerun_rows
 from harness.report.view import view_of
 from tests import small

@@ -17,7 +17,7 @@ from harness.report import alerts as first_screen
 from harness.report import charts, receipt
 from harness.report.alerts import alerts
 from harness.report.lens import slices_of_lens
-from harness.report.pairs import in_reading_order
+from harness.report.pair_details import in_reading_order
 from harness.report.sections import tests as tests_of
 from harness.report.sections.decision import choice, leaderboard
 from harness.report.sections.labels import section as labels_section

@@ -195,7 +195,7 @@ def _compare_scores(wanted: ScoresWanted, settings: Settings, form: str, *, as_j
     else:
         print_scores(evaluation, notes, as_json=as_json)
     if wanted.report is not None:
-        from harness.report.scores import write_scores
+        from harness.report.scores_page import write_scores
 
         write_scores(wanted.report, wanted.path.name, evaluation, notes)
 

@@ -16,7 +16,7 @@ from harness.overview.listing import Entry, Listing, listing, settings_of
 from harness.overview.panels import DataGroup, axis_of, groups, marks_of
 from harness.pages import OVERVIEW, embedded, is_overview, policy
 from harness.records import create
-from harness.report.page import environment, styled
+from harness.report.html_page import environment, styled
 from harness.report.text import visible
 from harness.report.theme import Mark
 from retrievers.errors import InputError, Problem

@@ -1,19 +1,74 @@
-"""What the browser of queries holds: rankings, grades, places and texts, as much as the page may carry."""
+"""The evidence of one page: rankings, texts and rerankings query by query, packed, as much as a page may hold."""
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from harness.evaluation.score_tables import candidates_read, perfect
+from harness.measures import parse, score
+from harness.pages import visible
 from harness.records import LENGTHS, SHOWN
 from harness.report import text
-from harness.report.packed import packed
-from harness.report.rerankers import Rerun, reranked
 from harness.report.sections.atlas import Group, columns, groups
 from harness.report.view import View
+from retrievers.types import Floats
+
+
+def packed(value: Any) -> str:
+    """Return JSON as text that stands in a script element; `DecompressionStream("deflate")` reads it back.
+
+    >>> unpacked(packed({"a": [1, "<"]}))
+    {'a': [1, '<']}
+    """
+    code = visible(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return base64.b64encode(zlib.compress(code.encode("utf-8"), 6)).decode("ascii")
+
+
+def unpacked(text: str) -> Any:
+    """Return what was packed."""
+    return json.loads(zlib.decompress(base64.b64decode(text)))
+
+
+class Rerun(NamedTuple):
+    """A retriever whose first hits were put into another order."""
+
+    before: str
+    """The retriever that gave the candidates."""
+    depth: int
+    """Candidates that were read again."""
+    ceiling: Floats | None
+    """(n,) scores of the candidates in the order of their grades; None where grades alone do not make the measure."""
+
+
+def reranked(view: View) -> dict[str, Rerun]:
+    """Reranked retriever -> what it was made of, where that is in the results too."""
+    pairs = {}
+    for name in view.ranked:
+        block = view.resolved.blocks[name]
+        if block.get("kind") == "rerank" and block.get("of") in view.ranked:
+            facts = view.manifest.retrievers[name]
+            depth = candidates_read(facts.provenance, block.get("rerank") or {}) or view.resolved.depth
+            pairs[name] = Rerun(str(block["of"]), depth, _ceiling(view, str(block["of"]), depth))
+    return pairs
+
+
+def _ceiling(view: View, before: str, depth: int) -> Floats | None:
+    measure = parse(view.primary)
+    if measure.claimed or measure.get("groups") is not None:
+        return None
+    best = {
+        query: perfect(ranking.doc_ids, view.grades[query], depth)
+        for query, ranking in view.results.answers(before)
+        if query in view.grades
+    }
+    return score([measure], dict(view.grades), best).of(measure)
+
 
 BUDGET = 8_000_000
 """Bytes of evidence that a page may hold, texts deflated."""

@@ -1,4 +1,4 @@
-"""Charts as SVG: one specification serves the page, the files under figures/ and the Markdown."""
+"""Charts as SVG, and what a section is made of: one specification serves page, files under figures/ and Markdown."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
+from harness.report import charts
 from harness.report.theme import config
 
 ChartRows = Sequence[Mapping[str, Any]]
@@ -62,3 +63,62 @@ def inline(drawn: str, name: str) -> str:
     body = re.sub(r"<title>.*?</title><desc>.*?</desc>", "", body, count=1, flags=re.DOTALL)
     body = re.sub(r'id="(\w+)"', rf'id="{name}-\1"', body)
     return re.sub(r"url\(#(\w+)\)", rf"url(#{name}-\1)", body)
+
+
+class Section(NamedTuple):
+    """One section: its template is `<id>.html`, with a block for the page and one for Markdown."""
+
+    id: str
+    title: str
+    context: Mapping[str, Any]
+    """What the template reads."""
+    figures: tuple[Figure, ...] = ()
+
+
+class ForestRow(NamedTuple):
+    """One difference of a forest plot."""
+
+    label: str
+    """What stands beside it."""
+    slice: str
+    """What it is a difference of: a slice, or the other retriever."""
+    difference: float
+    low: float | None
+    """None where no interval can be estimated: the point stands alone."""
+    high: float | None
+    queries: int
+    record: str
+    """Wins, ties and losses."""
+    whole: bool = False
+    """Whether it is the difference over all queries."""
+    beside: str = ""
+
+
+class ForestWords(NamedTuple):
+    """What a forest plot is called, and what its axis says."""
+
+    name: str
+    title: str
+    description: str
+    axis: str
+
+
+def forest(words: ForestWords, rows: Sequence[ForestRow], margin: float | None) -> Figure:
+    """Draw differences in the order given; the margin is a band around zero, None or 0 for none."""
+    return figure(
+        words.name,
+        words.title,
+        words.description,
+        charts.forest([row.label for row in rows], measure=words.axis, band=bool(margin)),
+        rows=[
+            {
+                **row._asdict(),
+                "place": place,
+                "low": row.difference if row.low is None else row.low,
+                "high": row.difference if row.high is None else row.high,
+            }
+            for place, row in enumerate(rows)
+        ],
+        zero=[{"zero": 0}],
+        **({"margin": [{"low": -margin, "high": margin}]} if margin else {}),
+    )

@@ -20,8 +20,7 @@ from harness.measures.grades import STEEPEST
 from harness.pages.colors import is_color
 from harness.records import LabelledQuery, Manifest, ResolvedExperiment, Results
 from harness.report.answers import Answers, read_answers
-from harness.report.language import language
-from harness.report.names import MeasureName, names_of
+from harness.report.naming import MeasureName, language, names_of
 from harness.report.theme import Mark, marks
 from harness.stats.differences import ScoreTable
 from harness.stats.looks import Look

@@ -1,20 +1,121 @@
-"""Everything that a report consists of, written into the results folder."""
+"""Everything that a report consists of, written into the results folder: page, Markdown, tables for other programs."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import math
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
+from markupsafe import Markup
+
+from harness.evaluation.evidence import next_step, overlaps
+from harness.measures import parse
+from harness.pages import policy
 from harness.records import Results, create
-from harness.report.exports import mteb, notebook, spreadsheet
-from harness.report.figures import svg
+from harness.report import text
+from harness.report.costs import costs_of
+from harness.report.figures import Figure, Section, svg
+from harness.report.html_page import environment, page, plain_environment, rendered, styled
 from harness.report.latex import tables
-from harness.report.markdown import markdown
-from harness.report.page import page
 from harness.report.sections import sections
-from harness.report.unlabelled import unlabelled
-from harness.report.view import view_of
+from harness.report.text import cell
+from harness.report.view import View, view_of
 from retrievers.errors import InputError, Problem
+
+MOST = 200
+"""Queries that a table lists."""
+
+
+def markdown(view: View, sections: Sequence[Section]) -> str:
+    """Return report.md, every section from the context that the page shows; images are the files under figures/."""
+    env = plain_environment(escaped)
+    env.globals |= {"image": _image, "most": MOST}
+    return "\n".join(rendered(env, section, "markdown", view=view).strip("\n") + "\n" for section in sections)
+
+
+def _image(figure: Figure) -> Markup:
+    words = text.markdown(f"{figure.title}: {figure.description}")
+    return Markup(f"![{words}](figures/{quote(figure.name, safe='@')}.svg)")  # noqa: S704 - escaped above
+
+
+def escaped(value: Any) -> Any:
+    """A value as Markdown shows it: text escaped, all else as it is."""
+    return text.markdown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+MTEB = {"nDCG": "ndcg", "AP": "map", "R": "recall", "P": "precision", "RR": "mrr", "Success": "hit_rate"}
+"""Measures that MTEB computes alike, under its own names."""
+
+
+def mteb(view: View) -> dict[str, str]:
+    """Return a result for each retriever in the shape of MTEB's files: what MTEB defines otherwise is left out.
+
+    `main_score` is the primary measure.
+    """
+    manifest = view.manifest
+    files = {}
+    for name in view.retrievers:
+        means = {full: view.mean(full, name) for full in view.measures}
+        scores = {key: means[full] for full in view.measures if (key := _called(full)) is not None}
+        result: dict[str, Any] = {
+            "dataset_revision": manifest.dataset.digest,
+            "task_name": manifest.name,
+            "mteb_version": None,
+            "scores": {"test": [{**scores, "main_score": means[view.primary], "hf_subset": "default",
+                                 "languages": ["und"]}]},
+            "evaluation_time": None,
+            "kg_co2_emissions": None,
+        }  # fmt: skip
+        files[name] = json.dumps(result, ensure_ascii=False, indent=2) + "\n"
+    return files
+
+
+def spreadsheet(view: View) -> str:
+    """Return the scores of every query as CSV for spreadsheets: nothing that stands in it is run as a formula."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    columns = [(measure, name) for measure in view.measures for name in view.retrievers]
+    writer.writerow(["query", "text", *(cell(f"{view.names[measure].short} {name}") for measure, name in columns)])
+    for i in view.order:
+        scores = (float(view.scores[measure][name][i]) for measure, name in columns)
+        values = ("" if math.isnan(value) else repr(value) for value in scores)
+        writer.writerow([cell(view.ids[i]), cell(view.query(i).query.text), *values])
+    # Spreadsheets take UTF-8 for what it is by its byte order mark.
+    return "\ufeff" + out.getvalue()
+
+
+def notebook(view: View, decision: Section) -> str:
+    """Return the verdict and the leaderboard as a fragment of HTML, with no style or script."""
+    return environment().get_template("notebook.html").render(view=view, context=decision.context)
+
+
+def _called(full: str) -> str | None:
+    measure = parse(full)
+    if measure.params or measure.cutoff is None or measure.name not in MTEB:
+        return None
+    return f"{MTEB[measure.name]}_at_{measure.cutoff}"
+
+
+def unlabelled(results: Results) -> dict[str, str]:
+    """Return the files of the report: file name -> content."""
+    variables = {
+        "manifest": results.manifest,
+        "queries": len(results.queries),
+        "next_step": next_step(results),
+        "overlaps": list(overlaps(results)),
+        "costs": costs_of(results),
+    }
+    env = environment()
+    style = styled(env)
+    page = env.get_template("unlabelled.html").render(**variables, style=style, policy=policy([], str(style)))
+    text = plain_environment(escaped).get_template("unlabelled.md").render(**variables)
+    return {"report.html": page, "report.md": text}
 
 
 def write(results: Results) -> None:

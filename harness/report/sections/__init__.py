@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pkgutil import iter_modules
 
-from harness.report.section import Section
+from harness.report.figures import Section
 from harness.report.view import View
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.measures import parse
-from harness.report.section import Section
+from harness.report.figures import Section
 from harness.report.sections.integrity import inherited
 from harness.report.view import View
 from retrievers.types import Floats

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.report.section import Section
+from harness.report.figures import Section
 from harness.report.view import View
 
 PLACE = 120

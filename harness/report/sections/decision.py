@@ -17,10 +17,9 @@ from harness.report import charts, text
 from harness.report.alerts import alerts
 from harness.report.caveats import caveats, first_caveats
 from harness.report.costs import Cost, costs_of
-from harness.report.figures import Figure, figure
+from harness.report.figures import Figure, Section, figure
 from harness.report.losses import EXPENSES, losses
 from harness.report.receipt import receipt
-from harness.report.section import Section
 from harness.report.view import View
 from harness.stats.resampling import Standing, standings
 

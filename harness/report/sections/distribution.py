@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from harness.report import charts, text
-from harness.report.figures import Figure, figure
-from harness.report.section import Section
+from harness.report.figures import Figure, Section, figure
 from harness.report.view import View
 
 PLACE = 110

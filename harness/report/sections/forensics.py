@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.report.browsed import STEPS, EvidenceKept, browsed, document, spread
-from harness.report.section import Section
+from harness.report.figures import Section
 from harness.report.view import View
 
 PLACE = 40

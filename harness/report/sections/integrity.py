@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from harness.answers.judge_trust import by_person
 from harness.measures import parse
 from harness.records import FOLDER, Manifest, RetrieverLedger
-from harness.report.section import Section
+from harness.report.figures import Section
 from harness.report.view import View
 
 PLACE = 130

@@ -5,8 +5,8 @@ from __future__ import annotations
 from harness.evaluation.labellers import combined, sentence
 from harness.evaluation.unjudged import open_ends
 from harness.measures import parse
-from harness.report.pairs import open_in_reading_order
-from harness.report.section import Section
+from harness.report.figures import Section
+from harness.report.pair_details import open_in_reading_order
 from harness.report.view import View
 
 PLACE = 70

@@ -9,9 +9,8 @@ import numpy as np
 from harness.english import count
 from harness.evaluation.verdict import Comparison
 from harness.report import charts, text
-from harness.report.figures import Figure, figure
-from harness.report.pairs import in_reading_order
-from harness.report.section import Section
+from harness.report.figures import Figure, Section, figure
+from harness.report.pair_details import in_reading_order
 from harness.report.view import View, second
 from harness.stats.differences import differences
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from harness.report.section import Section
+from harness.report.figures import Section
 from harness.report.view import View
 
 PLACE = 100

@@ -8,7 +8,7 @@ from harness.evaluation.wording import settings_sentence
 from harness.measures import parse
 from harness.measures.table import row_of
 from harness.report import text
-from harness.report.section import Section
+from harness.report.figures import Section
 from harness.report.view import View, other_gain
 
 PLACE = 150

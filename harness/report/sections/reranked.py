@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from harness.report.rerankers import reranked
-from harness.report.section import Section
+from harness.report.browsed import reranked
+from harness.report.figures import Section
 from harness.report.view import View
 from harness.stats.differences import differences
 

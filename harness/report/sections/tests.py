@@ -8,11 +8,8 @@ from harness.evaluation.families import slices_of
 from harness.evaluation.verdict import Comparison
 from harness.evaluation.wording import SIGNS, reason_words, settings_sentence, significance_sentence, verdict_word
 from harness.report import text
-from harness.report.evidence import in_words, left_out, pair_evidence
-from harness.report.figures import Figure
-from harness.report.forest import ForestRow, ForestWords, forest
-from harness.report.pairs import in_reading_order
-from harness.report.section import Section
+from harness.report.figures import Figure, ForestRow, ForestWords, Section, forest
+from harness.report.pair_details import in_reading_order, in_words, left_out, pair_evidence
 from harness.report.sections.integrity import unjudged
 from harness.report.sections.slices import divided, label_of
 from harness.report.view import View

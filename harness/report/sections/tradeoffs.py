@@ -6,12 +6,9 @@ import math
 from collections.abc import Callable, Mapping
 
 from harness.report import charts, text
-from harness.report.approximation import approximations
 from harness.report.costs import PER_QUERY, Cost, costs_of, frontier
-from harness.report.figures import Figure, figure
-from harness.report.point_names import SIDES, Plane, placed_names
-from harness.report.ragged import vector_sizes
-from harness.report.section import Section
+from harness.report.figures import Figure, Section, figure
+from harness.report.trade_off_facts import SIDES, Plane, approximations, placed_names, vector_sizes
 from harness.report.view import View
 
 PLACE = 60

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.answers.judge_trust import trust_in_results
 from harness.measures import parse
-from harness.report.section import Section
+from harness.report.figures import Section
 from harness.report.view import View
 
 PLACE = 75

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.answers.attribution import FATES, TracedAnswer, shares, worst_first
 from harness.evaluation.evaluation import Evaluation
 from harness.pages import policy
-from harness.report.page import environment, styled
+from harness.report.html_page import environment, styled
 from retrievers.errors import InputError, Problem
 
 TracedSystems = Mapping[str, Sequence[TracedAnswer]]

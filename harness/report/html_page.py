@@ -14,9 +14,9 @@ from markupsafe import Markup, escape
 from harness.english import counted, join
 from harness.pages import policy
 from harness.report import figures, text, theme
+from harness.report.browsed import packed
+from harness.report.figures import Section
 from harness.report.lens import lens
-from harness.report.packed import packed
-from harness.report.section import Section
 from harness.report.view import View
 
 FILTERS = {

@@ -1,12 +1,34 @@
-"""What stands beside the verdicts on the page, and the comparisons in words."""
+"""Pairs of retrievers in the order in which the page lists them, in words, and what stands beside their verdicts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.english import counted
 from harness.evaluation.evidence import PairEvidence, evidence, pairs_by_weight
+from harness.evaluation.unjudged import OpenPair
+from harness.evaluation.verdict import Comparison
 from harness.evaluation.wording import pair_sentence
-from harness.report.pairs import in_reading_order
 from harness.report.view import View
+
+
+def in_reading_order(view: View, rows: Sequence[Comparison]) -> list[Comparison]:
+    """The leader's pairs first, then those of the next; whoever has the higher mean on the primary measure is a."""
+    place = {name: i for i, name in enumerate(view.ranked)}
+    turned = [row.swapped if place[row.b] < place[row.a] else row for row in rows]
+    return sorted(turned, key=lambda row: (place[row.a], place[row.b]))
+
+
+def open_in_reading_order(view: View, rows: Sequence[OpenPair]) -> list[OpenPair]:
+    """The same of what unjudged documents could change."""
+    place = {name: i for i, name in enumerate(view.ranked)}
+    turned = [_turned(row) if place[row.b] < place[row.a] else row for row in rows]
+    return sorted(turned, key=lambda row: (place[row.a], place[row.b]))
+
+
+def _turned(row: OpenPair) -> OpenPair:
+    low, high = row.bounds.low, row.bounds.high
+    return row._replace(a=row.b, b=row.a, bounds=row.bounds._replace(low=0.0 - high, high=0.0 - low))
 
 
 def pair_evidence(view: View) -> list[PairEvidence]:

@@ -1,13 +1,55 @@
-"""The language of the data, for screen readers, hyphenation and the choice of glyphs: the page itself is English."""
+"""What the page calls things: measures by their short names, and the language of the data."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from harness.experiment.language import language_of
+from harness.measures import parse
+from harness.measures.table import row_of
 from harness.records import Results
+
+
+class MeasureName(NamedTuple):
+    """A measure as people read it."""
+
+    full: str
+    """As in the CSV files."""
+    short: str
+    gloss: str
+    """What the short name leaves open: the gain, the ideal, the depth; may be empty."""
+
+
+def names_of(measures: Sequence[str], depth: int, largest: int) -> dict[str, MeasureName]:
+    """Short names, and what they leave open; where two are the same, that becomes part of the name."""
+    names = {}
+    for full in measures:
+        measure = parse(full)
+        at = "" if measure.cutoff is None else f"@{measure.cutoff}"
+        params = dict(measure.params)
+        glosses = []
+        if "dcg" in row_of(measure).options:
+            glosses.append("exponential gain" if params.pop("dcg", None) == "exp-log2" else "linear gain")
+        ideal = params.pop("ideal", None)
+        if ideal is not None:
+            glosses.append("ideal of what was retrieved")
+        if row_of(measure).by_largest_grade:
+            glosses.append(f"largest grade {largest}")
+        glosses += [f"{key} {value}" for key, value in params.items()]
+        if measure.cutoff is None:
+            glosses.append(f"over the {depth} hits kept")
+        names[full] = MeasureName(full, measure.name + at, ", ".join(glosses))
+    shorts = Counter(name.short for name in names.values())
+    return {full: name if shorts[name.short] == 1 else _with_parameters(name) for full, name in names.items()}
+
+
+def _with_parameters(name: MeasureName) -> MeasureName:
+    return MeasureName(name.full, f"{name.short} ({name.gloss})", "") if name.gloss else name
+
 
 CODES = {
     "arabic": "ar", "armenian": "hy", "basque": "eu", "bulgarian": "bg", "catalan": "ca", "czech": "cs",
