@@ -25,6 +25,7 @@ from retrievers.errors import BackendError, InputError
 from retrievers.meter import Budget, Meter, Stop, single_call
 from retrievers.remote import bounded_transport, http_client
 from retrievers.remote.bounded_transport import unpacked_body
+from retrievers.remote.chat_model import ChatOptions
 from retrievers.remote.faults import TooLong, Transient, retry_after
 from retrievers.remote.http_client import AnswerPart, HttpAnswer, HttpClient, Server
 from retrievers.remote.redaction import Expanded, redacted
@@ -216,9 +217,13 @@ def test_a_plain_server_behind_https_is_said_at_once(tmp_path):
 
 
 @pytest.mark.parametrize("url", ["ftp://host/v1", "https://", "host:80", "http://host:99999999/v1", "http://[::1"])
-def test_an_address_that_is_none(url):
+def test_an_address_that_is_none(url, monkeypatch):
     with pytest.raises(InputError, match="base_url"):
         OpenAIEncoder("m", base_url=url)
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    for make in (OpenAIEncoder, ChatOptions):
+        with pytest.raises(InputError, match="OPENAI_BASE_URL"):
+            make("m")
 
 
 @pytest.mark.parametrize("option", ["timeout", "patience", "rpm", "tpm", "price"])

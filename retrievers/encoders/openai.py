@@ -12,6 +12,7 @@ from retrievers.fingerprints import fingerprint
 from retrievers.remote.http_client import AnswerPart, Listed, Refusal, TokenCount, check_address, to_exception
 from retrievers.remote.openai_client import (
     AZURE_KEY,
+    BASE_URL,
     KEY,
     OPENAI_URL,
     OpenAIClient,
@@ -104,7 +105,7 @@ class OpenAIEncoder(RemoteEncoder[OpenAIClient]):
         if dimensions is not None and dimensions > MOST_DIMENSIONS:
             raise InputError(Problem("encoder.dimensions", f"{dimensions} is above {MOST_DIMENSIONS}"))
         url = server_url(base_url)
-        check_address("encoder.base_url", url)
+        check_address("encoder.base_url" if base_url else BASE_URL, url)
         headers = dict(headers or {})
         azure = is_azure(url) and not {name.lower() for name in headers} & {"api-key", "authorization"}
         self._extra: dict[Role, Mapping[str, Any]] = {"query": query_extra or {}, "document": document_extra or {}}

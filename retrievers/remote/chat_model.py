@@ -25,7 +25,7 @@ from retrievers.remote.http_client import (
     is_server_of,
     to_exception,
 )
-from retrievers.remote.openai_client import KEY, OPENAI_URL, OpenAIClient, server_url
+from retrievers.remote.openai_client import BASE_URL, KEY, OPENAI_URL, OpenAIClient, server_url
 from retrievers.remote.retries import Charge, RateLimiter, pay, with_retries
 from retrievers.tokens import estimate
 
@@ -66,8 +66,7 @@ class ChatOptions:
                        patience=self.patience)  # fmt: skip
         check_not_negative("", rpm=self.rpm, tpm=self.tpm, temperature=self.temperature,
                            input_price=self.input_price, output_price=self.output_price)  # fmt: skip
-        if self.base_url:
-            check_address("base_url", self.base_url)
+        check_address("base_url" if self.base_url else BASE_URL, self.server)
 
     @property
     def server(self) -> str:

@@ -23,7 +23,7 @@ from retrievers.remote.http_client import (
 )
 
 OPENAI_URL = "https://api.openai.com/v1"
-KEY, AZURE_KEY = "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY"
+KEY, AZURE_KEY, BASE_URL = "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "OPENAI_BASE_URL"
 _ACCOUNT = ("OpenAI-Organization", "OpenAI-Project")
 _NEVER_SENT = "none"
 """Stands for the key where there is none: the SDK asks for one, and its header is left out."""
@@ -31,7 +31,7 @@ _NEVER_SENT = "none"
 
 def server_url(base_url: str) -> str:
     """Return the address that is asked: what the experiment says, else OPENAI_BASE_URL, else OpenAI's own."""
-    return base_url or os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL
+    return base_url or os.environ.get(BASE_URL, "").strip() or OPENAI_URL
 
 
 def by_deployment(url: str) -> bool:
