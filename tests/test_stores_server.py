@@ -337,3 +337,6 @@ def test_the_command_line_lists_and_removes_what_runs_have_left_on_a_server(fake
     assert command("clear", NAME, "--key", "QDRANT_KEY")[1] == f"{fake.url}: 1 collection removed\n"
     assert command("clear", "--all", "--key", "QDRANT_KEY")[1] == f"{fake.url}: 1 collection removed\n"
     assert fake.engine.get_collections().collections == []
+    with pytest.raises(SystemExit):
+        main(["cache", "info", "--key", "QDRANT_KEY"])
+    assert "--key: is of a server" in capsys.readouterr().err

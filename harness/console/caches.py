@@ -43,6 +43,7 @@ def info(store: StoreUrl = None, key: StoreKey = None, as_json: Json = False) ->
             say(f"{without_user(store)}: {counted(len(left), 'collection')} of runs")
             say(*(f"{one.points:>10,} points {'' if one.complete else '(unfinished) '} {one.name}" for one in left))
         return
+    refuse({"--key": key}, "is of a server", "write --store URL beside it")
     with Cache(default_path()) as cache:
         held = cache.info()
     if as_json:
@@ -108,6 +109,7 @@ def clear(
                 collections.remove(name)
         say(f"{without_user(store)}: {counted(len(chosen), 'collection')} removed")
         return
+    refuse({"--key": key}, "is of a server", "write --store URL beside it")
     with Cache(default_path()) as cache:
         if fingerprint is not None:
             _one_of(fingerprint, [one.fingerprint for one in cache.info()], "in the cache")
