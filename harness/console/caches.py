@@ -12,7 +12,7 @@ import typer
 
 from harness.console import completion
 from harness.console.printing import print_json, say
-from harness.console.shared_options import Json, NoCode, WholeSentences
+from harness.console.shared_options import Json, NoCode, WholeSentences, refuse
 from retrievers.errors import InputError, NotShown, Problem, did_you_mean
 from retrievers.remote.redaction import without_user
 
