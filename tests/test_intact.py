@@ -180,7 +180,7 @@ def test_a_hard_link_is_not_written_through(folder, tmp_path):
 )
 def test_a_gate_refuses_rows_that_do_not_fit_and_scores_that_are_not_finite(rows):
     first, second = map(np.array, rows)
-    with pytest.raises(ValueError, match="two equally long rows are needed|finite"):
+    with pytest.raises(ValueError, match=r"two equally long rows are needed|finite"):
         gate(first, second, margin=0.1)
 
 
