@@ -75,10 +75,10 @@ def requests(driver: Any) -> list[str]:
 
 
 def settled(driver: Any) -> None:
-    """Wait until the lens has read the scores and the browser of queries is open."""
+    """Wait until the filter has read the scores and the browser of queries is open."""
     driver.execute_async_script("""
         const done = arguments[0];
-        const ready = () => document.documentElement.classList.contains("lensed");
+        const ready = () => document.documentElement.classList.contains("filter-ready");
         const opened = () => document.querySelector("#look-detail h3") !== null;
         const wait = () => {
           if (!ready()) return setTimeout(wait, 20);

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.evaluation.unjudged import OpenQuery, bounds_of, heads_of, linear_form, mean_bounds, scale_of
+from harness.evaluation.unjudged import QueryRankings, bounds_of, linear_form, mean_bounds, scale_of, top_k_of
 from harness.measures import parse, score
 from harness.stats.unjudged_bounds import TwoLists, average_precision_bounds, first_hit_bounds, recall_bounds
 
@@ -35,10 +35,10 @@ def values(name, judged, *rankings):
 def test_no_outcome_lies_outside_and_the_bounds_are_reached(name, a, b, judged):
     bounds = bounds_of(parse(name), 4, 1, len(CORPUS))
     alone = [one for (one,) in values(name, judged, a)]
-    mean = bounds(OpenQuery(a, (), judged, judged))
+    mean = bounds(QueryRankings(a, (), judged, judged))
     assert mean.low == pytest.approx(min(alone)) and mean.high == pytest.approx(max(alone))
     apart = [x - y for x, y in values(name, judged, a, b)]
-    both = bounds(OpenQuery(a, b, judged, judged))
+    both = bounds(QueryRankings(a, b, judged, judged))
     if name == "AP@4":
         assert both.low <= min(apart) + 1e-12 and both.high >= max(apart) - 1e-12
     else:
@@ -75,11 +75,11 @@ def test_all_queries_at_once_have_the_bounds_that_they_have_one_by_one(name, ask
     cut = [[ids[:cutoff] for ids in lists] for lists in (firsts, seconds, [()] * len(asked))]
     scales = np.array([scale_of(measure, linear, judged, cutoff) for judged in grades])
     numbers = {}
-    a, b, empty = (heads_of(lists, known, linear, numbers) for lists in cut)
+    a, b, empty = (top_k_of(lists, known, linear, numbers) for lists in cut)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("harness.evaluation.unjudged.CELLS", cells)
         for second, lists in ((b, cut[1]), (empty, cut[2])):
-            each = [bounds(OpenQuery(*query)) for query in zip(cut[0], lists, known, grades, strict=True)]
+            each = [bounds(QueryRankings(*query)) for query in zip(cut[0], lists, known, grades, strict=True)]
             both = mean_bounds(a, second, linear, scales)
             n = max(1, len(asked))
             assert both == (math.fsum(one.low for one in each) / n, math.fsum(one.high for one in each) / n)
@@ -98,7 +98,7 @@ def test_a_difference_keeps_within_the_means_and_no_completion_lies_outside(name
     a, b = a[:cutoff], b[:cutoff]
     bounds, linear = bounds_of(measure, cutoff, 2, len(CORPUS)), linear_form(measure, cutoff, 2)
     scale = scale_of(measure, linear, judged, cutoff)
-    of_a, of_b, both = (bounds(OpenQuery(*lists, judged, judged)) for lists in ((a, ()), (b, ()), (a, b)))
+    of_a, of_b, both = (bounds(QueryRankings(*lists, judged, judged)) for lists in ((a, ()), (b, ()), (a, b)))
     assert both.low >= of_a.low - of_b.high - 1e-9 and both.high <= of_a.high - of_b.low + 1e-9
     rest = [document for document in dict.fromkeys([*a, *b]) if document not in judged]
     for grades in product((0, 1, 2), repeat=len(rest)):

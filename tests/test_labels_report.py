@@ -13,7 +13,7 @@ from harness.dataset.judgments import text_digest
 from harness.evaluation.evaluation import evaluation_of
 from harness.evaluation.grading import by_labeller
 from harness.evaluation.labellers import LabellerVerdict, combined, labeller_verdicts, labellers_sentence, sentence
-from harness.evaluation.unjudged import linear_form, open_ends, scale_of
+from harness.evaluation.unjudged import linear_form, scale_of, unjudged_bounds_of
 from harness.evaluation.verdict import Comparison
 from harness.evaluation.wording import read_verdict, verdict_word
 from harness.experiment import Relevance
@@ -275,14 +275,14 @@ def heads(results):
 
 
 def test_bounds_hold_the_mean_and_close_where_all_is_judged(both, ran):
-    ends = open_ends(both, heads(both))
+    ends = unjudged_bounds_of(both, heads(both))
     means = evaluation_of(both).conclusion.means
     for mean in ends.means:
         assert mean.judged == 1.0
         assert mean.bounds.low == pytest.approx(means[mean.retriever])
         assert mean.bounds.high == pytest.approx(means[mean.retriever])
     part = ran(lambda folder: judged(folder, ALL, depth=4))
-    wide = open_ends(part, heads(part))
+    wide = unjudged_bounds_of(part, heads(part))
     for mean in wide.means:
         assert mean.judged < 1.0
         assert mean.bounds.low == pytest.approx(evaluation_of(part).conclusion.means[mean.retriever])
@@ -297,6 +297,6 @@ def test_documents_chosen_for_their_effect_narrow_the_bounds_and_make_no_score(r
     more = ran(lambda folder: [*judged(folder, ALL, depth=4), *judged(folder, ALL, "ben", design="next")])
     assert more.scores["value"].tolist() == some.scores["value"].tolist()
     assert more.comparisons["p_value"].tolist() == some.comparisons["p_value"].tolist()
-    assert open_ends(more, heads(more)).chosen == 36
-    pairs = zip(open_ends(more, heads(more)).means, open_ends(some, heads(some)).means, strict=True)
+    assert unjudged_bounds_of(more, heads(more)).chosen == 36
+    pairs = zip(unjudged_bounds_of(more, heads(more)).means, unjudged_bounds_of(some, heads(some)).means, strict=True)
     assert all(after.bounds.width < before.bounds.width for after, before in pairs)

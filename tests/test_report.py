@@ -383,6 +383,6 @@ def test_every_file_of_a_section_stands_on_the_page_with_its_template(project):
 
 
 def test_a_template_is_compiled_for_one_format_alone():
-    for name in ("atlas.html", "labels.html"):
+    for name in ("failure_map.html", "labels.html"):
         assert set(html_page.environment().get_template(name).blocks) == {"html"}
         assert set(html_page.plain_environment(str).get_template(name).blocks) == {"markdown"}

@@ -178,7 +178,7 @@ def test_a_query_is_looked_into(opened):
     assert "Опрос" in texts(opened, "#look-detail h3")[0]
     difference = texts(opened, "#look-list .d")
     opened.execute_script("""
-        const [a, b] = ['a', 'b'].map((x) => document.querySelector('#lens-' + x));
+        const [a, b] = ['a', 'b'].map((x) => document.querySelector('#client-filter-' + x));
         const [first, second] = [a.selectedIndex, b.selectedIndex];
         for (const [select, place] of [[a, second], [b, first]]) {
           select.selectedIndex = place;
@@ -192,7 +192,7 @@ def test_a_query_is_looked_into(opened):
 def test_a_link_restores_what_is_looked_at(opened, page):
     settled(opened)
     opened.execute_script("""
-        const [a, b] = ['a', 'b'].map((x) => document.querySelector('#lens-' + x));
+        const [a, b] = ['a', 'b'].map((x) => document.querySelector('#client-filter-' + x));
         a.selectedIndex = 2;
         a.dispatchEvent(new Event('input'));
         b.selectedIndex = 0;
@@ -239,7 +239,7 @@ def test_only_what_scrolls_is_a_stop(opened):
     # It was 87: the skip link to it is the second stop.
     assert before < 60
     assert texts(opened, "a.skip") == [
-        "Skip to the decision", "Skip to the browser of queries", "Skip to the lens", "Skip to the tests",
+        "Skip to the decision", "Skip to the browser of queries", "Skip to the filter", "Skip to the tests",
     ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from harness.records import RetrieverLedger
 from harness.report import alerts as first_screen
 from harness.report import charts, receipt
 from harness.report.alerts import alerts
-from harness.report.lens import slices_of_lens
+from harness.report.client_filter import filter_slices
 from harness.report.pair_details import in_reading_order
 from harness.report.sections import tests as tests_of
 from harness.report.sections.decision import choice, leaderboard
@@ -262,14 +262,14 @@ def test_lengths_stand_from_short_to_long(view):
     rows = pair_of(view, "bm25", "hashing", labels_of(view)).rows
     lengths = [row.slice.split()[0] for row in rows if row.family == "query length"]
     assert lengths == ["short", "long"] or lengths == ["short", "medium", "long"]
-    chosen = [slice_.split()[2] for slice_ in slices_of_lens(view) if slice_.startswith("query length: ")]
+    chosen = [slice_.split()[2] for slice_ in filter_slices(view) if slice_.startswith("query length: ")]
     assert chosen == sorted(chosen, key=["short", "medium", "long"].index)
 
 
 def test_the_test_of_interaction_is_seen_before_anything_is_opened(view, results):
     source = (results.folder / "report.html").read_text(encoding="utf-8")
-    shown = source.split('id="slices-title"')[1].split('id="atlas-title"')[0].split("<details")[0]
-    # Each pair is named: under a lens the chart above shows another one.
+    shown = source.split('id="slices-title"')[1].split('id="failure_map-title"')[0].split("<details")[0]
+    # Each pair is named: under a filter the chart above shows another one.
     told = re.findall(r"difference between (\w+) and (\w+) the same in every slice of <bdi>tags</bdi>\?", shown)
     assert told == [(view.conclusion.leader, other) for other in view.ranked[1:]]
 

@@ -55,7 +55,7 @@ SHOTS = (
     Shot("quickstart", "decision-1920-dark", 1000, width=1920, dark=True),
     Shot("quickstart", "decision-400", 1250, width=400),
     Shot("quickstart", "slices-1280", 900, at="slices"),
-    Shot("quickstart", "failures-1280", 800, at="atlas"),
+    Shot("quickstart", "failures-1280", 800, at="failure_map"),
     Shot("quickstart", "look-inside-1280", 1050, at="a=minilm&b=hybrid&q=e053"),
     Shot("quickstart", "query-by-query-1280", 800, at="over_queries"),
     Shot("quickstart", "measures-1280", 800, at="distribution"),

@@ -56,7 +56,7 @@ class Linear(NamedTuple):
         return self.gains[max(0, min(grade, len(self.gains) - 1))]
 
 
-class Heads(NamedTuple):
+class TopK(NamedTuple):
     """The first hits of one retriever for n queries, each array (n, cutoff)."""
 
     documents: npt.NDArray[np.int64]
@@ -66,14 +66,14 @@ class Heads(NamedTuple):
     gains: Floats
     """Of those that are; else 0."""
 
-    def rows(self, part: slice) -> Heads:
+    def rows(self, part: slice) -> TopK:
         """Some of the queries."""
-        return Heads(self.documents[part], self.known[part], self.gains[part])
+        return TopK(self.documents[part], self.known[part], self.gains[part])
 
 
-def heads_of(
+def top_k_of(
     lists: Sequence[Sequence[str]], known: Sequence[Mapping[str, int]], linear: Linear, numbers: dict[str, int]
-) -> Heads:
+) -> TopK:
     """Return the lists of one retriever as arrays.
 
     Args:
@@ -88,10 +88,10 @@ def heads_of(
     grades = [of.get(document) for one, of in zip(lists, known, strict=True) for document in one]
     judged[there] = [grade is not None for grade in grades]
     gains[there] = [0.0 if grade is None else linear.gain(grade) for grade in grades]
-    return Heads(documents, judged, gains)
+    return TopK(documents, judged, gains)
 
 
-def mean_bounds(a: Heads, b: Heads, linear: Linear, scales: Floats) -> Bounds:
+def mean_bounds(a: TopK, b: TopK, linear: Linear, scales: Floats) -> Bounds:
     """Return the bounds of the mean of a - b: the numbers that `difference_bounds` gives for each query, averaged.
 
     Args:
@@ -112,7 +112,7 @@ def mean_bounds(a: Heads, b: Heads, linear: Linear, scales: Floats) -> Bounds:
     return Bounds(math.fsum(low) / max(n, 1), math.fsum(high) / max(n, 1))
 
 
-def _edges(a: Heads, b: Heads, linear: Linear) -> Floats:
+def _edges(a: TopK, b: TopK, linear: Linear) -> Floats:
     """Return each query's sum at its least and at its greatest, before the scale: (2, n)."""
     in_a, in_b = a.documents != ENDED, b.documents != ENDED
     same = (a.documents[:, :, None] == b.documents[:, None, :]) & in_a[:, :, None]
@@ -126,7 +126,7 @@ def _edges(a: Heads, b: Heads, linear: Linear) -> Floats:
     return np.stack([judged + _sums(np.minimum(open_, 0.0)), judged + _sums(np.maximum(open_, 0.0))])
 
 
-def _edges_alone(heads: Heads, linear: Linear) -> Floats:
+def _edges_alone(heads: TopK, linear: Linear) -> Floats:
     """Return the sum of each query of one retriever at its least and at its greatest, before the scale: (2, n)."""
     there = heads.documents != ENDED
     judged = _sums(np.where(heads.known, linear.discounts * heads.gains, 0.0))
@@ -175,7 +175,7 @@ def scale_of(measure: Measure, linear: Linear, judged: Mapping[str, int], cutoff
 GradedQueries = Mapping[str, Mapping[str, int]]
 
 
-class OpenMean(NamedTuple):
+class MeanBounds(NamedTuple):
     """The mean of one retriever, and what unjudged documents could make of it."""
 
     retriever: str
@@ -185,7 +185,7 @@ class OpenMean(NamedTuple):
     """None where the measure has none."""
 
 
-class OpenPair(NamedTuple):
+class DifferenceBounds(NamedTuple):
     """The difference of two retrievers, and what unjudged documents could make of it."""
 
     a: str
@@ -193,18 +193,18 @@ class OpenPair(NamedTuple):
     bounds: Bounds
 
 
-class OpenEnds(NamedTuple):
+class UnjudgedBounds(NamedTuple):
     """What is still open."""
 
     measure: str
-    means: tuple[OpenMean, ...]
-    pairs: tuple[OpenPair, ...]
+    means: tuple[MeanBounds, ...]
+    pairs: tuple[DifferenceBounds, ...]
     chosen: int
     """Documents that were judged because they could change a result: they are in the bounds, and in no score."""
     queries: int
 
 
-class Open(NamedTuple):
+class OpenJudgment(NamedTuple):
     """One unjudged document, and what its judgment could change in a mean difference."""
 
     query_id: str
@@ -212,7 +212,7 @@ class Open(NamedTuple):
     most: float
 
 
-class OpenQuery(NamedTuple):
+class QueryRankings(NamedTuple):
     """Two rankings of one query, and what is known of it."""
 
     a: Sequence[str]
@@ -224,17 +224,17 @@ class OpenQuery(NamedTuple):
     """The grades that scores rest on: the ideal of nDCG."""
 
 
-class OpenPairs(NamedTuple):
+class UnjudgedPairs(NamedTuple):
     """All that is open between two retrievers."""
 
     measure: str
     cutoff: int
     bounds: Bounds
-    changes: tuple[Open, ...]
+    changes: tuple[OpenJudgment, ...]
     """Every unjudged document whose weight is not 0."""
 
 
-def open_pairs(results: Results, a: str, b: str) -> OpenPairs | None:
+def open_pairs(results: Results, a: str, b: str) -> UnjudgedPairs | None:
     """Return what is open between two retrievers; None where the measure has no bounds.
 
     Before anything is judged there is no ideal, and nDCG is taken as DCG over all queries.
@@ -253,17 +253,17 @@ def open_pairs(results: Results, a: str, b: str) -> OpenPairs | None:
     if bounds is None or moved is None:
         return None
     first, second = ({q: r.doc_ids[:cutoff] for q, r in results.answers(name)} for name in (a, b))
-    rows = {q: OpenQuery(first.get(q, ()), second.get(q, ()), known[q], grades[q]) for q in grades}
+    rows = {q: QueryRankings(first.get(q, ()), second.get(q, ()), known[q], grades[q]) for q in grades}
     changes = tuple(
-        Open(query, document, change / len(rows))
+        OpenJudgment(query, document, change / len(rows))
         for query, row in rows.items()
         for document in dict.fromkeys([*row.a, *row.b])
         if document not in row.known and (change := _change(moved, row, document, largest)) > 0
     )
-    return OpenPairs(str(measure), cutoff, _mean([bounds(row) for row in rows.values()]), changes)
+    return UnjudgedPairs(str(measure), cutoff, _mean([bounds(row) for row in rows.values()]), changes)
 
 
-def open_ends(results: Results, lists: Mapping[str, Mapping[str, Sequence[str]]]) -> OpenEnds:
+def unjudged_bounds_of(results: Results, lists: Mapping[str, Mapping[str, Sequence[str]]]) -> UnjudgedBounds:
     """Return the share that is judged and the bounds of every retriever's mean, and of every difference.
 
     Args:
@@ -276,17 +276,19 @@ def open_ends(results: Results, lists: Mapping[str, Mapping[str, Sequence[str]]]
     grades, known = _known(results)
     lists = {name: {q: of.get(q, ())[:cutoff] for q in grades} for name, of in lists.items()}
     between = _between(results, measure, (grades, known), lists)
-    judged_at = parse(f"Judged@{cutoff}")
+    judged_at, judged = parse(f"Judged@{cutoff}"), {q: known[q] for q in grades}
     means = tuple(
-        OpenMean(name, score([judged_at], {q: known[q] for q in grades}, of).means()[judged_at], between(name, ""))
+        MeanBounds(name, score([judged_at], judged, of).means()[judged_at], between(name, ""))
         for name, of in lists.items()
     )
     rows = [row for row in results.comparisons.to_dict("records") if row["measure"] == primary]
     pairs = tuple(
-        OpenPair(row["a"], row["b"], open_) for row in rows if (open_ := between(row["a"], row["b"])) is not None
+        DifferenceBounds(row["a"], row["b"], open_)
+        for row in rows
+        if (open_ := between(row["a"], row["b"])) is not None
     )
     chosen = sum(len(question.labels.chosen) for question in results.queries.values())
-    return OpenEnds(primary, means, pairs, chosen, len(grades))
+    return UnjudgedBounds(primary, means, pairs, chosen, len(grades))
 
 
 def _between(
@@ -304,7 +306,7 @@ def _between(
         numbers: dict[str, int] = {}
         scales = np.array([scale_of(measure, linear, given, cutoff) for given in grades.values()])
         heads = {
-            name: heads_of(list(of.values()), [known[q] for q in of], linear, numbers)
+            name: top_k_of(list(of.values()), [known[q] for q in of], linear, numbers)
             for name, of in {"": empty, **lists}.items()
         }
         return lambda a, b: mean_bounds(heads[a], heads[b], linear, scales)
@@ -312,7 +314,7 @@ def _between(
 
     def one_by_one(a: str, b: str) -> Bounds | None:
         first, second = lists[a], lists.get(b, empty)
-        asked = (OpenQuery(first[q], second[q], known[q], grades[q]) for q in grades)
+        asked = (QueryRankings(first[q], second[q], known[q], grades[q]) for q in grades)
         return None if bounds is None else _mean([bounds(query) for query in asked])
 
     return one_by_one
@@ -320,7 +322,7 @@ def _between(
 
 def bounds_of(
     measure: Measure, cutoff: int, largest: int, documents: int, *, capped: bool = True
-) -> Callable[[OpenQuery], Bounds] | None:
+) -> Callable[[QueryRankings], Bounds] | None:
     """What gives the bounds of one query; None for a measure that has none.
 
     Args:
@@ -338,7 +340,7 @@ def bounds_of(
     if measure.get("groups") or measure.name not in ("RR", "Success", "R", "AP"):
         return None
 
-    def of_ranks(query: OpenQuery) -> Bounds:
+    def of_ranks(query: QueryRankings) -> Bounds:
         relevant = {document: grade >= measure.rel for document, grade in query.known.items()}
         lists = TwoLists(query.a, query.b, relevant, documents)
         if measure.name == "R":
@@ -351,7 +353,7 @@ def bounds_of(
     return of_ranks
 
 
-def _linear_bounds(measure: Measure, linear: Linear, query: OpenQuery, cutoff: int) -> Bounds:
+def _linear_bounds(measure: Measure, linear: Linear, query: QueryRankings, cutoff: int) -> Bounds:
     scale = scale_of(measure, linear, query.grades, cutoff)
 
     def edges(a: Sequence[str], b: Sequence[str]) -> Floats:
@@ -363,7 +365,7 @@ def _linear_bounds(measure: Measure, linear: Linear, query: OpenQuery, cutoff: i
     return Bounds(*capped_bounds(both, first, second, linear.largest)[:, 0].tolist())
 
 
-def _change(bounds: Callable[[OpenQuery], Bounds], query: OpenQuery, document: str, largest: int) -> float:
+def _change(bounds: Callable[[QueryRankings], Bounds], query: QueryRankings, document: str, largest: int) -> float:
     """How far the judgment of one document can move either bound: between its best and its worst."""
     best, worst = (bounds(query._replace(known={**query.known, document: grade})) for grade in (largest, 0))
     return max(abs(best.low - worst.low), abs(best.high - worst.high))

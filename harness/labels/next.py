@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from harness.evaluation.unjudged import Open, open_pairs
+from harness.evaluation.unjudged import OpenJudgment, open_pairs
 from harness.labels.pool import DrawnPool, Material, Pool, PooledQuery, pool_of, pooled, shuffled_place
 from harness.records import Results
 from harness.stats.unjudged_bounds import Bounds
@@ -67,7 +67,7 @@ def next_to_judge(results: Results, material: Material, names: Sequence[str], co
     return Next(a, b, difference.measure, difference.bounds, len(difference.changes), pool)
 
 
-def _line(material: Material, one: Open) -> tuple[PooledQuery, ...]:
+def _line(material: Material, one: OpenJudgment) -> tuple[PooledQuery, ...]:
     """One document is one line: the order of judging is the order of what it could change."""
     return pooled(material, {one.query_id: [one.document_id]}, 1.0)
 

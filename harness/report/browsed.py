@@ -15,7 +15,7 @@ from harness.measures import parse, score
 from harness.pages import visible
 from harness.records import LENGTHS, SHOWN
 from harness.report import text
-from harness.report.sections.atlas import Group, columns, groups
+from harness.report.sections.failure_map import Group, columns, groups
 from harness.report.view import View
 from retrievers.types import Floats
 

@@ -27,7 +27,7 @@ class Figure(NamedTuple):
     spec: dict[str, Any]
     """Vega-Lite, data included."""
     follows: str = ""
-    """How the page's lens changes it, a kind of `templates/scripts/charts.js`; "" where it does not."""
+    """How the page's filter changes it, a kind of `templates/scripts/charts.js`; "" where it does not."""
     pair: tuple[str, ...] = ()
     """The retrievers that it compares."""
 

@@ -15,8 +15,8 @@ from harness.english import counted, join
 from harness.pages import policy
 from harness.report import figures, text, theme
 from harness.report.browsed import packed
+from harness.report.client_filter import client_filter
 from harness.report.figures import Section
-from harness.report.lens import lens
 from harness.report.view import View
 
 FILTERS = {
@@ -34,7 +34,7 @@ FILTERS = {
     "counted": counted,
     "shortened": text.shortened,
 }
-SCRIPTS = ("start", "copy", "lens", "tables", "follow", "charts", "texts", "look", "margin")
+SCRIPTS = ("start", "copy", "client_filter", "tables", "follow", "charts", "texts", "look", "margin")
 """What runs on the page, in this order, all in one scope."""
 Images = Mapping[str, str]
 """Figure -> its SVG."""
@@ -60,7 +60,7 @@ def page(view: View, sections: Sequence[Section], drawn: Images) -> str:
         bundle=_ours(bundle()),
         script=_ours(script),
         policy=policy([bundle(), script], str(style)),
-        scores=packed(lens(view)),
+        scores=packed(client_filter(view)),
     )
 
 

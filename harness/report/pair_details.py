@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from harness.english import counted
 from harness.evaluation.evidence import PairEvidence, evidence, pairs_by_weight
-from harness.evaluation.unjudged import OpenPair
+from harness.evaluation.unjudged import DifferenceBounds
 from harness.evaluation.verdict import Comparison
 from harness.evaluation.wording import pair_sentence
 from harness.report.view import View
@@ -19,14 +19,14 @@ def in_reading_order(view: View, rows: Sequence[Comparison]) -> list[Comparison]
     return sorted(turned, key=lambda row: (place[row.a], place[row.b]))
 
 
-def open_in_reading_order(view: View, rows: Sequence[OpenPair]) -> list[OpenPair]:
+def open_in_reading_order(view: View, rows: Sequence[DifferenceBounds]) -> list[DifferenceBounds]:
     """The same of what unjudged documents could change."""
     place = {name: i for i, name in enumerate(view.ranked)}
     turned = [_turned(row) if place[row.b] < place[row.a] else row for row in rows]
     return sorted(turned, key=lambda row: (place[row.a], place[row.b]))
 
 
-def _turned(row: OpenPair) -> OpenPair:
+def _turned(row: DifferenceBounds) -> DifferenceBounds:
     low, high = row.bounds.low, row.bounds.high
     return row._replace(a=row.b, b=row.a, bounds=row.bounds._replace(low=0.0 - high, high=0.0 - low))
 

@@ -9,7 +9,7 @@ from harness.english import count, join
 from harness.measures import parse
 from harness.report import text
 from harness.report.costs import costs_of
-from harness.report.sections.atlas import hits_within
+from harness.report.sections.failure_map import hits_within
 from harness.report.sections.slices import Slice, called, labels_of, pair_of
 from harness.report.view import View
 
@@ -56,7 +56,7 @@ def _finds(view: View) -> Iterator[Clause]:
     rest = f"; {join([f'{name} for {counts[name]:,}' for name in others])}" if others else ""
     yield Clause(
         f"{first} finds a relevant document among its first {k} hits for {counts[first]:,} of {count(view.n)}{rest}.",
-        "atlas",
+        "failure_map",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.evaluation.labellers import combined, sentence
-from harness.evaluation.unjudged import open_ends
+from harness.evaluation.unjudged import unjudged_bounds_of
 from harness.measures import parse
 from harness.report.figures import Section
 from harness.report.pair_details import open_in_reading_order
@@ -19,7 +19,7 @@ def section(view: View) -> Section | None:
     """Judged@k and the certain bounds beside each mean, and the estimate with a model's labels; None without labels."""
     if parse(view.primary).claimed:
         return None
-    ends = open_ends(view.results, {name: view.answers[name].heads for name in view.retrievers})
+    ends = unjudged_bounds_of(view.results, {name: view.answers[name].heads for name in view.retrievers})
     leader, pairs = view.conclusion.leader, open_in_reading_order(view, ends.pairs)
     both = combined(view.results)
     sources = [labelled.labels.source for labelled in view.results.queries.values()]

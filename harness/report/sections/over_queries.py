@@ -39,7 +39,7 @@ def section(view: View) -> Section | None:
 def drawn_pairs(view: View) -> tuple[list[Comparison], int]:
     """The pairs whose differences are drawn, and how many are not: with more than six, those of the leader.
 
-    The leader against the baseline, or the next, stands first: the page's lens begins with it.
+    The leader against the baseline, or the next, stands first: the page's filter begins with it.
     """
     first = (view.conclusion.leader, second(view))
     pairs = sorted(in_reading_order(view, view.comparisons[view.primary]), key=lambda row: (row.a, row.b) != first)

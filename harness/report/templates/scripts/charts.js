@@ -1,29 +1,29 @@
 // Charts come alive when they are looked at: the still picture gives way to the same chart with tooltips, links and the
-// choice of the lens.
+// choice of the clientFilter.
 const specs = new WeakMap();
 const given = (figure) => JSON.parse(figure.querySelector("script").textContent);
 const specOf = (figure) => specs.get(figure) ?? given(figure);
-const place = (name) => lens.data().retrievers.indexOf(name);
+const place = (name) => clientFilter.data().retrievers.indexOf(name);
 const alone = (value) => ({ low: value, high: value });
 
 const pairOf = (figure, spec) => {
-  if (figure.dataset.first !== undefined) return [lens.state.a, lens.state.b];
+  if (figure.dataset.first !== undefined) return [clientFilter.state.a, clientFilter.state.b];
   return spec.layer[0].encoding.color.scale.domain.slice(0, 2).map(place);
 };
-// Each kind of chart as the lens sees it: its rows anew, from the scores of the chosen queries.
+// Each kind of chart as the clientFilter sees it: its rows anew, from the scores of the chosen queries.
 const kinds = {
   means: (spec) => {
     const data = spec.datasets;
-    data.rows = data.rows.map((row) => ({ ...row, mean: lens.mean(place(row.retriever)) })).filter((row) => !Number.isNaN(row.mean))
+    data.rows = data.rows.map((row) => ({ ...row, mean: clientFilter.mean(place(row.retriever)) })).filter((row) => !Number.isNaN(row.mean))
       .map((row) => ({ ...row, ...alone(row.mean) }));
     let best = -Infinity;
     data.edge = data.rows.toSorted((x, y) => x.price - y.price || y.mean - x.mean)
       .filter((row) => row.mean > best && ((best = row.mean), true)).map(({ price, mean }) => ({ price, mean }));
   },
   measures: (spec) => {
-    const names = lens.data().measures;
+    const names = clientFilter.data().measures;
     spec.datasets.rows = spec.datasets.rows.filter((row) => names.includes(row.measure)).map((row) => {
-      const mean = lens.mean(place(row.retriever), names.indexOf(row.measure));
+      const mean = clientFilter.mean(place(row.retriever), names.indexOf(row.measure));
       return { ...row, mean, ...alone(mean) };
     }).filter((row) => !Number.isNaN(row.mean));
     // A measure that no chosen query defines has no column.
@@ -31,15 +31,15 @@ const kinds = {
     spec.concat = spec.concat.filter((column) => left.has(column.title));
   },
   lines: (spec) => {
-    const inside = new Set(lens.chosen());
+    const inside = new Set(clientFilter.chosen());
     spec.datasets.rows = spec.datasets.rows.filter((row) => inside.has(row.at))
-      .map((row) => ({ ...row, value: lens.values(place(row.retriever))[row.at] })).filter((row) => row.value !== null);
+      .map((row) => ({ ...row, value: clientFilter.values(place(row.retriever))[row.at] })).filter((row) => row.value !== null);
   },
   differences: (spec, figure) => {
     const [a, b] = pairOf(figure, spec);
-    const { retrievers, ids } = lens.data();
+    const { retrievers, ids } = clientFilter.data();
     const texts = new Map(evidence().queries.map((query) => [query.id, query.text]));
-    const pair = lens.apart(a, b);
+    const pair = clientFilter.apart(a, b);
     let order = [...pair.places.keys()].sort((x, y) => pair.differences[y] - pair.differences[x]);
     const most = spec.width > 0 ? 306 : order.length;
     if (order.length > most) order = Array.from({ length: most }, (_, i) => order[Math.round((i * (order.length - 1)) / (most - 1))]);
@@ -59,17 +59,17 @@ const kinds = {
     figure.querySelector("figcaption").textContent = `${retrievers[a]} \u2212 ${retrievers[b]}`;
   },
   leader: (spec) => {
-    const { retrievers } = lens.data(), a = lens.state.a;
-    spec.datasets.rows = retrievers.map((name, r) => [name, lens.apart(a, r)]).filter(([name]) => name !== retrievers[a])
+    const { retrievers } = clientFilter.data(), a = clientFilter.state.a;
+    spec.datasets.rows = retrievers.map((name, r) => [name, clientFilter.apart(a, r)]).filter(([name]) => name !== retrievers[a])
       .map(([name, pair]) => ({ label: name, slice: name, retriever: name, difference: pair.mean, ...alone(pair.mean), queries: pair.places.length,
         record: `${pair.better} / ${pair.equal} / ${pair.worse}`, whole: false, beside: "" }));
     forestTitle(spec, `right of 0 ${retrievers[a]} is higher`);
   },
   slices: (spec, figure) => {
-    const { retrievers, slices, all } = lens.data();
-    const [a, b] = figure.dataset.first !== undefined ? [lens.state.a, lens.state.b] : figure.dataset.pair.split(" ").map(place);
+    const { retrievers, slices, all } = clientFilter.data();
+    const [a, b] = figure.dataset.first !== undefined ? [clientFilter.state.a, clientFilter.state.b] : figure.dataset.pair.split(" ").map(place);
     spec.datasets.rows = spec.datasets.rows.filter((row) => row.slice === all || slices.has(row.slice)).map((row) => {
-      const pair = lens.apart(a, b, lens.state.measure, slices.get(row.slice) ?? lens.data().ids.map((_, i) => i));
+      const pair = clientFilter.apart(a, b, clientFilter.state.measure, slices.get(row.slice) ?? clientFilter.data().ids.map((_, i) => i));
       return { ...row, difference: pair.mean, ...alone(pair.mean), record: `${pair.better} / ${pair.equal} / ${pair.worse}` };
     });
     forestTitle(spec, `right of 0 ${retrievers[a]} is higher than ${retrievers[b]}`);
@@ -77,63 +77,63 @@ const kinds = {
 };
 // What a chart is called while it shows another choice than the page's own.
 const titles = {
-  means: (figure) => figure.dataset.title.replace(lens.data().measures[0], lens.data().measures[lens.state.measure]),
+  means: (figure) => figure.dataset.title.replace(clientFilter.data().measures[0], clientFilter.data().measures[clientFilter.state.measure]),
   measures: () => "Means of every measure",
-  lines: () => `${lens.data().measures[lens.state.measure]} of each query`,
-  leader: () => `${lens.data().retrievers[lens.state.a]} \u2212 each other in ${lens.data().measures[lens.state.measure]}`,
+  lines: () => `${clientFilter.data().measures[clientFilter.state.measure]} of each query`,
+  leader: () => `${clientFilter.data().retrievers[clientFilter.state.a]} \u2212 each other in ${clientFilter.data().measures[clientFilter.state.measure]}`,
   slices: (figure) => {
-    const [a, b] = figure.dataset.first !== undefined ? [lens.state.a, lens.state.b].map((r) => lens.data().retrievers[r]) : figure.dataset.pair.split(" ");
-    return `${a} \u2212 ${b} in ${lens.data().measures[lens.state.measure]}, by slice`;
+    const [a, b] = figure.dataset.first !== undefined ? [clientFilter.state.a, clientFilter.state.b].map((r) => clientFilter.data().retrievers[r]) : figure.dataset.pair.split(" ");
+    return `${a} \u2212 ${b} in ${clientFilter.data().measures[clientFilter.state.measure]}, by slice`;
   },
 };
 const forestTitle = (spec, title) => {
   const labels = spec.datasets.rows.map((row) => row.label);
   for (const layer of spec.layer) {
-    if (layer.encoding.x?.title) layer.encoding.x.title = `${lens.data().measures[lens.state.measure]}: ${title}`;
+    if (layer.encoding.x?.title) layer.encoding.x.title = `${clientFilter.data().measures[clientFilter.state.measure]}: ${title}`;
     if (layer.encoding.y?.sort) layer.encoding.y.sort = labels;
   }
   // The declared margin is one of the primary measure.
-  if (lens.state.measure) spec.datasets.margin &&= [];
+  if (clientFilter.state.measure) spec.datasets.margin &&= [];
 };
 // Charts of a pair follow A and B; all follow slice and measure. What is the page's own choice keeps its intervals.
 const PAIRED = { differences: true, leader: true, slices: true };
 const ownChoice = (figure) => {
-  const { a, b } = lens.state, [first, second] = lens.data().pair;
+  const { a, b } = clientFilter.state, [first, second] = clientFilter.data().pair;
   const kind = figure.dataset.follows;
-  if (!lens.plain()) return false;
-  if (kind === "leader") return lens.data().retrievers[a] === figure.dataset.pair;
-  if (PAIRED[kind] && figure.dataset.first !== undefined) return figure.dataset.pair === `${lens.data().retrievers[a]} ${lens.data().retrievers[b]}`;
+  if (!clientFilter.plain()) return false;
+  if (kind === "leader") return clientFilter.data().retrievers[a] === figure.dataset.pair;
+  if (PAIRED[kind] && figure.dataset.first !== undefined) return figure.dataset.pair === `${clientFilter.data().retrievers[a]} ${clientFilter.data().retrievers[b]}`;
   return a === first && b === second ? true : !PAIRED[kind] || figure.dataset.first === undefined;
 };
 const relensed = (figure) => {
   const spec = given(figure), follows = kinds[figure.dataset.follows], caption = figure.querySelector("figcaption");
   caption.textContent = figure.dataset.title;
-  const changed = Boolean(follows && lens.data() && !ownChoice(figure));
+  const changed = Boolean(follows && clientFilter.data() && !ownChoice(figure));
   if (changed) follows(spec, figure);
   const kind = figure.dataset.follows;
   if (changed && titles[kind]) caption.textContent = titles[kind](figure);
   const bare = changed && kind !== "differences" && kind !== "lines";
-  const notes = [...(changed && !lens.plain() ? [kind === "slices" ? "exploratory" : lens.note()] : []), ...(bare ? ["without intervals"] : [])];
+  const notes = [...(changed && !clientFilter.plain() ? [kind === "slices" ? "exploratory" : clientFilter.note()] : []), ...(bare ? ["without intervals"] : [])];
   if (notes.length) caption.append(make("small", "note", ` ${notes.join(", ")}`));
   specs.set(figure, spec);
-  figure.dataset.shows = changed ? JSON.stringify([lens.state.a, lens.state.b, lens.state.slice, lens.state.measure]) : "";
+  figure.dataset.shows = changed ? JSON.stringify([clientFilter.state.a, clientFilter.state.b, clientFilter.state.slice, clientFilter.state.measure]) : "";
   return spec;
 };
 
 // What a mark stands for: a query, a slice or a retriever.
 const meant = (datum) => {
-  if (!datum || !lens.data()) return null;
-  const { ids, slices, all, retrievers } = lens.data();
+  if (!datum || !clientFilter.data()) return null;
+  const { ids, slices, all, retrievers } = clientFilter.data();
   if (Number.isInteger(datum.at)) return { q: ids[datum.at], group: "" };
   if (datum.slice === all || slices.has(datum.slice)) return { slice: datum.slice === all ? "" : datum.slice };
   const r = retrievers.indexOf(datum.retriever);
-  if (r < 0 || r === lens.state.a) return null;
+  if (r < 0 || r === clientFilter.state.a) return null;
   return { b: r };
 };
 const datumOf = (node) => (node.__data__ && !Array.isArray(node.__data__) ? node.__data__.datum : null);
 const dim = (figure) => {
-  if (!lens.data()) return;
-  const { retrievers, pair } = lens.data(), { a, b } = lens.state;
+  if (!clientFilter.data()) return;
+  const { retrievers, pair } = clientFilter.data(), { a, b } = clientFilter.state;
   const own = a === pair[0] && b === pair[1];
   for (const node of figure.querySelectorAll(".plot svg path, .plot svg line, .plot svg text")) {
     const name = datumOf(node)?.retriever;
@@ -207,10 +207,10 @@ if (window.vegaEmbed && "IntersectionObserver" in window) {
     }
   }, { rootMargin: "100px" });
   figures.forEach((figure) => watch.observe(figure));
-  lens.follow(() => {
+  clientFilter.follow(() => {
     for (const figure of latest.keys()) {
       const before = figure.dataset.shows ?? "";
-      const now = kinds[figure.dataset.follows] && !ownChoice(figure) ? JSON.stringify([lens.state.a, lens.state.b, lens.state.slice, lens.state.measure]) : "";
+      const now = kinds[figure.dataset.follows] && !ownChoice(figure) ? JSON.stringify([clientFilter.state.a, clientFilter.state.b, clientFilter.state.slice, clientFilter.state.measure]) : "";
       if (before !== now) draw(figure); else dim(figure);
     }
   });
@@ -219,7 +219,7 @@ for (const figure of figures) {
   figure.querySelector(".plot").addEventListener("click", (event) => {
     const choice = meant(datumOf(event.target));
     if (!choice) return;
-    lens.change(choice);
+    clientFilter.change(choice);
     if (choice.q) $("forensics").scrollIntoView();
   });
 }

@@ -1,25 +1,25 @@
-// What follows the lens beside the charts: the leaderboard, the table of every query, the picture of failures.
+// What follows the clientFilter beside the charts: the leaderboard, the table of every query, the picture of failures.
 const markRows = () => {
-  const { a, b } = lens.state, chosenSlice = lens.state.slice || lens.data().all;
+  const { a, b } = clientFilter.state, chosenSlice = clientFilter.state.slice || clientFilter.data().all;
   for (const row of document.querySelectorAll("[data-r]")) row.classList.toggle("looked", row.dataset.r === String(a) || row.dataset.r === String(b));
   for (const row of document.querySelectorAll("[data-slice]")) row.classList.toggle("looked", row.dataset.slice === chosenSlice);
 };
 const leaderboard = () => {
   const board = document.querySelector("table.board");
   for (const one of board.querySelectorAll(".chosen")) {
-    one.hidden = lens.plain();
-    if (one.dataset.of !== undefined) one.textContent = round(lens.mean(Number(one.dataset.of)));
+    one.hidden = clientFilter.plain();
+    if (one.dataset.of !== undefined) one.textContent = round(clientFilter.mean(Number(one.dataset.of)));
   }
   const caption = $("board-note");
-  caption.hidden = lens.plain();
-  caption.textContent = `Column “chosen”: ${lens.note()}.`;
+  caption.hidden = clientFilter.plain();
+  caption.textContent = `Column “chosen”: ${clientFilter.note()}.`;
 };
 const LEVELS = 4;
 const pictureOfFailures = () => {
-  const { data, chosen, values } = { data: lens.data(), chosen: lens.chosen, values: lens.values };
+  const { data, chosen, values } = { data: clientFilter.data(), chosen: clientFilter.chosen, values: clientFilter.values };
   const inside = new Set(chosen());
-  const order = evidence().order.map((id) => lens.place(id)).filter((i) => inside.has(i));
-  for (const row of document.querySelectorAll(".atlas > svg")) {
+  const order = evidence().order.map((id) => clientFilter.place(id)).filter((i) => inside.has(i));
+  for (const row of document.querySelectorAll(".failure_map > svg")) {
     const scores = values(Number(row.dataset.row));
     const top = Math.max(1, ...scores.filter((value) => value !== null));
     row.replaceChildren();
@@ -34,34 +34,34 @@ const pictureOfFailures = () => {
     row.places = order;
   }
 };
-for (const row of document.querySelectorAll(".atlas > svg")) {
+for (const row of document.querySelectorAll(".failure_map > svg")) {
   row.addEventListener("click", (event) => {
     const { left, width } = row.getBoundingClientRect();
-    const order = row.places ?? evidence().order.map((id) => lens.place(id));
+    const order = row.places ?? evidence().order.map((id) => clientFilter.place(id));
     const at = order[Math.min(order.length - 1, Math.max(0, Math.floor(((event.clientX - left) / width) * order.length)))];
     const rival = Number(row.dataset.row);
-    lens.change({ q: lens.data().ids[at], group: "", ...(rival === lens.state.a ? {} : { b: rival }) });
+    clientFilter.change({ q: clientFilter.data().ids[at], group: "", ...(rival === clientFilter.state.a ? {} : { b: rival }) });
     $("forensics").scrollIntoView();
   });
 }
-lens.follow(markRows);
-lens.follow(leaderboard);
-lens.follow(filterTables);
+clientFilter.follow(markRows);
+clientFilter.follow(leaderboard);
+clientFilter.follow(filterTables);
 let redrawn = false;
-lens.follow(() => {
-  if (lens.plain() && !redrawn) return; // The picture is the page's own.
+clientFilter.follow(() => {
+  if (clientFilter.plain() && !redrawn) return; // The picture is the page's own.
   redrawn = true;
   pictureOfFailures();
 });
 let measureOpened = 0;
-lens.follow(() => {
-  if (lens.state.measure === measureOpened || !queryTables[lens.state.measure]) return;
-  measureOpened = lens.state.measure;
+clientFilter.follow(() => {
+  if (clientFilter.state.measure === measureOpened || !queryTables[clientFilter.state.measure]) return;
+  measureOpened = clientFilter.state.measure;
   queryTables[measureOpened].closest("details").open = true;
 });
 for (const press of document.querySelectorAll("button.look[data-group]")) {
   press.addEventListener("click", () => {
-    lens.change({ group: press.dataset.group, q: "", slice: "" });
+    clientFilter.change({ group: press.dataset.group, q: "", slice: "" });
     $("forensics").scrollIntoView();
     $("look-group").focus({ preventScroll: true });
   });

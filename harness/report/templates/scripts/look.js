@@ -1,4 +1,4 @@
-// The browser of queries: a list that follows the lens, two rankings side by side, what moved between them, and texts.
+// The browser of queries: a list that follows the clientFilter, two rankings side by side, what moved between them, and texts.
 const MOST = 200;
 const browser = document.querySelector(".browser");
 const startLooking = async () => {
@@ -7,7 +7,7 @@ const startLooking = async () => {
   const one = all.retrievers.length < 2;
   const group = $("look-group"), order = $("look-order");
   let current = null;
-  const pair = () => (one ? [0, 0] : [lens.state.a, lens.state.b]);
+  const pair = () => (one ? [0, 0] : [clientFilter.state.a, clientFilter.state.b]);
 
   const spoken = (node) => { if (all.lang) node.lang = all.lang; node.dir = "auto"; return node; };
   const named = (retriever) => {
@@ -72,7 +72,7 @@ const startLooking = async () => {
     const { name, before, depth } = all.retrievers[r];
     const ceiling = query.ceilings?.[r];
     const note = make("p", "rerun", `${name} reads the first ${depth} of ${all.retrievers[before].name} again: before ${round(query.scores[before])}, after ${round(query.scores[r])}${ceiling === undefined ? "" : `, at most ${round(ceiling)} with these candidates`}. `);
-    if (![x, y].includes(before)) note.append(button("Before and after", () => lens.change({ a: r, b: before })));
+    if (![x, y].includes(before)) note.append(button("Before and after", () => clientFilter.change({ a: r, b: before })));
     return note;
   };
 
@@ -152,21 +152,21 @@ const startLooking = async () => {
 
   const list = () => {
     const wanted = fold($("look-text").value.trim());
-    const [x, y] = pair(), members = lens.members(), { measure } = lens.state;
-    const score = (query, r) => lens.score(query.id, r, measure) ?? query.scores[r];
+    const [x, y] = pair(), members = clientFilter.members(), { measure } = clientFilter.state;
+    const score = (query, r) => clientFilter.score(query.id, r, measure) ?? query.scores[r];
     const apart = (query) => score(query, x) - score(query, y);
     let matching = all.queries.filter((query) =>
       (!wanted || fold(query.text).includes(wanted) || fold(query.id).includes(wanted)) &&
-      (!lens.state.group || query.groups.includes(lens.state.group)) &&
+      (!clientFilter.state.group || query.groups.includes(clientFilter.state.group)) &&
       (members === null || members.has(query.id)));
     const by = order ? order.value : "file";
     if (by === "flip") matching = matching.toSorted((p, q) => (Math.abs(apart(q)) || 0) - (Math.abs(apart(p)) || 0));
     if (by === "hard") matching = matching.toSorted((p, q) => Math.max(...p.scores) - Math.max(...q.scores));
     const shown = matching.slice(0, MOST);
     const mean = (r) => { const known = matching.map((query) => score(query, r)).filter((value) => !Number.isNaN(value)); return known.length ? known.reduce((p, q) => p + q, 0) / known.length : NaN; };
-    const means = `; mean ${lens.data().measures[measure]}: ${[...new Set([x, y])].map((r) => `${all.retrievers[r].name} ${round(mean(r))}`).join(", ")}`;
+    const means = `; mean ${clientFilter.data().measures[measure]}: ${[...new Set([x, y])].map((r) => `${all.retrievers[r].name} ${round(mean(r))}`).join(", ")}`;
     $("look-count").textContent = `${matching.length} of ${all.queries.length} queries${matching.length > MOST ? `, the first ${MOST} are listed` : ""}${matching.length ? means : ""}`;
-    const wantedQuery = all.queries.find((query) => query.id === lens.state.q) ?? current;
+    const wantedQuery = all.queries.find((query) => query.id === clientFilter.state.q) ?? current;
     current = matching.includes(wantedQuery) ? wantedQuery : shown[0] ?? null;
     $("look-list").replaceChildren(...shown.map((query) => {
       const label = make("label");
@@ -174,7 +174,7 @@ const startLooking = async () => {
       radio.type = "radio";
       radio.name = "look-query";
       radio.checked = query === current;
-      radio.addEventListener("change", () => lens.change({ q: query.id }));
+      radio.addEventListener("change", () => clientFilter.change({ q: query.id }));
       const text = spoken(make("span", "q", query.text));
       const d = apart(query);
       label.append(radio, make("bdi", "i", query.id), make("span", "d", one ? round(score(query, 0)) : Number.isNaN(d) ? "–" : signed(d)), text);
@@ -184,13 +184,13 @@ const startLooking = async () => {
   };
   const mark = () => {
     // A choice within the list leaves the list where it is.
-    if (group) { group.value = lens.state.group; if (group.selectedIndex < 0) lens.state.group = group.value = ""; }
+    if (group) { group.value = clientFilter.state.group; if (group.selectedIndex < 0) clientFilter.state.group = group.value = ""; }
   };
   browser.querySelector("form").addEventListener("submit", (event) => event.preventDefault());
   let before = "";
   const follow = () => {
     mark();
-    const { q, ...rest } = lens.state, now = JSON.stringify(rest);
+    const { q, ...rest } = clientFilter.state, now = JSON.stringify(rest);
     const chosen = all.queries.find((query) => query.id === q);
     const at = all.queries.length && [...$("look-list").querySelectorAll("label")].find((label) => label.querySelector(".i").textContent === q);
     if (now === before && chosen && at) { at.querySelector("input").checked = true; show(chosen); return; }
@@ -200,19 +200,19 @@ const startLooking = async () => {
     before = now;
     list();
   };
-  $("look-text").addEventListener("input", () => { lens.state.q = ""; list(); });
+  $("look-text").addEventListener("input", () => { clientFilter.state.q = ""; list(); });
   order?.addEventListener("input", list);
-  group?.addEventListener("input", () => lens.change({ group: group.value, q: "" }));
-  lens.follow(follow);
+  group?.addEventListener("input", () => clientFilter.change({ group: group.value, q: "" }));
+  clientFilter.follow(follow);
   follow();
 };
 let looking = null;
 const look = () => (looking ??= startLooking());
 // What cannot be unpacked leaves the page as it is without scripts.
-later(() => lens.start().then(() => {
+later(() => clientFilter.start().then(() => {
   browser.hidden = false;
-  if (lens.state.q || lens.state.group || !("IntersectionObserver" in window)) { look(); return; }
-  lens.follow(() => { if (lens.state.q || lens.state.group) look(); });
+  if (clientFilter.state.q || clientFilter.state.group || !("IntersectionObserver" in window)) { look(); return; }
+  clientFilter.follow(() => { if (clientFilter.state.q || clientFilter.state.group) look(); });
   const seen = new IntersectionObserver((entries) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;
     seen.disconnect();

@@ -1,4 +1,4 @@
-// Tables: sorting, and the table of every query, which follows the lens and says its own means.
+// Tables: sorting, and the table of every query, which follows the clientFilter and says its own means.
 // Tables: a button in each header sorts by its column; a third press gives the first order back.
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];
@@ -49,7 +49,7 @@ const filterTables = () => {
   if (!filterInput) return;
   tags ??= new Map(evidence().queries.map((query) => [query.id, fold(query.fields.join("\n"))]));
   const wanted = fold(filterInput.value.trim());
-  const members = lens.members();
+  const members = clientFilter.members();
   queryTables.forEach((table, i) => {
     const sums = [], counts = [];
     let shown = 0;
@@ -60,7 +60,7 @@ const filterTables = () => {
       if (row.hidden) continue;
       shown += 1;
       for (let column = 2; column < row.cells.length; column += 1) {
-        const value = lens.score(id, column - 2, i) ?? number(row.cells[column]);
+        const value = clientFilter.score(id, column - 2, i) ?? number(row.cells[column]);
         if (Number.isNaN(value)) continue;
         sums[column] = (sums[column] ?? 0) + value;
         counts[column] = (counts[column] ?? 0) + 1;

@@ -1,4 +1,4 @@
-"""The lens of the page in a real browser: what it says is what scores.csv says, a link restores it, all follow it."""
+"""The filter of the page in a real browser: what it says is what scores.csv says, a link restores it, all follow it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import harness
 from harness.report.browsed import unpacked
-from harness.report.lens import lens
+from harness.report.client_filter import client_filter
 from harness.report.losses import losses
 from harness.report.sections.reranked import rerun_rows
 from harness.report.view import view_of
@@ -50,7 +50,7 @@ class Shorter(Reranker):
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """48 queries of two kinds, asked of three retrievers."""
-    folder = tmp_path_factory.mktemp("lens")
+    folder = tmp_path_factory.mktemp("filter")
     data = small.dataset(folder / "data")
     queries = [
         {"id": f"{id_}/{tag} {round_}", "query": f"{text} {'zzz' * round_}", "relevant_documents": docs, "tags": tag}
@@ -94,7 +94,7 @@ def mean(results, retriever, measure, tag):
 
 def test_the_lens_says_what_the_scores_say_of_a_slice_and_a_measure(driver, results):
     look(driver, results, f"#a=bm25&b=hashing&slice={quote('tags: =words')}&measure=R%402")
-    reading = text_of(driver, "#lens-reading")
+    reading = text_of(driver, "#client-filter-reading")
     expected = {name: mean(results, name, "R@2", "=words") for name in ("bm25", "hashing")}
     assert reading.startswith(
         f"R@2, 24 of 48 queries (tags: =words): bm25 {expected['bm25']:.3f}, hashing {expected['hashing']:.3f}; "
@@ -130,7 +130,8 @@ def test_a_link_to_a_query_restores_everything(driver, results):
     look(driver, results, words)
     assert driver.execute_script("return document.querySelector('#look-list input:checked + .i').textContent") == query
     assert driver.execute_script(
-        "return ['a', 'b', 'slice', 'measure'].map((x) => document.querySelector('#lens-' + x).selectedOptions[0].text)"
+        "return ['a', 'b', 'slice', 'measure']"
+        ".map((x) => document.querySelector('#client-filter-' + x).selectedOptions[0].text)"
     ) == ["hashing", "bm25", "tags: names (24)", "RR"]
     link = driver.current_url
     look(driver, results, "#" + link.partition("#")[2])
@@ -139,7 +140,7 @@ def test_a_link_to_a_query_restores_everything(driver, results):
 
 def test_what_a_link_names_and_the_page_lacks_is_passed_over(driver, results):
     look(driver, results, "#a=nobody&b=<script>&slice=__proto__&measure=X&q=<img src=x>&group=constructor")
-    assert "all 48 queries" in text_of(driver, "#lens-reading")
+    assert "all 48 queries" in text_of(driver, "#client-filter-reading")
     assert driver.execute_script("return document.querySelectorAll('img').length") == 0
 
 
@@ -226,7 +227,7 @@ def test_the_slider_moves_retrievers_as_their_intervals_say(driver, results):
             place,
         )
         loss = place * held["step"]
-        against = view_of(results).whole.against
+        against = view_of(results).conclusion.against
         good = [n for n, row in against.items() if row.ci_high is not None and row.ci_high <= loss]
         worse = [n for n, row in against.items() if row.ci_low is not None and row.ci_low > loss]
         assert shown[0] == [view_of(results).whole.leader, *good]
@@ -327,9 +328,9 @@ def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
 
 def test_beyond_its_room_the_lens_keeps_the_first_measures_and_says_so(results, monkeypatch):
     view = view_of(results)
-    monkeypatch.setattr("harness.report.lens.VALUES", 2 * view.n * len(view.ranked))
-    held = lens(view)
+    monkeypatch.setattr("harness.report.client_filter.VALUES", 2 * view.n * len(view.ranked))
+    held = client_filter(view)
     assert held["measures"] == [view.names[measure].short for measure in view.measures[:2]]
     assert held["left"] == len(view.measures) - 2
-    monkeypatch.setattr("harness.report.lens.VALUES", 1)
-    assert len(lens(view)["values"]) == 1  # the primary one always
+    monkeypatch.setattr("harness.report.client_filter.VALUES", 1)
+    assert len(client_filter(view)["values"]) == 1  # the primary one always

@@ -1,4 +1,4 @@
-"""What the page's lens looks through: every query's score on every measure, and the slices that it can choose."""
+"""What the page's filter looks through: every query's score on every measure, and the slices that it can choose."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SLICES = 80
 """Slices that can be chosen: those of the tests, then the most frequent values of fields."""
 
 
-def lens(view: View) -> dict[str, Any]:
+def client_filter(view: View) -> dict[str, Any]:
     """Return the scores and slices, queries in the order of the file, retrievers by their means."""
     measures = chosen_measures(view)
     places = list(view.order)
@@ -30,7 +30,7 @@ def lens(view: View) -> dict[str, Any]:
         "left": len(view.measures) - len(measures),
         "retrievers": list(view.ranked),
         "ids": [text.visible(view.ids[i]) for i in places],
-        "slices": slices_of_lens(view),
+        "slices": filter_slices(view),
         "values": [
             [[_rounded(value) for value in view.scores[measure][name][places].tolist()] for name in view.ranked]
             for measure in measures
@@ -39,12 +39,12 @@ def lens(view: View) -> dict[str, Any]:
 
 
 def chosen_measures(view: View) -> list[str]:
-    """The measures that the lens can show."""
+    """The measures that the filter can show."""
     size = view.n * len(view.ranked)
     return [measure for i, measure in enumerate(view.measures) if not i or size * (i + 1) <= VALUES]
 
 
-def slices_of_lens(view: View) -> dict[str, list[int]]:
+def filter_slices(view: View) -> dict[str, list[int]]:
     """Slice as the page names it -> places of its queries in the order of the file."""
     members: dict[str, list[int]] = {}
     for family, labels in labels_of(view).items():

@@ -8,8 +8,8 @@ import pytest
 
 import harness
 from harness import records
-from harness.report.sections import atlas
-from harness.report.sections.atlas import groups, pattern, section, words
+from harness.report.sections import failure_map
+from harness.report.sections.failure_map import groups, pattern, section, words
 from harness.report.view import view_of
 from tests import small
 
@@ -17,7 +17,7 @@ from tests import small
 @pytest.fixture(scope="module")
 def view(tmp_path_factory):
     """Four queries that words find, two that nothing finds among the first three hits."""
-    folder = tmp_path_factory.mktemp("atlas")
+    folder = tmp_path_factory.mktemp("failure_map")
     path = small.experiment(folder, more='[relevance]\ngrades = "linear"\n')
     source = path.read_text(encoding="utf-8").replace('"Success@1"', '"Success@1", "Success@3", "Success@5"')
     path.write_text(source, encoding="utf-8")
@@ -85,7 +85,7 @@ def test_truncated_answers_are_a_group_of_their_own(view):
 )  # fmt: skip
 def test_a_page_without_groups_says_why(monkeypatch, found, labelled, said):
     near = dict(zip("abc", np.array(found).T, strict=True))
-    monkeypatch.setattr(atlas, "hits_within", lambda view, depth: near)
+    monkeypatch.setattr(failure_map, "hits_within", lambda view, depth: near)
     grades = {"x": {"d": 1} if labelled else {}, "y": {"d": 1} if labelled == 2 else {}}
     view = SimpleNamespace(n=2, ids=["x", "y"], grades=grades, cutoff=3)
-    assert atlas.without_groups(view) == said
+    assert failure_map.without_groups(view) == said

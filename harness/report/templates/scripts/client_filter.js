@@ -1,7 +1,7 @@
-// One lens for the page: A against B, a slice, a measure. It stands in the address; whoever follows it listens.
-const lens = (() => {
-  const bar = $("lens");
-  const pick = { a: $("lens-a"), b: $("lens-b"), slice: $("lens-slice"), measure: $("lens-measure") };
+// One clientFilter for the page: A against B, a slice, a measure. It stands in the address; whoever follows it listens.
+const clientFilter = (() => {
+  const bar = $("client-filter");
+  const pick = { a: $("client-filter-a"), b: $("client-filter-b"), slice: $("client-filter-slice"), measure: $("client-filter-measure") };
   const state = { a: 0, b: 0, slice: "", measure: 0, group: "", q: "" };
   const listeners = [];
   let data = null, places = new Map(), members = null;
@@ -41,7 +41,7 @@ const lens = (() => {
 
   const draw = () => {
     for (const [key, select] of Object.entries(pick)) if (select) select.value = String(state[key]);
-    $("lens-reading").textContent = reading();
+    $("client-filter-reading").textContent = reading();
     members = state.slice ? new Set(chosen().map((i) => data.ids[i])) : null;
     // What was tested stays as it was: it says so while another choice is looked at.
     for (const note of document.querySelectorAll(".fixed")) note.hidden = plain();
@@ -95,11 +95,11 @@ const lens = (() => {
     for (const [key, select] of Object.entries(pick)) {
       select?.addEventListener("input", () => change({ [key]: key === "slice" ? select.value : Number(select.value) }));
     }
-    $("lens-copy").addEventListener("click", () => { remember(); copied(location.href); });
-    $("lens-reset").addEventListener("click", () => change({ a: data.pair[0], b: data.pair[1], slice: "", measure: 0, group: "", q: "" }));
+    $("client-filter-copy").addEventListener("click", () => { remember(); copied(location.href); });
+    $("client-filter-reset").addEventListener("click", () => change({ a: data.pair[0], b: data.pair[1], slice: "", measure: 0, group: "", q: "" }));
     bar.querySelector("details").open = innerWidth > 720;
     bar.hidden = false;
-    root.classList.add("lensed");
+    root.classList.add("filter-ready");
     // What has the focus is never hidden behind the bar.
     const clear = () => { root.style.scrollPaddingBottom = `${bar.offsetHeight + 12}px`; };
     clear();

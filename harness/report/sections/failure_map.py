@@ -59,7 +59,7 @@ def section(view: View) -> Section:
     rows = {name: list(_runs(view.scores[view.primary][name], order)) for name in view.ranked}
     alike = groups(view)
     return Section(
-        "atlas",
+        "failure_map",
         "Failures",
         {
             "groups": alike,
