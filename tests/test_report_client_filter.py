@@ -230,7 +230,7 @@ def test_the_slider_moves_retrievers_as_their_intervals_say(driver, results):
         against = view_of(results).conclusion.against
         good = [n for n, row in against.items() if row.ci_high is not None and row.ci_high <= loss]
         worse = [n for n, row in against.items() if row.ci_low is not None and row.ci_low > loss]
-        assert shown[0] == [view_of(results).whole.leader, *good]
+        assert shown[0] == [view_of(results).conclusion.leader, *good]
         assert shown[2] == worse
         assert sorted(name for names in shown for name in names) == sorted(results.retrievers)
     assert shown[0] == list(view_of(results).ranked)  # the last place of the slider accepts everybody
