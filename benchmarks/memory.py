@@ -101,7 +101,9 @@ def _megabytes(status: str, key: str) -> float:
 def parted(folder: Path, count: int) -> None:
     """Print what writing parts takes, and what a run takes that finds nothing but them."""
     file, url = experiment(folder, HASHED), str(folder / "parts")
-    code = f"from pathlib import Path; from harness.running.embed import embed; embed(Path({str(file)!r}), {url!r})"
+    code = (
+        f"from pathlib import Path; from harness.running.embed_shards import embed; embed(Path({str(file)!r}), {url!r})"
+    )
     show(f"{count:,} documents, into parts", peak(code, folder / "cache"))
     file = experiment(folder, f"[vectors]\nfrom = {json.dumps(url)}\n{HASHED}")
     show(f"{count:,} documents, from parts", peak(whole_run(file), folder / "empty"))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from overhead import portion
 
-from harness.running.embed import Shard, embed
+from harness.running.embed_shards import Shard, embed
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 
 if TYPE_CHECKING:

@@ -14,7 +14,15 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from harness.console import answer_commands, caches, check_commands, embed, label_commands, pool_commands, scoring
+from harness.console import (
+    answer_commands,
+    caches,
+    check_commands,
+    embed_commands,
+    label_commands,
+    pool_commands,
+    scoring,
+)
 from harness.console.printing import (
     agree,
     console_of,
@@ -50,8 +58,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(caches.app, name="cache")
-app.command("embed")(embed.embed)
-caches.app.command("import")(embed.import_parts)
+app.command("embed")(embed_commands.embed)
+caches.app.command("import")(embed_commands.import_parts)
 app.command("pool")(pool_commands.pool)
 app.command("judge")(pool_commands.judge)
 app.add_typer(label_commands.labels_app, name="labels")

@@ -21,7 +21,7 @@ from harness.experiment import Experiment, Loaded, load, unexpanded
 from harness.overview import write_index
 from harness.records import FOLDER, Commit, DatasetFacts, Ledger, Manifest, Results, RetrieverFacts, Run, StageLatency
 from harness.report import write_report
-from harness.running import provenance
+from harness.running import machine
 from harness.running.check import prepare
 from harness.running.forecast import source_of
 from harness.running.options import Options
@@ -268,7 +268,7 @@ def _manifest(loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequ
         retrievers={one.retriever: RetrieverFacts(error=one.error, provenance=dict(one.provenance)) for one in runs},
         started="",
         seconds=0.0,
-        versions=provenance.versions(),
-        machine=provenance.machine(),
-        git=Commit(**provenance.git(Path.cwd())),
+        versions=machine.versions(),
+        machine=machine.machine(),
+        git=Commit(**machine.git(Path.cwd())),
     )

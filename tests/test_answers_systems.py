@@ -7,7 +7,7 @@ import pytest
 from harness import records
 from harness.answers.answer_measures import MEASURES, corpus_scores, questions_of, score_answers
 from harness.answers.attribution import FATES, shares, trace, worst_first
-from harness.answers.evidence import Case, judge_answers, pairs_of
+from harness.answers.cases import Case, judge_answers, pairs_of
 from harness.answers.judge_trust import with_people
 from harness.answers.judging import LexicalJudge, Questions
 from harness.answers.systems import Answer, Context, System, read_systems
@@ -131,8 +131,8 @@ def test_a_query_that_was_not_answered_counts_as_an_empty_answer(tmp_path) -> No
     for name in ("ragchecker.precision", "ragchecker.hallucination", "ragas.faithfulness"):
         assert unanswered[name] != unanswered[name], name  # undefined, not 0 and not 1
     assert scores.undefined()["ragchecker.hallucination"] == {"a": 1}
-    rows = [row for row in scores.rows() if row["measure"] == "ragchecker.hallucination"]
-    assert [row["value"] for row in rows] == [pytest.approx(1 / 3), None]
+    rows = [row for row in scores.rows() if row.measure == "ragchecker.hallucination"]
+    assert [row.value for row in rows] == [pytest.approx(1 / 3), None]
 
 
 def test_claims_once_verdicts_once(tmp_path) -> None:

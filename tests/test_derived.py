@@ -14,7 +14,7 @@ from harness.cli import main
 from harness.experiment import parse
 from harness.pipeline import run
 from harness.report.costs import costs_of
-from harness.running.embed import Shard, embed
+from harness.running.embed_shards import Shard, embed
 from harness.running.options import Options
 from harness.running.plan import plan
 from retrievers.derived import cut

@@ -1,7 +1,7 @@
 """From the parts of all shares a run with smaller vectors sends nothing: the texts of the proof are in them too."""
 
 from harness import pipeline
-from harness.running.embed import Shard, embed
+from harness.running.embed_shards import Shard, embed
 from harness.running.options import Options
 from retrievers.derived import PROOF
 from tests import small

@@ -13,7 +13,7 @@ from harness.report.text import plain, size
 from harness.report.trade_off_facts import vector_sizes
 from harness.running.check import check
 from harness.running.drift import drifts
-from harness.running.embed import Shard, embed
+from harness.running.embed_shards import Shard, embed
 from harness.running.options import Options
 from harness.running.plan import plan
 from retrievers.errors import InputError

@@ -22,7 +22,7 @@ from harness.evaluation.runs import Conventions, score_runs
 from harness.measures import parse_all, score, score_run
 from harness.pipeline import run
 from harness.records import Results
-from harness.running.embed import Shard, embed
+from harness.running.embed_shards import Shard, embed
 from harness.running.options import Options
 from retrievers.bm25 import BM25Retriever
 from retrievers.cache import Cache

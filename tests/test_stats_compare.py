@@ -24,10 +24,10 @@ from harness.evaluation.wording import (
 )
 from harness.stats.corrections import adjust
 from harness.stats.differences import Range, singles
+from harness.stats.query_slices import length_slices, small_slices
 from harness.stats.resampling import optimism, standings
 from harness.stats.settings import Settings
 from harness.stats.signed_rank import signed_rank
-from harness.stats.slices import length_slices, small_slices
 from retrievers.errors import InputError
 from tests import recompute
 from tests.scored import cell, compare, concluded, scored, sentences, word

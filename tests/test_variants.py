@@ -10,7 +10,7 @@ import pytest
 
 from harness.experiment import parse, uses
 from harness.pipeline import run
-from harness.running.embed import embed
+from harness.running.embed_shards import embed
 from harness.running.options import Options
 from harness.running.plan import plan
 from retrievers.encoders.gemini import GeminiEncoder

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.answers import overlap, ragas, ragchecker
-from harness.answers.evidence import Case
+from harness.answers.cases import Case
 from harness.answers.overlap import Tokenizer, bleu_signature, corpus_bleu, needs_sacrebleu, sentences
 from harness.answers.ragchecker import Entailments
 from harness.answers.systems import System

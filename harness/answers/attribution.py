@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from harness.answers.evidence import Case
+from harness.answers.cases import Case
 from harness.measures.truth import Truth, any_of
 from harness.stats.intervals import Interval, mean_interval
 from retrievers.types import Query

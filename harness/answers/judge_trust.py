@@ -16,7 +16,7 @@ import numpy as np
 
 from harness import records
 from harness.answers.answer_measures import MEASURES, Reading
-from harness.answers.evidence import Case, pairs_of
+from harness.answers.cases import Case, pairs_of
 from harness.answers.rankings import PERSON, judged_documents
 from harness.answers.systems import System
 from harness.evaluation.compare import family

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from harness.answers.answer_measures import MEASURES, corpus_scores, questions_of, score_answers, vectors_of
 from harness.answers.asking import chat_of
 from harness.answers.attribution import TracedAnswer, trace
+from harness.answers.cases import Case, judge_answers, pairs_of, texts_to_split
 from harness.answers.chat_judge import CLAIMS_TAKEN, DryRun
-from harness.answers.evidence import Case, judge_answers, pairs_of, texts_to_split
 from harness.answers.judge_trust import trust_in_answers
 from harness.answers.judges import build_judge
 from harness.answers.judging import Judge, signed

@@ -15,8 +15,8 @@ from harness.stats.equivalence import Within, equivalence_tests
 from harness.stats.friedman import friedman
 from harness.stats.intervals import mean
 from harness.stats.paired_tests import Decided, decide
+from harness.stats.query_slices import FEWEST, large_slices, length_slices, p_of_ranges
 from harness.stats.settings import Settings, Test
-from harness.stats.slices import FEWEST, large_slices, length_slices, p_of_ranges
 from retrievers.types import Query
 
 Pairs = Sequence[tuple[str, str]]
@@ -126,7 +126,7 @@ def slice_families(scores: Scores, pairs: Pairs, queries: Sequence[Query], setti
 def slice_family(scores: Scores, pairs: Pairs, labels: Sequence[str], name: str, settings: Settings) -> list[TestRow]:
     """Return the deciding tests of the pairs within each slice of the queries: one family, always exploratory.
 
-    Corrected over all slices and pairs together. Slices of fewer than 10 queries are left out: `stats.slices`
+    Corrected over all slices and pairs together. Slices of fewer than 10 queries are left out: `stats.query_slices`
     names them (`small_slices`).
 
     Args:

@@ -19,6 +19,15 @@ from harness.experiment.blocks import (
 )
 from harness.experiment.effects import uses
 from harness.experiment.environment import expanded, unexpanded
+from harness.experiment.experiment_file import (
+    Loaded,
+    load,
+    locate,
+    question_of,
+    reference_in,
+    with_files_located,
+    with_runs_located,
+)
 from harness.experiment.model import (
     CacheOptions,
     DatasetTable,
@@ -30,15 +39,6 @@ from harness.experiment.model import (
     statistics_of,
 )
 from harness.experiment.parsing import parse
-from harness.experiment.reading import (
-    Loaded,
-    load,
-    locate,
-    question_of,
-    reference_in,
-    with_files_located,
-    with_runs_located,
-)
 from harness.experiment.retired import RETIRED, retired_in
 
 __all__ = [

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from harness import records
-from harness.answers.evidence import pairs_of
+from harness.answers.cases import pairs_of
 from harness.answers.judges import build_judge
 from harness.answers.rankings import PERSON, judged_documents, pairs_by_query
 from harness.answers.work import cases_of, read_inputs, readings_for

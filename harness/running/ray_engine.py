@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.running.embed import EncoderShare, Shard, Task, tasks_of
+from harness.running.embed_shards import EncoderShare, Shard, Task, tasks_of
 from retrievers.cache import Cache, default_path
 from retrievers.embedding import Embedder
 from retrievers.errors import BackendError, HarnessError, InputError, OverBudget, Problem

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from harness import records
 from harness.experiment.option_tables import Kind
 from harness.records import Manifest
-from harness.running import provenance
+from harness.running import machine
 from retrievers.errors import InputError
 from retrievers.prices import FREE, Price
 from retrievers.types import Limits
@@ -82,7 +82,7 @@ def earlier_runs(results: Path) -> Iterator[EarlierRun]:
             run = EarlierRun(records.read_manifest(manifest.parent), records.read_costs(manifest.parent))
         except (InputError, OSError, ValueError):
             continue  # no results folder of today's form: nothing is known from it
-        if _without_load(run.manifest.machine) == _without_load(provenance.machine()):
+        if _without_load(run.manifest.machine) == _without_load(machine.machine()):
             yield run
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from retrievers.errors import InputError, Problem
-from retrievers.local.late_interaction import scored_tokens
+from retrievers.local.max_sim import scored_tokens
 from retrievers.local.models import Backend, Dtype
 from retrievers.local.text_model import TextModel, TextModelEncoder, TextOptions
 from retrievers.meter import Call

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from retrievers.errors import InputError, Problem
-from retrievers.local.late_interaction import ScoredTokens, max_sim, token_vectors
+from retrievers.local.max_sim import ScoredTokens, max_sim, token_vectors
 from retrievers.local.models import Backend, Dtype, Setup
 from retrievers.local.pair_model import PairModelReranker, PairOptions
 from retrievers.local.sides import is_trained_as, prompt_of, side_tokens, stored_prompt

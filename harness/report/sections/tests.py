@@ -13,7 +13,7 @@ from harness.report.pair_details import in_reading_order, in_words, left_out, pa
 from harness.report.sections.integrity import unjudged
 from harness.report.sections.slices import divided, label_of
 from harness.report.view import View
-from harness.stats.slices import small_slices
+from harness.stats.query_slices import small_slices
 
 PLACE = 90
 

@@ -10,7 +10,7 @@ from harness.console.printing import console_of, print_json, say
 from harness.console.shared_options import ExperimentFile, Json, MaxCost, NoCode, Quiet, refuse
 
 if TYPE_CHECKING:
-    from harness.running.embed import EncoderShare
+    from harness.running.embed_shards import EncoderShare
     from retrievers.vector_shards import Imported
 
 To = Annotated[str, typer.Option("--to", metavar="URL", help="A folder, or s3://…, gs://…, what fsspec opens.")]
@@ -34,8 +34,8 @@ def embed(
 ) -> None:
     """Embed an experiment's texts, or a share of them, and write the vectors where every machine can read them."""
     from harness.console.progress import Progress
-    from harness.running.embed import Shard, parse_shard
-    from harness.running.embed import embed as embed_share
+    from harness.running.embed_shards import Shard, parse_shard
+    from harness.running.embed_shards import embed as embed_share
     from harness.running.ray_engine import embed_on_cluster
 
     if engine == "ray":
@@ -61,7 +61,7 @@ def import_parts(
     as_json: Json = False,
 ) -> None:
     """Copy vectors that were embedded elsewhere into the cache."""
-    from harness.running.embed import import_vectors
+    from harness.running.embed_shards import import_vectors
 
     imported = import_vectors(url)
     if as_json:
