@@ -21,9 +21,9 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--force-device-scale-factor=1",
 )  # fmt: skip
 
-needs_browser = pytest.mark.skipif(
-    CHROMIUM is None or CHROMEDRIVER is None, reason="no chromium with its chromedriver is installed"
-)
+needs_browser = pytest.mark.browser
+NO_BROWSER = "no chromium with its chromedriver is installed" if CHROMIUM is None or CHROMEDRIVER is None else ""
+"""Why tests in a browser are skipped (`conftest.py`); "" where there is one."""
 
 
 @contextmanager

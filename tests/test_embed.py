@@ -239,6 +239,7 @@ def embed_here(path: Path, url: str, cache: Path) -> None:
     embed(path, url)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_killed_at_twenty_instants_pays_again_for_requests_in_flight_only(tmp_path):
     """The cache of the machine remembers what was answered; the share writes its file at its end."""

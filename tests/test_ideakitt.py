@@ -21,6 +21,8 @@ from tests.recompute import verified
 from tests.servers import BedrockProvider, OpenAIProvider, serving, tokens_of
 from tests.test_run import digests
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).parents[1]
 CANARIES = {
     "OPENAI_API_KEY": "sk-canary-0penai-3f9a1c7e5b2d",

@@ -17,7 +17,7 @@ from tests.mortal import NEVER, forking, live
 from tests.servers import OpenAIProvider, serving
 from tests.test_run import digests
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")]
 
 DOCUMENTS, QUERIES = 240, 24
 BATCH, CONCURRENCY = 4, 2

@@ -5,11 +5,15 @@ import shutil
 import time
 from pathlib import Path
 
+import pytest
+
 from harness.dataset.judgments import Judgment
 from harness.labels.judging_page import Signature, in_order, judgment_of
 from harness.labels.pool import digest_of, read_pool
 from tests.browser import CHROMEDRIVER, CHROMIUM, chromium, complaints
 from tests.test_docs import PROJECT, blocks, run, shown
+
+pytestmark = pytest.mark.slow
 
 PAGE = PROJECT / "docs" / "labels.md"
 

@@ -14,6 +14,8 @@ from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import BackendError, InputError
 from tests import small
 
+pytestmark = pytest.mark.slow
+
 RECOMMENDS = ("is the best of", "as good as the best: ", "Use ")
 
 

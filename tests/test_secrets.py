@@ -17,6 +17,8 @@ from tests.servers import BedrockProvider, OpenAIProvider, serving
 from tests.test_cohere import Cohere
 from tests.test_gemini import Gemini
 
+pytestmark = pytest.mark.slow
+
 BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 FAULTS = ["works", "expired", "closed", "page"]
 """A server works; refuses the key, which it shows; is not there; answers with a page."""

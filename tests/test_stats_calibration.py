@@ -11,6 +11,8 @@ from harness.stats.settings import Settings
 from harness.stats.signed_rank import doubled_ranks, signed_rank, subset_sums
 from tests.scored import compare
 
+pytestmark = pytest.mark.slow
+
 EXPERIMENTS = 2_000
 ALPHA = 0.05
 

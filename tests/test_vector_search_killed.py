@@ -17,7 +17,7 @@ from retrievers.types import Document, Embedded, Query
 from tests.mortal import NEVER, forking, live
 from tests.qdrant_fake import fake_qdrant
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")]
 
 KILLS = 20
 WAIT = 600

@@ -235,12 +235,19 @@ def below(where: str, parts: Iterable[int | str]) -> str:
 
 
 def _keys(model: type[BaseModel], path: list[int | str]) -> list[str]:
-    """The keys that a table inside a model may have."""
+    """The keys that a table inside a model may have; a place in a list has those of the list's tables."""
     for part in path:
-        annotation = model.model_fields[str(part)].annotation
-        inner = [annotation, *get_args(annotation)]
-        model = next(kind for kind in inner if isinstance(kind, type) and issubclass(kind, BaseModel))
+        if isinstance(part, str):
+            model = next(_models_in(model.model_fields[part].annotation))
     return list(model.model_fields)
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Yield the models that an annotation names, also inside unions and lists."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models_in(inner)
 
 
 def _plain(message: str) -> str:

@@ -44,7 +44,7 @@ def collection_name(content: str) -> str:
     """Return the name of the collection with a content: it says whose it is, and is short enough for every engine.
 
     >>> collection_name("hashing-3-4-grams-0a81ff12fb0165f4-" + "9" * 64)
-    'harness-hashing-3-4-grams-0a81ff12fb0165f4-9999999999999999999-c9a8d1ae5a4a9f68'
+    'harness-hashing-3-4-grams-0a81ff12fb0165f4-99999999999999999999-a93a8c0056fa9055'
     """
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
     readable = re.sub(r"[^A-Za-z0-9._-]+", "-", content)[: LONGEST - len(PREFIX) - len(digest) - 1]
