@@ -11,10 +11,12 @@ from __future__ import annotations
 import multiprocessing
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
@@ -25,8 +27,31 @@ from tests.servers import OpenAIProvider, serving
 LATENCY = 0.1
 
 
+class LimitedProvider(OpenAIProvider):
+    """Answers 429 to every request beyond `rpm` in the minute before it; 0 is no limit."""
+
+    def __init__(self, rpm: int) -> None:
+        super().__init__(latency=LATENCY)
+        self.rpm = rpm
+        self.refused = 0
+        self.taken: deque[float] = deque()
+
+    def admit(self, body: dict[str, Any], headers: Mapping[str, str]) -> str:
+        """Note a request and return its fault, that of the limit where it is passed."""
+        fault: str = super().admit(body, headers)
+        now = time.monotonic()
+        with self.lock:
+            while self.taken and self.taken[0] < now - 60:
+                self.taken.popleft()
+            if self.rpm and len(self.taken) >= self.rpm:
+                self.refused += 1
+                return "429-after"
+            self.taken.append(now)
+        return fault
+
+
 def serve(pipe: Connection, rpm: int) -> None:
-    with serving(OpenAIProvider(latency=LATENCY, rpm=rpm)) as provider:
+    with serving(LimitedProvider(rpm)) as provider:
         pipe.send(provider.url)
         pipe.recv()
         pipe.send(provider.refused / max(len(provider.requests), 1))

@@ -506,3 +506,11 @@ def test_the_other_families_go_to_tests_csv():
 def test_unequal_judging_is_said():
     assert judged_note("a", "b", 0.9, 0.8) == ""
     assert judged_note("a", "b", 0.5, 0.9).endswith("which favours b.")
+
+
+def test_nothing_is_concluded_where_no_query_has_a_value_from_everyone() -> None:
+    values = {"a": np.array([0.5, np.nan]), "b": np.array([np.nan, 0.5])}
+    with pytest.raises(InputError, match="measure 'm': has no query with a value from everyone"):
+        concluded(values, [])
+    with pytest.raises(InputError, match="has no query with a value from everyone"):
+        concluded({"a": np.array([]), "b": np.array([])}, [])
