@@ -172,10 +172,10 @@ def open_file(storage: Storage, path: str) -> Iterator[ShardFile]:
         ) as file:
             yield ShardFile(file, storage)
     except FileNotFoundError as failure:
-        raise BackendError(f"{storage.where(path)} was there and is gone: {storage.told(failure)}") from None
+        raise BackendError(f"{storage.where(path)} was there and is gone: {storage.without_secrets(failure)}") from None
     except (OSError, ArrowException) as failure:
         if is_away(failure):
-            raise BackendError(f"{storage.where(path)} cannot be read: {storage.told(failure)}") from None
+            raise BackendError(f"{storage.where(path)} cannot be read: {storage.without_secrets(failure)}") from None
         raise refused(storage, path, f"is damaged: {failure}") from None
     except ValueError as fault:
         raise refused(storage, path, str(fault)) from None
@@ -183,7 +183,7 @@ def open_file(storage: Storage, path: str) -> Iterator[ShardFile]:
 
 def refused(storage: Storage, path: str, what: str) -> InputError:
     """Return the error that names a file."""
-    return InputError(Problem(storage.where(path), storage.told(what), REMEDY))
+    return InputError(Problem(storage.where(path), storage.without_secrets(what), REMEDY))
 
 
 def column_of(vectors: AnyVectors) -> Array:

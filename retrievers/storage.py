@@ -43,7 +43,7 @@ class Storage(NamedTuple):
     path: str
     url: str
     """As it may be shown: `${NAME}` as it was written, no user, no query."""
-    told: Callable[[object], str]
+    without_secrets: Callable[[object], str]
     """Gives a path or a failure as it may be shown: libraries repeat the URL, keys and signatures included."""
 
     def insist(self, request: Callable[[], Answer]) -> Answer:
@@ -61,11 +61,11 @@ class Storage(NamedTuple):
         except HarnessError:
             raise
         except Exception as failure:
-            raise BackendError(f"{self.url}: {what}: {self.told(failure)}") from None
+            raise BackendError(f"{self.url}: {what}: {self.without_secrets(failure)}") from None
 
     def where(self, path: str) -> str:
         """Return a path here as it may be shown."""
-        return self.told(self.url + path.removeprefix(self.path))
+        return self.without_secrets(self.url + path.removeprefix(self.path))
 
     def put(self, path: str, content: BinaryIO) -> None:
         """Copy a file there under a temporary name, then rename it: every byte can be seen at once, or none.
@@ -106,15 +106,15 @@ def open_storage(url: str) -> Storage:
         raise InputError(Problem(shown, "needs pyarrow", REMEDY)) from None
     if "://" not in url:
         path = str(Path(url).expanduser().absolute())
-        return Storage(fs.LocalFileSystem(), path, shown, _telling(url, shown, path))
+        return Storage(fs.LocalFileSystem(), path, shown, _secret_remover(url, shown, path))
     try:
         filesystem, path = _opened(url)
     except Exception as failure:  # packages of file systems raise what they like
-        what = f"cannot be opened: {_telling(url, shown)(failure) or type(failure).__name__}"
+        what = f"cannot be opened: {_secret_remover(url, shown)(failure) or type(failure).__name__}"
         remedy = "install its package" if isinstance(failure, ImportError) else "look at the URL"
         raise InputError(Problem(shown, what, remedy)) from None
     path = path.rstrip("/")
-    return Storage(filesystem, path, shown, _telling(url, shown, path))
+    return Storage(filesystem, path, shown, _secret_remover(url, shown, path))
 
 
 def _opened(url: str) -> tuple[FileSystem, str]:
@@ -136,14 +136,14 @@ def is_away(failure: BaseException) -> bool:
     return isinstance(failure, OSError) and failure.errno is None and PASSING.search(str(failure)) is not None
 
 
-def _telling(url: str, shown: str, path: str = "") -> Callable[[object], str]:
+def _secret_remover(url: str, shown: str, path: str = "") -> Callable[[object], str]:
     """Return what takes the secrets of a URL out of a text: the user, the password and what the query holds."""
     secrets = [secret for secret in _secrets_of(url) if len(secret) >= SHORTEST]
     # The path of a folder is what the user wrote, or follows from a variable; that of some schemes is the whole URL.
     whole = "://" in path or "://" not in url
     names = [url, *([path] if shown != url and whole and len(path) >= SHORTEST else [])]
 
-    def told(what: object) -> str:
+    def without_secrets(what: object) -> str:
         text = str(what)
         for name in names:
             text = text.replace(name, shown)
@@ -151,7 +151,7 @@ def _telling(url: str, shown: str, path: str = "") -> Callable[[object], str]:
             text = text.replace(secret, HIDDEN)
         return without_user(text)
 
-    return told
+    return without_secrets
 
 
 def _secrets_of(url: str) -> list[str]:

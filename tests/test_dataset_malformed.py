@@ -399,8 +399,8 @@ CORPUS, ASKED, JUDGED = (
     f"{part}-00000-of-00001.parquet" for part in ("corpus/corpus", "queries/queries", "default/test")
 )
 HUB = [
-    (CORPUS, empty, "cannot be had"),
-    (CORPUS, cut(20), "cannot be had"),
+    (CORPUS, empty, "cannot be read"),
+    (CORPUS, cut(20), "cannot be read"),
     (CORPUS, [{"_id": "car"}], "/corpus:1: 'text' is missing"),
     (CORPUS, [{"text": "a"}], "/corpus:1: '_id' is missing"),
     (CORPUS, [{"_id": "car", "text": 5}], "/corpus:1: 'text' is not a string but 5"),

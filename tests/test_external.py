@@ -158,7 +158,7 @@ def test_its_failures_are_its_own(tmp_path, module, name, told):
 @pytest.mark.parametrize(
     ("call", "told"),
     [("no_such_module_here:f", "cannot be imported: ModuleNotFoundError"), ("json:lods", "did you mean 'loads'"),
-     ("json", "names no function")],
+     ("json", "is no function")],
 )  # fmt: skip
 def test_functions_that_are_not_there(call, told):
     with pytest.raises(InputError, match=told):
@@ -284,7 +284,7 @@ def test_answers_that_are_not_as_described(options, told):
 @pytest.mark.parametrize(
     ("options", "told"),
     [({"ids": "hits["}, "is no JMESPath"), ({"method": "PUT"}, "is not supported"),
-     ({"url": "ftp://x"}, "is no address"), ({"body": {"q": "x"}}, "the query stands nowhere")],
+     ({"url": "ftp://x"}, "is an invalid URL"), ({"body": {"q": "x"}}, "the query stands nowhere")],
 )  # fmt: skip
 def test_descriptions_that_are_wrong(options, told):
     with pytest.raises(InputError, match=told):

@@ -47,7 +47,7 @@ def read_named(reference: DatasetReference) -> TableSource:
             table = datasets.load_dataset(name, config, **kwargs)
             rows[part] = _numbered(reference, part, _split(reference, part, table))
     except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
-        what = f"cannot be had: {str(error).splitlines()[0]}"
+        what = f"cannot be read: {str(error).splitlines()[0]}"
         remedy = "see that the name is right and the hub can be reached, or give a folder with its files"
         raise InputError(Problem(reference.name, what, remedy)) from None
     except RuntimeError as error:  # what `datasets` says of a data set that only its own code can read

@@ -17,7 +17,7 @@ from retrievers.types import Ranking, ranked
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
-def note_strangers(rankings: Iterable[Ranking], known: set[str], meter: Meter) -> None:
+def count_unknown_ids(rankings: Iterable[Ranking], known: set[str], meter: Meter) -> None:
     """Note hits that are no document of the data set, and count them: they keep their places, and are not relevant.
 
     Raises:
@@ -56,7 +56,7 @@ def accepted(answers: Mapping[str, Ranking], known: set[str], depth: int, meter:
         if len(set(ranking.doc_ids)) < len(ranking):
             raise BackendError(f"query {query_id!r} has a document twice")
     kept = {query_id: ranked(ranking.doc_ids, ranking.scores, depth) for query_id, ranking in answers.items()}
-    note_strangers(kept.values(), known, meter)
+    count_unknown_ids(kept.values(), known, meter)
     return kept
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, did_you_mean
-from retrievers.external import note_strangers
+from retrievers.external import count_unknown_ids
 from retrievers.meter import Meter
 from retrievers.remote.redaction import as_written
 from retrievers.types import Document, Query, Ranking, Retriever, ranked
@@ -67,7 +67,7 @@ class PythonRetriever(Retriever):
                 rankings += [self._ranking(query, hits, depth) for query, hits in zip(some, answers, strict=True)]
                 meter.count(calls=1, texts=len(some))
         if self._known is not None:
-            note_strangers(rankings, self._known, meter)
+            count_unknown_ids(rankings, self._known, meter)
         return rankings
 
     def _called(self, texts: list[str], depth: int) -> list[Any]:
@@ -102,7 +102,7 @@ class PythonRetriever(Retriever):
         if self._function is None:
             module, colon, name = self._name.partition(":")
             if not colon or not module or not name:
-                raise InputError(Problem("call", f"{self._name!r} names no function", '"package.module:function"'))
+                raise InputError(Problem("call", f"{self._name!r} is no function", 'write "package.module:function"'))
             here = str(Path.cwd())
             if here not in sys.path:
                 sys.path.append(here)

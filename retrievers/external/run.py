@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from retrievers.errors import InputError, Problem
-from retrievers.external import note_strangers
+from retrievers.external import count_unknown_ids
 from retrievers.meter import Meter
 from retrievers.remote.redaction import Expanded
 from retrievers.runs import LONGEST_LINE, RunScores, read_run
@@ -63,7 +63,7 @@ class RunRetriever(Retriever):
                     meter.note("not-answered-query", query.id)
             meter.count(texts=len(queries))
             rankings = [self._ranking(run.get(query.id, {}), depth) for query in queries]
-        note_strangers(rankings, self._known, meter)
+        count_unknown_ids(rankings, self._known, meter)
         return rankings
 
     def _ranking(self, hits: Mapping[str, float], depth: int) -> Ranking:

@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from retrievers.cache import Cache, Texts, keys
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
-from retrievers.external import note_strangers
+from retrievers.external import count_unknown_ids
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.parallel import answers
@@ -122,7 +122,7 @@ class HttpRetriever(Retriever):
         self._oldest = min((reply["at"] for reply in kept), default="")
         rankings = [ranked(reply["ids"], reply["scores"], depth) for reply in kept]
         if self._known is not None:
-            note_strangers(rankings, self._known, meter)
+            count_unknown_ids(rankings, self._known, meter)
         return rankings
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:

@@ -219,7 +219,7 @@ def check_address(where: str, url: str) -> None:
     except ValueError:
         whole = False
     if not whole:
-        raise InputError(Problem(where, f"{shown_or_hidden(url)!r} is no address", "https://host/path"))
+        raise InputError(Problem(where, f"{shown_or_hidden(url)!r} is an invalid URL", "write https://host/path"))
 
 
 def is_server_of(url: str, own: str) -> bool:
