@@ -34,7 +34,7 @@ from retrievers.meter import Budget, Meter
 
 
 def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Options = Options()) -> Results:  # noqa: B008 - immutable
-    """Run an experiment: check, index, replay, score, compare, write the results folder and its report.
+    """Run an experiment: check, index, replay, score, compare, write the results folder and, if asked, its report.
 
     Args:
         experiment: its file; or its tables as a dict, or an `Experiment`.
@@ -48,6 +48,9 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
         BackendError: every retriever failed; earlier results are untouched.
     """
     loaded = load(experiment, code=options.code)
+    if options.live and not loaded.experiment.report:
+        what = "writes the page while the run goes on, and the experiment says report = false"
+        raise InputError(Problem("--live", what, "leave out one of the two"))
     dataset, graded, components = prepare(loaded)
     if unread := reading_line(dataset):
         options.on_message(unread)
@@ -112,7 +115,7 @@ class _Work(NamedTuple):
 def _write(
     aside: Path, work: _Work, runs: Sequence[Run], judgment: ClaimsJudging, waiting: tuple[str, ...] = ()
 ) -> None:
-    """Write all that follows from the rankings of these retrievers, the manifest after it, and the report last."""
+    """Write all that follows from the rankings of these retrievers, the manifest after it, and last any report."""
     loaded, dataset = work.loaded, work.dataset
     graded = work.graded._replace(claims=judgment.claims)
     for one in runs:
@@ -135,8 +138,9 @@ def _write(
     if not waiting:  # a page of a part of the retrievers is not the last file of a whole folder
         (aside / records.LAST_FILE).unlink(missing_ok=True)
     records.write_manifest(aside, manifest)
-    with work.meter.stage("reporting"):
-        write_report(records.read(aside))
+    if loaded.experiment.report:
+        with work.meter.stage("reporting"):
+            write_report(records.read(aside))
 
 
 def _write_live(aside: Path, work: _Work, finished: Mapping[str, Run], options: Options) -> None:
@@ -211,7 +215,7 @@ def _judged(
 
 def _latencies(place: Path, loaded: Loaded, dataset: Dataset) -> dict[str, dict[str, StageLatency]]:
     """What an earlier run of this experiment measured, with its date: measured again only on --fresh."""
-    if not loaded.experiment.latency or records.experiment_and_data(place) != (loaded.written, dataset.digest):
+    if not loaded.experiment.latency or records.experiment_and_data(place) != (loaded.asked, dataset.digest):
         return {}
     earlier = records.read(place)
     return {name: dict(earlier.run(name).latency) for name in earlier.retrievers}
@@ -225,7 +229,7 @@ def _known(place: Path, loaded: Loaded, dataset: Dataset, only: tuple[str, ...])
             raise InputError(Problem("--only", f"there is no retriever {name!r}", did_you_mean(name, names)))
     if not only:
         return {}
-    if records.experiment_and_data(place) != (loaded.written, dataset.digest):
+    if records.experiment_and_data(place) != (loaded.asked, dataset.digest):
         what = "holds no results of this experiment and this data"
         raise InputError(Problem(str(place), what, "run once without --only"))
     earlier = records.read(place)

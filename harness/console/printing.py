@@ -90,7 +90,7 @@ def asked() -> bool:
 
 
 def print_results(results: Results, *, quiet: bool, as_json: bool) -> None:
-    """The leaderboard, the comparisons, the verdict in words, what to be wary of, and where the report is."""
+    """The leaderboard, the comparisons, the verdict in words, what to be wary of, and where to read on."""
     if as_json:
         from harness.evaluation.evaluation import evaluation_of
 
@@ -101,7 +101,8 @@ def print_results(results: Results, *, quiet: bool, as_json: bool) -> None:
     elif not quiet:
         show(tables.results, results)
         warn(*(f"warning: {warning}" for warning in results.manifest.warnings))
-        say("", f"report: {results.folder / 'report.html'}")
+        page = results.folder / "report.html"
+        say("", f"report: {page}" if page.is_file() else f"results: {results.folder}")
 
 
 def print_listing(read: Listing, place: Path, *, quiet: bool, as_json: bool) -> None:

@@ -36,6 +36,7 @@ from harness.experiment.model import (
     LatencyOptions,
     Question,
     Relevance,
+    asked_in,
     statistics_of,
 )
 from harness.experiment.parsing import parse
@@ -64,6 +65,7 @@ __all__ = [
     "Reranked",
     "Sparse",
     "Standalone",
+    "asked_in",
     "expanded",
     "inputs",
     "load",

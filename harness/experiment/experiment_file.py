@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from harness import measures
 from harness.dataset import DatasetReference, suggestion
-from harness.experiment.model import DatasetTable, Experiment, Question
+from harness.experiment.model import DatasetTable, Experiment, Question, asked_in
 from harness.experiment.option_tables import checked
 from harness.experiment.parsing import parse
 from harness.measures import Measure
@@ -39,6 +39,11 @@ class Loaded(NamedTuple):
     def experiment(self) -> Experiment:
         """The experiment itself."""
         return self.question.experiment
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What was written, as far as results follow from it: what an earlier run must share to be of the same."""
+        return asked_in(self.written)
 
 
 def load(source: str | Path | Mapping[str, Any] | Experiment, *, code: bool = True) -> Loaded:

@@ -173,6 +173,8 @@ class Experiment(Strict):
     """Whether cached vectors are compared with new ones."""
     vectors: StoredVectors | None = None
     """Where vectors lie that were embedded elsewhere."""
+    report: bool = True
+    """Whether a run writes the report: `harness report` writes it later all the same, and no figure depends on it."""
     retrievers: tuple[Annotated[SerializeAsAny[Block], BlockUnion()], ...] = Field(min_length=1)
     """What is compared, in the order of the tables."""
 
@@ -213,6 +215,15 @@ class Experiment(Strict):
     def resolved(self) -> dict[str, Any]:
         """The experiment with every default filled in, as the manifest keeps it."""
         return self.model_dump(mode="json", by_alias=True)
+
+
+def asked_in(written: Mapping[str, Any]) -> dict[str, Any]:
+    """What the tables of an experiment ask: all but whether a page is written of the answer.
+
+    >>> asked_in({"name": "x", "report": False}) == asked_in({"name": "x"})
+    True
+    """
+    return {key: value for key, value in written.items() if key != "report"}
 
 
 class Question(NamedTuple):

@@ -58,6 +58,8 @@ class Entry:
     """Highest mean first; empty where nobody judged."""
     worse: int | None
     """How many retrievers are shown worse than the first; None where not all were compared with it."""
+    reported: bool = False
+    """Whether a report lies in the folder, so that a link leads somewhere."""
     scored: EmbeddedScores | None = None
     """None beyond what a page holds, and where there are none."""
 
@@ -127,7 +129,10 @@ def _entry(folder: Path, glance: Glance) -> Entry:
     queries = manifest.dataset.scored
     if queries is None:  # of before it was kept
         queries = max((int(row["count"]) for row in rows), default=0)
-    return Entry(folder.name, manifest, primary, queries, tuple(standings), _worse(standings, glance, primary))
+    return Entry(
+        folder.name, manifest, primary, queries, tuple(standings), _worse(standings, glance, primary),
+        (folder / records.LAST_FILE).is_file(),
+    )  # fmt: skip
 
 
 def _worse(standings: list[RetrieverMean], glance: Glance, primary: str) -> int | None:

@@ -98,6 +98,7 @@ def _facts(entry: Entry, drawn: Mapping[str, Mark]) -> dict[str, Any]:
     scored = entry.scored
     return {
         "folder": entry.folder,
+        "reported": entry.reported,
         "primary": entry.primary,
         "digest": dataset.digest,
         "facts": {

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.experiment import asked_in
 from harness.records.csv_tables import read_table
 from harness.records.manifest import LARGEST, Manifest, read_manifest
 from harness.records.safe_files import regular
@@ -19,7 +20,7 @@ from retrievers.errors import HarnessError, InputError, Problem
 from retrievers.opening import check_lock
 
 LAST_FILE = "report.html"
-"""What a run writes last: a folder that has it is whole."""
+"""What a run writes last, after the manifest, where it writes a report: a folder that has it is whole."""
 
 
 def unfinished(place: Path) -> Path:
@@ -144,15 +145,15 @@ def _scores(folder: Path) -> dict[tuple[str, ...], str]:
 
 
 def experiment_and_data(folder: Path) -> tuple[Any, Any] | None:
-    """What a results folder answers: the experiment and the data; None where that cannot be read."""
+    """What a results folder answers: what its experiment asks, and the data; None where that cannot be read."""
     manifest = _manifest(folder)
-    return None if manifest is None else (manifest.experiment, manifest.dataset.digest)
+    return None if manifest is None else (asked_in(manifest.experiment), manifest.dataset.digest)
 
 
 def _recover(place: Path, aside: Path) -> None:
     """Finish what a killed run left undone between writing its last file and putting its folder in place."""
     written = _manifest(aside)
-    if written is not None and not written.waiting and (aside / LAST_FILE).is_file():
+    if written is not None and not written.waiting and (not written.resolved.report or (aside / LAST_FILE).is_file()):
         put_in_place(aside, place)
     elif not place.exists() and _old(place).is_dir():
         _old(place).rename(place)

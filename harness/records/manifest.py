@@ -87,6 +87,8 @@ class ResolvedExperiment:
     """How far the cache was believed; absent in folders of before."""
     vectors: Table | None = None
     """Where vectors lay that were embedded elsewhere; absent in folders of before."""
+    report: bool = True
+    """Whether the run wrote its report; absent in folders of before, whose runs did."""
 
     @property
     def blocks(self) -> dict[str, Table]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from harness.answers.judges import forecast_claims
 from harness.dataset import Dataset
-from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, load, origin
+from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, asked_in, load, origin
 from harness.experiment.option_tables import Kind
 from harness.running.check import prepare
 from harness.running.dataset_summary import sample
@@ -68,8 +68,9 @@ class Planning:
 
     def same(self) -> EarlierRun | None:
         """The earlier run of this very experiment on these data: what it timed is not timed again."""
-        asked = (self.loaded.written, self.dataset.digest)
-        runs = (run for run in self.earlier if (run.manifest.experiment, run.manifest.dataset.digest) == asked)
+        asked = (self.loaded.asked, self.dataset.digest)
+        manifests = ((run, run.manifest) for run in self.earlier)
+        runs = (run for run, of in manifests if (asked_in(of.experiment), of.dataset.digest) == asked)
         return next(runs, None)
 
     def speed(self, part: str, kind: Kind) -> float | None:

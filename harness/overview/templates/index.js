@@ -34,7 +34,9 @@ stops();
     });
   };
 
-  const link = (folder, query) => {
+  // A folder whose run wrote no report has no page to lead to.
+  const link = ({ folder, reported }, query) => {
+    if (!reported) return query;
     const made = document.createElement("a");
     made.href = `${encodeURIComponent(folder)}/report.html#q=${encodeURIComponent(query)}`;
     made.textContent = query;
@@ -100,7 +102,7 @@ stops();
       }
     }
     moved.sort((x, y) => Math.abs(y[3] - y[2]) - Math.abs(x[3] - x[2]));
-    moved.slice(0, SHOWN).forEach(([id, name, x, y]) => row("moved", [link(other.folder, id), name, score(x), score(y), signed(y - x)], 2));
+    moved.slice(0, SHOWN).forEach(([id, name, x, y]) => row("moved", [link(other, id), name, score(x), score(y), signed(y - x)], 2));
     document.getElementById("moved").hidden = !moved.length;
     for (const key of new Set([...Object.keys(one.facts), ...Object.keys(other.facts)])) {
       const [x, y] = [one.facts[key] || "", other.facts[key] || ""];
