@@ -50,15 +50,20 @@ def dataset(folder: Path) -> Path:
     return folder
 
 
-def experiment(folder: Path, *, retrievers: str = RETRIEVERS, more: str = "", name: str = "small") -> Path:
-    """An experiment file beside its data set, in an empty folder or one that has them."""
+def experiment(
+    folder: Path, *, retrievers: str = RETRIEVERS, more: str = "", name: str = "small", report: bool = False
+) -> Path:
+    """An experiment file beside its data set, in an empty folder or one that has them.
+
+    Its report, which takes longer than all the rest of so small a run, is written for the tests that read it.
+    """
     if not (folder / "data").exists():
         dataset(folder / "data")
     path = folder / f"{name}.toml"
     path.write_text(
         f'name = "{name}"\ndataset = "{(folder / "data").as_posix()}"\nprimary = "nDCG@3"\n'
         f'measures = ["nDCG@3", "P@2", "R@2", "F1@2", "RR", "AP", "Success@1", "DCG@3"]\ndepth = 5\n'
-        f"{more}\n{retrievers}",
+        f"{'' if report else 'report = false'}\n{more}\n{retrievers}",
         encoding="utf-8",
     )
     return path

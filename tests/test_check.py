@@ -126,7 +126,6 @@ def test_the_plan_takes_the_declared_margin_the_family_and_the_clusters(tmp_path
 
 
 def test_an_earlier_run_of_the_same_data_tells_what_its_pairs_would_need(tmp_path, monkeypatch):
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     rows = [{"id": f"q{i}", "query": text, "relevant_documents": docs} for i, (_, text, docs) in
             enumerate(small.QUERIES * 10)]  # fmt: skip
     (small.dataset(tmp_path / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
@@ -238,7 +237,6 @@ def test_a_data_set_that_is_none_is_told_once(tmp_path):
 @pytest.mark.parametrize("name", ["my results", "small.unfinished"])
 def test_a_results_folder_is_called_so_and_no_data_set(tmp_path, monkeypatch, capsys, name):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     monkeypatch.setattr("harness.pipeline.write_index", lambda place: None)
     only = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
     run(small.experiment(tmp_path, retrievers=only), Options(tmp_path)).folder.rename(name)

@@ -59,20 +59,11 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     return called
 
 
-@pytest.fixture(autouse=True)
-def no_pages(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The report has tests of its own, and takes longer than all the rest of a small run."""
-    if request.node.name != "test_run_prints_means_comparisons_and_the_verdict_in_words":
-        monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
-
-
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A results folder that no test changes."""
     folder = tmp_path_factory.mktemp("cli")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("harness.pipeline.write_report", lambda results: None)
-        return run(small.experiment(folder), Options(folder / "out")).folder
+    return run(small.experiment(folder), Options(folder / "out")).folder
 
 
 @pytest.fixture
@@ -145,7 +136,7 @@ def test_a_path_that_is_not_there_is_named(call: Call, words: list[str]) -> None
 
 
 def test_run_prints_means_comparisons_and_the_verdict_in_words(call: Call, tmp_path: Path) -> None:
-    told = call("run", small.experiment(tmp_path), "--results", tmp_path / "out")
+    told = call("run", small.experiment(tmp_path, report=True), "--results", tmp_path / "out")
     assert told.code == 0
     assert "nDCG@3 over 6 queries" in told.out
     assert "nDCG@3: a and b" in told.out
@@ -155,6 +146,59 @@ def test_run_prints_means_comparisons_and_the_verdict_in_words(call: Call, tmp_p
     stages = [line.split(",")[0].rsplit(":", 1)[0] for line in told.err.splitlines()]
     assert stages == list(dict.fromkeys(stages)), "each stage is told once"
     assert "hashing: embed-queries" in stages
+
+
+def test_a_run_without_a_report_says_where_its_results_are_and_another_command_writes_the_page(
+    call: Call, tmp_path: Path
+) -> None:
+    path, place = small.experiment(tmp_path), tmp_path / "out"
+    folder, page = place / "small", place / "small" / "report.html"
+    told = call("run", path, "--results", place)
+    assert told.code == 0
+    assert told.out.endswith(f"\nresults: {folder}\n")
+    assert "report:" not in told.out
+    parts = {"report.html", "report.md", "figures", "tables"}
+    assert not parts & {file.name for file in folder.iterdir()}
+    index = (place / "index.html").read_text(encoding="utf-8")
+    assert "<bdi>small</bdi>" in index and 'href="small/report.html"' not in index
+    assert call("reproduce", folder).code == 0
+    assert call("report", folder).out.endswith(f"\nreport: {page}\n")
+    assert parts < {file.name for file in folder.iterdir()}
+    assert call("report", place).code == 0
+    assert 'href="small/report.html"' in (place / "index.html").read_text(encoding="utf-8")
+
+
+def test_with_or_without_a_report_an_experiment_is_the_same(call: Call, tmp_path: Path) -> None:
+    place, timed = tmp_path / "out", "[latency]\nsample = 2"
+    first = run(small.experiment(tmp_path, more=timed), Options(place))
+    path = small.experiment(tmp_path, more=timed, report=True)
+    planned = [json.loads(call("plan", path, "--results", folder, "--json").out) for folder in (place, tmp_path)]
+    assert planned[0] != planned[1], "what was timed then is not timed again"
+    told = call("run", path, "--results", place, "--only", "bm25")
+    assert told.out.endswith(f"\nreport: {place / 'small' / 'report.html'}\n")
+    again = records.read(place / "small")
+    assert again.manifest.resolved == replace(first.manifest.resolved, report=True)
+    assert again.manifest.tables["scores.csv"] == first.manifest.tables["scores.csv"]
+    assert again.manifest.earlier_looks == ()
+    assert not (place / "small.1").exists()
+
+
+def test_a_live_page_of_a_run_without_a_report_is_refused(call: Call, tmp_path: Path) -> None:
+    said = call("run", small.experiment(tmp_path), "--results", tmp_path / "out", "--live")
+    assert (said.code, said.out) == (2, "")
+    assert said.err == (
+        "error: --live: writes the page while the run goes on, and the experiment says report = false "
+        "(leave out one of the two)\n"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("value", ['"no"', "0", "[]", "{ page = false }"])
+def test_what_says_neither_yes_nor_no_to_a_report_is_one_message(call: Call, tmp_path: Path, value: str) -> None:
+    path = small.experiment(tmp_path, report=True, more=f"report = {value}")
+    said = call("run", path, "--results", tmp_path / "out")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"error: {path}: report: ") and said.err.count("\n") == 1
 
 
 def test_quiet_is_quiet(call: Call, tmp_path: Path) -> None:

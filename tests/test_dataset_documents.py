@@ -105,7 +105,6 @@ def test_without_markitdown_the_files_that_are_not_read_are_told(tmp_path, monke
     line = ("2 of 7 files are read; 5 are not (.docx 2, .html 1, .pdf 1, .png 1); "
             'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"')  # fmt: skip
     assert reading_line(found) == line
-    monkeypatch.setattr("harness.report.write_report", lambda results: None)
     assert line in list(write_experiment(place).lines())
 
 
@@ -118,11 +117,10 @@ def test_a_folder_that_is_read_whole_says_nothing(tmp_path):
 def test_a_run_says_first_what_is_not_read(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(converting, "installed", lambda: False)
     monkeypatch.setattr(markdown_folder, "installed", lambda: False)
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     monkeypatch.setattr("harness.cli.print_results", lambda *_, **__: None)
     place = folder(tmp_path / "d", "plain")
     path = tmp_path / "e.toml"
-    path.write_text(f'name = "e"\ndataset = "{place.as_posix()}"\nprimary = "RR"\nmeasures = ["RR"]\n'
+    path.write_text(f'name = "e"\ndataset = "{place.as_posix()}"\nprimary = "RR"\nmeasures = ["RR"]\nreport = false\n'
                     '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n')  # fmt: skip
     with pytest.raises(SystemExit):
         main(["run", str(path), "--results", str(tmp_path / "out")])

@@ -39,7 +39,6 @@ PRICE = 2e-6
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("KEY", "test-key-0123456789")
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
 
 
 def vectors(seed: int, count: int, dimensions: int) -> Vectors:

@@ -3,27 +3,16 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from harness.pipeline import run
 from harness.running.options import Options
 from tests import small
 
 
-@pytest.fixture(autouse=True)
-def no_report(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if "report" not in request.fixturenames:
-        monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
-
-
-@pytest.fixture
-def report() -> None:
-    """What a test asks for that reads the report."""
-
-
-def ask(folder: Path, queries: int, *, name: str = "small", more: str = "", retext: str = "") -> tuple[int, ...]:
+def ask(
+    folder: Path, queries: int, *, name: str = "small", more: str = "", retext: str = "", report: bool = False
+) -> tuple[int, ...]:
     """The earlier looks of a run with the first so many queries."""
-    path = small.experiment(folder, name=name, more=more)
+    path = small.experiment(folder, name=name, more=more, report=report)
     said = [
         {"id": id_, "query": text + retext, "relevant_documents": docs} for id_, text, docs in small.QUERIES[:queries]
     ]
@@ -31,10 +20,10 @@ def ask(folder: Path, queries: int, *, name: str = "small", more: str = "", rete
     return run(path, Options(folder / "out")).manifest.earlier_looks
 
 
-def test_a_second_run_with_more_queries_is_a_second_look(tmp_path: Path, report: None) -> None:
-    assert ask(tmp_path, 3) == ()
+def test_a_second_run_with_more_queries_is_a_second_look(tmp_path: Path) -> None:
+    assert ask(tmp_path, 3, report=True) == ()
     assert "This is look number" not in (tmp_path / "out" / "small" / "report.md").read_text(encoding="utf-8")
-    assert ask(tmp_path, 5) == (3,)
+    assert ask(tmp_path, 5, report=True) == (3,)
     assert "This is look number 2: earlier runs" in (tmp_path / "out" / "small" / "report.md").read_text("utf-8")
     assert ask(tmp_path, 5) == (3,), "the same again is no further look"
 

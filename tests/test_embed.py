@@ -31,7 +31,6 @@ DOCUMENTS, QUERIES = 240, 24
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(pipeline, "write_report", lambda results: None)  # it follows from the rest, and takes longer
 
 
 def hashed(folder: Path, vectors: str = "") -> Path:
@@ -40,7 +39,7 @@ def hashed(folder: Path, vectors: str = "") -> Path:
     path = folder / f"hashed{len(vectors)}.toml"
     path.write_text(
         f'name = "hashed{len(vectors)}"\ndataset = "{(folder / "data").as_posix()}"\nprimary = "nDCG@10"\n'
-        f'measures = ["nDCG@10"]\n{vectors}\n'
+        f'measures = ["nDCG@10"]\nreport = false\n{vectors}\n'
         '[[retrievers]]\nname = "whole"\nencoder = { kind = "hashing", dimensions = 64 }\n'
         '[[retrievers]]\nname = "cut"\nencoder = { kind = "hashing", dimensions = 64 }\nchunk = { size = 20 }\n'
     )

@@ -30,7 +30,6 @@ QUERIES = [Query(id_, text) for id_, text, _ in small.QUERIES]
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch, tmp_path):
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     monkeypatch.chdir(tmp_path)
 
 

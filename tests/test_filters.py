@@ -27,7 +27,6 @@ STORES = {"bm25": 'kind = "bm25"', "memory": 'store = ":memory:"', "edge": 'stor
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch, tmp_path):
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
@@ -46,7 +45,9 @@ def data(folder: Path) -> Path:
 def experiment(folder: Path, blocks: str, dataset: str = "") -> Path:
     path = folder / "e.toml"
     place = dataset or f'"{data(folder / "data").as_posix()}"'
-    path.write_text(f'name = "e"\ndataset = {place}\nprimary = "RR"\nmeasures = ["RR"]\ndepth = 5\n{blocks}')
+    path.write_text(
+        f'name = "e"\ndataset = {place}\nprimary = "RR"\nmeasures = ["RR"]\ndepth = 5\nreport = false\n{blocks}'
+    )
     return path
 
 

@@ -18,11 +18,6 @@ OTHER = '[[retrievers]]\nname = "bm25"\nencoder = { kind = "hashing", dimensions
 HASHING = '\n[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimensions = 64 }\n'
 
 
-@pytest.fixture(autouse=True)
-def no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
-
-
 def made(place: Path, name: str, **given: str) -> Path:
     """A results folder; its data set is made anew where there is none."""
     return harness.run(small.experiment(place, name=name, **given), harness.Options(place / "out")).folder

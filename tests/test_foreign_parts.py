@@ -185,7 +185,6 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     importlib.invalidate_caches()
     monkeypatch.delitem(sys.modules, "theirs", raising=False)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
 
 
 def experiment(blocks: list[dict[str, object]]) -> dict[str, object]:

@@ -41,7 +41,6 @@ def models(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch, tmp_path):
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
@@ -63,7 +62,8 @@ def experiment(tmp_path, data, models):
         path = tmp_path / "e.toml"
         place = dataset or f'"{data.as_posix()}"'
         path.write_text(
-            f'name = "e"\ndataset = {place}\nprimary = "RR"\nmeasures = ["RR"]\ndepth = 5\n{more}\n{blocks}',
+            f'name = "e"\ndataset = {place}\nprimary = "RR"\nmeasures = ["RR"]\ndepth = 5\nreport = false\n'
+            f"{more}\n{blocks}",
             encoding="utf-8",
         )
         return path

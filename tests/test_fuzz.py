@@ -51,7 +51,7 @@ def found(reader: str) -> list[Path]:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     place = tmp_path_factory.mktemp("fuzz")
-    return harness.run(small.experiment(place), harness.Options(results=place / "results")).folder
+    return harness.run(small.experiment(place, report=True), harness.Options(results=place / "results")).folder
 
 
 def use(folder: Path) -> None:

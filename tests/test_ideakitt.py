@@ -109,7 +109,6 @@ def servers() -> Iterator[Servers]:
 
 
 def test_the_articles_experiment(tmp_path: Path, servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     # As in the file, but for servers and models that are here, and the top 2 to save time.
     text = (PROJECT / "experiments" / "ideakitt.toml").read_text(encoding="utf-8")
     for old, new in {
@@ -118,6 +117,7 @@ def test_the_articles_experiment(tmp_path: Path, servers: Servers, monkeypatch: 
         "intfloat/multilingual-e5-base": tiny.static(tmp_path / "static").as_posix(),
         "cross-encoder/mmarco-mMiniLMv2-L12-H384-v1": tiny.cross_encoder(tmp_path / "cross").as_posix(),
         "depth = 10": "depth = 2",
+        "\nprimary = ": "\nreport = false\nprimary = ",  # it loads no model either: tests/test_report.py
     }.items():
         assert old in text
         text = text.replace(old, new)
@@ -152,7 +152,6 @@ def test_the_articles_experiment(tmp_path: Path, servers: Servers, monkeypatch: 
     code = (
         "import os, sys; from harness import pipeline; "
         f"[os.environ.pop(name) for name in {list(CANARIES)}]; "
-        "pipeline.write_report = lambda results: None; "  # it loads no model either: tests/test_report.py
         f"pipeline.run({str(path)!r}, pipeline.Options(pipeline.Path({str(tmp_path / 'out')!r}))); "
         "print([name for name in ('torch', 'sentence_transformers', 'transformers', 'openai') if name in sys.modules])"
     )
@@ -238,7 +237,7 @@ def test_what_befell_texts_and_requests_is_in_the_manifest_and_in_the_report(tmp
     (data / "long.md").write_text(f"# long\n\n{long}", encoding="utf-8")
     with serving(OpenAIProvider(["500", "429", "zero", "drop"], max_tokens=60)) as provider:
         retrievers = small.RETRIEVERS + block("api", provider.url, ", batch_size = 2")
-        path = small.experiment(tmp_path, retrievers=retrievers)
+        path = small.experiment(tmp_path, retrievers=retrievers, report=True)
         cold = run(path, Options(tmp_path / "out"))
         told = ledger(cold.folder)
         assert told["api"]["notes"]["empty"] == ["empty"]
@@ -264,7 +263,6 @@ def test_what_befell_texts_and_requests_is_in_the_manifest_and_in_the_report(tmp
 def test_a_lasting_fault_half_way_keeps_what_was_paid_for(
     tmp_path: Path, fault: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     with serving(OpenAIProvider(["", fault])) as provider:
         blocks = UNPROBED + small.RETRIEVERS + block("api", provider.url, ", batch_size = 2")
         path = small.experiment(tmp_path, retrievers=blocks)
@@ -293,7 +291,7 @@ def test_no_key_is_written_anywhere(tmp_path: Path, capfd: pytest.CaptureFixture
         aws = f'model = "amazon.titan-embed-text-v1", endpoint_url = "{bedrock.url}", region = "eu-west-1"'
         blocks = small.RETRIEVERS + block("expired", openai.url, ", batch_size = 2") + block("well", well.url)
         blocks += f'[[retrievers]]\nname = "aws"\nencoder = {{ kind = "bedrock", {aws}, concurrency = 1 }}\n'
-        path = small.experiment(tmp_path, retrievers=blocks)
+        path = small.experiment(tmp_path, retrievers=blocks, report=True)
         assert called("run", path, "--results", tmp_path / "out") == 3
         assert called("plan", path, "--results", tmp_path / "out", "--json") == 0
         told = capfd.readouterr()

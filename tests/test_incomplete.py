@@ -18,7 +18,7 @@ from tests import small
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("incomplete")
-    path = small.experiment(place, more="[statistics]\nmargin = 0.9")
+    path = small.experiment(place, more="[statistics]\nmargin = 0.9", report=True)
     return harness.run(path, harness.Options(results=place / "results")).folder
 
 

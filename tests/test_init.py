@@ -20,7 +20,6 @@ from tests import small
 def without_the_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As on a machine without the local model, in an empty working directory."""
     monkeypatch.setattr(init.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     monkeypatch.setattr("harness.pipeline.write_index", lambda place: None)
     monkeypatch.chdir(tmp_path)
 
@@ -45,7 +44,10 @@ def test_what_is_written_runs(tmp_path: Path, form: str) -> None:
     assert written.path == Path("my-docs.toml")
     assert "6 documents, 6 labelled queries" in next(written.lines())
     assert "  harness run my-docs.toml" in list(written.lines())
+    text = written.path.read_text(encoding="utf-8")
+    written.path.write_text(text.replace("\ndepth = ", "\nreport = false\ndepth = "), encoding="utf-8")
     results = run(written.path, Options(tmp_path / "out"))
+    assert not results.manifest.resolved.report
     assert results.retrievers == ("bm25", "hashing", "hybrid")
     assert results.manifest.dataset.queries == 6
 

@@ -21,7 +21,7 @@ GATE = ("--baseline", "bm25", "--challenger", "hashing", "--margin", "0.5")
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     place = tmp_path_factory.mktemp("intact")
-    return harness.run(small.experiment(place), harness.Options(results=place / "results")).folder
+    return harness.run(small.experiment(place, report=True), harness.Options(results=place / "results")).folder
 
 
 @pytest.fixture

@@ -129,16 +129,11 @@ def ours(folder: Path, collection: Collection, retriever: str) -> tuple[Results,
     file = folder / "known.toml"
     file.write_text(
         f'name = "known"\ndataset = "{collection.written(folder / "data").as_posix()}"\nprimary = "nDCG@10"\n'
-        f"measures = {json.dumps(list(MEASURES))}\n{retriever}",
+        f"measures = {json.dumps(list(MEASURES))}\nreport = false\n{retriever}",
         encoding="utf-8",
     )
     found = run(file, Options(folder / "out"))
     return found, dict(zip(found.summary["measure"], found.summary["mean"], strict=True))
-
-
-@pytest.fixture(autouse=True)
-def no_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
 
 
 @pytest.mark.parametrize(("language", "terms", "figure"), [("en", words, 0.31679), ("ja", bigrams, 0.39269)])

@@ -72,7 +72,7 @@ def test_one_row_without_its_labels_is_still_an_error(folder):
 @pytest.fixture
 def answered(folder, tmp_path):
     questions(folder, "json")
-    path = small.experiment(tmp_path)
+    path = small.experiment(tmp_path, report=True)
     return path, harness.run(path, harness.Options(results=tmp_path / "results"))
 
 

@@ -18,11 +18,6 @@ from tests.labels_small import judgment, write
 from tests.servers import serving
 
 
-@pytest.fixture(autouse=True)
-def no_report(monkeypatch):
-    monkeypatch.setattr("harness.report.write_report", lambda results: None)
-
-
 def harness(capsys, *words, code=0):
     with pytest.raises(SystemExit) as stopped:
         main([str(word) for word in words])

@@ -18,11 +18,6 @@ from tests.labels_small import judgment, write
 RELEVANT = {id_: docs for id_, _, docs in small.QUERIES}
 
 
-@pytest.fixture(autouse=True)
-def no_report(monkeypatch):
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
-
-
 @pytest.fixture
 def begun(tmp_path):
     data = small.dataset(tmp_path / "data")

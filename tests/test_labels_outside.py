@@ -18,8 +18,7 @@ HASHING = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing" }\n'
 SAMPLES, JUDGED = 2_000, 30
 
 
-def test_the_combined_interval_covers_the_difference_by_all_labels(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
+def test_the_combined_interval_covers_the_difference_by_all_labels(tmp_path: Path) -> None:
     found = results(tmp_path, f'"{outside("data/cranfield")}"', BM25 + HASHING)
     labels = load(reference_of(outside("data/cranfield"))).labels
     grades = {query: dict(given.grades or {}) for query, given in labels.items() if given.relevant}

@@ -15,14 +15,6 @@ from tests import small
 from tests.labels_small import judgment, pool
 
 
-@pytest.fixture(scope="module", autouse=True)
-def no_report():
-    """The report takes longer than all the rest of so small a run."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("harness.report.write_report", lambda results: None)
-        yield
-
-
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pooled")

@@ -18,7 +18,6 @@ from harness.evaluation.verdict import Comparison
 from harness.evaluation.wording import read_verdict, verdict_word
 from harness.experiment import Relevance
 from harness.measures import parse, score
-from harness.report import write_report
 from harness.stats.prediction import predicted
 from harness.stats.unjudged_bounds import difference_bounds, rank_weights
 from tests import small
@@ -54,12 +53,7 @@ def ran(tmp_path_factory):
         rows = [{"id": id_, "query": text} for id_, text, _ in small.QUERIES]
         (folder / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
         write(folder / "judgments.jsonl", said(folder))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("harness.pipeline.write_report", lambda results: None)
-            found = harness.run(small.experiment(place), harness.Options(results=place / "results"))
-        if report:
-            write_report(found)
-        return found
+        return harness.run(small.experiment(place, report=report), harness.Options(results=place / "results"))
 
     return run
 

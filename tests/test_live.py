@@ -41,7 +41,7 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> list[Page]:
 
 def test_a_live_run_writes_the_page_at_every_finished_retriever(tmp_path: Path, pages: list[Page]) -> None:
     lines: list[str] = []
-    path = small.experiment(tmp_path, more="[statistics]\nmargin = 0.9")
+    path = small.experiment(tmp_path, more="[statistics]\nmargin = 0.9", report=True)
     results = harness.run(path, harness.Options(tmp_path / "out", live=True, on_message=lines.append))
     assert [page.manifest.waiting for page in pages] == [("hashing", "hybrid"), ("hybrid",), ()]
     assert [page.manifest.finished for page in pages] == [
@@ -66,7 +66,7 @@ def test_a_live_run_writes_the_page_at_every_finished_retriever(tmp_path: Path, 
 
 
 def test_a_live_run_comes_to_the_same_as_any_other(tmp_path: Path, pages: list[Page]) -> None:
-    path = small.experiment(tmp_path)
+    path = small.experiment(tmp_path, report=True)
     plain = harness.run(path, harness.Options(tmp_path / "plain")).folder
     live = harness.run(path, harness.Options(tmp_path / "live", live=True)).folder
     for name in ("scores.csv", "summary.csv", "comparisons.csv", "tests.csv", "qrels.trec", "labels.jsonl"):
@@ -80,7 +80,7 @@ class Killed(BaseException):
 def test_a_killed_live_run_is_never_taken_for_a_whole_one(
     tmp_path: Path, pages: list[Page], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, options = small.experiment(tmp_path), harness.Options(tmp_path / "out", live=True, fresh=True)
+    path, options = small.experiment(tmp_path, report=True), harness.Options(tmp_path / "out", live=True, fresh=True)
     with monkeypatch.context() as patch:
         patch.setattr(HashingEncoder, "embed", _killed)
         with pytest.raises(Killed):
@@ -112,7 +112,10 @@ def test_a_retriever_that_failed_is_told_beside_those_that_wait(
     monkeypatch.setattr(HashingEncoder, "embed", _refused)
     blocks = small.RETRIEVERS.replace('name = "hybrid"\nkind = "fusion"\nof = ["bm25", "hashing"]', (
         'name = "soft"\nkind = "bm25"\nk1 = 0.1'))  # fmt: skip
-    harness.run(small.experiment(tmp_path, retrievers=blocks), harness.Options(tmp_path / "out", live=True, fresh=True))
+    harness.run(
+        small.experiment(tmp_path, retrievers=blocks, report=True),
+        harness.Options(tmp_path / "out", live=True, fresh=True),
+    )
     assert pages[1].manifest.failed == {"hashing": "refused"}
     assert pages[1].text.startswith("# Unfinished: 2 of 3 retrievers answered so far; among those that ran, bm25 leads")
     assert "failed and is not compared" in pages[1].text
@@ -122,7 +125,7 @@ def test_a_retriever_that_failed_is_told_beside_those_that_wait(
 def test_a_page_that_cannot_be_written_ends_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
     monkeypatch.setattr("harness.pipeline.write_report", _unwritable)
-    path = small.experiment(tmp_path)
+    path = small.experiment(tmp_path, report=True)
     results = harness.run(path, harness.Options(tmp_path / "out", live=True, on_message=lines.append))
     assert results.retrievers == ("bm25", "hashing", "hybrid")
     assert lines == [f"the page of {names} is not written: no room" for names in ("bm25", "bm25, hashing")]
@@ -154,5 +157,5 @@ def test_the_page_stays_while_the_next_one_is_made(tmp_path: Path, monkeypatch: 
         write_report(results)
 
     monkeypatch.setattr("harness.pipeline.write_report", write)
-    harness.run(small.experiment(tmp_path), harness.Options(tmp_path / "out", live=True))
+    harness.run(small.experiment(tmp_path, report=True), harness.Options(tmp_path / "out", live=True))
     assert there == [False, True, False]

@@ -53,6 +53,17 @@ def test_a_folder_of_before_is_read(folder, tmp_path):
     assert records.read_manifest(before) == replace(records.read_manifest(folder), tables={}, ties={})
 
 
+def test_a_folder_of_before_had_its_report(folder, tmp_path):
+    manifest = records.read_manifest(folder)
+    assert not manifest.resolved.report
+
+    def without(content):
+        return {**content, "resolved": {key: one for key, one in content["resolved"].items() if key != "report"}}
+
+    before = changed(folder, tmp_path, without)
+    assert records.read_manifest(before) == replace(manifest, resolved=replace(manifest.resolved, report=True))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

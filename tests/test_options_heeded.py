@@ -9,9 +9,9 @@ import pytest
 
 from harness.labels.pool import read_pool
 from tests import small
-from tests.test_cli import Call, call, no_pages, results
+from tests.test_cli import Call, call, results
 
-__all__ = ["call", "no_pages", "results"]
+__all__ = ["call", "results"]
 
 
 @pytest.mark.parametrize(

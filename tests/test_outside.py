@@ -52,7 +52,7 @@ def results(folder: Path, data: str, retrievers: str) -> Results:
     experiment = folder / "known.toml"
     experiment.write_text(
         f'name = "known"\ndataset = {data}\nprimary = "nDCG@10"\n'
-        f'measures = ["nDCG@10", "AP", "RR", "R@100", "P@10"]\n{retrievers}'
+        f'measures = ["nDCG@10", "AP", "RR", "R@100", "P@10"]\nreport = false\n{retrievers}'
     )
     return run(experiment, Options(folder / "out"))
 

@@ -38,26 +38,26 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs of one experiment, two with other retrievers, one on fewer queries; and four folders that are none."""
     folder = tmp_path_factory.mktemp("overview")
     results, options = folder / "out", harness.Options(folder / "out")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("harness.pipeline.write_report", lambda results: None)
-        harness.run(small.experiment(folder), options)
-        shutil.copytree(dated(results / "small", "2026-01-02"), results / "small.1")
-        dated(results / "small.1", "2026-01-01")
-        harness.run(small.experiment(folder, name="other", retrievers=OTHER + RENAMED), options)
-        dated(results / "other", "2026-01-03")
-        harness.run(small.experiment(folder, name="third", retrievers=OTHER), options)
-        dated(results / "third", "2025-12-31")
-        small.dataset(folder / "fewer" / "data")
-        path = folder / "fewer" / "data" / "queries.json"
-        rows = json.loads(path.read_text(encoding="utf-8"))[:4]
-        rows[0]["query"] = "fruit of trees"
-        path.write_text(json.dumps(rows), encoding="utf-8")
-        harness.run(small.experiment(folder / "fewer", name="fewer"), options)
-        dated(results / "fewer", "2026-01-04")
+    harness.run(small.experiment(folder), options)
+    shutil.copytree(dated(results / "small", "2026-01-02"), results / "small.1")
+    dated(results / "small.1", "2026-01-01")
+    harness.run(small.experiment(folder, name="other", retrievers=OTHER + RENAMED), options)
+    dated(results / "other", "2026-01-03")
+    harness.run(small.experiment(folder, name="third", retrievers=OTHER), options)
+    dated(results / "third", "2025-12-31")
+    small.dataset(folder / "fewer" / "data")
+    path = folder / "fewer" / "data" / "queries.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))[:4]
+    rows[0]["query"] = "fruit of trees"
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    harness.run(small.experiment(folder / "fewer", name="fewer"), options)
+    dated(results / "fewer", "2026-01-04")
     shutil.copytree(results / "small", results / "damaged")
     (results / "damaged" / "summary.csv").write_text("", encoding="utf-8")
     shutil.copytree(results / "small", results / "cut")
     (results / "cut" / "rankings" / "bm25.jsonl").unlink()
+    for name in ("small", "small.1", "third"):  # what a link leads to; the others have no report
+        (results / name / "report.html").touch()
     (results / "notes").mkdir()
     (results / "small.unfinished" / "runs").mkdir(parents=True)
     (results / "small.unfinished" / "runs" / "bm25.trec").touch()
@@ -76,6 +76,13 @@ def test_what_is_whole_is_listed_and_the_rest_has_its_reason(place: Path) -> Non
     assert reasons["notes"] == "is no results folder (it holds no manifest.json)"
     assert reasons["small.unfinished"] == "a run that was stopped, or is under way; 1 finished ranking"
     assert str(place) not in " ".join(reasons.values())
+
+
+def test_a_link_leads_to_a_report_that_is_there(place: Path) -> None:
+    assert [entry.folder for entry in listing(place).entries if entry.reported] == ["small", "small.1", "third"]
+    page = (place / "index.html").read_text(encoding="utf-8")
+    assert re.findall('href="([^"]*)/report.html"', page) == ["small", "small.1", "third"]
+    assert "<bdi>fewer</bdi></th>" in page
 
 
 def test_means_are_those_of_the_summaries(place: Path) -> None:
@@ -191,7 +198,7 @@ def test_a_folder_without_any_results_is_a_mistake(call: Call, tmp_path: Path) -
 def test_a_run_writes_the_page_and_its_own_results_do_not_hang_on_it(tmp_path: Path) -> None:
     lines: list[str] = []
     options = harness.Options(tmp_path / "out", on_message=lines.append)
-    harness.run(small.experiment(tmp_path, retrievers=RENAMED), options)
+    harness.run(small.experiment(tmp_path, retrievers=RENAMED, report=True), options)
     assert "small/report.html" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     (tmp_path / "out" / "index.html").write_text("mine", encoding="utf-8")
     harness.run(small.experiment(tmp_path, retrievers=RENAMED), options)

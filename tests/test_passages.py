@@ -126,7 +126,6 @@ def test_bm25_gives_a_document_the_score_of_its_best_passage() -> None:
 
 def test_both_kinds_of_passages_in_one_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     folder = tiny.bi_encoder(tmp_path / "tiny").as_posix()
     encoder = f'{{ kind = "sentence-transformers", model = "{folder}", device = "cpu" }}'
     blocks = f'[[retrievers]]\nname = "m"\nencoder = {encoder}\nchunk = {{ size = 8, unit = "tokens" }}\n'

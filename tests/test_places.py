@@ -19,8 +19,8 @@ BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 FAILS = '[[retrievers]]\nname = "far"\nencoder = { kind = "sentence-transformers", model = "nobody/nothing" }\n'
 
 
-def run(place: Path, name: str = "small", retrievers: str = BM25) -> Path:
-    path = small.experiment(place, retrievers=retrievers, name=name)
+def run(place: Path, name: str = "small", retrievers: str = BM25, *, report: bool = False) -> Path:
+    path = small.experiment(place, retrievers=retrievers, name=name, report=report)
     return harness.run(path, harness.Options(results=place / "out")).folder
 
 
@@ -57,7 +57,6 @@ HASHING = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimen
 
 
 def test_a_rerun_keeps_earlier_results_whose_scores_are_not_among_its_own(tmp_path, monkeypatch):
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     lines = []
     path = small.experiment(tmp_path, retrievers=BM25 + HASHING)
     options = harness.Options(tmp_path / "out", fresh=True, on_message=lines.append)
@@ -75,7 +74,6 @@ def test_a_rerun_keeps_earlier_results_whose_scores_are_not_among_its_own(tmp_pa
 
 
 def test_a_rerun_replaces_results_that_it_only_adds_to(tmp_path, monkeypatch):
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
     lines = []
     path = small.experiment(tmp_path, retrievers=BM25 + HASHING)
     options = harness.Options(tmp_path / "out", fresh=True, on_message=lines.append)
@@ -105,8 +103,9 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("kept", [False, True])
 @pytest.mark.parametrize("renames", [0, 1])
-def test_a_kill_between_the_renames_loses_nothing(tmp_path, monkeypatch, renames, kept):
-    run(tmp_path)
+@pytest.mark.parametrize("report", [False, True])
+def test_a_kill_between_the_renames_loses_nothing(tmp_path, monkeypatch, report, renames, kept):
+    run(tmp_path, report=report)
     if kept:
         monkeypatch.setattr("harness.records.atomic_write._lost", lambda earlier, newer: "other scores")
     rename, left = Path.rename, [renames]
@@ -119,7 +118,7 @@ def test_a_kill_between_the_renames_loses_nothing(tmp_path, monkeypatch, renames
 
     monkeypatch.setattr(Path, "rename", killed)
     with pytest.raises(Killed):
-        run(tmp_path)
+        run(tmp_path, report=report)
     monkeypatch.setattr(Path, "rename", rename)
     newest = (tmp_path / "out" / "small.unfinished" / "manifest.json").read_bytes()
     monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: (_ for _ in ()).throw(OSError("no network")))

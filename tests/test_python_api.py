@@ -109,8 +109,7 @@ def test_unknown_measures_and_settings(files):
         harness.compare({"a": A, "b": B}, QRELS, ["RR"], alfa=0.1)
 
 
-def test_an_experiment_built_in_code_is_the_one_of_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
+def test_an_experiment_built_in_code_is_the_one_of_the_file(tmp_path):
     path = small.experiment(tmp_path)
     loaded = load(path)
     assert load(loaded.experiment).experiment.resolved() == loaded.experiment.resolved()

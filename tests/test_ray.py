@@ -32,7 +32,6 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(pipeline, "write_report", lambda results: None)
 
 
 def on_cluster(path: Path, url: str, fault: str = "none", *limit: float) -> dict:

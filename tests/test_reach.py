@@ -41,7 +41,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(autouse=True)
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
 
 
 def experiment(folder: Path, model: str, more: str = "") -> Path:

@@ -376,7 +376,7 @@ name = "bm25"
 kind = "bm25"
 """
     with serving(Repeating()) as server:
-        path = small.experiment(tmp_path, retrievers=block.format(server.url))
+        path = small.experiment(tmp_path, retrievers=block.format(server.url), report=True)
         results = harness.run(path, harness.Options(results=tmp_path / "out"))
     assert "nobody knows" in results.manifest.failed["far"]
     kept = [file for file in results.folder.rglob("*") if file.is_file()]

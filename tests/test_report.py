@@ -37,7 +37,7 @@ WILD = st.text(st.characters(), max_size=60) | st.sampled_from(hostile.ATTACKS)
 def results(tmp_path_factory):
     """A small experiment of three retrievers and six queries."""
     folder = tmp_path_factory.mktemp("small")
-    return harness.run(small.experiment(folder), harness.Options(results=folder / "results"))
+    return harness.run(small.experiment(folder, report=True), harness.Options(results=folder / "results"))
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +179,7 @@ TWINS = ALONE + '[[retrievers]]\nname = "twin"\nkind = "bm25"\n'
     ],
 )
 def test_every_kind_of_experiment_has_a_report(tmp_path, more, retrievers, sentence):
-    path = small.experiment(tmp_path, more=more, retrievers=retrievers)
+    path = small.experiment(tmp_path, more=more, retrievers=retrievers, report=True)
     folder = harness.run(path, harness.Options(results=tmp_path / "results")).folder
     assert sentence in (folder / "report.html").read_text(encoding="utf-8")
     assert (folder / "report.md").stat().st_size > 1000

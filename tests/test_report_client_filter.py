@@ -59,7 +59,7 @@ def results(tmp_path_factory):
         for id_, text, docs in small.QUERIES
     ]
     (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
-    path = small.experiment(folder, more="[statistics]\nmargin = 0.05")
+    path = small.experiment(folder, more="[statistics]\nmargin = 0.05", report=True)
     return harness.run(path, harness.Options(results=folder / "results"))
 
 
@@ -270,7 +270,9 @@ def test_words_are_marked_in_any_script(driver, results, project, query, text, m
 
 def test_a_retriever_has_one_colour_in_two_reports(driver, results, tmp_path):
     alone = harness.run(
-        small.experiment(tmp_path, name="other", retrievers='[[retrievers]]\nname = "again"\nkind = "bm25"\n'),
+        small.experiment(
+            tmp_path, name="other", retrievers='[[retrievers]]\nname = "again"\nkind = "bm25"\n', report=True
+        ),
         harness.Options(results=tmp_path / "results"),
     )
     fills = []
@@ -303,7 +305,7 @@ def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
     (info / "entry_points.txt").write_text(points, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     importlib.invalidate_caches()
-    path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + RERANKED)
+    path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + RERANKED, report=True)
     run = harness.run(path, harness.Options(results=tmp_path / "results"))
     page = (run.folder / "report.html").read_text(encoding="utf-8")
     held = json.loads(re.search(r'id="evidence">([^<]*)<', page)[1])

@@ -76,8 +76,10 @@ def test_marks_never_repeat_among_forty():
 
 def test_a_retriever_looks_the_same_in_every_report(tmp_path):
     """Under another name, in another order, among others; as long as nobody whose name comes first has its place."""
-    first = small.experiment(tmp_path / "x", name="x", retrievers=BLOCK.format("a", 1.2) + BLOCK.format("z", 0.5))
-    second = small.experiment(tmp_path / "y", name="y", retrievers=BLOCK.format("again", 1.2))
+    first = small.experiment(
+        tmp_path / "x", name="x", retrievers=BLOCK.format("a", 1.2) + BLOCK.format("z", 0.5), report=True
+    )
+    second = small.experiment(tmp_path / "y", name="y", retrievers=BLOCK.format("again", 1.2), report=True)
     views = [view_of(harness.run(path, harness.Options(results=tmp_path / "results"))) for path in (first, second)]
     assert views[0].marks["a"] == views[1].marks["again"]
     assert views[0].marks["a"].color != views[0].marks["z"].color
@@ -101,7 +103,8 @@ def test_verdicts_have_hues_of_their_own():
 
 def ran(folder, name, retrievers):
     return harness.run(
-        small.experiment(folder, name=name, retrievers=retrievers), harness.Options(results=folder / "results")
+        small.experiment(folder, name=name, retrievers=retrievers, report=True),
+        harness.Options(results=folder / "results"),
     )
 
 

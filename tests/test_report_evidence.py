@@ -21,7 +21,7 @@ from tests import small
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("evidence")
     more = 'baseline = "bm25"\n[statistics]\nmargin = 0.1'
-    return run(small.experiment(place, more=more), Options(place / "out")).folder
+    return run(small.experiment(place, more=more, report=True), Options(place / "out")).folder
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,8 @@ def page(tmp_path_factory):
         for i in range(48)
     ]
     (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
-    return harness.run(small.experiment(folder), harness.Options(results=folder / "results")).folder / "report.html"
+    path = small.experiment(folder, report=True)
+    return harness.run(path, harness.Options(results=folder / "results")).folder / "report.html"
 
 
 def test_every_chart_fits_on_a_telephone(page, tmp_path):
@@ -64,7 +65,7 @@ def claimed(tmp_path_factory):
     data = small.dataset(folder / "data")
     queries = [{"query": f"{word} {i}", "claims": [f"{word} swim"]} for i, word in enumerate(WORDS)]
     (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
-    path = small.experiment(folder, more='[judge]\nkind = "lexical"\n')
+    path = small.experiment(folder, more='[judge]\nkind = "lexical"\n', report=True)
     lines = path.read_text(encoding="utf-8").splitlines()
     kept = [line for line in lines if not line.startswith(("primary", "measures"))]
     named = ['primary = "ClaimRecall@3"', 'measures = ["ClaimRecall@3"]']

@@ -18,17 +18,6 @@ from tests import small, tiny
 from tests.recompute import verified
 
 
-@pytest.fixture
-def report() -> None:
-    """What a test asks for that reads the report; the others go without: it takes longer than all the rest."""
-
-
-@pytest.fixture(autouse=True)
-def no_report(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if "report" not in request.fixturenames:
-        monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
-
-
 def digests(folder: Path) -> dict[str, str]:
     """The bytes of all that must be the same again."""
     files = [*folder.glob("rankings/*"), *folder.glob("runs/*"), *folder.glob("*.trec"), *folder.glob("*.jsonl")]
@@ -36,8 +25,8 @@ def digests(folder: Path) -> dict[str, str]:
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
-def test_everything_is_in_the_folder_and_stands_up_to_recomputation(tmp_path: Path, report: None) -> None:
-    results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
+def test_everything_is_in_the_folder_and_stands_up_to_recomputation(tmp_path: Path) -> None:
+    results = run(small.experiment(tmp_path, report=True), Options(tmp_path / "out"))
     folder = tmp_path / "out" / "small"
     assert {file.name for file in folder.iterdir()} >= {
         "manifest.json", "labels.jsonl", "documents.jsonl", "rankings", "runs", "qrels.trec", "qrels.gains.trec",
@@ -202,9 +191,9 @@ def test_a_fusion_is_the_sum_of_reciprocal_ranks(tmp_path: Path) -> None:
         assert hit.score == pytest.approx(expected, abs=1e-6 * fused.scores[0])
 
 
-def test_from_python(tmp_path: Path, report: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    results = harness.run(small.experiment(tmp_path))
+    results = harness.run(small.experiment(tmp_path, report=True))
     assert list(results.summary["retriever"].unique()) == ["bm25", "hashing", "hybrid"]
     assert (tmp_path / "results" / "small" / "report.html").exists()
 
@@ -273,11 +262,11 @@ def test_odd_ids_pass_through_every_file(tmp_path: Path) -> None:
     verified(results.folder)
 
 
-def test_one_query_is_undefined_rather_than_made_up(tmp_path: Path, report: None) -> None:
+def test_one_query_is_undefined_rather_than_made_up(tmp_path: Path) -> None:
     small.dataset(tmp_path / "data")
     said = [{"query": "rails", "relevant_documents": ["train"]}]
     (tmp_path / "data" / "queries.json").write_text(json.dumps(said), encoding="utf-8")
-    results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
+    results = run(small.experiment(tmp_path, report=True), Options(tmp_path / "out"))
     assert (results.comparisons["p_value"] == 1).all()
     assert results.comparisons["verdict"].str.startswith("undecided").all()
     assert "not estimable" in (results.folder / "report.html").read_text(encoding="utf-8")
@@ -312,8 +301,8 @@ def test_empty_documents_and_queries_without_answers_score_zero_and_stay(tmp_pat
     verified(results.folder)
 
 
-def test_the_report_says_whether_the_winner_depends_on_the_grade_rule(tmp_path: Path, report: None) -> None:
-    results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
+def test_the_report_says_whether_the_winner_depends_on_the_grade_rule(tmp_path: Path) -> None:
+    results = run(small.experiment(tmp_path, report=True), Options(tmp_path / "out"))
     said = (results.folder / "report.md").read_text(encoding="utf-8")
     readings = said.partition("## Other readings")[2].partition("\n## ")[0]
     assert readings.count("\n| linear | ") == 2

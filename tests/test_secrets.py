@@ -134,7 +134,7 @@ def written(place, names) -> str:
         number = list(DOORS).index(name)
         block = re.sub(r"\$\{(\w+)\}", rf"${{D{number}_\1}}", DOORS[name][1])
         blocks.append(f'[[retrievers]]\nname = "door{number}"\n{block}\n')
-    return small.experiment(place, retrievers=BM25 + "".join(blocks))
+    return small.experiment(place, retrievers=BM25 + "".join(blocks), report=True)
 
 
 @pytest.fixture(scope="module", params=FAULTS)

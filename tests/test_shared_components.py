@@ -24,7 +24,6 @@ CHUNKED = '[[retrievers]]\nname = "cut"\nencoder = { kind = "hashing" }\nchunk =
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache of the test's own."""
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
 
 
 def test_costs_are_the_retrievers_own_where_blocks_share_an_encoder(tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ def hostile(tmp_path_factory):
     said = json.loads((data / "queries.json").read_text())
     said[0] |= {"id": FORMULA, "query": f"trees;{FORMULA}\n{FORMULA}", "fields": {"kind": f"a\rb;{FORMULA}"}}
     (data / "queries.json").write_text(json.dumps(said))
-    return harness.run(small.experiment(place), harness.Options(results=place / "out")).folder
+    return harness.run(small.experiment(place, report=True), harness.Options(results=place / "out")).folder
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])

@@ -33,7 +33,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("KEY", "test-key-0123456789")
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: None)
 
 
 def local(model: str, variants: str) -> str:
