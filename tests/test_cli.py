@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -598,7 +599,7 @@ def test_cache(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert model["fingerprint"] in call("cache", "info").out
     said = call("cache", "verify", experiment)
     assert said.out.splitlines()[1].startswith("hashing: 6 vectors embedded again, largest 1 - cosine ")
-    with sqlite3.connect(tmp_path / "cache" / "cache.sqlite") as cache:
+    with closing(sqlite3.connect(tmp_path / "cache" / "cache.sqlite", isolation_level=None)) as cache:
         cache.execute("UPDATE rows SET tokens = tokens + 1 WHERE key IN (SELECT key FROM rows LIMIT 2)")
     said = call("cache", "verify", "--json")
     assert (said.code, json.loads(said.out)["damaged"]) == (1, 2)

@@ -173,9 +173,12 @@ def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:
 def _within(link: Path, root: Path) -> bool:
     """Whether a link leads to something in a folder; one that leads to itself leads nowhere."""
     try:
-        return link.resolve().is_relative_to(root)
-    except (OSError, RuntimeError):  # RuntimeError before Python 3.13
+        link.stat()
+    except FileNotFoundError:
+        pass  # whoever opens it says that nothing is there
+    except OSError:
         return False
+    return link.resolve().is_relative_to(root)
 
 
 def is_results(folder: Path) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
+import shutil
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -34,6 +36,18 @@ REFUSED = {401, 403, "UNAUTHENTICATED", "PERMISSION_DENIED"}
 _UNREADABLE = (ValueError, TypeError, AssertionError, AttributeError, RecursionError)
 log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
+
+
+@contextmanager
+def _without_its_warnings() -> Iterator[None]:
+    """Without the client's advice against more than 20,000 points, which `StoreOptions.resolved` heeds.
+
+    And without SQLite's of a database that the client opens to learn about threads, and leaves open.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Local mode is not recommended")
+        warnings.filterwarnings("ignore", "unclosed database", ResourceWarning)
+        yield
 
 
 class Connection:
@@ -69,10 +83,17 @@ class Connection:
         client = self._client
         if self._options.on_server:
             return self._insist(lambda: request(client), "run again: an upload goes on from where it was cut short")
-        with engine_errors(self.address), warnings.catch_warnings():
-            # Without the client's advice against more than 20,000 points: `StoreOptions.resolved` heeds it.
-            warnings.filterwarnings("ignore", "Local mode is not recommended")
+        with engine_errors(self.address), _without_its_warnings():
             return request(client)
+
+    def remove(self, collection: str) -> None:
+        """Remove a collection; errors as `call`."""
+        if self._options.on_server or self.address == MEMORY:
+            self.call(lambda client: client.delete_collection(collection))
+            return
+        self.close()  # the client would remove the file of its database, and leave it open
+        with engine_errors(self.address):
+            shutil.rmtree(self.address)
 
     def close(self) -> None:
         """End the connection; a folder is free for another process. The next call makes another connection."""
@@ -86,8 +107,7 @@ class Connection:
 
         if self.address == MEMORY:
             return QdrantClient(MEMORY)
-        with engine_errors(self.address), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Local mode is not recommended")
+        with engine_errors(self.address), _without_its_warnings():
             try:
                 return QdrantClient(path=self.address)
             except RuntimeError as error:  # all that the client says where the folder is locked

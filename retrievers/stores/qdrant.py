@@ -110,7 +110,7 @@ class QdrantStore(Store):
         if self._resumed:
             return
         if info is not None:
-            self._connection.call(lambda client: client.delete_collection(self.collection))
+            self._connection.remove(self.collection)
         how = {**_vectors(self._form, dimensions, on_disk=self._options.on_server or None), **_index(self._options)}
         make = partial(QdrantClient.create_collection, collection_name=self.collection, **how)
         try:
@@ -303,7 +303,7 @@ class Collections:
 
     def remove(self, name: str) -> None:
         """Remove one of them."""
-        self._connection.call(lambda client: client.delete_collection(name))
+        self._connection.remove(name)
 
     def close(self) -> None:
         """End the connection."""
