@@ -19,6 +19,8 @@ from harness.stats.prediction import predicted
 from retrievers.errors import InputError
 from tests.browser import chromium, complaints, needs_browser
 
+pytestmark = pytest.mark.slow
+
 EXPERIMENT = """
 name = "claims"
 dataset = "{data}"

@@ -25,6 +25,8 @@ from retrievers.types import Vectors, ranked
 from tests import small, tiny
 from tests.servers import OpenAIProvider, serving
 
+pytestmark = pytest.mark.slow
+
 PAID = """
 [[retrievers]]
 name = "paid"

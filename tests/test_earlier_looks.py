@@ -3,9 +3,13 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from harness.pipeline import run
 from harness.running.options import Options
 from tests import small
+
+pytestmark = pytest.mark.slow
 
 
 def ask(

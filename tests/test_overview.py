@@ -21,6 +21,8 @@ from tests import small
 from tests.browser import axe, chromium, complaints, needs_browser, requests, resize
 from tests.test_cli import Call, call
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["call"]
 OTHER = '[[retrievers]]\nname = "bm25"\nencoder = { kind = "hashing", dimensions = 3 }\n'
 RENAMED = '[[retrievers]]\nname = "words"\nkind = "bm25"\n'

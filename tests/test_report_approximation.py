@@ -11,6 +11,8 @@ from harness.report.trade_off_facts import approximations
 from harness.reproduce import reproduce
 from tests.qdrant_fake import fake_qdrant
 
+pytestmark = pytest.mark.slow
+
 EXPERIMENT = """
 name = "approximate"
 dataset = { path = %s, queries = ["queries.json"] }

@@ -12,6 +12,8 @@ from harness.report.theme import marks
 from tests import small
 from tests.browser import chromium, needs_browser, resize, scroll_through, settled
 
+pytestmark = pytest.mark.slow
+
 NAMES = [f"{f'bm25-with-k1-of-{i / 10:.1f}-and-':n<61}-{i:02}" for i in range(1, 13)]
 
 

@@ -26,6 +26,8 @@ from tests.disks import small_disk
 from tests.shards import write_vectors
 from tests.test_vector_shards import PRINT, embedded, texts
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch):

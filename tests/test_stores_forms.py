@@ -21,6 +21,8 @@ from tests import tiny
 from tests.qdrant_fake import fake_qdrant
 from tests.qdrant_fake_grpc import fake_qdrant_grpc
 
+pytestmark = pytest.mark.slow
+
 COUNT = 1000
 LOCATIONS = {
     "sparse": ("csr", ":memory:", "folder", "edge", "server", "grpc"),
