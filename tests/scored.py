@@ -3,7 +3,7 @@
 from harness.evaluation import compare as comparing
 from harness.evaluation.conclusion import conclude
 from harness.evaluation.scores import Scores
-from harness.evaluation.statements import conclusion_sentences
+from harness.evaluation.statements import conclusion_statements
 from harness.evaluation.wording import verdict_cell, verdict_word
 from harness.stats.settings import Settings
 
@@ -36,4 +36,4 @@ def word(row):
 
 def sentences(result, settings=None, **how):
     """What was shown, in words."""
-    return conclusion_sentences(result, settings or Settings(), **how)
+    return [statement.text for statement in conclusion_statements(result, settings or Settings(), **how)]

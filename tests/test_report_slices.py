@@ -9,7 +9,6 @@ import pytest
 
 import harness
 from harness.evaluation.conclusion import Power
-from harness.evaluation.statements import conclusion_sentences
 from harness.evaluation.statements import headline as headline_of
 from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.records import RetrieverLedger
@@ -38,6 +37,7 @@ from harness.report.sections.tests import matrix
 from harness.report.sections.tests import section as section_of_tests
 from harness.report.view import view_of
 from tests import small
+from tests.scored import sentences
 
 WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
 TEXTS = list(small.TEXTS)
@@ -312,5 +312,5 @@ def test_the_headline_does_not_deny_a_difference_that_a_test_shows(view):
     assert line == f"{leader} leads, but 48 queries cannot tell it from any other"
     line = headline_of(result, view.settings, untested)
     assert line == "No difference shown: 48 queries cannot tell the 3 retrievers apart"
-    words = conclusion_sentences(result, view.settings)
+    words = sentences(result, view.settings)
     assert f"These 48 queries cannot tell {leader} from {second} and {third}." in words

@@ -37,11 +37,6 @@ class Statement(NamedTuple):
     text: str
 
 
-def conclusion_sentences(result: Conclusion, settings: Settings, *, complete: bool = True) -> list[str]:
-    """Return the texts of `conclusion_statements`."""
-    return [statement.text for statement in conclusion_statements(result, settings, complete=complete)]
-
-
 def conclusion_statements(result: Conclusion, settings: Settings, *, complete: bool = True) -> Iterator[Statement]:
     """Yield what the experiment showed, most important first; absence of evidence is never sold as evidence.
 

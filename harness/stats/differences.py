@@ -10,8 +10,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from retrievers.errors import InputError, Problem
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
@@ -144,32 +142,6 @@ class Range(NamedTuple):
 
 
 UNIT = Range(0.0, 1.0)
-
-
-def check_finite(scores: Mapping[str, ScoreTable]) -> None:
-    """Refuse scores that are not finite numbers, and retrievers that have not the same number of them.
-
-    Raises:
-        InputError: every row of scores that has one, by measure and retriever; the measure whose rows differ in length,
-            or are empty.
-    """
-    problems = [
-        Problem(f"{measure} of {name}", f"{int(np.count_nonzero(~np.isfinite(values)))} scores are not finite numbers")
-        for measure, group in scores.items()
-        for name, values in group.items()
-        if not np.isfinite(values).all()
-    ]
-    compared = {measure: group.values() for measure, group in scores.items() if len(group) > 1}
-    lengths = {measure: {len(values) for values in rows} for measure, rows in compared.items()}
-    problems += [
-        Problem(
-            measure, f"has scores of {' and '.join(map(str, sorted(some)))} queries", "give each as many, 1 or more"
-        )
-        for measure, some in lengths.items()
-        if len(some) > 1 or some == {0}
-    ]
-    if problems:
-        raise InputError(problems)
 
 
 def generator(seed: int, purpose: str, queries: int) -> np.random.Generator:

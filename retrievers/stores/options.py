@@ -28,8 +28,6 @@ TOKENS_LIMIT = 1_000
 
 KNOWN = (MEMORY, EDGE, CSR)
 """Locations that are words."""
-OF_SERVERS = ("api_key", "shards", "replication", "defer_graph", "indexing_threshold", "full_scan_threshold")
-"""Keys that mean something on a server alone."""
 LOWEST_INDEXING, LOWEST_FULL_SCAN = 1, 10
 """kB: the lowest thresholds that a server takes and that mean something (0 turns indexing off)."""
 
