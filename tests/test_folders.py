@@ -142,7 +142,8 @@ def test_a_gate_with_fewer_queries_in_common_says_so(call: Call, tmp_path: Path,
     path = tmp_path / "y" / "data" / "queries.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8"))[:4]), encoding="utf-8")
     said = call("gate", made(tmp_path / "y", "new"), "--from", release, *GATE)
-    assert said.err == "Compared on the 4 queries that all folders share. Left out: 2 that not every folder has.\n"
+    note = "Compared on the 4 queries that all folders share. Left out: 2 that not every folder has.\n"
+    assert said.err.startswith(note)
 
 
 def test_a_gate_refuses_a_baseline_on_other_ground(call: Call, tmp_path: Path, release: Path) -> None:

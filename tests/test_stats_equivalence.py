@@ -5,9 +5,9 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from harness.evaluation.gate import BASELINE, CHALLENGER, gate, gate_scores
+from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import gate_sentence
 from harness.stats.differences import Range, differences, singles
 from harness.stats.equivalence import Within, not_worse
@@ -21,6 +21,7 @@ AT_THE_MARGIN = {
     "ties and losses of 0.4": lambda rng, s: -0.4 * (rng.random(s) < 0.05),
     "half gain 0.02, 3 % lose 1": lambda rng, s: rng.choice([0.02, -1.0, 0.0], s, p=[0.5, 0.03, 0.47]),
     "normal, 3 % lose 1": lambda rng, s: np.where(rng.random(s) < 0.03, -1.0, rng.normal(0.01 / 0.97, 0.01, s)),
+    "noise, 2 % lose 1": lambda rng, s: np.where(rng.random(s) < 0.02, -1.0, rng.normal(0, 0.03, s)),
     "normal": lambda rng, s: rng.normal(-0.02, 0.05, s),
 }
 
@@ -31,40 +32,56 @@ def p_values(table):
     return np.array([t.greater for t in not_worse(found, Within(MARGIN, 1.0, singles(table.shape[1])))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", AT_THE_MARGIN)
-@pytest.mark.parametrize("n", [13, 150])
-def test_a_loss_of_the_whole_margin_passes_at_most_8_percent_of_the_time(shape, n, monkeypatch):
+@pytest.mark.parametrize("n", [50, 120, 150, 300])
+def test_a_loss_of_the_whole_margin_passes_at_most_5_percent_of_the_time(shape, n, monkeypatch):
+    """Five of the shapes of benchmarks/stats.md, rare disasters among noise first of all."""
     monkeypatch.setattr(import_module("harness.stats.sign_flip"), "DRAWS", 1_000)
     table = AT_THE_MARGIN[shape](np.random.default_rng([n, len(shape)]), (EXPERIMENTS, n))
     passed = np.mean(p_values(table) <= 0.05)
-    assert passed <= 0.08 + 3 * math.sqrt(0.08 * 0.92 / EXPERIMENTS)
+    assert passed <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / EXPERIMENTS)
 
 
-def test_the_power_at_true_equality_is_that_of_the_t_test_once_losses_are_seen(monkeypatch):
-    """Normal differences with a standard deviation of 0.05: nothing passes at 13 queries, few of which lose 0.02."""
+@pytest.mark.slow
+def test_the_power_at_true_equality(monkeypatch):
+    """Normal differences with a standard deviation of 0.05, as in DEFINITIONS: 0, 0.60 and 0.94."""
     monkeypatch.setattr(import_module("harness.stats.sign_flip"), "DRAWS", 1_000)
     rng = np.random.default_rng(0)
-    assert np.mean(p_values(rng.normal(0, 0.05, (EXPERIMENTS, 13))) <= 0.05) == 0.0
-    for n in (50, 150):
-        power = stats.nct.sf(stats.t.isf(0.05, n - 1), n - 1, 0.4 * math.sqrt(n))  # 0.874 and 0.999
+    for n, power in ((50, 0.0), (150, 0.60), (200, 0.94)):
         passed = np.mean(p_values(rng.normal(0, 0.05, (EXPERIMENTS, n))) <= 0.05)
-        assert passed == pytest.approx(power, abs=3 * math.sqrt(0.9 * 0.1 / EXPERIMENTS))
+        assert passed == pytest.approx(power, abs=0.05 + 3 * math.sqrt(power * (1 - power) / EXPERIMENTS))
 
 
-def test_one_query_with_the_worst_loss_is_added_while_fewer_than_ten_lose_the_margin():
-    """Against the enumeration of all signs of d + margin with the added query."""
-    d = np.array([0.3, 0.1, 0.2, -0.05, 0.4, 0.25])
-    values = np.append(d + MARGIN, MARGIN - 1)
-    signs = 1 - 2 * ((np.arange(128)[:, None] >> np.arange(7)) & 1)
-    expected = np.mean(signs @ values >= values.sum() - 1e-9)
-    assert p_values(d[None, :])[0] == expected
-    ten = np.array([-0.03] * 10)
-    assert p_values(ten[None, :])[0] == 1.0
-    # Ten losses say enough: nothing is added, and p is that of the values alone.
-    mixed = np.array([-0.03] * 10 + [0.2] * 5)
-    values = mixed + MARGIN
-    signs = 1 - 2 * ((np.arange(2**15)[:, None] >> np.arange(15)) & 1)
-    assert p_values(mixed[None, :])[0] == np.mean(signs @ values >= values.sum() - 1e-9)
+def test_one_query_with_the_worst_loss_is_always_added():
+    """Against the enumeration of all signs of d + margin with the added query, few losses or many."""
+    few = np.array([0.3, 0.1, 0.2, -0.05, 0.4, 0.25, 0.3, 0.2, 0.3, 0.25, 0.35, 0.3, 0.2, 0.3, 0.25])
+    many = np.array([-0.03] * 10 + [0.9] * 7)
+    for d in (few, many):
+        values = np.append(d + MARGIN, MARGIN - 1)
+        signs = 1 - 2 * ((np.arange(2 ** len(values))[:, None] >> np.arange(len(values))) & 1)
+        assert p_values(d[None, :])[0] == np.mean(signs @ values >= values.sum() - 1e-9)
+
+
+@pytest.mark.parametrize(("margin", "fewest"), [(0.02, 149), (0.05, 59), (0.1, 29)])
+def test_nothing_passes_below_the_limit_of_information(margin, fewest):
+    """The numbers of DEFINITIONS: ceil(ln 0.05 / ln(1 - margin)) equal queries, identical rankings or not."""
+    same = frozenset([frozenset((CHALLENGER, BASELINE))])
+    for n in (fewest - 1, fewest):
+        half = np.full(n, 0.5)
+        for identical in (frozenset(), same):
+            table = scored({CHALLENGER: half, BASELINE: half}, identical=identical)
+            assert gate_scores(table, margin=margin, settings=Settings()).passed == (n == fewest)
+        (row,) = compare({"a": half, "b": half}, measure="m", settings=Settings(margin=margin))
+        assert (row.verdict is Verdict.EQUIVALENT) == (n == fewest)
+
+
+def test_a_retriever_that_is_ahead_needs_fewer_queries():
+    """Ahead by 0.2, a fault that costs 0.02 on average hits 0.22 / 1.2 of the queries: 15 miss it once in twenty."""
+    ahead = np.full(15, 0.7) + np.tile([0.01, -0.01, 0.0], 5)
+    assert (1 - 0.22 / 1.2) ** 15 < 0.05 < (1 - 0.22 / 1.2) ** 14
+    assert gate(ahead, np.full(15, 0.5), margin=0.02).passed
+    assert not gate(ahead[:14], np.full(14, 0.5), margin=0.02).passed
 
 
 def test_the_gate_passes_and_says_why_in_one_line():
@@ -79,31 +96,32 @@ def test_the_gate_passes_and_says_why_in_one_line():
     assert gate_sentence(failed).startswith("not worse by 0.02: not shown")
 
 
-def test_the_gate_says_that_four_queries_can_never_show_it():
-    found = gate(np.ones(4), np.zeros(4), margin=0.02)
+def test_the_gate_says_how_many_queries_are_needed():
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(0.5, 0.01, 40), np.full(40, 0.51)
+    found = gate(a, b, margin=0.02)
     assert not found.passed
-    assert gate_sentence(found).startswith("4 queries can never show it: the smallest possible p is 0.0625, above 0.05")
-    lenient = gate(np.ones(4), np.zeros(4), margin=0.02, settings=Settings(alpha=0.2))
-    assert not lenient.passed
-    assert gate_sentence(lenient).startswith("4 queries can never show it: at least 5 are needed")
-    assert gate(np.ones(5), np.zeros(5), margin=0.02).passed
-    assert gate_sentence(gate(np.ones(1), np.zeros(1), margin=0.02)).startswith("1 query can never show it")
+    assert gate_sentence(found).startswith("not worse by 0.02: 40 queries cannot show it, 149 queries are needed")
+    assert gate_sentence(gate(np.ones(1), np.zeros(1), margin=0.02)).startswith("not worse by 0.02: 1 query cannot")
 
 
-def test_five_equal_queries_show_no_margin_unless_the_rankings_are_the_same():
-    five = np.full(5, 0.5)
-    assert not gate(five, five, margin=1e-6).passed
+def test_identical_rankings_are_called_so_and_prove_little():
     same = frozenset([frozenset((CHALLENGER, BASELINE))])
 
-    def gated(both, margin):
+    def gated(both):
         return gate_scores(
-            scored({CHALLENGER: both, BASELINE: both}, identical=same), margin=margin, settings=Settings()
+            scored({CHALLENGER: both, BASELINE: both}, identical=same), margin=0.02, settings=Settings()
         )
 
-    found = gated(five, 1e-6)
-    assert found.passed
-    assert "the rankings are identical on 5 queries" in gate_sentence(found)
-    zeros = gated(np.zeros(50), 0.02)
+    three = gated(np.full(3, 0.5))
+    assert not three.passed
+    assert gate_sentence(three).endswith(
+        "no change was seen; a fault that hits fewer than 100 % of the queries would be missed"
+    )
+    enough = gated(np.full(150, 0.5))
+    assert enough.passed
+    assert gate_sentence(enough).endswith("a fault that hits fewer than 2.0 % of the queries would be missed")
+    zeros = gated(np.zeros(50))
     assert not zeros.passed
     assert gate_sentence(zeros).startswith("nothing was measured: every score is 0")
 

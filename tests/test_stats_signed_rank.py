@@ -1,5 +1,6 @@
 """The exact signed-rank test against enumeration, big integers, published examples and SciPy."""
 
+import itertools
 import sys
 from fractions import Fraction
 
@@ -8,7 +9,15 @@ import pytest
 from scipy import stats as scipy_stats
 
 from harness.stats.differences import differences
-from harness.stats.signed_rank import EXACT_LIMIT, SMALLEST, hodges_lehmann, signed_rank
+from harness.stats.signed_rank import (
+    EXACT_LIMIT,
+    SMALLEST,
+    doubled_ranks,
+    grouped_tail,
+    hodges_lehmann,
+    saddlepoint_tail,
+    signed_rank,
+)
 
 SIDES = ("two-sided", "greater", "less")
 
@@ -187,18 +196,48 @@ def test_half_ranks_of_a_thousand_and_the_limit():
     assert exact.p_value == pytest.approx(theirs.pvalue, rel=2e-3)
 
 
-def test_beyond_2000_the_normal_approximation_with_both_corrections():
+def counted_tails(ranks: list[int]) -> list[int]:
+    """How many of the 2^n subsets of the ranks have a sum of at most 0, 1, …: one polynomial, packed into an integer."""
+    digit = 8 * (len(ranks) // 8 + 1)
+    packed, total = 1, sum(ranks)
+    for rank in ranks:
+        packed += packed << (rank * digit)
+    raw, size = packed.to_bytes((total + 1) * digit // 8, "little"), digit // 8
+    counts = (int.from_bytes(raw[i * size : (i + 1) * size], "little") for i in range(total // 2 + 1))
+    return list(itertools.accumulate(counts))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "sizes"), [(100, None), (100, 9), (250, None), (400, 5), (501, 4), (600, None), (600, 3), (600, 2), (600, 1)]
+)
+def test_beyond_500_the_tail_is_that_of_the_exact_count(n, sizes):
+    rng = np.random.default_rng([n, sizes or 0])
+    values = rng.permutation(n) + 1.0 if sizes is None else rng.integers(1, sizes + 1, n).astype(np.float64)
+    ranks = doubled_ranks(differences(values, np.zeros(n)).groups)
+    unit = int(np.gcd.reduce(ranks))
+    tails = counted_tails((ranks // unit).tolist())
+    few = sizes is not None and sizes <= 4
+    tail, bound = (grouped_tail, 1e-9) if few else (saddlepoint_tail, 1e-3)
+    looked_at = 0
+    for low in range(0, len(tails), max(1, len(tails) // (40 if few else 400))):
+        exact = float(Fraction(tails[low], 2**n))
+        if exact >= 1e-12:
+            looked_at += 1
+            assert tail(ranks, low * unit) == pytest.approx(exact, rel=bound)
+    assert looked_at > 10
+
+
+def test_the_method_says_what_counted():
     rng = np.random.default_rng(4)
-    a, b = rng.integers(0, 11, 3000) / 10, rng.integers(0, 11, 3000) / 10
-    for side in SIDES:
-        ours = signed_rank(a, b, alternative=side)
-        whole = np.round(10 * a) - np.round(10 * b)
-        theirs = scipy_stats.wilcoxon(
-            whole, zero_method="wilcox", method="asymptotic", correction=True, alternative=side
-        )
-        assert ours.method == "normal"
-        # SciPy ranks in half steps, so that its correction of 1/2 is ours.
-        assert ours.p_value == pytest.approx(theirs.pvalue, rel=1e-9)
+    for n, sizes, method in ((500, None, "exact"), (501, None, "saddlepoint"), (3000, 10, "saddlepoint"),
+                             (3000, 3, "exact")):  # fmt: skip
+        d = rng.normal(size=n) if sizes is None else rng.integers(1, sizes + 1, n) * rng.choice([-1.0, 1.0], n)
+        for side in SIDES:
+            ours = signed_rank(d, np.zeros(n), alternative=side)
+            theirs = scipy_stats.wilcoxon(d, method="asymptotic", correction=True, alternative=side)
+            assert ours.method == method
+            assert ours.p_value == pytest.approx(theirs.pvalue, rel=2e-2)
 
 
 def test_p_is_never_zero():

@@ -14,7 +14,7 @@ from harness.evaluation.scores import KeptQueries, Scores
 from harness.evaluation.verdict import Comparison, Evidence, Finding, Reason, Verdict, verdict_on
 from harness.stats.corrections import adjust, adjusted_floors, letters
 from harness.stats.differences import differences
-from harness.stats.equivalence import FEWEST, Within, equivalence_tests
+from harness.stats.equivalence import Within, equivalence_tests
 from harness.stats.intervals import mean, mean_difference_interval
 from harness.stats.paired_tests import Decided, Observed, decide
 from harness.stats.settings import Settings
@@ -135,7 +135,7 @@ def equivalent_pairs(scores: Scores, pairs: Sequence[tuple[str, str]], settings:
     """
     if settings.margin is None or not pairs:
         return set()
-    within = Within(settings.margin, scores.span_of(scores.primary), scores.units)
+    within = Within(settings.margin, scores.span_of(scores.primary), scores.units, settings.alpha)
     tests = equivalence_tests(scores.values[scores.primary], pairs, within, settings.seed)
     adjusted = adjust([test.greater for test in tests], "holm")
     return {pair for pair, p in zip(pairs, adjusted, strict=True) if p <= settings.alpha}
@@ -174,11 +174,7 @@ def _family_rows(
     rows = []
     for member, p in zip(members, corrected, strict=False):
         state = _known_before(scores, member, measured=measured, confirmatory=confirmatory)
-        alike = (
-            state is Reason.IDENTICAL and together and settings.margin is not None
-            and len(member.observed.units) >= FEWEST
-        )  # fmt: skip
-        evidence = _evidence(scores, member, p, state, alike or member.key[1:] in within)
+        evidence = _evidence(scores, member, p, state, member.key[1:] in within)
         found = verdict_on(evidence, settings.alpha)
         finding = found if settings.by_people else Finding(Verdict.UNDECIDED, Reason.MODEL_ALONE)
         rows.append(_row(scores, member, p, finding, settings, confirmatory=confirmatory))

@@ -63,7 +63,7 @@ def pairwise_families(scores: Scores, pairs: Pairs, settings: Settings) -> Itera
         decided = [decide(pair, test) for pair in observed.values()]
         yield from _rows((test, scores.primary), [("", scores, *pair) for pair in pairs], decided, settings.correction)
     if settings.margin is not None:
-        within = Within(settings.margin, scores.span_of(scores.primary), scores.units)
+        within = Within(settings.margin, scores.span_of(scores.primary), scores.units, settings.alpha)
         tests = equivalence_tests(scores.values[scores.primary], pairs, within, settings.seed)
         decided = [Decided(test.greater, None, None, test.method) for test in tests]
         yield from _rows(("equivalence", scores.primary), [("", scores, *pair) for pair in pairs], decided, "holm")

@@ -16,7 +16,7 @@ from harness.evaluation.verdict import Gate
 from harness.measures import parse
 from harness.records import Results
 from harness.stats.differences import Range, differences
-from harness.stats.equivalence import Within, not_worse
+from harness.stats.equivalence import Within, fewest_units, not_worse
 from harness.stats.intervals import mean
 from harness.stats.looks import at_look
 from harness.stats.settings import Settings, check_margin
@@ -71,20 +71,18 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
         raise InputError(Problem("margin", f"{margin} is not a finite number above 0", remedy))
     group, units, span = scores.values[scores.primary], scores.units, scores.span_of(scores.primary)
     d = differences(group[CHALLENGER], group[BASELINE])
-    test = not_worse([d], Within(margin, span, units), settings.seed)[0]
-    identical, measured = bool(scores.identical), any(np.any(values) for values in group.values())
+    test = not_worse([d], Within(margin, span, units, settings.alpha), settings.seed)[0]
+    measured = any(np.any(values) for values in group.values())
     return Gate(
-        passed=measured and (identical or test.greater <= settings.alpha),
+        passed=measured and test.greater <= settings.alpha,
         n=scores.n,
         clusters=len(units) if units.clustered else None,
         mean_difference=mean(group[CHALLENGER]) - mean(group[BASELINE]),
         margin=margin,
         p_value=test.greater,
-        p_minimum=math.ldexp(1.0, -len(units)) if span is not None else 1.0,
-        alpha=settings.alpha,
+        needed=None if span is None else fewest_units(margin, span, settings.alpha, mean(d.values)),
         measured=measured,
-        identical=identical,
-        bounded=span is not None,
+        identical=bool(scores.identical),
     )
 
 

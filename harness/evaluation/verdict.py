@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Literal, NamedTuple
 
-from harness.stats.equivalence import FEWEST
-
 TestRole = Literal["confirmatory", "exploratory"]
 
 
@@ -146,7 +144,7 @@ class Comparison:
     p_minimum: float | None
     """The smallest p that the deciding test could have given; None for the t-test, which has no such bound."""
     method: str
-    """"exact" or "normal" (signed-rank), "enumerated" or "draws" (randomization), "t", "sign"; "undefined"
+    """"exact" or "saddlepoint" (signed-rank), "enumerated" or "draws" (randomization), "t", "sign"; "undefined"
     (p = 1) for a t-test of equal differences."""
     effect_size: float | None
     """Matched-pairs rank-biserial correlation; None where no query differs."""
@@ -208,17 +206,14 @@ class Gate:
     """mean(challenger) - mean(baseline)."""
     margin: float
     p_value: float
-    p_minimum: float
-    """The smallest p that this many queries can give."""
-    alpha: float
+    needed: int | None
+    """Queries (clusters, where declared) below which it cannot be shown; None: never, for nobody knows the range."""
     measured: bool
     """False where every score is 0."""
     identical: bool
     """Whether the rankings are the same on every query."""
-    bounded: bool
-    """Whether the measure's range is known: without it nothing can be shown."""
 
     @property
     def too_few(self) -> bool:
         """Whether so few queries can never show it."""
-        return (self.clusters or self.n) < FEWEST or self.p_minimum > self.alpha
+        return self.needed is not None and (self.clusters or self.n) < self.needed

@@ -9,7 +9,6 @@ from typing import Any
 from harness.english import asked, count, format_p, related
 from harness.evaluation.verdict import Comparison, Finding, Gate, Reason, Verdict
 from harness.stats.corrections import adjust
-from harness.stats.equivalence import FEWEST as FEWEST_TO_GATE
 from harness.stats.power import FEWEST
 from harness.stats.settings import Settings
 from retrievers.errors import InputError, Problem
@@ -140,7 +139,7 @@ def why(row: Comparison, settings: Settings) -> str:
         case Reason.NOTHING_MEASURED:
             return f"every score of {row.measure} is 0, so that nothing was measured"
         case Reason.IDENTICAL:
-            return f"the rankings are identical on these {queries}"
+            return f"the rankings are identical on these {queries}: {unchanged_sentence(row.n, row.clusters)}"
         case Reason.NO_QUERY_DIFFERS:
             return f"no query of {row.n:,} tells them apart"
         case Reason.DISAGREE:
@@ -210,17 +209,25 @@ def gate_sentence(gate: Gate) -> str:
     numbers = f"difference {gate.mean_difference:+.4f}"
     if not gate.measured:
         return f"nothing was measured: every score is 0 on {queries} ({numbers})"
-    if gate.identical:
-        return f"not worse by {gate.margin:g}: the rankings are identical on {queries} ({numbers})"
-    numbers = f"{numbers}, p {related(format_p(gate.p_value))}"
-    if not gate.bounded:
-        return f"not worse by {gate.margin:g}: cannot be shown, for the measure's range is not known ({numbers})"
-    if gate.p_minimum > gate.alpha:
-        floor = f"the smallest possible p is {format_p(gate.p_minimum)}, above {gate.alpha:g}"
-        return f"{queries} can never show it: {floor} ({numbers})"
+    unchanged = f"; {unchanged_sentence(gate.n, gate.clusters)}" if gate.identical else ""
+    if gate.needed is None:
+        return f"not worse by {gate.margin:g}: not shown, the measure's range is not known ({numbers}){unchanged}"
     if gate.too_few:
-        return f"{queries} can never show it: at least {FEWEST_TO_GATE} are needed ({numbers})"
-    return f"not worse by {gate.margin:g}: {'shown' if gate.passed else 'not shown'} on {queries} ({numbers})"
+        needed = f"{gate.needed:,} {'queries' if gate.clusters is None else 'clusters'}"
+        return f"not worse by {gate.margin:g}: {queries} cannot show it, {needed} are needed ({numbers}){unchanged}"
+    shown = "shown" if gate.passed else "not shown"
+    numbers = f"{numbers}, p {related(format_p(gate.p_value))}"
+    return f"not worse by {gate.margin:g}: {shown} on {queries} ({numbers}){unchanged}"
+
+
+def unchanged_sentence(n: int, clusters: int | None) -> str:
+    """Return what identical rankings say, and what they cannot.
+
+    >>> unchanged_sentence(150, None)
+    'no change was seen; a fault that hits fewer than 2.0 % of the queries would be missed'
+    """
+    share = min(100, 300 / (clusters or n))
+    return f"no change was seen; a fault that hits fewer than {share:.{0 if share >= 10 else 1}f} % of the queries would be missed"
 
 
 def gate_cells(gate: Gate) -> dict[str, Any]:
@@ -232,5 +239,5 @@ def gate_cells(gate: Gate) -> dict[str, Any]:
         "mean_difference": gate.mean_difference,
         "margin": gate.margin,
         "p_value": gate.p_value,
-        "p_minimum": gate.p_minimum,
+        "queries_needed": gate.needed,
     }
