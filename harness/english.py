@@ -51,14 +51,14 @@ def counted(number: int, noun: str) -> str:
 
 
 def asked(queries: int, clusters: int | None) -> str:
-    """Return a number of queries, and of their clusters where these are declared.
+    """Return a number of queries, and of different questions where several queries ask the same.
 
     >>> asked(150, None), asked(150, 30)
-    ('150 queries', '150 queries in 30 clusters')
+    ('150 queries', '150 queries (30 different questions)')
     """
     if clusters is None:
         return count(queries)
-    return f"{count(queries)} in {counted(clusters, 'cluster')}"
+    return f"{count(queries)} ({counted(clusters, 'different question')})"
 
 
 def join(names: Sequence[str]) -> str:

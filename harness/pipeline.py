@@ -180,7 +180,7 @@ def write_scores(
 ) -> None:
     """Write the tables that follow from rankings and labels alone: scores, summary, comparisons, other tests."""
     question, queries = loaded.question, {query.id: query for query in dataset.recorded}
-    judged = Judged(question.measures, question.primary, graded, queries, question.experiment.statistics.cluster)
+    judged = Judged(question.measures, question.primary, graded, queries, question.experiment.statistics)
     with meter.stage("scoring"):
         scores = score_lists(judged, {one.retriever: one.lists for one in runs if not one.error})
     with meter.stage("comparing"):

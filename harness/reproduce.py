@@ -116,7 +116,7 @@ def _check_consistency(results: Results, question: Question) -> None:
     labels = {query_id: judged.labels for query_id, judged in results.queries.items()}
     queries = {query_id: judged.query for query_id, judged in results.queries.items()}
     graded = grade_labels(labels, question.experiment.relevance)
-    judged = Judged(question.measures, question.primary, graded, queries, question.experiment.statistics.cluster)
+    judged = Judged(question.measures, question.primary, graded, queries, question.experiment.statistics)
     right = score_tables(question, graded, queries, score_lists(judged, lists_of(results)))
     for name, keys, columns, slack in (
         ("scores", ["retriever", "query_id", "measure"], ["value"], 1e-9),

@@ -122,11 +122,13 @@ def test_the_plan_takes_the_declared_margin_the_family_and_the_clusters(tmp_path
     found = check(five_needs(tmp_path, more=statistics), results=tmp_path / "none")
     assert found.capacity[:6] == (5, True, 3, 0.5, 0.02, "the declared margin")
     (line,) = [line for line in found.lines() if line.startswith("can it")]
-    assert "with 5 clusters and 3 comparisons at 0.5, a true difference of 0.02 (the declared margin)" in line
+    assert (
+        "with 5 different questions and 3 comparisons at 0.5, a true difference of 0.02 (the declared margin)" in line
+    )
 
 
 def test_an_earlier_run_of_the_same_data_tells_what_its_pairs_would_need(tmp_path, monkeypatch):
-    rows = [{"id": f"q{i}", "query": text, "relevant_documents": docs} for i, (_, text, docs) in
+    rows = [{"id": f"q{i}", "query": f"{text} {i}", "relevant_documents": docs} for i, (_, text, docs) in
             enumerate(small.QUERIES * 10)]  # fmt: skip
     (small.dataset(tmp_path / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
     blocks = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n[[retrievers]]\nname = "hash"\n'

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from harness.dataset.trec import read_qrels, read_run
 from harness.evaluation.runs import Conventions, score_runs
-from harness.evaluation.scores import Scores, mean_defined
+from harness.evaluation.scores import Scores
 from harness.measures import Measure, MeasureValues, parse, score_run
 from retrievers.errors import InputError
 from tests import trec_golden
@@ -63,7 +64,7 @@ def printed(result: Scores | MeasureValues) -> dict[tuple[str, Measure], str]:
         for measure, row in values.items()
         for query, value in zip(ids, row, strict=True)
     }
-    return cells | {("all", parse(measure)): f"{mean_defined(row):.4f}" for measure, row in values.items()}
+    return cells | {("all", parse(measure)): f"{row[~np.isnan(row)].mean():.4f}" for measure, row in values.items()}
 
 
 @pytest.mark.parametrize("rel", trec_golden.LEVELS)

@@ -109,9 +109,7 @@ def test_identical_rankings_are_called_so_and_prove_little():
     same = frozenset([frozenset((CHALLENGER, BASELINE))])
 
     def gated(both):
-        return gate_scores(
-            scored({CHALLENGER: both, BASELINE: both}, identical=same), margin=0.02, settings=Settings()
-        )
+        return gate_scores(scored({CHALLENGER: both, BASELINE: both}, identical=same), margin=0.02, settings=Settings())
 
     three = gated(np.full(3, 0.5))
     assert not three.passed

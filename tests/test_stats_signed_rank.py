@@ -197,7 +197,7 @@ def test_half_ranks_of_a_thousand_and_the_limit():
 
 
 def counted_tails(ranks: list[int]) -> list[int]:
-    """How many of the 2^n subsets of the ranks have a sum of at most 0, 1, …: one polynomial, packed into an integer."""
+    """How many of the 2^n subsets of the ranks have a sum of at most 0, 1, …: a polynomial packed into an integer."""
     digit = 8 * (len(ranks) // 8 + 1)
     packed, total = 1, sum(ranks)
     for rank in ranks:

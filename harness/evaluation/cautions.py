@@ -179,4 +179,4 @@ def asked_sentence(n: int, clusters: int | None) -> str:
     """Return what the tests count as one observation, "" where that is a query."""
     if clusters is None:
         return ""
-    return f"The tests count clusters, not queries: {count(n)} in {clusters:,} clusters."
+    return f"Queries that ask the same count as one: {count(n)}, {counted(clusters, 'different question')}."

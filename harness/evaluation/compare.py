@@ -15,7 +15,7 @@ from harness.evaluation.verdict import Comparison, Evidence, Finding, Reason, Ve
 from harness.stats.corrections import adjust, adjusted_floors, letters
 from harness.stats.differences import differences
 from harness.stats.equivalence import Within, equivalence_tests
-from harness.stats.intervals import mean, mean_difference_interval
+from harness.stats.intervals import mean_difference_interval
 from harness.stats.paired_tests import Decided, Observed, decide
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
@@ -90,7 +90,7 @@ def compare(scores: Scores, *, baseline: str | None = None, settings: Settings) 
     rows: list[Comparison] = []
     for measure, keys in families.items():
         members = [
-            Member(key, kept[key], observed[key], decide(observed[key], settings.test))
+            Member(key, kept[key], observed[key], decide(observed[key], settings.decides))
             for key in keys
             if key in observed
         ]
@@ -149,7 +149,7 @@ def letter_display(scores: Scores, rows: Sequence[Comparison]) -> dict[str, str]
         rows: its all-pairs family.
     """
     group = scores.values[scores.primary]
-    names = sorted(group, key=lambda name: -mean(group[name]))
+    names = sorted(group, key=lambda name: -scores.mean(scores.primary, name))
     return letters(names, {frozenset((row.a, row.b)) for row in rows if row.verdict.separates})
 
 
@@ -194,18 +194,20 @@ def _known_before(scores: Scores, member: Member, *, measured: bool, confirmator
 
 def _mean_difference(scores: Scores, member: Member) -> float:
     measure, a, b = member.key
-    group = scores.values[measure]
-    return mean(group[a][member.kept]) - mean(group[b][member.kept])
+    kept = scores.only(member.kept)
+    return kept.mean(measure, a) - kept.mean(measure, b)
 
 
 def _evidence(scores: Scores, member: Member, p: Corrected, state: Reason | None, within_margin: bool) -> Evidence:
     ranks = member.observed.ranks
+    mean_sign = member.observed.queries.sign(_mean_difference(scores, member))
     return Evidence(
         p_adjusted=p.decided,
         p_mean=p.mean,
         p_minimum_adjusted=p.floor,
-        rank_sign=int(np.sign(ranks.w_plus - ranks.w_minus)),
-        mean_sign=member.observed.queries.sign(_mean_difference(scores, member)),
+        # Ranks know no weights, so that weighted means alone speak.
+        rank_sign=mean_sign if scores.weights is not None else int(np.sign(ranks.w_plus - ranks.w_minus)),
+        mean_sign=mean_sign,
         state=state,
         within_margin=within_margin,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,6 @@ from harness.evaluation.compare import compare
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Comparison, Verdict
 from harness.stats.differences import differences
-from harness.stats.intervals import mean
 from harness.stats.power import PowerRange, QueryRange, detectable, queries_needed
 from harness.stats.settings import Settings
 from retrievers.errors import InputError, Problem
@@ -39,8 +39,10 @@ class Conclusion:
     """Queries."""
     clusters: int | None
     """Clusters of queries; None where none are declared."""
+    effective: float | None
+    """How many queries (clusters) of equal weight tell as much; None without weights."""
     means: Mapping[str, float]
-    """Highest first."""
+    """Highest first; weighted where weights are declared."""
     shown_worse: tuple[str, ...]
     within_margin: tuple[str, ...]
     """The leader, and all that are shown within the margin of it: only these are as good as the best."""
@@ -89,7 +91,7 @@ def conclude(
         )
     scores = scores.of(measure).only(kept)
     group = scores.values[measure]
-    means = dict(sorted(((name, mean(values)) for name, values in group.items()), key=lambda item: -item[1]))
+    means = dict(sorted(((name, scores.mean(measure, name)) for name in group), key=lambda item: -item[1]))
     leader, *others = means
     declared = [row for row in declared if row.measure == measure]
     against = _against(leader, declared)
@@ -107,6 +109,7 @@ def conclude(
         measure=measure,
         n=scores.n,
         clusters=len(scores.units) if scores.clusters is not None else None,
+        effective=scores.units.effective if scores.weights is not None else None,
         means=means,
         shown_worse=tuple(worse),
         within_margin=(leader, *close),
@@ -131,7 +134,9 @@ def power_of(scores: Scores, pair: tuple[str, str], alpha: float, difference: fl
         difference: what is worth finding.
     """
     group, units = scores.values[scores.primary], scores.units
-    d = differences(units.means(group[pair[0]]), units.means(group[pair[1]]))
+    # Unequal weights tell as much as fewer queries of equal weight: as if the differences scattered more.
+    more = math.sqrt(len(units) / units.effective)
+    d = differences(more * units.means(group[pair[0]]), more * units.means(group[pair[1]]))
     return Power(detectable(d, alpha), queries_needed(d, difference, alpha))
 
 

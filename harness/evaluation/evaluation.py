@@ -8,8 +8,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from harness.evaluation.compare import compare
 from harness.evaluation.conclusion import Conclusion, conclude, power_of
 from harness.evaluation.grading import people_judged
@@ -19,7 +17,6 @@ from harness.evaluation.statements import Statement, conclusion_statements, plan
 from harness.evaluation.verdict import Comparison
 from harness.evaluation.wording import COMPARISON_COLUMNS, comparison_cells, read_comparison
 from harness.records import Manifest, Results
-from harness.stats.differences import units_of
 from harness.stats.intervals import summarize
 from harness.stats.looks import Look, at_look, look_at
 from harness.stats.power import QueryRange
@@ -197,13 +194,12 @@ def summary_rows(scores: Scores, level: float) -> list[dict[str, Any]]:
     for name in scores.retrievers:
         for measure, group in scores.values.items():
             if name in group and (kept := scores.defined(measure, name)).any():
-                clusters = None if scores.clusters is None else np.array(scores.clusters, dtype=object)[kept].tolist()
                 summary = summarize(
                     group[name][kept],
                     level,
                     binary=measure in scores.binary,
                     bounds=scores.range_of(measure),
-                    units=None if clusters is None else units_of(clusters),
+                    units=scores.only(kept).units,
                 )
                 rows.append({"retriever": name, "measure": measure, **asdict(summary)})
     return rows

@@ -180,7 +180,7 @@ def interaction_family(
 def _deciding_rows(parts: Sequence[tuple[str, Scores]], pairs: Pairs, name: str, settings: Settings) -> list[TestRow]:
     """One row for each part of the queries (its note, its scores) and pair, corrected together."""
     decided = [
-        decide(pair, settings.test)
+        decide(pair, settings.decides)
         for _, part in parts
         for pair in observe(part, [Key(part.primary, a, b) for a, b in pairs], settings.seed).values()
     ]
@@ -194,6 +194,5 @@ def _rows(
 ) -> Iterator[TestRow]:
     adjusted = adjust([test.p_value for test in decided], correction)
     for (note, scores, a, b), test, p in zip(keys, decided, adjusted, strict=True):
-        group = scores.values[scores.primary]
-        gap = mean(group[a]) - mean(group[b])
+        gap = scores.mean(scores.primary, a) - scores.mean(scores.primary, b)
         yield TestRow(*names, a, b, scores.n, test.statistic, test.p_value, p, test.method, note, gap)

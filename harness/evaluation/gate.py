@@ -77,10 +77,10 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
         passed=measured and test.greater <= settings.alpha,
         n=scores.n,
         clusters=len(units) if units.clustered else None,
-        mean_difference=mean(group[CHALLENGER]) - mean(group[BASELINE]),
+        mean_difference=scores.mean(scores.primary, CHALLENGER) - scores.mean(scores.primary, BASELINE),
         margin=margin,
         p_value=test.greater,
-        needed=None if span is None else fewest_units(margin, span, settings.alpha, mean(d.values)),
+        needed=None if span is None else fewest_units(margin, span, settings.alpha, mean(d.values, units.weights)),
         measured=measured,
         identical=bool(scores.identical),
     )

@@ -78,7 +78,7 @@ def _verdict(results: Results, name: str, labels: Mapping[str, Labels], relevanc
     queries = {query: results.queries[query].query for query in graded.grades}
     if not queries:
         return LabellerVerdict(name, 0, {})
-    scores = score_lists(Judged((measure,), measure, graded, queries, declared.cluster), lists_of(results))
+    scores = score_lists(Judged((measure,), measure, graded, queries, declared), lists_of(results))
     baseline = results.manifest.resolved.baseline
     rows = compare(scores, baseline=baseline, settings=at_look(declared, scores.n))
     return LabellerVerdict(name, scores.n, {(row.a, row.b): row for row in rows})

@@ -14,13 +14,14 @@ import numpy as np
 from harness import records
 from harness.dataset.rows import File, Row, read_rows
 from harness.evaluation.grading import GradedLabels, grade_labels, scores_of
-from harness.evaluation.scores import Lists, Scores, clusters_of, identical_pairs, scores_from_rows
+from harness.evaluation.scores import Lists, Scores, clusters_of, identical_pairs, scores_from_rows, weights_of
 from harness.experiment import Relevance
 from harness.experiment.option_tables import checked
 from harness.measures import Claimed, Measure, parse, span
 from harness.measures.table import is_binary
 from harness.records import ResolvedExperiment, Results
 from harness.stats.differences import Range
+from harness.stats.settings import Statistics
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.opening import opened
 from retrievers.types import Floats, Query
@@ -41,8 +42,8 @@ class Judged(NamedTuple):
     labels: GradedLabels
     queries: Mapping[str, Query]
     """At least those that are scored."""
-    cluster: str | None = None
-    """A field of the queries."""
+    statistics: Statistics = Statistics()
+    """Which queries belong together, and how much each counts."""
 
 
 def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Scores:
@@ -67,7 +68,8 @@ def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Sco
         decides=str(primary),
         ranges={str(measure): Range(0.0, span(measure, labels.grades)) for measure in judged.measures},
         binary=frozenset(str(measure) for measure in judged.measures if is_binary(measure)),
-        clusters=clusters_of([judged.queries[query] for query in ids], judged.cluster),
+        clusters=clusters_of([judged.queries[query] for query in ids], judged.statistics.cluster),
+        weights=weights_of([judged.queries[query] for query in ids], judged.statistics.weight),
         identical=identical_pairs(values[str(primary)], lists, (ids, primary.cutoff)),
         order=tuple(place[query] for query in judged.labels.grades),
         lists=lists,
@@ -90,13 +92,14 @@ def scores_of_results(results: Results) -> Scores:
         if any(not np.isnan(row).all() for row in of.values())
     }
     grades, lists = results.grades(), lists_of(results)
-    cluster = results.manifest.resolved.statistics.get("cluster")
+    declared, queries = results.manifest.resolved.statistics, [results.queries[query].query for query in ids]
     return Scores(
         ids=ids,
         values=values,
         ranges={measure: Range(0.0, span(parse(measure), grades)) for measure in values},
         binary=frozenset(measure for measure in values if is_binary(parse(measure))),
-        clusters=clusters_of([results.queries[query].query for query in ids], cluster),
+        clusters=clusters_of(queries, declared.get("cluster")),
+        weights=weights_of(queries, declared.get("weight")),
         identical=identical_pairs(values[primary], lists, (ids, parse(primary).cutoff)),
         order=tuple(place[query] for query in results.queries if query in place),
         lists=lists,
@@ -151,12 +154,13 @@ def score_folder(
     if deeper and any(len(r.doc_ids) >= depth for name in results.retrievers for _, r in results.answers(name)):
         what, remedy = f"looks below depth {depth}, and no more was kept", "raise depth and run the experiment again"
         raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in deeper])
+    declared = results.manifest.resolved.statistics
     judged = Judged(
         tuple(measures),
         measures[0],
         labels._replace(grades=kept, claims=claims),
         {query: results.queries[query].query for query in kept},
-        results.manifest.resolved.statistics.get("cluster"),
+        Statistics(cluster=declared.get("cluster"), weight=declared.get("weight")),
     )
     return score_lists(judged, lists_of(results))
 

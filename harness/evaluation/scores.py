@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -13,7 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from harness.english import counted
 from harness.stats.differences import SLACK, UNIT, Range, ScoreTable, Units, singles, units_of
+from harness.stats.intervals import mean
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Floats, Query
 
@@ -54,6 +58,8 @@ class Scores:
     """Measures that can only be 0 or 1."""
     clusters: tuple[str, ...] | None = None
     """(n,): each query's cluster, "" for none. None: every query stands for itself."""
+    weights: tuple[float, ...] | None = None
+    """(n,): how much each query counts in a mean; None: all alike."""
     identical: frozenset[frozenset[str]] = frozenset()
     """Pairs whose rankings are the same, down to the primary measure's cutoff, on every query."""
     order: tuple[int, ...] | None = None
@@ -109,7 +115,15 @@ class Scores:
     @property
     def units(self) -> Units:
         """What counts as one observation: a query, or a cluster of them."""
-        return singles(self.n) if self.clusters is None else units_of(self.clusters)
+        weights = None if self.weights is None else np.array(self.weights)
+        return singles(self.n, weights) if self.clusters is None else units_of(self.clusters, weights)
+
+    def mean(self, measure: str, name: str) -> float:
+        """The mean of a retriever over the queries for which the measure is defined; NaN without any."""
+        values = self.values[measure][name]
+        kept = ~np.isnan(values)
+        weights = None if self.weights is None else np.array(self.weights)[kept]
+        return mean(values[kept], weights) if kept.any() else math.nan
 
     def extremes(self, measure: str) -> tuple[float, float]:
         """The lowest and the highest score of a measure; 0 and 0 without any."""
@@ -147,6 +161,7 @@ class Scores:
             ids=tuple(self.ids[old] for old in places),
             values={m: {name: values[kept] for name, values in group.items()} for m, group in self.values.items()},
             clusters=None if self.clusters is None else tuple(self.clusters[old] for old in places),
+            weights=None if self.weights is None else tuple(self.weights[old] for old in places),
             order=None if self.order is None else tuple(places[old] for old in self.order if old in places),
         )
 
@@ -202,16 +217,6 @@ def scores_from_rows(rows: Mapping[tuple[str, str, str], float]) -> Scores:
     return Scores(ids=ids, values=values)
 
 
-def mean_defined(values: Floats) -> float:
-    """The mean over the queries for which a measure is defined; NaN without any.
-
-    >>> mean_defined(np.array([0.5, np.nan]))
-    0.5
-    """
-    defined = values[~np.isnan(values)].tolist()
-    return math.fsum(defined) / len(defined) if defined else math.nan
-
-
 def rankings_digest(answers: Lists, queries: Sequence[str], cutoff: int | None) -> str:
     """Return the SHA-256 of what one retriever ranks down to a cutoff, in the order of the queries."""
     digest = hashlib.sha256()
@@ -244,14 +249,64 @@ def identical_pairs(
 
 
 def clusters_of(queries: Sequence[Query], name: str | None) -> tuple[str, ...] | None:
-    """Return each query's cluster, "" where it has none; None where no field is declared.
+    """Return each query's cluster, "" where it stands alone; None where all do and no field is declared.
+
+    Queries of equal text (after NFKC, case folding and collapsing white space) ask the same question under several
+    ids: they belong together always, with all that shares the declared field with one of them.
+
+    Args:
+        queries: in the order of the answer.
+        name: the declared field.
 
     Raises:
         InputError: no query has the field: every query would stand alone, and nobody would notice.
+
+    >>> clusters_of([Query("1", "When?"), Query("2", "Who?"), Query("3", " when? ")], None)
+    ('1', '', '1')
+    """
+    if name is not None and queries and not any(query.fields.get(name) for query in queries):
+        known = {one for query in queries for one in query.fields}
+        raise InputError(Problem("[statistics] cluster", f"no query has a field {name!r}", did_you_mean(name, known)))
+    first: dict[tuple[str, str], int] = {}
+    leader = list(range(len(queries)))
+
+    def led(place: int) -> int:
+        while leader[place] != place:
+            place = leader[place]
+        return place
+
+    for place, query in enumerate(queries):
+        text = " ".join(unicodedata.normalize("NFKC", query.text).casefold().split())
+        for key in (("text", text), ("field", query.fields.get(name, "") if name else "")):
+            if key[1]:
+                one, other = led(first.setdefault(key, place)), led(place)
+                leader[max(one, other)] = min(one, other)
+    together = [led(place) for place in range(len(queries))]
+    members = Counter(together)
+    if name is None and len(members) == len(queries):
+        return None
+    return tuple(queries[place].id if members[place] > 1 else "" for place in together)
+
+
+def weights_of(queries: Sequence[Query], name: str | None) -> tuple[float, ...] | None:
+    """Return how much each query counts; None where no field is declared.
+
+    Raises:
+        InputError: the field of a query is no number above 0.
     """
     if name is None:
         return None
-    if queries and not any(query.fields.get(name) for query in queries):
-        known = {one for query in queries for one in query.fields}
-        raise InputError(Problem("[statistics] cluster", f"no query has a field {name!r}", did_you_mean(name, known)))
-    return tuple(query.fields.get(name, "") for query in queries)
+    weights, wrong = [], []
+    for query in queries:
+        value = query.fields.get(name, "")
+        try:
+            weight = float(value)
+        except ValueError:
+            weight = math.nan
+        if not 0 < weight < math.inf:
+            wrong.append(f"{query.id!r} has {value!r}")
+        weights.append(weight)
+    if wrong:
+        what = f"{counted(len(wrong), 'query')} of {len(queries):,} without a number above 0 in the field {name!r}"
+        raise InputError(Problem("[statistics] weight", f"{what}: {', '.join(wrong[:3])}", "such as 120, its traffic"))
+    return tuple(weights)

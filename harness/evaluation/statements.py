@@ -68,6 +68,8 @@ def conclusion_statements(result: Conclusion, settings: Settings, *, complete: b
         if complete:
             yield Statement(Topic.CAVEAT, "It ran alone: there is nothing to compare it with.")
         return
+    if result.effective is not None:
+        yield Statement(Topic.CAVEAT, weights_sentence(result, settings))
     if result.shown_worse:
         yield Statement(Topic.SHOWN_WORSE, f"Shown to be worse than {leader}: {join(result.shown_worse)}.")
     yield from _within(result, settings, complete=complete)
@@ -75,6 +77,17 @@ def conclusion_statements(result: Conclusion, settings: Settings, *, complete: b
         yield from _unresolved(result, settings)
     elif complete and len(result.within_margin) == 1:
         yield Statement(Topic.BEST, f"{leader} is the best of the {len(result.means)} on this measure.")
+
+
+def weights_sentence(result: Conclusion, settings: Settings) -> str:
+    """Return by what queries are weighted, and how many of equal weight would tell as much; "" without weights."""
+    if result.effective is None:
+        return ""
+    things = "queries" if result.clusters is None else "questions"
+    return (
+        f"Means are weighted by {settings.weight}: {asked(result.n, result.clusters)} tell as much as about "
+        f"{result.effective:,.0f} {things} of equal weight."
+    )
 
 
 def _within(result: Conclusion, settings: Settings, *, complete: bool) -> Iterator[Statement]:
@@ -140,7 +153,7 @@ def needed_words(needed: QueryRange, *, clusters: bool = False) -> str:
     >>> needed_words(QueryRange(138, 647)), needed_words(QueryRange(34, None))
     ('at least 140 queries, likely up to 650', 'at least 34 queries, possibly more than 1,000,000')
     """
-    things = "clusters of queries" if clusters else "queries"
+    things = "different questions" if clusters else "queries"
     if needed.low is None:
         return f"more than {MOST:,} {things}"
     if needed.high is None:

@@ -102,10 +102,10 @@ def read_comparison(cells: Mapping[str, Any]) -> Comparison:
 
 def settings_sentence(settings: Settings) -> str:
     """Return which tests stand behind the numbers."""
-    drops = ", zero differences dropped" if settings.test == "wilcoxon" else ""
+    drops = ", zero differences dropped" if settings.decides == "wilcoxon" else ""
     return (
-        f"Decided by {TESTS[settings.test]}{drops}, with which the sign-flip test of the mean must agree; p adjusted "
-        f"within each measure by {CORRECTIONS[settings.correction]}; level {settings.alpha:.3g}."
+        f"Decided by {TESTS[settings.decides]}{drops}, with which the sign-flip test of the mean must agree; p "
+        f"adjusted within each measure by {CORRECTIONS[settings.correction]}; level {settings.alpha:.3g}."
     )
 
 
@@ -182,7 +182,7 @@ def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str
     queries, measure = asked(rows[0].n, rows[0].clusters), rows[0].measure
     if all(row.reason is Reason.NOTHING_MEASURED for row in rows):
         return f"Every score of {measure} is 0: nothing was measured."
-    one_test = settings.test == "randomization"
+    one_test = settings.decides == "randomization"
     shown = sum(row.verdict.separates for row in rows)
     if shown:
         many = f"{shown} of {len(rows)} differences in {measure} {'is' if shown == 1 else 'are'}"
@@ -213,7 +213,7 @@ def gate_sentence(gate: Gate) -> str:
     if gate.needed is None:
         return f"not worse by {gate.margin:g}: not shown, the measure's range is not known ({numbers}){unchanged}"
     if gate.too_few:
-        needed = f"{gate.needed:,} {'queries' if gate.clusters is None else 'clusters'}"
+        needed = f"{gate.needed:,} {'queries' if gate.clusters is None else 'different questions'}"
         return f"not worse by {gate.margin:g}: {queries} cannot show it, {needed} are needed ({numbers}){unchanged}"
     shown = "shown" if gate.passed else "not shown"
     numbers = f"{numbers}, p {related(format_p(gate.p_value))}"
@@ -226,8 +226,9 @@ def unchanged_sentence(n: int, clusters: int | None) -> str:
     >>> unchanged_sentence(150, None)
     'no change was seen; a fault that hits fewer than 2.0 % of the queries would be missed'
     """
-    share = min(100, 300 / (clusters or n))
-    return f"no change was seen; a fault that hits fewer than {share:.{0 if share >= 10 else 1}f} % of the queries would be missed"
+    percent = min(100, 300 / (clusters or n))
+    share = f"{percent:.0f}" if percent >= 10 else f"{percent:.1f}"
+    return f"no change was seen; a fault that hits fewer than {share} % of the queries would be missed"
 
 
 def gate_cells(gate: Gate) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import numpy as np
 from harness.dataset import trec
 from harness.evaluation.conclusion import Conclusion
 from harness.evaluation.evaluation import Evaluation, evaluation_of
-from harness.evaluation.scores import mean_defined
 from harness.evaluation.verdict import Comparison
 from harness.experiment import Dense
 from harness.measures import Measure, parse
@@ -133,7 +132,7 @@ class View:
 
     def mean(self, measure: str, retriever: str) -> float:
         """The mean over the queries for which the measure is defined; NaN without any."""
-        return mean_defined(self.scores[measure][retriever])
+        return self.evaluation.scores.mean(measure, retriever)
 
     def spoken(self, sentence: str) -> str:
         """A sentence with the measures' short names."""

@@ -15,12 +15,13 @@ from harness.dataset import Dataset
 from harness.english import counted
 from harness.evaluation.conclusion import EXAMPLE
 from harness.evaluation.evaluation import PlannedPair, planned_pairs
+from harness.evaluation.scores import clusters_of
 from harness.experiment import Loaded
 from harness.measures import span
 from harness.measures.compute import Judgments
+from harness.stats.differences import units_of
 from harness.stats.power import MOST, detectable_effect, queries_for
 from retrievers.errors import HarnessError
-from retrievers.types import Query
 
 ASSUMED = (0.1, 0.2, 0.3)
 """Standard deviations of differences for which the queries needed are told where none was observed."""
@@ -97,11 +98,11 @@ class Capacity(NamedTuple):
         return f"Not for every pair, with {self._counted(self.units)}"
 
     def _counted(self, number: int) -> str:
-        return counted(number, "cluster") if self.clusters else counted(number, "query")
+        return counted(number, "different question") if self.clusters else counted(number, "query")
 
     @property
     def _unit(self) -> str:
-        return "clusters" if self.clusters else "queries"
+        return "different questions" if self.clusters else "queries"
 
 
 def planned(loaded: Loaded, dataset: Dataset, judgments: Judgments, results: Path) -> Capacity:
@@ -120,9 +121,10 @@ def planned(loaded: Loaded, dataset: Dataset, judgments: Judgments, results: Pat
     origin = "the declared margin" if statistics.margin else f"a twentieth of the range of {loaded.question.primary}"
     folder = results / experiment.name
     earlier = tuple(_earlier(folder, dataset, str(loaded.question.primary), wanted))
+    together = clusters_of(dataset.queries, statistics.cluster)
     return Capacity(
-        units=units_of(dataset.queries, statistics.cluster),
-        clusters=statistics.cluster is not None,
+        units=len(dataset.queries) if together is None else len(units_of(together)),
+        clusters=together is not None,
         comparisons=max(names - 1 if experiment.baseline else names * (names - 1) // 2, 1),
         alpha=statistics.alpha,
         difference=wanted,
@@ -130,18 +132,6 @@ def planned(loaded: Loaded, dataset: Dataset, judgments: Judgments, results: Pat
         earlier=earlier,
         folder=folder.as_posix() if earlier else "",
     )
-
-
-def units_of(queries: Sequence[Query], cluster: str | None) -> int:
-    """Return how many observations there are: queries, or the clusters that a field puts them in.
-
-    >>> units_of([Query("a", "", {"need": "x"}), Query("b", "", {"need": "x"}), Query("c", "")], "need")
-    2
-    """
-    if cluster is None:
-        return len(queries)
-    values = [query.fields.get(cluster, "") for query in queries]
-    return len(set(filter(None, values))) + values.count("")
 
 
 def _earlier(folder: Path, dataset: Dataset, primary: str, difference: float) -> Sequence[PlannedPair]:

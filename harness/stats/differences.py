@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -93,14 +94,30 @@ class Units:
     sizes: Floats
     """(units,): how many queries each holds."""
     clustered: bool
-    """Whether clusters were declared."""
+    """Whether queries belong together: by a declared field, or by equal texts."""
+    weights: Floats | None = None
+    """(n,): how much each query counts; None: all alike."""
 
     def __len__(self) -> int:
         """How many units there are."""
         return len(self.sizes)
 
+    @property
+    def totals(self) -> Floats:
+        """(units,): the weight of each; its queries, where all count alike."""
+        return self.sizes if self.weights is None else self._summed(self.weights)
+
+    @property
+    def effective(self) -> float:
+        """How many units of equal weight would tell as much: (sum w)^2 / sum w^2 over the units."""
+        totals = self.totals
+        return math.fsum(totals) ** 2 / math.fsum(totals**2)
+
     def sums(self, values: Floats) -> Floats:
-        """Sum (n,) or (n, k) values within each unit: (units,) or (units, k)."""
+        """Sum (n,) or (n, k) values, each times its query's weight, within each unit: (units,) or (units, k)."""
+        return self._summed(values if self.weights is None else (values.T * self.weights).T)
+
+    def _summed(self, values: Floats) -> Floats:
         if not self.clustered:
             return values
         sums: Floats = np.zeros((len(self.sizes), *values.shape[1:]))
@@ -108,16 +125,16 @@ class Units:
         return sums
 
     def means(self, values: Floats) -> Floats:
-        """Return the mean of (n,) values within each unit: (units,)."""
-        return self.sums(values) / self.sizes if self.clustered else values
+        """Return the plain mean of (n,) values within each unit: (units,)."""
+        return self._summed(values) / self.sizes if self.clustered else values
 
 
-def singles(n: int) -> Units:
+def singles(n: int, weights: Floats | None = None) -> Units:
     """Return n units of one query each."""
-    return Units(np.arange(n), np.ones(n), clustered=False)
+    return Units(np.arange(n), np.ones(n), clustered=False, weights=weights)
 
 
-def units_of(clusters: Sequence[str]) -> Units:
+def units_of(clusters: Sequence[str], weights: Floats | None = None) -> Units:
     """Return the units of named clusters; a query whose cluster is "" stands alone.
 
     >>> units_of(["x", "", "x", ""]).sizes.tolist()
@@ -126,7 +143,8 @@ def units_of(clusters: Sequence[str]) -> Units:
     keys = [("cluster", name) if name else ("alone", str(place)) for place, name in enumerate(clusters)]
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     members = np.array([numbers[key] for key in keys], dtype=np.int64)
-    return Units(members, np.bincount(members, minlength=len(numbers)).astype(np.float64), clustered=True)
+    sizes = np.bincount(members, minlength=len(numbers)).astype(np.float64)
+    return Units(members, sizes, clustered=True, weights=weights)
 
 
 class Range(NamedTuple):

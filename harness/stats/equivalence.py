@@ -55,16 +55,16 @@ def not_worse(pairs: Sequence[Differences], within: Within, seed: int = 0) -> li
     what was not seen in n queries may hit one in n, and identical rankings are no exception. Never a signed-rank test
     on shifted differences: that one speaks of a median, and calls 90 ties and 10 losses of 0.5 "not worse by 0.02"
     with p = 1e-10. Below `fewest_units` p = 1. By clusters, these are counted instead of queries, and what is added is
-    a cluster of the mean size.
+    a cluster of the mean weight.
     """
     margin, span, units, alpha = within
     if span is None or not pairs:
         return [NEVER] * len(pairs)
-    worst = (margin - span) * float(units.sizes.mean())
+    worst = (margin - span) * float(units.totals.mean())
     columns = [np.append(units.sums(d.values + margin), worst) for d in pairs]
     table = np.column_stack([*columns, np.zeros(len(units) + 1)])
     tests = sign_flip(table, [Contrast(place, len(pairs)) for place in range(len(pairs))], seed)
-    enough = [len(units) >= fewest_units(margin, span, alpha, mean(d.values)) for d in pairs]
+    enough = [len(units) >= fewest_units(margin, span, alpha, mean(d.values, units.weights)) for d in pairs]
     return [test if known else NEVER for test, known in zip(tests, enough, strict=True)]
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from harness.stats.differences import SLACK, Differences, Floats, Range, Units
+from harness.stats.differences import SLACK, Differences, Floats, Range, Units, singles
 
 
 class Interval(NamedTuple):
@@ -24,9 +24,16 @@ NONE = Interval(None, None, "not estimable")
 """All values equal, or a single one: nothing tells how far they scatter."""
 
 
-def mean(values: Floats) -> float:
-    """Return the mean, its sum rounded once (`math.fsum`): the order of the queries cannot move it."""
-    return math.fsum(values) / len(values)
+def mean(values: Floats, weights: Floats | None = None) -> float:
+    """Return the mean, its sum rounded once (`math.fsum`): the order of the queries cannot move it.
+
+    Args:
+        values: (n,).
+        weights: (n,), above 0; None: all alike.
+    """
+    if weights is None:
+        return math.fsum(values) / len(values)
+    return math.fsum(values * weights) / math.fsum(weights)
 
 
 def mean_interval(
@@ -45,9 +52,9 @@ def mean_interval(
         binary: whether the measure allows nothing but 0 and 1. Values that merely happen to be 0 and 1 do not
             tell: the mean of a measure that goes up to 2 is not bounded by 1.
         bounds: the measure's range, which the interval does not leave; None where it is not known.
-        units: clusters of the queries, if any.
+        units: clusters and weights of the queries, if any.
     """
-    if binary and (units is None or not units.clustered):
+    if binary and (units is None or not (units.clustered or units.weights is not None)):
         return wilson(int(values.sum()), len(values), level) if len(values) > 1 else NONE
     return student(values, level, bounds=bounds, units=units)
 
@@ -58,18 +65,18 @@ def student(
     """Return Student's t interval of a mean, "not estimable" where all values are equal.
 
     Where it would leave `bounds`, it is the t interval of the logit of the mean by the delta method, transformed
-    back ("logit"). By clusters it has the cluster-robust standard error and clusters - 1 degrees of freedom.
+    back ("logit"). With clusters or weights, see `standard_error`.
 
     >>> student(np.array([0.5])).method
     'not estimable'
     >>> student(np.array([0.8, 0.9, 1.0, 1.0]), bounds=Range(0, 1)).method
     'logit'
     """
-    error = standard_error(values, units)
-    if error is None:
+    known = standard_error(values, units)
+    if known is None:
         return NONE
-    centre, count = mean(values), len(values if units is None else units)
-    reach = float(special.stdtrit(count - 1, (1 + level) / 2)) * error
+    centre = mean(values, None if units is None else units.weights)
+    reach = float(special.stdtrit(known.freedom, (1 + level) / 2)) * known.error
     low, high = centre - reach, centre + reach
     if bounds is None or (bounds.low <= low and high <= bounds.high):
         return Interval(low, high, "t")
@@ -81,19 +88,41 @@ def student(
     return Interval(low, high, "logit")
 
 
-def standard_error(values: Floats, units: Units | None = None) -> float | None:
-    """Return the standard error of a mean, robust to clusters; None where all values, or cluster means, are equal.
+class StandardError(NamedTuple):
+    """The standard error of a mean."""
 
-    Its square is G / (G - 1) x the sum over the G clusters of (sum of the deviations within)^2 / n^2; with one query
-    a cluster that is the usual one.
+    error: float
+    freedom: float
+    """Degrees of freedom of its t distribution."""
+
+
+def standard_error(values: Floats, units: Units | None = None) -> StandardError | None:
+    """Return the standard error of a mean, robust to clusters and weights; None where all values are equal.
+
+    With h the queries' shares of the weight (1/n each without weights) and h_g those of the G clusters:
+    e_g = sum of h (d - mean) within the cluster / (1 - h_g), the deviation that the others see; SE^2 = sum e_g^2,
+    times (G - 1) / G without weights; 1 / sum h_g^2 - 1 degrees of freedom. With one query a cluster and equal weights
+    that is the usual standard error. One dominant cluster makes plain robust intervals too short (72 to 85 % for 95).
+
+    >>> units = singles(4, np.array([4.0, 2.0, 1.0, 1.0]))
+    >>> known = standard_error(np.array([0.1, 0.2, -0.1, 0.3]), units)
+    >>> round(known.error, 6), round(known.freedom + 1, 3)
+    (0.053927, 2.909)
     """
+    units = singles(len(values)) if units is None else units
     slack = SLACK * max(1.0, float(np.abs(values).max()))
-    off = values - mean(values)
-    sums, sizes = (off, np.ones(len(off))) if units is None else (units.sums(off), units.sizes)
-    count = len(sums)
-    if count < 2 or float(np.ptp(sums / sizes)) <= slack:
+    count = len(units)
+    if count < 2 or float(np.ptp(units.means(values))) <= slack:
         return None
-    return math.sqrt(count / (count - 1) * math.fsum(sums**2)) / len(values)
+    off = values - mean(values, units.weights)
+    if not units.clustered and units.weights is None:
+        return StandardError(math.sqrt(count / (count - 1) * math.fsum(off**2)) / count, count - 1)
+    totals = units.totals
+    weight = math.fsum(totals)
+    shares = totals / weight
+    seen = units.sums(off) / weight / (1 - shares)
+    small = (count - 1) / count if units.weights is None else 1.0
+    return StandardError(math.sqrt(small * math.fsum(seen**2)), 1 / math.fsum(shares**2) - 1)
 
 
 def deviation(values: Floats) -> float:
@@ -126,7 +155,7 @@ def mean_difference_interval(
         pairs: the differences, (n,).
         level: confidence.
         span: the measure's range: no difference of means is larger; None where it is not known.
-        units: clusters of the queries, if any.
+        units: clusters and weights of the queries, if any.
     """
     return student(pairs.values, level, bounds=None if span is None else Range(-span, span), units=units)
 
@@ -165,7 +194,7 @@ def summarize(
         level: confidence of the interval.
         binary: whether the measure can only be 0 or 1: then the interval is Wilson's, else Student's t.
         bounds: the measure's range, which the interval does not leave; None where it is not known.
-        units: clusters of the queries, if any.
+        units: clusters and weights of the queries, if any.
 
     Raises:
         ValueError: no score, or one that is not finite.
@@ -180,7 +209,7 @@ def summarize(
     q25, median, q75 = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
     return Summary(
         count=len(values),
-        mean=mean(values),
+        mean=mean(values, None if units is None else units.weights),
         ci_low=low,
         ci_high=high,
         std=deviation(values) if len(values) > 1 else None,

@@ -26,14 +26,13 @@ class PairedTest(NamedTuple):
 def paired_t(pairs: Differences, units: Units | None = None) -> PairedTest:
     """Student's (1908) paired t; undefined, p = 1, where all differences are equal.
 
-    By clusters: the mean over the queries with the cluster-robust standard error and clusters - 1 degrees of freedom.
+    Its standard error and degrees of freedom are those of `standard_error`.
     """
-    error = standard_error(pairs.values, units)
-    if error is None:
+    known = standard_error(pairs.values, units)
+    if known is None:
         return PairedTest(None, 1.0, None)
-    freedom = len(pairs.values if units is None else units) - 1
-    t = mean(pairs.values) / error
-    return PairedTest(t, max(2 * float(special.stdtr(freedom, -abs(t))), SMALLEST), None)
+    t = mean(pairs.values, None if units is None else units.weights) / known.error
+    return PairedTest(t, max(2 * float(special.stdtr(known.freedom, -abs(t))), SMALLEST), None)
 
 
 def sign_test(pairs: Differences) -> PairedTest:

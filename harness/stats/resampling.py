@@ -53,7 +53,7 @@ def resampled_means(values: Floats, counts: ResampleCounts, units: Units) -> Flo
     sums = units.sums(values)
     rows = max(1, BLOCK // len(units))
     drawn = (counts[i : i + rows].astype(np.float64) for i in range(0, len(counts), rows))
-    parts = [((part @ sums).T / (part @ units.sizes)).T for part in drawn]
+    parts = [((part @ sums).T / (part @ units.totals)).T for part in drawn]
     means: Floats = np.concatenate(parts)
     return means
 
@@ -139,7 +139,7 @@ def _means(scores: ScoreTable, units: Units, seed: int) -> tuple[Floats, Floats,
     """Return the resampled means (resamples, k), the means (k,), and what counts as equal."""
     table = np.column_stack(list(scores.values()))
     resampled = np.concatenate([resampled_means(table, counts, units) for counts in resample_blocks(len(units), seed)])
-    means = np.array([mean(values) for values in scores.values()])
+    means = np.array([mean(values, units.weights) for values in scores.values()])
     return resampled, means, SLACK * max(1.0, float(np.abs(table).max()))
 
 

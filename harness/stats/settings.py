@@ -40,6 +40,8 @@ class Statistics:
     """Differences of the primary measure's mean up to this are negligible; None: nothing is called equivalent."""
     cluster: str | None = None
     """A field of the queries, such as "need": queries with the same value count as one observation."""
+    weight: str | None = None
+    """A field of the queries, such as "traffic": how much each counts in every mean, interval and sign flip."""
     looks: Looks | None = None
     """Planned repetitions of the test with more queries; alpha is spent over them."""
 
@@ -59,6 +61,9 @@ class Statistics:
         if self.margin is not None and not (math.isfinite(self.margin) and self.margin > 0):
             what = f"{self.margin} is not a finite number above 0"
             problems.append(Problem("[statistics] margin", what, "leave it out for none"))
+        if self.weight is not None and self.test == "sign":
+            what = "the sign test has no weights"
+            problems.append(Problem("[statistics] test", what, "leave it out: sign flips of the mean decide"))
         if self.looks is not None:
             planned = self.looks.queries
             if not planned or planned[0] < 1 or any(a >= b for a, b in pairwise(planned)):
@@ -90,6 +95,11 @@ class Settings(Statistics):
         looks = table.get("looks")
         given["looks"] = Looks(tuple(looks["queries"])) if isinstance(looks, Mapping) else looks
         return cls(**given, seed=seed)
+
+    @property
+    def decides(self) -> Test:
+        """The test that decides: signed ranks know no weights, so that sign flips of the mean take their place."""
+        return "randomization" if self.weight is not None and self.test == "wilcoxon" else self.test
 
     @property
     def level(self) -> float:
