@@ -123,13 +123,14 @@ def _write(
             records.write_run(aside, one)  # of an earlier run
     records.write_evidence(aside, dataset, runs)
     records.write_costs(aside, runs, work.meter.stages())
-    write_scores(aside, loaded, dataset, graded, runs, work.meter)
     manifest = _manifest(loaded, dataset, graded, runs)
+    earlier = _earlier_looks(work.place, manifest, dataset, graded)
+    _write_scores(aside, work._replace(graded=graded), runs, earlier)
     manifest = replace(
         manifest,
         judge=dict(judgment.facts),
         warnings=(*manifest.warnings, *filter(None, [judgment.warning])),
-        earlier_looks=_earlier_looks(work.place, manifest, dataset, graded),
+        earlier_looks=earlier,
         waiting=waiting,
         started=work.started.isoformat(timespec="seconds"),
         seconds=time.perf_counter() - work.clock,
@@ -175,17 +176,16 @@ def write_qrels(folder: Path, graded: GradedLabels) -> None:
         trec.write_qrels(folder / "qrels.gains.trec", exponential)
 
 
-def write_scores(
-    folder: Path, loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequence[Run], meter: Meter
-) -> None:
+def _write_scores(folder: Path, work: _Work, runs: Sequence[Run], earlier: tuple[int, ...]) -> None:
     """Write the tables that follow from rankings and labels alone: scores, summary, comparisons, other tests."""
-    question, queries = loaded.question, {query.id: query for query in dataset.recorded}
+    graded, meter = work.graded, work.meter
+    question, queries = work.loaded.question, {query.id: query for query in work.dataset.recorded}
     judged = Judged(question.measures, question.primary, graded, queries, question.experiment.statistics)
     with meter.stage("scoring"):
         scores = score_lists(judged, {one.retriever: one.lists for one in runs if not one.error})
     with meter.stage("comparing"):
         provenances = {one.retriever: one.provenance for one in runs}
-        tables = score_tables(question, graded, queries, scores, provenances)
+        tables = score_tables(question, graded, queries, scores, provenances, earlier=earlier)
     for name in ("scores", "summary", "comparisons", "tests"):
         records.write_table(folder, name, getattr(tables, name))
 

@@ -117,7 +117,8 @@ def _check_consistency(results: Results, question: Question) -> None:
     queries = {query_id: judged.query for query_id, judged in results.queries.items()}
     graded = grade_labels(labels, question.experiment.relevance)
     judged = Judged(question.measures, question.primary, graded, queries, question.experiment.statistics)
-    right = score_tables(question, graded, queries, score_lists(judged, lists_of(results)))
+    scores = score_lists(judged, lists_of(results))
+    right = score_tables(question, graded, queries, scores, earlier=results.manifest.earlier_looks)
     for name, keys, columns, slack in (
         ("scores", ["retriever", "query_id", "measure"], ["value"], 1e-9),
         ("summary", ["retriever", "measure"], ["mean"], TOLERANCE),

@@ -1,6 +1,7 @@
 """What so many queries can find, how many a difference needs, and alpha spent over planned looks."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,10 @@ from scipy import integrate
 from scipy import stats as scipy_stats
 from statsmodels.stats.power import TTestPower
 
+from harness.evaluation.cautions import look_sentence
 from harness.evaluation.conclusion import power_of
+from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
+from harness.evaluation.wording import gate_sentence, significance_sentence
 from harness.stats.differences import differences
 from harness.stats.looks import at_look, earlier_looks, levels, look_at, spent
 from harness.stats.power import (
@@ -23,7 +27,7 @@ from harness.stats.power import (
 )
 from harness.stats.settings import Looks, Settings
 from retrievers.errors import InputError
-from tests.scored import scored
+from tests.scored import cell, compare, concluded, scored, sentences
 
 
 def apart(values):
@@ -118,17 +122,42 @@ def test_the_levels_of_two_looks_spend_alpha_exactly():
     assert sum(levels(0.05, (50, 100, 150))) > 0.05
 
 
-def test_which_look_so_many_queries_are():
+def test_alpha_is_spent_at_the_numbers_that_were_reached():
     chosen = Settings(looks=Looks((60, 150)))
-    assert [look_at(chosen, n).number for n in (10, 60, 61, 150, 900)] == [1, 1, 2, 2, 2]
+    assert [look_at(chosen, n).number for n in (60, 150)] == [1, 2]
     assert at_look(chosen, 60).alpha == levels(0.05, (60, 150))[0]
+    assert at_look(chosen, 150).alpha == levels(0.05, (60, 150))[1]
     assert at_look(chosen, 60).level == pytest.approx(1 - levels(0.05, (60, 150))[0])
+    # Nobody planned 75 of 150: it spends what half of the way grants, less what the look at 60 has spent.
+    assert at_look(chosen, 75).alpha == pytest.approx(0.003051, abs=5e-7)
+    after = replace(chosen, earlier=(60,))
+    assert look_at(after, 75).number == 2
+    assert at_look(after, 75).alpha == levels(0.05, (60, 75), 150)[1]
+    assert spent(0.05, 0.4) + at_look(after, 75).alpha > spent(0.05, 0.5) > at_look(after, 75).alpha
+    assert look_at(replace(chosen, earlier=(60, 100)), 150).number == 3
     assert at_look(Settings(), 60) == Settings()
     assert look_at(Settings(), 60) is None
-    assert Settings.of({"looks": {"queries": [60, 150]}}).looks == Looks((60, 150))
+    assert Settings.of({"looks": {"queries": [60, 150]}}, earlier=(60,)) == replace(chosen, earlier=(60,))
     for bad in ((), (60, 60), (0, 5)):
         with pytest.raises(InputError, match="rising numbers"):
             Settings(looks=Looks(bad))
+
+
+def test_beyond_the_last_planned_look_nothing_is_claimed():
+    rng = np.random.default_rng(1)
+    b = rng.random(160) / 2
+    scores, chosen = {"a": b + 0.3, "b": b}, Settings(looks=Looks((60, 150)), margin=0.02)
+    assert not at_look(chosen, 150).spent
+    late = at_look(chosen, 160)
+    assert late.spent
+    rows = compare(scores, settings=late)
+    assert [cell(row) for row in rows] == ["undecided: alpha is spent"]
+    assert significance_sentence(rows, late).startswith("Alpha is spent")
+    assert "alpha is spent, nothing is claimed" in look_sentence(look_at(chosen, 160), 160)
+    assert "cannot tell a and b apart" in " ".join(sentences(concluded(scores, rows, settings=late), late))
+    refused = gate_scores(scored({CHALLENGER: b + 0.3, BASELINE: b}), margin=0.02, settings=late)
+    assert not refused.passed
+    assert gate_sentence(refused).startswith("alpha is spent")
 
 
 def test_earlier_runs_with_some_of_the_queries_are_earlier_looks():

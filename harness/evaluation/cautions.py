@@ -146,13 +146,15 @@ def optimism_sentence(result: Optimism, tried: int) -> str:
 
 
 def look_sentence(look: Look, queries: int) -> str:
-    """Return which planned look this is, and the level that it has."""
+    """Return which look this is, and the level that it has."""
     planned = join([f"{n:,}" for n in look.planned])
-    near = "" if queries in look.planned else f"; {queries:,} is none of these and counts as this one"
+    if look.spent:
+        what = f"Looks were planned at {planned} queries, and these are {queries:,}"
+        return f"{what}: alpha is spent, nothing is claimed."
+    kind = "" if queries in look.planned else f"; {queries:,} was not planned, and has what its share of them leaves"
     return (
-        f"This is look {look.number} of {len(look.planned)} (planned at {planned} queries{near}): its tests have the "
-        f"level {look.level:.2g}, so that all looks together keep {look.alpha:g} (O'Brien & Fleming's boundary, spent "
-        "as by Lan & DeMets)."
+        f"This is look {look.number} (planned at {planned} queries{kind}): its tests have the level {look.level:.2g}, "
+        f"so that all looks together keep {look.alpha:g} (O'Brien & Fleming's boundary, spent as by Lan & DeMets)."
     )
 
 

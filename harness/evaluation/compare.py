@@ -133,7 +133,7 @@ def equivalent_pairs(scores: Scores, pairs: Sequence[tuple[str, str]], settings:
         pairs: a family, corrected together.
         settings: margin, level and seed; without a margin nothing is equivalent.
     """
-    if settings.margin is None or not pairs:
+    if settings.margin is None or not pairs or settings.spent:
         return set()
     within = Within(settings.margin, scores.span_of(scores.primary), scores.units, settings.alpha)
     tests = equivalence_tests(scores.values[scores.primary], pairs, within, settings.seed)
@@ -176,9 +176,16 @@ def _family_rows(
         state = _known_before(scores, member, measured=measured, confirmatory=confirmatory)
         evidence = _evidence(scores, member, p, state, member.key[1:] in within)
         found = verdict_on(evidence, settings.alpha)
-        finding = found if settings.by_people else Finding(Verdict.UNDECIDED, Reason.MODEL_ALONE)
+        finding = Finding(Verdict.UNDECIDED, no_claims(settings)) if no_claims(settings) else found
         rows.append(_row(scores, member, p, finding, settings, confirmatory=confirmatory))
     return rows
+
+
+def no_claims(settings: Settings) -> Reason | None:
+    """Why nothing may be claimed from these labels, or no longer; None where it may."""
+    if not settings.by_people:
+        return Reason.MODEL_ALONE
+    return Reason.ALPHA_SPENT if settings.spent else None
 
 
 def _known_before(scores: Scores, member: Member, *, measured: bool, confirmatory: bool) -> Reason | None:

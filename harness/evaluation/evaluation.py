@@ -180,7 +180,7 @@ def planned_pairs(results: Results, difference: float | None) -> list[PlannedPai
 
 def settings_of(manifest: Manifest) -> Settings:
     """The statistics that a run was made with."""
-    return Settings.of(manifest.resolved.statistics, manifest.resolved.seed)
+    return Settings.of(manifest.resolved.statistics, manifest.resolved.seed, manifest.earlier_looks)
 
 
 def summary_rows(scores: Scores, level: float) -> list[dict[str, Any]]:

@@ -74,7 +74,7 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
     test = not_worse([d], Within(margin, span, units, settings.alpha), settings.seed)[0]
     measured = any(np.any(values) for values in group.values())
     return Gate(
-        passed=measured and test.greater <= settings.alpha,
+        passed=measured and not settings.spent and test.greater <= settings.alpha,
         n=scores.n,
         clusters=len(units) if units.clustered else None,
         mean_difference=scores.mean(scores.primary, CHALLENGER) - scores.mean(scores.primary, BASELINE),
@@ -83,6 +83,7 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
         needed=None if span is None else fewest_units(margin, span, settings.alpha, mean(d.values, units.weights)),
         measured=measured,
         identical=bool(scores.identical),
+        spent=settings.spent,
     )
 
 

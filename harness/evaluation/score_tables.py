@@ -47,6 +47,8 @@ def score_tables(
     queries: Mapping[str, Query],
     scores: Scores,
     provenances: Provenances = MappingProxyType({}),
+    *,
+    earlier: tuple[int, ...] = (),
 ) -> ScoreTables:
     """Summarize and compare scores.
 
@@ -56,11 +58,13 @@ def score_tables(
         queries: every judged query, by id; their texts and fields make the slices.
         scores: those of the retrievers that finished; without a query, the tables are empty.
         provenances: of a reranker, how many candidates it read; else its options say.
+        earlier: how many queries each earlier look at this question had.
     """
     if not scores.n:
         columns = (SCORE_COLUMNS, SUMMARY_COLUMNS, COMPARISON_COLUMNS, TEST_COLUMNS)
         return ScoreTables(*(pd.DataFrame(columns=list(one)) for one in columns))
-    settings = at_look(replace(settings_of(question.experiment), by_people=judged.by_people), scores.n)
+    declared = replace(settings_of(question.experiment, earlier), by_people=judged.by_people)
+    settings = at_look(declared, scores.n)
     # A declared baseline that failed has no rankings: then all pairs are compared.
     baseline = question.experiment.baseline if question.experiment.baseline in scores.retrievers else None
     rows = compare(scores, baseline=baseline, settings=settings)
@@ -155,9 +159,9 @@ class _AsScores(Mapping[str, Mapping[str, float]]):
         return len(self._answers)
 
 
-def settings_of(experiment: Experiment) -> Settings:
-    """The statistics that an experiment declares, with its seed."""
-    return Settings.of(asdict(experiment.statistics), experiment.seed)
+def settings_of(experiment: Experiment, earlier: tuple[int, ...] = ()) -> Settings:
+    """The statistics that an experiment declares, with its seed and the numbers of queries of earlier looks."""
+    return Settings.of(asdict(experiment.statistics), experiment.seed, earlier)
 
 
 READ = "reranker depth"

@@ -47,11 +47,13 @@ class Reason(Enum):
     """The tests could have shown a difference, and did not."""
     MODEL_ALONE = auto()
     """No person judged these queries."""
+    ALPHA_SPENT = auto()
+    """More queries were asked than the last planned look had: its level is spent."""
 
     @property
     def helped_by_queries(self) -> bool:
         """Whether more queries like these could remove the reason."""
-        return self not in (Reason.NO_QUERY_DIFFERS, Reason.IDENTICAL, Reason.UNDEFINED)
+        return self not in (Reason.NO_QUERY_DIFFERS, Reason.IDENTICAL, Reason.UNDEFINED, Reason.ALPHA_SPENT)
 
 
 class Finding(NamedTuple):
@@ -212,6 +214,8 @@ class Gate:
     """False where every score is 0."""
     identical: bool
     """Whether the rankings are the same on every query."""
+    spent: bool = False
+    """Whether the planned looks have spent alpha: it cannot pass then."""
 
     @property
     def too_few(self) -> bool:

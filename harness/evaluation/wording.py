@@ -29,6 +29,7 @@ REASONS = {
     Reason.TOO_FEW: "too few queries",
     Reason.NOT_SHOWN: "no difference shown",
     Reason.MODEL_ALONE: "judged by a model alone",
+    Reason.ALPHA_SPENT: "alpha is spent",
 }
 """The words of the column `verdict` of comparisons.csv."""
 SIGNS = {Verdict.BETTER: "▲", Verdict.WORSE: "▼", Verdict.EQUIVALENT: "≈", Verdict.UNDECIDED: "·"}
@@ -136,6 +137,8 @@ def why(row: Comparison, settings: Settings) -> str:
     match row.reason:
         case Reason.MODEL_ALONE:
             return "no person judged these queries"
+        case Reason.ALPHA_SPENT:
+            return "alpha is spent: these are more queries than were planned for the last look"
         case Reason.NOTHING_MEASURED:
             return f"every score of {row.measure} is 0, so that nothing was measured"
         case Reason.IDENTICAL:
@@ -178,6 +181,8 @@ def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str
         return "There is no pair to compare."
     if not settings.by_people:
         return "No person judged: these p-values say how steady the model's opinion is, and no more."
+    if settings.spent:
+        return "Alpha is spent: these are more queries than were planned for the last look. Nothing more is claimed."
     level = f"{100 * settings.alpha:.3g} %"
     queries, measure = asked(rows[0].n, rows[0].clusters), rows[0].measure
     if all(row.reason is Reason.NOTHING_MEASURED for row in rows):
@@ -210,6 +215,8 @@ def gate_sentence(gate: Gate) -> str:
     if not gate.measured:
         return f"nothing was measured: every score is 0 on {queries} ({numbers})"
     unchanged = f"; {unchanged_sentence(gate.n, gate.clusters)}" if gate.identical else ""
+    if gate.spent:
+        return f"alpha is spent: {queries} are more than were planned for the last look ({numbers})"
     if gate.needed is None:
         return f"not worse by {gate.margin:g}: not shown, the measure's range is not known ({numbers}){unchanged}"
     if gate.too_few:

@@ -20,16 +20,18 @@ GRID = 1_001
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Which of the planned looks this is."""
+    """Which look this is, and what it may claim."""
 
     number: int
-    """From 1."""
+    """From 1, those that were taken included."""
     planned: tuple[int, ...]
-    """Queries in all at each look."""
+    """Queries in all at each planned look."""
     level: float
-    """Two-sided level of the tests at this look."""
+    """Two-sided level of the tests at this look; beyond the last planned one, that of its intervals alone."""
     alpha: float
     """What all looks together spend."""
+    spent: bool
+    """Whether alpha is spent: more queries were asked than planned."""
 
 
 def spent(alpha: float, fraction: float) -> float:
@@ -45,8 +47,8 @@ def spent(alpha: float, fraction: float) -> float:
 
 
 @lru_cache(maxsize=16)
-def levels(alpha: float, queries: tuple[int, ...]) -> tuple[float, ...]:
-    """Return the two-sided level of the test at each look, so that all together spend alpha.
+def levels(alpha: float, queries: tuple[int, ...], end: int | None = None) -> tuple[float, ...]:
+    """Return the two-sided level of the test at each look, so that all together spend alpha at the end.
 
     The test statistics of the looks are normal with correlation sqrt(n_i / n_j); a look's boundary is where the chance
     of crossing it, and none before, is what the spending function grants (Armitage, McPherson & Rowe 1969).
@@ -54,11 +56,12 @@ def levels(alpha: float, queries: tuple[int, ...]) -> tuple[float, ...]:
     Args:
         alpha: of all looks together, two-sided.
         queries: rising numbers of queries in all.
+        end: the last planned number; None: the last of `queries`.
 
     >>> [round(x, 4) for x in levels(0.05, (75, 150))]
     [0.0031, 0.049]
     """
-    fractions = np.array(queries) / queries[-1]
+    fractions = np.array(queries) / (end or queries[-1])
     granted = np.diff([spent(alpha, float(fraction)) for fraction in fractions], prepend=0.0)
     bounds: list[float] = []
     grid, density = np.zeros(1), np.ones(1)
@@ -83,15 +86,19 @@ def levels(alpha: float, queries: tuple[int, ...]) -> tuple[float, ...]:
 
 
 def look_at(settings: Settings, queries: int) -> Look | None:
-    """Return which planned look so many queries are, None where none are planned.
+    """Return which look so many queries are, None where none are planned.
 
-    Fewer queries than a look was planned for belong to it; more than the last one's are the last look.
+    Alpha is spent at the numbers of queries that were reached: the earlier looks that are known, and at a planned look
+    all planned ones before it. Beyond the last planned number nothing is left.
     """
     if settings.looks is None:
         return None
     planned = settings.looks.queries
-    number = min(sum(queries > n for n in planned), len(planned) - 1)
-    return Look(number + 1, planned, levels(settings.alpha, planned)[number], settings.alpha)
+    before = {n for n in (*settings.earlier, *(planned if queries in planned else ())) if n < queries}
+    reached = (*sorted(before), queries)
+    spent = queries > planned[-1]
+    level = levels(settings.alpha, planned)[-1] if spent else levels(settings.alpha, reached, planned[-1])[-1]
+    return Look(len(reached), planned, level, settings.alpha, spent)
 
 
 def at_look(settings: Settings, queries: int) -> Settings:
@@ -100,7 +107,7 @@ def at_look(settings: Settings, queries: int) -> Settings:
     Intervals get that level's confidence too (repeated confidence intervals, Jennison & Turnbull 1989).
     """
     look = look_at(settings, queries)
-    return settings if look is None else replace(settings, alpha=look.level, looks=None)
+    return settings if look is None else replace(settings, alpha=look.level, looks=None, spent=look.spent)
 
 
 def earlier_looks(earlier: Iterable[Set[T]], queries: Set[T]) -> tuple[int, ...]:

@@ -80,10 +80,14 @@ class Settings(Statistics):
     seed: int = 0
     by_people: bool = True
     """False where a model alone judged: it may favour one retriever, and nothing is claimed from its labels."""
+    earlier: tuple[int, ...] = ()
+    """How many queries each look had that was taken before this one."""
+    spent: bool = False
+    """Whether the planned looks have spent alpha: nothing more is claimed."""
 
     @classmethod
-    def of(cls, table: Mapping[str, Any], seed: int = 0) -> Self:
-        """Return the settings that a table says, such as `[statistics]` of a manifest.
+    def of(cls, table: Mapping[str, Any], seed: int = 0, earlier: tuple[int, ...] = ()) -> Self:
+        """Return the settings that a table says, such as `[statistics]` of a manifest, after earlier looks.
 
         Raises:
             InputError: it asks for a test or an interval of an earlier version that is no longer computed.
@@ -94,7 +98,7 @@ class Settings(Statistics):
             raise InputError(Problem(f"[statistics] {retired[0]}", what, "run the experiment again without it"))
         looks = table.get("looks")
         given["looks"] = Looks(tuple(looks["queries"])) if isinstance(looks, Mapping) else looks
-        return cls(**given, seed=seed)
+        return cls(**given, seed=seed, earlier=earlier)
 
     @property
     def decides(self) -> Test:
