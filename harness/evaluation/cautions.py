@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.english import count, counted, join
@@ -13,7 +12,7 @@ from harness.experiment import Question
 from harness.measures import parse
 from harness.records import Manifest
 from harness.stats.looks import Look
-from harness.stats.resampling import Optimism
+from harness.stats.resampling import CrossFitted
 from retrievers.types import Ranking
 
 CUT = 0.05
@@ -131,17 +130,15 @@ def interval_note(rows: Sequence[Comparison]) -> str:
     )
 
 
-def optimism_sentence(result: Optimism, tried: int) -> str:
-    """Return the winner's curse in words, the expected mean with as many digits as tell it from the measured one.
+def flattery_sentence(result: CrossFitted, tried: int) -> str:
+    """Return the winner's curse in words: an estimate.
 
-    >>> optimism_sentence(Optimism("x", 0.4302, 0.0025, 0.4277), 3).partition("expect ")[2]
-    'at most about 0.428 on new ones rather than 0.4302 (optimism at least 0.0025).'
+    >>> flattery_sentence(CrossFitted("x", 0.4302, 0.4277), 3)
+    'Choosing the best of 3 flatters it by about 0.0025: about 0.4277 is to be expected of x on new queries (estimate).'
     """
-    digits = max(2, math.ceil(-math.log10(result.optimism))) if result.optimism > 0 else 4
     return (
-        f"{result.winner} was picked as the best of {tried} on the very queries that it is judged by: expect at most "
-        f"about {result.corrected:.{digits}f} on new ones rather than {result.mean:.4f} (optimism at least "
-        f"{result.optimism:.2g})."
+        f"Choosing the best of {tried} flatters it by about {result.flattered:.2g}: about {result.expected:.4f} is to "
+        f"be expected of {result.winner} on new queries (estimate)."
     )
 
 

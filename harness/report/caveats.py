@@ -7,18 +7,18 @@ import math
 from harness.english import counted, join
 from harness.evaluation.cautions import (
     asked_sentence,
+    flattery_sentence,
     interval_note,
     judged_note,
     judged_only_sentence,
     look_sentence,
-    optimism_sentence,
     second_look_sentence,
 )
 from harness.measures import parse
 from harness.report import text
 from harness.report.view import View
 from harness.stats.power import FEWEST
-from harness.stats.resampling import optimism
+from harness.stats.resampling import cross_fitted
 
 
 def first_caveats(view: View) -> list[str]:
@@ -56,9 +56,10 @@ def caveats(view: View) -> list[str]:
     if view.resolved.baseline and view.baseline is None:
         notes.append(f"The baseline {view.resolved.baseline} failed: all pairs were compared instead.")
     if len(view.retrievers) > 1 and view.n > 1 and view.conclusion.measured:
-        gain = optimism(view.scores[view.primary], view.evaluation.scores.units, seed=view.settings.seed)
-        if gain.optimism >= 0.0005:
-            notes.append(optimism_sentence(gain, len(view.retrievers)))
+        table = view.evaluation.scores
+        best = cross_fitted(table.values[view.primary], table.ids, table.units, seed=view.settings.seed)
+        if best is not None and best.flattered >= 0.0005:
+            notes.append(flattery_sentence(best, len(view.retrievers)))
     if parse(view.primary).get("ideal") in ("retrieved", "retrieved-all"):
         notes.append(
             "The ideal of the primary measure is what was retrieved: one relevant document at rank 1 scores 1, "
