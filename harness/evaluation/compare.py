@@ -157,35 +157,55 @@ def _family_rows(
     scores: Scores, members: Sequence[Member], settings: Settings, *, absent: int, confirmatory: bool
 ) -> list[Comparison]:
     """Correct and judge one family; each absent pair counts with p = 1."""
-    nothing = [1.0] * absent
-    p_values = [one.decided.p_value for one in members] + nothing
-    means = [one.observed.flips.two_sided for one in members] + nothing
-    corrected = map(
-        Corrected,
-        adjust(p_values, settings.correction),
-        adjust(means, settings.correction),
-        adjusted_floors(p_values, [one.decided.p_minimum for one in members], settings.correction),
-    )
+    p_values = corrected([(one.observed, one.decided) for one in members], settings.correction, absent)
     together = not absent and all(np.array_equal(one.kept, members[0].kept) for one in members)
     within: set[tuple[str, str]] = set()
     if confirmatory and together and members:
         within = equivalent_pairs(scores.only(members[0].kept), [one.key[1:] for one in members], settings)
     measured = any(np.nan_to_num(values).any() for values in scores.values[scores.primary].values())
     rows = []
-    for member, p in zip(members, corrected, strict=False):
+    for member, p in zip(members, p_values, strict=True):
         state = _known_before(scores, member, measured=measured, confirmatory=confirmatory)
-        evidence = _evidence(scores, member, p, state, member.key[1:] in within)
-        found = verdict_on(evidence, settings.alpha)
-        finding = Finding(Verdict.UNDECIDED, no_claims(settings)) if no_claims(settings) else found
+        difference = _mean_difference(scores, member)
+        evidence = evidence_of(member.observed, difference, p, state, within_margin=member.key[1:] in within)
+        finding = finding_on(evidence, settings)
         rows.append(_row(scores, member, p, finding, settings, confirmatory=confirmatory))
     return rows
 
 
-def no_claims(settings: Settings) -> Reason | None:
-    """Why nothing may be claimed from these labels, or no longer; None where it may."""
+def corrected(tests: Sequence[tuple[Observed, Decided]], correction: str, absent: int = 0) -> list[Corrected]:
+    """Return the corrected p-values of one family; each absent pair counts with p = 1."""
+    p_values = [decided.p_value for _, decided in tests] + [1.0] * absent
+    means = [observed.flips.two_sided for observed, _ in tests] + [1.0] * absent
+    floors = adjusted_floors(p_values, [decided.p_minimum for _, decided in tests], correction)
+    both = zip(adjust(p_values, correction), adjust(means, correction), strict=True)
+    return [Corrected(*p, floor) for p, floor in zip(list(both)[: len(tests)], floors, strict=True)]
+
+
+def evidence_of(
+    pair: Observed, mean_difference: float, p: Corrected, state: Reason | None, *, within_margin: bool = False
+) -> Evidence:
+    """Return what a verdict on a pair rests on; `state` says what is known before any test."""
+    mean_sign = pair.queries.sign(mean_difference)
+    ranks = int(np.sign(pair.ranks.w_plus - pair.ranks.w_minus))
+    return Evidence(
+        p_adjusted=p.decided,
+        p_mean=p.mean,
+        p_minimum_adjusted=p.floor,
+        rank_sign=mean_sign if pair.units.weights is not None else ranks,  # ranks know no weights
+        mean_sign=mean_sign,
+        state=state,
+        within_margin=within_margin,
+    )
+
+
+def finding_on(evidence: Evidence, settings: Settings) -> Finding:
+    """Return the verdict on a pair; none where a model alone judged, or alpha is spent."""
     if not settings.by_people:
-        return Reason.MODEL_ALONE
-    return Reason.ALPHA_SPENT if settings.spent else None
+        return Finding(Verdict.UNDECIDED, Reason.MODEL_ALONE)
+    if settings.spent:
+        return Finding(Verdict.UNDECIDED, Reason.ALPHA_SPENT)
+    return verdict_on(evidence, settings.alpha)
 
 
 def _known_before(scores: Scores, member: Member, *, measured: bool, confirmatory: bool) -> Reason | None:
@@ -203,21 +223,6 @@ def _mean_difference(scores: Scores, member: Member) -> float:
     measure, a, b = member.key
     kept = scores.only(member.kept)
     return kept.mean(measure, a) - kept.mean(measure, b)
-
-
-def _evidence(scores: Scores, member: Member, p: Corrected, state: Reason | None, within_margin: bool) -> Evidence:
-    ranks = member.observed.ranks
-    mean_sign = member.observed.queries.sign(_mean_difference(scores, member))
-    return Evidence(
-        p_adjusted=p.decided,
-        p_mean=p.mean,
-        p_minimum_adjusted=p.floor,
-        # Ranks know no weights, so that weighted means alone speak.
-        rank_sign=mean_sign if scores.weights is not None else int(np.sign(ranks.w_plus - ranks.w_minus)),
-        mean_sign=mean_sign,
-        state=state,
-        within_margin=within_margin,
-    )
 
 
 def _row(

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.evaluation.compare import Key, observe
+from harness.evaluation.compare import Key, corrected, evidence_of, finding_on, observe
 from harness.evaluation.scores import Scores
+from harness.evaluation.verdict import Finding, Reason
 from harness.stats.corrections import adjust
 from harness.stats.differences import differences
 from harness.stats.equivalence import Within, equivalence_tests
 from harness.stats.friedman import friedman
-from harness.stats.intervals import mean
 from harness.stats.paired_tests import Decided, decide
-from harness.stats.query_slices import FEWEST, large_slices, length_slices, p_of_ranges
+from harness.stats.query_slices import FEWEST, large_slices, length_slices, permuted_welch
 from harness.stats.settings import Settings, Test
 from retrievers.types import Query
 
@@ -46,6 +46,10 @@ class TestRow:
     """Which queries, where not all of them; what else there is to know of a row; empty otherwise."""
     mean_difference: float | None
     """mean(a) - mean(b)."""
+    p_randomization_adjusted: float | None = None
+    """Of the sign-flip test of the mean, corrected as p; empty where no verdict is given."""
+    finding: Finding | None = None
+    """Of slices and rerankers, by the rule of every verdict; `wording` writes it."""
 
 
 def pairwise_families(scores: Scores, pairs: Pairs, settings: Settings) -> Iterator[TestRow]:
@@ -117,10 +121,10 @@ def slice_families(scores: Scores, pairs: Pairs, queries: Sequence[Query], setti
         queries: (n,) those that were scored.
         settings: the test, its correction, the declared cluster.
     """
-    for name, labels in slices_of(queries, settings.cluster).items():
-        if len(set(labels)) > 1:
-            yield from slice_family(scores, pairs, labels, name, settings)
-            yield from interaction_family(scores, pairs, labels, f"interaction {name}", settings)
+    kinds = {name: labels for name, labels in slices_of(queries, settings.cluster).items() if len(set(labels)) > 1}
+    for name, labels in kinds.items():
+        yield from slice_family(scores, pairs, labels, name, settings)
+    yield from interactions(scores, pairs, kinds, settings)
 
 
 def slice_family(scores: Scores, pairs: Pairs, labels: Sequence[str], name: str, settings: Settings) -> list[TestRow]:
@@ -144,49 +148,64 @@ def slice_family(scores: Scores, pairs: Pairs, labels: Sequence[str], name: str,
     return _deciding_rows(parts, pairs, name, settings)
 
 
-def interaction_family(
-    scores: Scores, pairs: Pairs, labels: Sequence[str], name: str, settings: Settings
-) -> list[TestRow]:
-    """Return, for each pair, the test of "the mean difference is the same in every slice": one family.
+def interactions(scores: Scores, pairs: Pairs, kinds: Mapping[str, Sequence[str]], settings: Settings) -> list[TestRow]:
+    """Return, for each way to divide the queries and each pair, the test of "the same mean difference in every slice".
 
-    The statistic is the range of the slices' mean differences, held against 100,000 sign flips of the differences
-    centred within each slice, p = (count + 1) / (draws + 1). None where fewer than two slices have 10 queries (10
-    clusters, where declared: centred, a few of them leave nothing to flip).
+    `permuted_welch`, corrected over all ways and pairs together. None where fewer than two slices have 10 queries (10
+    clusters, where declared). What one cluster has in one slice is one value, the mean.
 
     Args:
         scores: of the queries for which everyone has a value.
         pairs: whom to compare on the primary measure.
-        labels: (n,) each query's slice; "" belongs to none.
-        name: the family's, such as "interaction query length".
+        kinds: family -> (n,) each query's slice; "" belongs to none.
         settings: correction and seed.
     """
     units, group = scores.units, scores.values[scores.primary]
-    slices = {kind: places for kind, places in large_slices(labels).items() if len({*units.members[places]}) >= FEWEST}
-    if len(slices) < 2 or not pairs:
-        return []
-    asked = sum(map(len, slices.values()))
-    gaps = [differences(group[a], group[b]).values for a, b in pairs]
-    means = np.array([[mean(d[places]) for places in slices.values()] for d in gaps])
-    observed = np.ptp(means, axis=1)
-    p_values = p_of_ranges(observed, (group, pairs), list(slices.values()), units, settings.seed)
-    adjusted = adjust(p_values, settings.correction)
-    note = ", ".join(slices)
+    gaps = np.column_stack([differences(group[a], group[b]).values for a, b in pairs]) if pairs else np.zeros((0, 0))
+    found = []
+    for name, labels in kinds.items():
+        slices = {
+            kind: places for kind, places in large_slices(labels).items() if len({*units.members[places]}) >= FEWEST
+        }
+        if len(slices) < 2 or not pairs:
+            continue
+        cells: dict[tuple[int, int], list[int]] = {}
+        for number, places in enumerate(slices.values()):
+            for place in places:
+                cells.setdefault((number, int(units.members[place])), []).append(place)
+        values = np.stack([gaps[places].mean(axis=0) for places in cells.values()])
+        tests = permuted_welch(values, [number for number, _ in cells], settings.seed)
+        asked, note = sum(map(len, slices.values())), ", ".join(slices)
+        found += [(f"interaction {name}", *pair, asked, test, note) for pair, test in zip(pairs, tests, strict=True)]
+    adjusted = adjust([test.p_value for *_, test, _ in found], settings.correction)
     return [
-        TestRow(name, scores.primary, a, b, asked, gap, p, corrected, "draws", note, mean(d))
-        for (a, b), d, gap, p, corrected in zip(pairs, gaps, observed.tolist(), p_values, adjusted, strict=True)
-    ]
+        TestRow(name, scores.primary, a, b, asked, test.statistic, test.p_value, p, "draws", note,
+                scores.mean(scores.primary, a) - scores.mean(scores.primary, b))
+        for (name, a, b, asked, test, note), p in zip(found, adjusted, strict=True)
+    ]  # fmt: skip
 
 
 def _deciding_rows(parts: Sequence[tuple[str, Scores]], pairs: Pairs, name: str, settings: Settings) -> list[TestRow]:
-    """One row for each part of the queries (its note, its scores) and pair, corrected together."""
-    decided = [
-        decide(pair, settings.decides)
+    """One row for each part of the queries (its note, its scores) and pair, corrected and judged together."""
+    observed = [
+        pair
         for _, part in parts
         for pair in observe(part, [Key(part.primary, a, b) for a, b in pairs], settings.seed).values()
     ]
+    decided = [decide(pair, settings.decides) for pair in observed]
     keys = [(note, part, a, b) for note, part in parts for a, b in pairs]
     measure = parts[0][1].primary if parts else ""
-    return list(_rows((name, measure), keys, decided, settings.correction))
+    rows = _rows((name, measure), keys, decided, settings.correction)
+    p_values = corrected(list(zip(observed, decided, strict=True)), settings.correction)
+    judged = []
+    for row, pair, p, test in zip(rows, observed, p_values, decided, strict=True):
+        differ = pair.queries.wins + pair.queries.losses
+        state = (
+            None if differ and test.method != "undefined" else Reason.UNDEFINED if differ else Reason.NO_QUERY_DIFFERS
+        )
+        finding = finding_on(evidence_of(pair, row.mean_difference or 0.0, p, state), settings)
+        judged.append(replace(row, p_randomization_adjusted=p.mean, finding=finding))
+    return judged
 
 
 def _rows(

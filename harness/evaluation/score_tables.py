@@ -15,7 +15,8 @@ from harness.evaluation.evaluation import summary_rows
 from harness.evaluation.families import TestRow, friedman_rows, pair_family, pairwise_families, slice_families
 from harness.evaluation.grading import GradedLabels, scores_of
 from harness.evaluation.scores import Lists, Scores
-from harness.evaluation.wording import COMPARISON_COLUMNS, comparison_cells
+from harness.evaluation.verdict import Finding
+from harness.evaluation.wording import COMPARISON_COLUMNS, comparison_cells, verdict_cell
 from harness.experiment import Experiment, Question, Reranked
 from harness.measures import tie_ranges
 from harness.records import TieRange
@@ -28,7 +29,7 @@ Provenances = Mapping[str, Mapping[str, str]]
 """Retriever -> what it says of itself."""
 SCORE_COLUMNS = ("retriever", "query_id", "measure", "value")
 SUMMARY_COLUMNS = ("retriever", "measure", *(f.name for f in fields(Summary)))
-TEST_COLUMNS = tuple(f.name for f in fields(TestRow))
+TEST_COLUMNS = tuple("verdict" if f.name == "finding" else f.name for f in fields(TestRow))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,14 @@ def score_tables(
         scores=pd.concat(_score_rows(scores), ignore_index=True),
         summary=pd.DataFrame(summary_rows(scores, settings.level), columns=list(SUMMARY_COLUMNS)),
         comparisons=pd.DataFrame([comparison_cells(row) for row in rows], columns=list(COMPARISON_COLUMNS)),
-        tests=pd.DataFrame([asdict(row) for row in others], columns=list(TEST_COLUMNS)),
+        tests=pd.DataFrame([_test_cells(row) for row in others], columns=list(TEST_COLUMNS)),
     )
+
+
+def _test_cells(row: TestRow) -> dict[str, Any]:
+    cells = {one.name: getattr(row, one.name) for one in fields(row)}
+    finding: Finding | None = cells.pop("finding")
+    return {**cells, "verdict": None if finding is None else verdict_cell(finding)}
 
 
 def _tests(

@@ -65,6 +65,11 @@ class Finding(NamedTuple):
     negligible: bool = False
     """Whether a difference that was shown is also shown to be smaller than the margin."""
 
+    @property
+    def swapped(self) -> Finding:
+        """The same seen from the other side."""
+        return self._replace(verdict=self.verdict.turned)
+
 
 class Evidence(NamedTuple):
     """What a verdict rests on."""
@@ -192,7 +197,7 @@ class Comparison:
             w_plus=self.w_minus,
             w_minus=self.w_plus,
             effect_size=None if self.effect_size is None else 0.0 - self.effect_size,
-            finding=self.finding._replace(verdict=self.verdict.turned),
+            finding=self.finding.swapped,
         )
 
 

@@ -58,8 +58,8 @@ def _carried(view: View) -> Iterator[Alert]:
     if (row := carried(view, pair)) is not None:
         name, rest = view.names[view.primary].short, pair.rows[0].queries - row.queries
         yield Alert(
-            f"{pair.a} is ahead of {pair.b} because of the {row.queries} queries of {called(row)} alone "
-            f"({row.difference:+.3f} in {name}): on the other {rest} queries it is not ahead.",
+            f"Without the {row.queries} queries of {called(row)} ({row.difference:+.3f} in {name}) the lead of "
+            f"{pair.a} over {pair.b} vanishes: on the other {rest} its mean is not higher.",
             "slices",
         )
 

@@ -70,8 +70,8 @@ def _gain(view: View) -> Iterator[Clause]:
     for test in sorted(shown, key=lambda test: test.p_adjusted)[:1]:
         rows = sorted((row for row in pair.rows if row.family == test.family), key=lambda row: -row.difference)
         said = (
-            f"How far {pair.a} is ahead of {pair.b} in {view.names[view.primary].short} changes with the kind of "
-            f"query: {_of_slice(rows[0])}, {_of_slice(rows[-1])}"
+            f"The lead of {pair.a} over {pair.b} in {view.names[view.primary].short} depends on the query type "
+            f"(exploratory, extremes shown): {_of_slice(rows[0])}, {_of_slice(rows[-1])}"
         )
         yield Clause(said if said.endswith("…") else f"{said}.", "slices")
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from harness.evaluation.families import slices_of
+from harness.evaluation.verdict import Finding, Reason
+from harness.evaluation.wording import read_verdict
 from harness.report import text
 from harness.report.figures import Figure, ForestRow, ForestWords, Section, forest
 from harness.report.view import View
-from harness.stats.differences import differences, units_of
-from harness.stats.intervals import mean_interval
+from harness.stats.differences import differences
+from harness.stats.intervals import mean, mean_interval
 
 PLACE = 20
 
@@ -27,6 +30,10 @@ ONE_LENGTH = re.compile(r"\b(\d+) to \1\b")
 """A range of lengths that holds a single one."""
 UNIT = " characters)"
 """What lengths are counted in: the table says it, and a narrow chart has no room for it."""
+
+
+Tested = tuple[float | None, Finding | None]
+"""The adjusted p of a slice, and what was shown."""
 
 
 class Slice(NamedTuple):
@@ -46,7 +53,9 @@ class Slice(NamedTuple):
     """Both ends None where no interval can be estimated."""
     high: float | None
     p_adjusted: float | None
-    """Within the family of slices; None where the pair was not tested."""
+    """Of the deciding test, within the family of slices; None where the pair was not tested."""
+    finding: Finding | None = None
+    """What was shown of the first, by the rule of every verdict; None where nothing was tested."""
 
 
 class Interaction(NamedTuple):
@@ -84,7 +93,7 @@ def section(view: View) -> Section | None:
             "turned": [sentence for pair in pairs for sentence in turns(view, pair)],
             "called": called,
             "divided": divided,
-            "odd": any(disagrees(view, row) for pair in pairs for row in pair.rows[1:]),
+            "odd": any(disagrees(row) for pair in pairs for row in pair.rows[1:]),
         },
         tuple(drawn),
     )
@@ -106,32 +115,34 @@ def compared(view: View) -> list[str]:
 def pair_of(view: View, a: str, b: str, kinds: Mapping[str, Sequence[str]]) -> SlicePair:
     """One pair over all queries and within every slice."""
     tested, interactions = _tests(view, a, b)
-    rows = [_slice(view, (a, b), list(range(view.n)), ("", ALL), None)]
+    rows = [_slice(view, (a, b), list(range(view.n)), ("", ALL), (None, None))]
     for family, labels in kinds.items():
         for kind in _large(family, labels):
             places = [place for place, label in enumerate(labels) if label == kind]
-            rows.append(_slice(view, (a, b), places, (family, kind), tested.get((family, kind))))
-    return SlicePair(a, b, tuple(rows), tuple(interactions))
+            rows.append(_slice(view, (a, b), places, (family, kind), tested.get((family, kind), (None, None))))
+    return SlicePair(a, b, tuple(rows), tuple(_interaction(rows, *test) for test in interactions))
 
 
 def turns(view: View, pair: SlicePair) -> Iterator[str]:
-    """The slices that are shown to go the other way than the whole, in a sentence for each family."""
+    """The slices that go the other way than the whole: shown, or not settled since ranks and means disagree there."""
     whole, name = pair.rows[0], view.names[view.primary].short
     for row in pair.rows[1:]:
-        shown = row.p_adjusted is not None and row.p_adjusted <= view.settings.alpha
-        if shown and row.difference * whole.difference < 0:
-            ahead = pair.a if row.difference > 0 else pair.b
-            yield (
-                f"On the {row.queries} queries of {called(row)}, {ahead} is ahead by {abs(row.difference):.3f} "
-                f"in {name}, against the direction of all queries (adjusted p {text.p_value(row.p_adjusted)})."
-            )
+        if row.finding is None or row.difference * whole.difference >= 0:
+            continue
+        (high, won), (low, lost) = ((pair.a, row.wins), (pair.b, row.losses))[:: 1 if row.difference > 0 else -1]
+        where, gap = f"On the {row.queries} queries of {called(row)}, {high}", f"{abs(row.difference):.3f}"
+        if row.finding.verdict.separates:
+            p = text.p_value(row.p_adjusted)
+            yield f"{where} is ahead by {gap} in {name}, against the direction of all queries (adjusted p {p})."
+        elif row.finding.reason is Reason.DISAGREE and lost > won:
+            yield f"{where}'s mean is {gap} higher in {name}, but {low} wins {lost} of {row.queries}: not settled."
 
 
-def disagrees(view: View, row: Slice) -> bool:
+def disagrees(row: Slice) -> bool:
     """Whether the interval of a slice and its corrected p seem to say different things."""
     if row.low is None or row.high is None or row.p_adjusted is None:
         return False
-    return (row.low > 0 or row.high < 0) != (row.p_adjusted <= view.settings.alpha)
+    return (row.low > 0 or row.high < 0) != (row.finding is not None and row.finding.verdict.separates)
 
 
 def carried(view: View, pair: SlicePair) -> Slice | None:
@@ -190,13 +201,11 @@ def _large(family: str, labels: Sequence[str]) -> list[str]:
     return [kind for kind in kinds_of(family, labels) if list(labels).count(kind) >= FEWEST]
 
 
-def _slice(
-    view: View, pair: tuple[str, str], places: list[int], name: tuple[str, str], p_adjusted: float | None
-) -> Slice:
+def _slice(view: View, pair: tuple[str, str], places: list[int], name: tuple[str, str], tested: Tested) -> Slice:
     a, b = (view.scores[view.primary][one][places] for one in pair)
-    clusters = view.evaluation.scores.clusters
-    units = None if clusters is None else units_of([clusters[place] for place in places])
-    pairs = differences(a, b)
+    kept = np.zeros(view.n, dtype=np.bool_)
+    kept[places] = True
+    units, pairs = view.evaluation.scores.only(kept).units, differences(a, b)
     interval = mean_interval(pairs.values, view.settings.level, units=units)
     return Slice(
         *name,
@@ -204,29 +213,39 @@ def _slice(
         wins=int(pairs.wins),
         ties=len(a) - int(pairs.wins) - int(pairs.losses),
         losses=int(pairs.losses),
-        difference=math.fsum(pairs.values) / len(a),
+        difference=mean(pairs.values, units.weights),
         low=interval.low,
         high=interval.high,
-        p_adjusted=p_adjusted,
+        p_adjusted=tested[0],
+        finding=tested[1],
     )
 
 
-def _tests(view: View, a: str, b: str) -> tuple[dict[tuple[str, str], float], list[Interaction]]:
-    """What tests.csv says of a pair, in either order: (family, slice) -> adjusted p, and the tests of interaction."""
+def _interaction(rows: Sequence[Slice], family: str, p_adjusted: float) -> Interaction:
+    gaps = [row.difference for row in rows if row.family == family]
+    return Interaction(family, max(gaps) - min(gaps), p_adjusted)
+
+
+def _tests(view: View, a: str, b: str) -> tuple[dict[tuple[str, str], Tested], list[tuple[str, float]]]:
+    """What tests.csv says of a pair, in either order: (family, slice) -> what was tested, and the interactions.
+
+    Folders of before give no verdicts on slices, and their interactions were tested in a way that called too many.
+    """
     table = view.results.tests
+    judged = "verdict" in table.columns
     here = (table["measure"] == view.primary) & (
         ((table["a"] == a) & (table["b"] == b)) | ((table["a"] == b) & (table["b"] == a))
     )
-    slices, interactions = {}, []
+    slices: dict[tuple[str, str], Tested] = {}
+    interactions = []
     for row in table[here].to_dict("records"):
-        family = str(row["family"])
+        family, p = str(row["family"]), float(row["p_adjusted"])
         if family.startswith("interaction "):
-            interaction = Interaction(
-                family.removeprefix("interaction "), float(row["statistic"]), float(row["p_adjusted"])
-            )
-            interactions.append(interaction)
+            interactions += [(family.removeprefix("interaction "), p)] if judged else []
         elif isinstance(row["note"], str) and row["note"]:
-            slices[family, row["note"]] = float(row["p_adjusted"])
+            finding = read_verdict(row["verdict"]) if judged and isinstance(row["verdict"], str) else None
+            turned = finding if finding is None or row["a"] == a else finding.swapped
+            slices[family, row["note"]] = (p, turned)
     return slices, interactions
 
 
