@@ -197,8 +197,8 @@ class Cache:
         """Remove one model's rows, or all; return how many there were, and give the space back."""
         with self._naming_the_file():
             removed = self._db.execute(
-                "DELETE FROM rows WHERE ?1 IS NULL OR model = (SELECT id FROM models WHERE fingerprint = ?1)",
-                (fingerprint,),
+                "DELETE FROM rows WHERE :name IS NULL OR model = (SELECT id FROM models WHERE fingerprint = :name)",
+                {"name": fingerprint},
             ).rowcount
             self._db.execute("VACUUM")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -36,7 +36,7 @@ def incomplete(folder, tmp_path):
 
 
 HEAD = "Incomplete: 2 of 5 retrievers failed; among those that ran, "
-RECOMMENDS = ("is the best of", "choose by cost", "as good as the best: ", "Use ")
+RECOMMENDS = ("is the best of", "choose by cost", "Cheapest within", "Use ")
 
 
 def called(capsys, *words):

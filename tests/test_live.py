@@ -16,7 +16,7 @@ from tests import small
 
 pytestmark = pytest.mark.slow
 
-RECOMMENDS = ("is the best of", "as good as the best: ", "Use ")
+RECOMMENDS = ("is the best of", "Cheapest within", "Use ")
 
 
 class Page:

@@ -171,7 +171,7 @@ TWINS = ALONE + '[[retrievers]]\nname = "twin"\nkind = "bm25"\n'
     ("more", "retrievers", "sentence"),
     [
         ("", ALONE, "bm25 ran alone: there is nothing to compare it with"),
-        ("", TWINS, "6 queries cannot tell bm25 and twin apart"),
+        ("", TWINS, "bm25 and twin rank identically on these 6 queries"),
         ("", TWINS, "<dt>needed for 0.05</dt><dd>identical on these queries</dd>"),
         ('baseline = "hashing"', small.RETRIEVERS, "against the baseline hashing"),
         ("[statistics]\nmargin = 0.5", TWINS, "bm25 and twin rank identically on these 6 queries"),

@@ -12,7 +12,6 @@ import pytest
 import harness
 from harness.report.browsed import unpacked
 from harness.report.client_filter import client_filter
-from harness.report.losses import losses
 from harness.report.sections.reranked import rerun_rows
 from harness.report.view import view_of
 from tests import small
@@ -210,30 +209,6 @@ def test_figures_are_saved_as_svg_and_png(driver, results):
     assert saved[1] == "PNG"
     assert saved[2] > 1000
     assert complaints(driver) == []
-
-
-def test_the_slider_moves_retrievers_as_their_intervals_say(driver, results):
-    look(driver, results)
-    held = losses(view_of(results))
-    for place in (0, 1, held["most"] // 2, held["most"]):
-        shown = driver.execute_script(
-            """
-            const slider = document.querySelector("#loss");
-            slider.value = arguments[0];
-            slider.dispatchEvent(new Event("input"));
-            const names = (key) => [...document.querySelectorAll(`#loss-${key} li:not(.none)`)];
-            return ["good", "open", "worse"].map((key) => names(key).map((one) => one.textContent));
-            """,
-            place,
-        )
-        loss = place * held["step"]
-        against = view_of(results).conclusion.against
-        good = [n for n, row in against.items() if row.ci_high is not None and row.ci_high <= loss]
-        worse = [n for n, row in against.items() if row.ci_low is not None and row.ci_low > loss]
-        assert shown[0] == [view_of(results).conclusion.leader, *good]
-        assert shown[2] == worse
-        assert sorted(name for names in shown for name in names) == sorted(results.retrievers)
-    assert shown[0] == list(view_of(results).ranked)  # the last place of the slider accepts everybody
 
 
 def test_words_of_the_query_are_marked_and_the_text_opens(driver, results):

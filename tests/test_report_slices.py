@@ -102,8 +102,10 @@ def test_the_section_draws_the_leader_against_each(view):
     assert compared(view)[0] == view.ranked[1]
 
 
-def one(slice_, queries, difference, p=None):
-    return Slice("field tags" if slice_ else "", slice_ or "all queries", queries, 0, 0, 0, difference, None, None, p)
+def one(slice_, queries, difference, finding=None, *, wins=0, losses=0):
+    family, ties = "field tags" if slice_ else "", queries - wins - losses
+    counts = (queries, wins, ties, losses)
+    return Slice(family, slice_ or "all queries", *counts, difference, None, None, 0.01 if finding else None, finding)
 
 
 def test_a_slice_carries_the_difference_only_where_the_rest_shows_none():
@@ -120,9 +122,15 @@ def test_a_slice_turns_only_where_a_test_shows_it():
     view = SimpleNamespace(
         settings=SimpleNamespace(alpha=0.05), names={"nDCG@10": SimpleNamespace(short="nDCG@10")}, primary="nDCG@10"
     )
-    rows = (one("", 100, 0.05), one("keywords", 40, -0.04, p=0.01), one("typos", 40, -0.04, p=0.2))
-    (sentence,) = turns(view, SlicePair("minilm", "bm25", rows, ()))
-    assert sentence.startswith("On the 40 queries of tags: keywords, bm25 is ahead by 0.040 in nDCG@10")
+    rows = (
+        one("", 100, 0.05), one("keywords", 40, -0.04, Finding(Verdict.WORSE)),
+        one("typos", 40, -0.04, Finding(Verdict.UNDECIDED, Reason.NOT_SHOWN)),
+        one("long", 47, -0.06, Finding(Verdict.UNDECIDED, Reason.DISAGREE), wins=40, losses=7),
+    )  # fmt: skip
+    shown, open_ = turns(view, SlicePair("minilm", "bm25", rows, ()))
+    assert shown.startswith("On the 40 queries of tags: keywords, bm25 is ahead by 0.040 in nDCG@10")
+    assert open_.startswith("On the 47 queries of tags: long, bm25's mean is 0.060 higher in nDCG@10, but ")
+    assert open_.endswith("but minilm wins 40 of 47: not settled.")
 
 
 def altered(results, **ledgers):
@@ -158,8 +166,8 @@ def test_a_gain_that_changes_says_of_what_and_by_how_much(view, monkeypatch):
     monkeypatch.setattr(receipt, "pair_of", lambda *of: tested)
     (clause,) = receipt._gain(view)
     assert clause.text == (
-        f"How far {leader} is ahead of {second} in nDCG@3 changes with the kind of query: +0.250 on tags: vague, "
-        f"−0.050 on tags: {'x' * 59}…"
+        f"The lead of {leader} over {second} in nDCG@3 depends on the query type (exploratory, extremes shown): +0.250 "
+        f"on tags: vague, −0.050 on tags: {'x' * 59}…"
     )
 
 
@@ -185,7 +193,9 @@ def test_where_all_rank_alike_nothing_is_said_of_differences(tmp_path):
 def test_only_what_is_known_is_called_the_same(view, price, time, said):
     cost = SimpleNamespace(usd_per_million=price, p50=time, vector_bytes=0.0)
     lines = [SimpleNamespace(set="good", retriever=name, cost=cost) for name in ("x", "y")]
-    assert choice(view, lines) == [said]
+    seen = SimpleNamespace(**{name: getattr(view, name) for name in dir(view) if not name.startswith("__")})
+    seen.settings = replace(view.settings, margin=0.02)
+    assert choice(seen, lines) == [said]
 
 
 def test_a_field_of_many_values_does_not_fill_the_page(view, monkeypatch):
@@ -219,7 +229,7 @@ def test_a_long_axis_stands_in_lines():
 
 def test_a_slice_carries_nothing_where_no_difference_is_shown(view, monkeypatch):
     monkeypatch.setattr(first_screen, "carried", lambda view, pair: pair.rows[1])
-    told = [one for one in alerts(view) if "because of" in one.text]
+    told = [one for one in alerts(view) if "vanishes" in one.text]
     assert bool(told) is (view.ranked[1] in view.conclusion.shown_worse)
     nobody = replace(view.conclusion, shown_worse=())
     open_ = SimpleNamespace(**{name: getattr(view, name) for name in dir(view) if not name.startswith("__")})
@@ -230,13 +240,15 @@ def test_a_slice_carries_nothing_where_no_difference_is_shown(view, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "p", "odd"),
-    [(0.1, 0.3, 0.2, True), (-0.1, 0.3, 0.01, True), (0.1, 0.3, 0.01, False), (-0.1, 0.3, 0.2, False),
-     (None, None, 0.2, False), (0.1, 0.3, None, False)],
+    ("low", "high", "shown", "odd"),
+    [(0.1, 0.3, False, True), (-0.1, 0.3, True, True), (0.1, 0.3, True, False), (-0.1, 0.3, False, False),
+     (None, None, False, False), (0.1, 0.3, None, False)],
 )  # fmt: skip
-def test_a_slice_says_where_interval_and_p_seem_to_disagree(view, low, high, p, odd):
-    row = Slice("field tags", "names", 24, 12, 4, 8, 0.1, low, high, p)
-    assert disagrees(view, row) is odd
+def test_a_slice_says_where_interval_and_verdict_seem_to_disagree(low, high, shown, odd):
+    finding = Finding(Verdict.BETTER) if shown else Finding(Verdict.UNDECIDED, Reason.NOT_SHOWN)
+    p = None if shown is None else 0.01
+    row = Slice("field tags", "names", 24, 12, 4, 8, 0.1, low, high, p, None if shown is None else finding)
+    assert disagrees(row) is odd
 
 
 @pytest.mark.parametrize(("slow", "doubted"), [(974.0, True), (150.0, False)])

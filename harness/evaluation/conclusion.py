@@ -54,6 +54,10 @@ class Conclusion:
     """False where every score is 0: then there is no verdict."""
     difference: float
     """The true difference that the plans are for."""
+    baseline: str = ""
+    """The declared one; "" where all pairs were compared."""
+    against_baseline: tuple[Comparison, ...] = ()
+    """Of each other (a) with the baseline (b), highest mean first."""
 
     @property
     def leader(self) -> str:
@@ -67,7 +71,12 @@ class Conclusion:
 
 
 def conclude(
-    scores: Scores, declared: Sequence[Comparison], settings: Settings, *, difference: float | None = None
+    scores: Scores,
+    declared: Sequence[Comparison],
+    settings: Settings,
+    *,
+    baseline: str | None = None,
+    difference: float | None = None,
 ) -> Conclusion:
     """Sort the retrievers into the three sets against the highest mean of the primary measure.
 
@@ -78,6 +87,7 @@ def conclude(
         scores: only the queries for which everyone has a value of the primary measure count; there must be one.
         declared: the rows of `compare`; those of the primary measure are read.
         settings: those of `compare`; without a margin nothing but the leader is within it.
+        baseline: with which the declared family compares each other retriever, if any.
         difference: the smallest worth finding; left out, the margin, else 0.05 of the measure's range.
 
     Raises:
@@ -121,6 +131,10 @@ def conclude(
         against={other: against[other] for other in others},
         measured=any(np.any(values) for values in group.values()),
         difference=wanted,
+        baseline=baseline if baseline in means else "",
+        against_baseline=tuple(
+            row for name in means for row in declared if baseline and (row.a, row.b) == (name, baseline)
+        ),
     )
 
 

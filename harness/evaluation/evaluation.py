@@ -99,7 +99,7 @@ def evaluate(
         scores=scores,
         settings=settings,
         comparisons={m: tuple(row for row in rows if row.measure == m) for m in scores.values},
-        conclusion=conclude(scores, rows, settings),
+        conclusion=conclude(scores, rows, settings, baseline=baseline),
         low_is_good=frozenset(low_is_good),
     )
 
@@ -122,7 +122,7 @@ def evaluation_of(results: Results) -> Evaluation:
         scores=scores,
         settings=settings,
         comparisons={measure: comparisons.get(measure, ()) for measure in scores.values},
-        conclusion=conclude(scores, comparisons.get(scores.primary, ()), settings),
+        conclusion=conclude(scores, comparisons.get(scores.primary, ()), settings, baseline=manifest.resolved.baseline),
         look=look_at(declared, scores.n),
         failed=manifest.failed,
         waiting=manifest.waiting,

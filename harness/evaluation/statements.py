@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from harness.english import asked, few_names, join
 from harness.evaluation.conclusion import Conclusion
-from harness.evaluation.verdict import Comparison, Reason
-from harness.evaluation.wording import differing, why
+from harness.evaluation.verdict import Comparison, Reason, Verdict
+from harness.evaluation.wording import differing, unchanged_sentence, why
 from harness.stats.differences import SLACK
 from harness.stats.power import MOST, PowerRange, QueryRange
 from harness.stats.settings import Settings
@@ -20,6 +20,7 @@ class Topic(Enum):
     """What a sentence of the conclusion is about, so that a page can place each where it belongs."""
 
     NOTHING_MEASURED = auto()
+    BASELINE = auto()
     LEADER = auto()
     SHOWN_WORSE = auto()
     WITHIN_MARGIN = auto()
@@ -62,6 +63,8 @@ def conclusion_statements(result: Conclusion, settings: Settings, *, complete: b
             "No person judged these queries. A model may favour one retriever: nothing follows from its labels.",
         )
         return
+    if result.against_baseline:
+        yield Statement(Topic.BASELINE, f"{baseline_words(result, settings)}.")
     has = "has" if first == leader else "share"
     yield Statement(Topic.LEADER, f"On {result.measure} over {queries}, {first} {has} the highest mean, {best:.4f}.")
     if len(result.means) == 1:
@@ -77,6 +80,27 @@ def conclusion_statements(result: Conclusion, settings: Settings, *, complete: b
         yield from _unresolved(result, settings)
     elif complete and len(result.within_margin) == 1:
         yield Statement(Topic.BEST, f"{leader} is the best of the {len(result.means)} on this measure.")
+
+
+def baseline_words(result: Conclusion, settings: Settings) -> str:
+    """Return what was shown of the others against the declared baseline, those that were shown better first."""
+    parts = []
+    for verdict, words in (
+        (Verdict.BETTER, f"better than the baseline {result.baseline}"),
+        (Verdict.WORSE, f"worse than {result.baseline}"),
+        (Verdict.EQUIVALENT, f"as good as {result.baseline} within {settings.margin}"),
+    ):
+        rows = [row for row in result.against_baseline if row.verdict is verdict]
+        gaps = verdict.separates
+        names = [f"{row.a} (by {abs(row.mean_difference):.3f})" if gaps and len(rows) > 1 else row.a for row in rows]
+        by = f" by {abs(rows[0].mean_difference):.3f}" if gaps and len(rows) == 1 else ""
+        if rows:
+            parts.append(f"{join(names)} {'is' if len(rows) == 1 else 'are'} {words}{by}")
+        elif verdict is Verdict.BETTER:
+            parts.append(f"Nothing is shown to be {words}")
+    if undecided := [row.a for row in result.against_baseline if row.verdict is Verdict.UNDECIDED]:
+        parts.append(f"no difference from it is shown for {join(undecided)}")
+    return "; ".join(parts)
 
 
 def weights_sentence(result: Conclusion, settings: Settings) -> str:
@@ -106,12 +130,23 @@ def _within(result: Conclusion, settings: Settings, *, complete: bool) -> Iterat
 
 def _unresolved(result: Conclusion, settings: Settings) -> Iterator[Statement]:
     these = "This query" if result.n == 1 else f"These {asked(result.n, result.clusters)}"
-    others = list(result.unresolved)
+    same, others = _alike(result), [name for name in result.unresolved if name not in _alike(result)]
+    if same:
+        unchanged = unchanged_sentence(result.n, result.clusters)
+        text = f"Identical to {result.leader} on these queries, ranking by ranking: {join(same)}; {unchanged}."
+        yield Statement(Topic.UNRESOLVED, text)
+    if not others:
+        return
     apart = f"{result.leader} and {others[0]} apart" if len(others) == 1 else f"{result.leader} from {join(others)}"
     yield Statement(Topic.UNRESOLVED, f"{these} cannot tell {apart}.")
     yield from _plans(result, settings)
     yield from _limits(result, settings)
     yield Statement(Topic.CAVEAT, "That no difference was shown does not mean that there is none.")
+
+
+def _alike(result: Conclusion) -> list[str]:
+    """The unresolved retrievers that rank as the leader does on every query."""
+    return [name for name in result.unresolved if result.against[name].reason is Reason.IDENTICAL]
 
 
 def _plans(result: Conclusion, settings: Settings) -> Iterator[Statement]:
@@ -227,6 +262,16 @@ def headline(result: Conclusion, settings: Settings, family: Sequence[Comparison
         return f"{leader} ran alone: there is nothing to compare it with"
     if not settings.by_people:
         return f"A model alone judged {queries}: its labels put {leader} first, and decide nothing"
+    line = _against_leader(result, settings, family)
+    if any(row.verdict.separates for row in result.against_baseline):
+        return f"{baseline_words(result, settings)}. {line}"
+    return line
+
+
+def _against_leader(result: Conclusion, settings: Settings, family: Sequence[Comparison]) -> str:
+    queries, leader, others = asked(result.n, result.clusters), result.leader, result.others
+    if len(_alike(result)) == len(others):
+        return f"{few_names([leader, *others])} rank identically on these {queries}"
     if len(result.unresolved) == len(others):
         if any(row.verdict.separates for row in family):
             return f"{leader} leads, but {queries} cannot tell it from any other"

@@ -34,7 +34,7 @@ FILTERS = {
     "counted": counted,
     "shortened": text.shortened,
 }
-SCRIPTS = ("start", "copy", "client_filter", "tables", "follow", "charts", "texts", "look", "margin")
+SCRIPTS = ("start", "copy", "client_filter", "tables", "follow", "charts", "texts", "look")
 """What runs on the page, in this order, all in one scope."""
 Images = Mapping[str, str]
 """Figure -> its SVG."""

@@ -66,7 +66,8 @@ def _gain(view: View) -> Iterator[Clause]:
     if not kinds or not view.conclusion.means:
         return
     pair = pair_of(view, view.ranked[0], view.ranked[1], kinds)
-    shown = [test for test in pair.interactions if test.p_adjusted <= view.settings.alpha]
+    level = 0.0 if view.settings.spent else view.settings.alpha
+    shown = [test for test in pair.interactions if test.p_adjusted <= level]
     for test in sorted(shown, key=lambda test: test.p_adjusted)[:1]:
         rows = sorted((row for row in pair.rows if row.family == test.family), key=lambda row: -row.difference)
         said = (

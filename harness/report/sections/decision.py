@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from harness.english import join
@@ -18,7 +18,6 @@ from harness.report.alerts import alerts
 from harness.report.caveats import caveats, first_caveats
 from harness.report.costs import Cost, costs_of
 from harness.report.figures import Figure, Section, figure
-from harness.report.losses import EXPENSES, losses
 from harness.report.receipt import receipt
 from harness.report.view import View
 from harness.stats.resampling import Standing, standings
@@ -26,11 +25,27 @@ from harness.stats.resampling import Standing, standings
 PLACE = 10
 
 SETS = {
-    "good": ("●", "As good as the best"),
+    "good": ("●", "Within the margin of the leader"),
     "open": ("?", "Not resolved"),
     "worse": ("▼", "Shown worse"),
 }
 """A sign and a name for each of the three sets: never a colour alone."""
+
+
+class Expense(NamedTuple):
+    """One way to be the cheapest."""
+
+    word: str
+    unit: str
+    price: Callable[[Cost], float | None]
+    shown: Callable[[float], str]
+
+
+EXPENSES = (
+    Expense("Cheapest", "a million queries", lambda cost: cost.usd_per_million, text.dollars),
+    Expense("Fastest", "a query (median)", lambda cost: cost.p50, text.milliseconds),
+    Expense("Smallest", "of vectors", lambda cost: cost.vector_bytes, text.size),
+)
 
 
 class Line(NamedTuple):
@@ -53,7 +68,7 @@ class Line(NamedTuple):
     """The adjusted p of the sign-flip test of the mean, where it and the deciding test do not agree."""
 
 
-ELSEWHERE = (Topic.LEADER, Topic.SHOWN_WORSE, Topic.BEST, Topic.POWER)
+ELSEWHERE = (Topic.BASELINE, Topic.LEADER, Topic.SHOWN_WORSE, Topic.BEST, Topic.POWER)
 """What the headline, the leaderboard and the cards say, so that the lede does not."""
 
 
@@ -62,7 +77,8 @@ def section(view: View) -> Section:
     result = view.conclusion
     lines = leaderboard(view)
     stated = [(one.topic, view.spoken(one.text)) for one in view.evaluation.statements()]
-    hidden = (*ELSEWHERE, Topic.UNRESOLVED) if "cannot tell" in headline(view) else ELSEWHERE
+    unresolved = any(result.against[name].reason is not Reason.IDENTICAL for name in result.unresolved)
+    hidden = (*ELSEWHERE, Topic.UNRESOLVED) if unresolved and not view.evaluation.partial else ELSEWHERE
     rows = view.comparisons[view.primary]
     declared = (
         []
@@ -90,14 +106,14 @@ def section(view: View) -> Section:
             "timed": any(line.cost.p50 is not None for line in lines),
             "paid": any(line.cost.usd_per_million != 0 for line in lines),
             "sets": [
-                (key, *SETS[key], [line for line in lines if line.set == key])
-                for key in SETS
+                (key, sign, "Highest mean" if key == "good" and len(within) == 1 else name, within)
+                for key, (sign, name) in SETS.items()
+                for within in [[line for line in lines if line.set == key]]
                 if view.settings.by_people
             ],
             "axis": (min(ends) - pad, max(ends) + pad),
             "open_facts": {line.retriever: open_facts(line) for line in lines if line.open is not None},
             "choice": choice(view, lines),
-            "losses": losses(view),
             "notes": caveats(view),
         },
         figures=(_figure(view, lines),),
@@ -170,7 +186,7 @@ def headline(view: View) -> str:
 
 
 def choice(view: View, lines: Sequence[Line]) -> list[str]:
-    """The cheapest and the fastest, only among what is shown to be as good as the best, and only of a whole run."""
+    """The cheapest and the fastest of what is shown within the margin of the leader, only of a whole run."""
     good = [line for line in lines if line.set == "good"]
     if view.evaluation.waiting:
         return ["Nothing is recommended before every retriever has answered."]
@@ -186,13 +202,17 @@ def choice(view: View, lines: Sequence[Line]) -> list[str]:
         why = "no margin was declared" if view.settings.margin is None else "none is shown to be as good as the leader"
         return [f"Cheapest and fastest are not named: {why}, and what is not resolved is not known to be as good."]
     sentences, known, which = [], set[str](), join([line.retriever for line in good])
+    # What is not resolved may be better than the leader: then nothing is as good as the best.
+    unknown = join(list(view.conclusion.unresolved)) if view.conclusion.unresolved else ""
+    still = f"; {unknown} may still be better" if unknown else ""
+    within = f"within {view.settings.margin:g} of {view.conclusion.leader}"
     for word, unit, price, shown in EXPENSES:
         priced = [(value, line.retriever) for line in good if (value := price(line.cost)) is not None]
         if len(priced) == len(good):
             known.add(word)
         if word in known and len({value for value, _ in priced}) > 1:
             value, name = min(priced)
-            sentences.append(f"{word} of what is as good as the best: {name}, {shown(value)} {unit}.")
+            sentences.append(f"{word} {within}: {name}, {shown(value)} {unit}{still}.")
     if not sentences and not known & {"Cheapest", "Fastest"}:
         return [f"Neither price nor latency is known for each of {which}."]
     return sentences or [f"{which} cost the same as far as it was measured."]
