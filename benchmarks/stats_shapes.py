@@ -63,6 +63,7 @@ def at_the_margin() -> dict[str, AtMargin]:
     turned: dict[str, Shape] = {
         "0/1, 2 % lost": lambda rng, s: -(rng.random(s) < 0.02).astype(np.float64),
         "95 % ties, 5 % lose 0.4": lambda rng, s: -0.4 * (rng.random(s) < 0.05),
+        "normal (0, 0.03), 2 % lose 1": lossy(lambda rng, s: rng.normal(0, 0.03, s), 0.02),
         "half gain 0.02, 3 % lose 1": lambda rng, s: rng.choice([0.02, -1.0, 0.0], s, p=[0.5, 0.03, 0.47]),
         "normal (0.01, 0.01), 3 % lose 1": lossy(lambda rng, s: rng.normal(0.01 / 0.97, 0.01, s), 0.03),
         "80 % gain 0.025, 10 % lose 0.4": lambda rng, s: rng.choice([0.025, -0.4, 0.0], s, p=[0.8, 0.1, 0.1]),
