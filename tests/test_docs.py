@@ -8,7 +8,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
-from dataclasses import fields
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
@@ -18,7 +17,7 @@ import pytest
 import yaml
 
 from harness.cli import app, main
-from harness.evaluation.families import TestRow
+from harness.evaluation.score_tables import TEST_COLUMNS
 from harness.evaluation.wording import COMPARISON_COLUMNS
 from harness.experiment.schema import END, START, markdown
 from harness.records.csv_tables import LEADING
@@ -192,7 +191,7 @@ def test_the_reference_is_what_the_commands_say(monkeypatch: pytest.MonkeyPatch)
         ("scores", LEADING["scores"]),
         ("summary", LEADING["summary"]),
         ("comparisons", COMPARISON_COLUMNS),
-        ("tests", tuple(field.name for field in fields(TestRow))),
+        ("tests", TEST_COLUMNS),
         ("costs", COSTS),
     ],
 )

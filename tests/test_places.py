@@ -184,7 +184,7 @@ TAKEN = {
 }
 
 
-@pytest.mark.parametrize("when", ["retrievers.encoders.hashing.HashingEncoder.embed", "harness.pipeline.write_scores"])
+@pytest.mark.parametrize("when", ["retrievers.encoders.hashing.HashingEncoder.embed", "harness.pipeline._write_scores"])
 @pytest.mark.parametrize("act", TAKEN.values(), ids=TAKEN)
 def test_a_folder_that_is_taken_away_while_a_run_writes_to_it_is_one_message(tmp_path, monkeypatch, act, when):
     room, _, name = when.rpartition(".")
