@@ -123,6 +123,7 @@ def test_judges_are_compared(begun, capsys):
     assert "ann and ben" in said
     assert "alpha, ordinal" in said
     assert "ann asked twice, 5 pairs: 100 % the same" in said
+    assert "(no interval below 10 queries)" in said and "95 % interval" not in said
     assert "worth talking about: " in said
     found = json.loads(harness(capsys, "labels", "agree", "all.jsonl", "--json"))
     assert found["pairs"][0]["units"] == pool.pairs

@@ -75,11 +75,13 @@ def _listed(what: str, disputes: Sequence[Dispute]) -> Iterator[str]:
 
 
 def _shown(agreement: Agreement) -> str:
+    from harness.stats.agreement import ENOUGH_QUERIES
+
     if math.isnan(agreement.value):
         return "undefined: all fell into one grade"
-    bounds = f"{agreement.low:.4f} to {agreement.high:.4f}"
-    interval = "" if math.isnan(agreement.low) else f" (95 % interval over queries {bounds})"
-    return f"{agreement.value:.4f}{interval}"
+    interval = f"95 % interval over queries {agreement.low:.4f} to {agreement.high:.4f}"
+    few = f"no interval below {ENOUGH_QUERIES} queries"
+    return f"{agreement.value:.4f} ({few if math.isnan(agreement.low) else interval})"
 
 
 def _confusion(pair: PairOfJudges) -> Iterator[str]:
