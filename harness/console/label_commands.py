@@ -111,6 +111,10 @@ def merge(
         None
     ),
     policy: Policy = None,
+    corrects: Annotated[
+        list[str] | None,
+        typer.Option(metavar="JUDGE", help="Whose corrections of their own grades count; others are second answers."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write judgments beside the queries of a data set, where check, run and report read them; all or nothing."""
@@ -123,7 +127,7 @@ def merge(
     reference = DatasetReference(Path(into), queries=tuple(queries or ()))
     if adjudicate is not None:
         check_new(adjudicate)
-    merged = merge_into(paths, reference)
+    merged = merge_into(paths, reference, corrects or ())
     if adjudicate is not None and merged.disputed:
         write_pool(adjudicate, adjudication_pool(merged.disputed, reference, read_policy(policy)))
     if as_json:
@@ -134,6 +138,8 @@ def merge(
     say(f"{of_people}, by a model alone {merged.model:,}")
     if adjudicate is not None and not merged.disputed:
         say(f"people differ by two grades on no document: there is nothing to settle, and {adjudicate} is not written")
+    for judge in merged.opinions:
+        warn(f"what corrects {judge} is kept as a second answer; if {judge} sent it: --corrects {quote(judge)}")
     for one in merged.disputed:
         gave = ", ".join(f"{judge} {grade}" for judge, grade in one.grades)
         warn(f"to adjudicate: {one.query_id} {one.document_id}: {gave}")
