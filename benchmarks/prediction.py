@@ -3,8 +3,8 @@
     python benchmarks/prediction.py > benchmarks/prediction.md
 
 Values of a measure, or differences of two retrievers, are drawn with a known mean; the model's correlate with them and
-are biased. Each row compares the estimate of `harness.stats.prediction` with the one that it replaced. Seeded; some
-twenty minutes on one core.
+are biased. Each row compares the estimate of `harness.stats.prediction` with the one that it replaced. Seeded; ten
+minutes on one core.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import numpy as np
 from scipy import special
 
 from harness.stats.differences import Floats, singles, units_of
-from harness.stats.intervals import standard_error
 from harness.stats.prediction import ENOUGH, ENOUGH_DIFFERENT, predicted, prediction_powered
 
 EXPERIMENTS = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+FEWEST = 200
+"""Estimates of which a coverage is told: its standard error is 1.5 points then."""
 OTHERS = 300
 """Queries that the model judged alone."""
 TRUTH, BIAS, SPREAD = 0.02, 0.06, 0.2
@@ -114,26 +115,41 @@ SHAPES = (
 )  # fmt: skip
 
 
-def before(people: Floats, model: Floats, elsewhere: Floats) -> tuple[float, float]:
-    """The estimate that was replaced, and half of its interval: lambda chosen with the query itself, no clusters."""
+class Before(NamedTuple):
+    """What was replaced: lambda chosen with the query itself, and no clusters."""
+
+    estimate: float
+    half: float
+    worth: float
+    """Queries judged by people that n judged queries were said to be worth, over n."""
+
+
+def before(people: Floats, model: Floats, elsewhere: Floats) -> Before:
+    """Estimate as it was done."""
     n, others = len(people), len(elsewhere)
     spread = np.concatenate([model, elsewhere]).var(ddof=1)
     shared = np.mean((people - people.mean()) * (model - model.mean()))
     tuning = float(np.clip(shared / ((1 + n / others) * spread), 0, 1)) if spread else 0.0
     rest = people - tuning * model
     error = math.sqrt(rest.var(ddof=1) / n + tuning**2 * elsewhere.var(ddof=1) / others)
-    return rest.mean() + tuning * elsewhere.mean(), float(special.stdtrit(n - 1, 0.975)) * error
+    varied = np.ptp(people) > 0 and np.ptp(model) > 0
+    rho = max(0.0, float(np.corrcoef(people, model)[0, 1])) if varied else 0.0
+    half = float(special.stdtrit(n - 1, 0.975)) * error
+    return Before(rest.mean() + tuning * elsewhere.mean(), half, 1 / (1 - min(rho, 1.0) ** 2 * others / (n + others)))
 
 
 class Counted(NamedTuple):
-    """One experiment: whether each interval holds the truth, and the widths."""
+    """One experiment: whether each interval holds the truth, the estimates, and what is said of their certainty."""
 
     before: bool
     formula: bool
     given: bool
     held: bool
     people: bool
-    width: float
+    mean: float
+    estimate: float
+    worth: float
+    narrow: float
 
 
 def experiment(rng: np.random.Generator, shape: Shape, n: int) -> Counted:
@@ -143,47 +159,62 @@ def experiment(rng: np.random.Generator, shape: Shape, n: int) -> Counted:
     units = singles(n + OTHERS)
     if shape.sizes != (1,):
         units = units_of([str(number) for number in clusters_for(shape.sizes, n + OTHERS)])
-    centre, half = before(*one)
+    old = before(*one)
     powered, found = prediction_powered(*one, units), predicted(*one, units=units)
-    sizes = np.bincount(units.members[:n])
-    freedom = n**2 / (sizes**2).sum() - 1
-    apart, slack = abs(powered.estimate - shape.truth), 1e-12
-    given = found.powered is not None
-    alone = found.people_interval
+    freedom = n**2 / (np.bincount(units.members[:n]) ** 2).sum() - 1
+    slack = 1e-12
+    given, alone = found.powered is not None, found.people_interval
+    reach = float(special.stdtrit(freedom, 0.975)) * powered.standard_error
     return Counted(
-        before=abs(centre - shape.truth) <= half + slack,
-        formula=apart <= float(special.stdtrit(freedom, 0.975)) * powered.standard_error + slack,
+        before=abs(old.estimate - shape.truth) <= old.half + slack,
+        formula=abs(powered.estimate - shape.truth) <= reach + slack,
         given=given,
         held=given and found.interval.low is not None and found.interval.low <= shape.truth <= found.interval.high,
         people=alone.low is not None and alone.low <= shape.truth <= alone.high,
-        width=powered.standard_error / error if (error := standard_error(one[0])) else math.nan,
+        mean=found.people,
+        estimate=powered.estimate,
+        worth=old.worth,
+        narrow=found.as_narrow_as / n,
     )
 
 
 def row(shape: Shape, n: int) -> str:
     """One line of the table."""
     rng = np.random.default_rng([20261123, n, *shape.name.encode()])
-    counted = [experiment(rng, shape, n) for _ in range(EXPERIMENTS)]
-    before, formula, given, held, people, width = np.array(counted, dtype=np.float64).T
-    shown = f"{100 * held.sum() / given.sum():.1f}" if given.any() else "none"
+    counted = np.array([experiment(rng, shape, n) for _ in range(EXPERIMENTS)], dtype=np.float64).T
+    before, formula, given, held, people, means, estimates, worth, narrow = counted
+    enough = given.sum() >= FEWEST
+    holds = f"{100 * held.sum() / given.sum():.1f}" if enough else "–"
+    said, now = np.median(worth), f"{np.nanmedian(narrow):.1f}" if enough else "–"
     return (
-        f"| {shape.name} | {n} | {100 * before.mean():.1f} | {100 * formula.mean():.1f} | {100 * given.mean():.0f} "
-        f"| {shown} | {100 * people.mean():.1f} | {np.nanmean(width):.2f} |"
+        f"| {shape.name} | {n} | {100 * before.mean():.1f} | {100 * formula.mean():.1f} | {100 * given.mean():.1f} "
+        f"| {holds} | {100 * people.mean():.1f} | {said:.1f} | {now} | {means.var() / estimates.var():.1f} |"
     )
+
+
+PAGE = f"""# Coverage of the combined estimate
+
+Printed by `python benchmarks/prediction.py`: {EXPERIMENTS:,} seeded experiments a row. People judge n
+queries, the model the same and {OTHERS} more. Intervals are nominally 95 %; the first five columns of figures are
+percentages.
+
+- *Before*: lambda chosen with the query itself, clusters ignored. *Formula*: lambda chosen without the query (the
+  cluster) that it weighs, however few there are.
+- *Given*: how often there is an estimate, which takes {ENOUGH} judged queries (clusters) and
+  {ENOUGH_DIFFERENT} on which people and the model differ; *holds*: how often the intervals that are given hold the
+  truth (where {FEWEST} are).
+- *People*: how often the interval without the model does; where all values are equal there is none, and it holds
+  nothing.
+- How many times n queries the estimate is as certain as: what was *said* before, what is said *now*, and what is
+  *true*, the variance of people's mean over that of the estimate.
+"""
 
 
 def main() -> None:
     """Print the page."""
-    print("# Coverage of the combined estimate\n")
-    print(f"Printed by `python benchmarks/prediction.py`: {EXPERIMENTS:,} seeded experiments a row. People judge n")
-    print(f"queries, the model the same and {OTHERS} more. Intervals are nominally 95 %; all figures but the last")
-    print("column are percentages. *Before*: lambda chosen with the query itself, clusters ignored. *Formula*: lambda")
-    print("chosen without the query (the cluster) that it weighs, however few there are. *Given*: how often there is")
-    print(f"an estimate, which takes {ENOUGH} judged queries (clusters) and {ENOUGH_DIFFERENT} on which people and")
-    print("the model differ; *holds* is the coverage of those. *People*: the interval without the model. *Width*: of")
-    print("the formula's, over that of people's queries taken singly.\n")
-    print("| differences | n | before | formula | given | holds | people | width |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    print(PAGE)
+    print("| differences | n | before | formula | given | holds | people | said | now | true |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for shape in SHAPES:
         for n in (20, 30, 60, 100) if shape.sizes == (1,) else (100, 180, 300):
             print(row(shape, n), flush=True)
