@@ -115,7 +115,9 @@ def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:
         if wrong := [doc for doc, grade in grades.items() if grade is None]:
             problems.append(
                 Problem(
-                    str(place), f"grade {repr(listed[wrong[0]])[:40]} of document {wrong[0]!r} is no whole number", WHOLE
+                    str(place),
+                    f"grade {repr(listed[wrong[0]])[:40]} of document {wrong[0]!r} is no whole number",
+                    WHOLE,
                 )
             )
             return None
