@@ -311,6 +311,19 @@ def test_a_table_with_columns_of_one_name_or_values_that_python_has_not_is_one_m
     assert len(problems) == 1 and what in problems[0].what and problems[0].where == str(path)
 
 
+def test_the_names_of_many_columns_are_compared_once(tmp_path):
+    """Each name was counted among all: 100,000 columns took minutes."""
+
+    class Header(list):
+        def count(self, name):
+            raise AssertionError("looks through the whole header")
+
+    problems = []
+    assert not rows._named_twice(Header(f"c{n}" for n in range(100_000)), "wide.csv:1", problems)
+    assert rows._named_twice(Header(["a", "", "", "b", "a"]), "wide.csv:1", problems)
+    assert [problem.what for problem in problems] == ["the column 'a' stands twice"]
+
+
 def test_a_word_file_that_unpacks_to_far_more_than_a_document_is_not_unpacked(monkeypatch):
     monkeypatch.setattr(converting, "FREE", 1 << 20)
     packed = io.BytesIO()

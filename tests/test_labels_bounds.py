@@ -1,6 +1,7 @@
 """Bounds under unjudged documents of measures that are no sums over the ranks, against every outcome of the judging."""
 
 import math
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -159,3 +160,14 @@ def test_before_anything_is_relevant_a_query_may_become_anything():
     bounds = bounds_of(parse("nDCG@2"), 2, 1, 10)
     assert bounds(QueryRankings(("x", "u"), ("v", "w"), {})) == (-1.0, 1.0)
     assert bounds(QueryRankings(("x", "u"), ("u", "x"), {"x": 0, "u": 0})) == (0.0, 0.0)
+
+
+def test_the_largest_grade_that_there_may_be_takes_no_memory():
+    """A table of the gain of every grade up to it took 10 GB."""
+    highest = 2**31 - 1
+    tracemalloc.start()
+    bounds = bounds_of(parse("nDCG@2"), 2, highest, 10)
+    found = bounds(QueryRankings(("x", "u"), ("u", "x"), {"x": highest, "u": 0}))
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+    assert found == pytest.approx((0.226294, 0.369070), abs=1e-6)

@@ -294,7 +294,7 @@ def test_the_linear_form_is_the_measure(name):
     judged = {"a": 1, "c": 3, "e": 2, "b": 0, "d": 0}
     linear = linear_form(measure, measure.cutoff or 4, 3, 5)
     gains = {doc: linear.gain(grade) for doc, grade in judged.items()}
-    bounds = difference_bounds(rank_weights(ranking, [], linear.discounts), gains, linear.gains[-1])
+    bounds = difference_bounds(rank_weights(ranking, [], linear.discounts), gains, linear.most)
     least, most = ideals_of(linear, [judged], 5)[:, 0]
     right = score([measure], {"q": judged}, {"q": ranking}).of(measure)[0]
     assert least == most and bounds.low / least == pytest.approx(right)

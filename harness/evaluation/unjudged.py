@@ -46,14 +46,16 @@ class Linear(NamedTuple):
     """A measure as a sum over the ranks: of discount times gain, divided by the ideal sum of the query for nDCG."""
 
     discounts: Floats
-    gains: tuple[float, ...]
-    """The gain of each grade, from 0 up."""
+    gain_of: Callable[[int], float]
+    """The gain of a grade from 0 up; grades may be large, so that no table holds them."""
+    most: float
+    """The gain of the highest grade."""
     ideal: Floats | None = None
     """The weights of the ranks of the ideal; None where nothing is divided."""
 
     def gain(self, grade: int) -> float:
-        """The gain of a grade; 0 for one below 0."""
-        return self.gains[max(0, min(grade, len(self.gains) - 1))]
+        """The gain of a grade; that of 0 for one below 0."""
+        return self.gain_of(max(0, grade))
 
 
 class TopK(NamedTuple):
@@ -121,7 +123,7 @@ def _edges(a: TopK, b: TopK, linear: Linear) -> Floats:
     weights = np.concatenate([of_a, of_b], axis=1)
     known = np.concatenate([a.known, b.known], axis=1)
     judged = _sums(np.where(known, weights * np.concatenate([a.gains, b.gains], axis=1), 0.0))
-    open_ = np.where(known, 0.0, weights * linear.gains[-1])
+    open_ = np.where(known, 0.0, weights * linear.most)
     return np.stack([judged + _sums(np.minimum(open_, 0.0)), judged + _sums(np.maximum(open_, 0.0))])
 
 
@@ -143,21 +145,27 @@ def linear_form(measure: Measure, cutoff: int, largest: int, documents: int) -> 
     >>> linear_form(parse("RR"), 10, 3, 100) is None, linear_form(parse("P@2"), 2, 1, 100).discounts.tolist()
     (True, [0.5, 0.5])
     """
-    grades = range(max(largest, 1) + 1)
     if measure.get("groups") or measure.get("ideal") or measure.get("residual"):
         return None
+    highest = max(largest, 1)
     if measure.name in ("nDCG", "DCG"):
-        exponential = measure.get("dcg") == "exp-log2"
-        gains = tuple(2.0**g - 1 if exponential else float(g) for g in grades)
+        gain = _exponential if measure.get("dcg") == "exp-log2" else float
         ideal = log_discounts(measure.cutoff or documents) if measure.name == "nDCG" else None
-        return Linear(log_discounts(cutoff), gains, ideal)
-    binary = tuple(float(g >= measure.rel) for g in grades)
+        return Linear(log_discounts(cutoff), gain, gain(highest), ideal)
+
+    def relevant(grade: int) -> float:
+        return float(grade >= measure.rel)
+
     if measure.name == "P":
-        return Linear(np.full(cutoff, 1 / cutoff), binary)
+        return Linear(np.full(cutoff, 1 / cutoff), relevant, relevant(highest))
     if measure.name == "RBP":
         p = float(measure.get("p") or 0.0)
-        return Linear(((1 - p) * p ** np.arange(cutoff)).astype(np.float64), binary)
+        return Linear(((1 - p) * p ** np.arange(cutoff)).astype(np.float64), relevant, relevant(highest))
     return None
+
+
+def _exponential(grade: int) -> float:
+    return 2.0**grade - 1
 
 
 def ideals_of(linear: Linear, known: Sequence[Mapping[str, int]], documents: int) -> Floats:
@@ -172,7 +180,7 @@ def ideals_of(linear: Linear, known: Sequence[Mapping[str, int]], documents: int
         return np.ones((2, len(known)))
     bounds = [
         ideal_bounds(
-            [linear.gain(grade) for grade in judged.values()], documents - len(judged), linear.gains[-1], linear.ideal
+            [linear.gain(grade) for grade in judged.values()], documents - len(judged), linear.most, linear.ideal
         )
         for judged in known
     ]
@@ -351,7 +359,7 @@ def bounds_of(measure: Measure, cutoff: int, largest: int, documents: int) -> Ca
 def _linear_bounds(linear: Linear, query: QueryRankings, documents: int) -> Bounds:
     weights = rank_weights(query.a, query.b, linear.discounts)
     gains = {document: linear.gain(query.known[document]) for document in weights if document in query.known}
-    sums = difference_bounds(weights, gains, linear.gains[-1])
+    sums = difference_bounds(weights, gains, linear.most)
     if linear.ideal is None:
         return sums
     ideals = ideals_of(linear, [query.known], documents)
@@ -363,7 +371,7 @@ def _moves(linear: Linear, query: QueryRankings) -> Iterator[tuple[str, float]]:
     least = float(ideals_of(linear, [query.known], len(query.known))[0, 0])
     for document, weight in rank_weights(query.a, query.b, linear.discounts).items():
         if document not in query.known:
-            yield document, abs(weight) * linear.gains[-1] / (least or 1.0)
+            yield document, abs(weight) * linear.most / (least or 1.0)
 
 
 def _changes(
