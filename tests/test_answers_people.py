@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from harness import records
-from harness.answers.judge_trust import ENOUGH, by_person, estimates, settled, trust_in_results
+from harness.answers.judge_trust import PeopleSample, by_person, estimates, settled, trust_in_results
 from harness.answers.rankings import PERSON
 from harness.cli import main
 from harness.dataset.judgments import Judgment
@@ -15,7 +15,7 @@ from harness.labels.judging_page import in_order, write_page
 from harness.labels.verdict_sample import CHOICES, POLICY, WORDS, merge_verdicts, pairs_of_results, verdict_pool
 from harness.records import By, ClaimPassage
 from harness.report import write_report
-from harness.stats.prediction import predicted
+from harness.stats.prediction import ENOUGH, predicted
 from retrievers.errors import InputError
 from tests.browser import chromium, complaints, needs_browser
 
@@ -35,7 +35,7 @@ kind = "bm25"
 name = "hashing"
 encoder = {{ kind = "hashing" }}
 """
-QUERIES = 30
+QUERIES = 44
 
 
 def harness(*words) -> int:
@@ -46,7 +46,7 @@ def harness(*words) -> int:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    """Thirty queries with two claims each, of which the second is a paraphrase that words do not find."""
+    """Queries with two claims each, of which the second is a paraphrase that words do not find."""
     place = tmp_path_factory.mktemp("people")
     data = place / "data"
     data.mkdir()
@@ -105,30 +105,30 @@ def test_whole_queries_are_drawn_and_a_larger_sample_holds_a_smaller(ran) -> Non
 def test_people_are_merged_shown_and_kept_by_the_next_run(ran, tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(ran.parent.parent / "cache"))
     assert "no person checked a sample" in (ran / "report.md").read_text(encoding="utf-8")
-    assert harness("answers", "sample", ran, "--sample", 22, "--output", tmp_path / "v.html") == 0
+    assert harness("answers", "sample", ran, "--sample", 34, "--output", tmp_path / "v.html") == 0
     said = capsys.readouterr().out
-    assert "22 of 30 queries" in said and "harness answers merge" in said
+    assert "34 of 44 queries" in said and "harness answers merge" in said
     page = (tmp_path / "v.html").read_text(encoding="utf-8")
     assert "Judge claims" in page and ">Claim</p>" in page and "contradicted: the passage says otherwise" in page
-    pool = verdict_pool(pairs_of_results(ran), 22, 0)
+    pool = verdict_pool(pairs_of_results(ran), 34, 0)
     exported = write(tmp_path / "judgments.jsonl", judged(pool))
     assert harness("answers", "merge", exported, "--into", ran) == 0
     assert f"{pool.pairs:,} verdicts of ann" in capsys.readouterr().out
     results = records.read(ran)  # the folder is still whole
     trust = trust_in_results(results)
     (ann,) = trust.people
-    assert trust.whole == 22 and ann.both == pool.pairs and ann.same < ann.both
+    assert trust.whole == 34 and ann.both == pool.pairs and ann.same < ann.both
     assert {(one.measure, one.a, one.b) for one in trust.estimates} >= {
         ("ClaimRecall@2", "bm25", ""), ("ClaimRecall@2", "hashing", ""), ("ClaimRecall@2", "bm25", "hashing"),
     }  # fmt: skip
     mean = next(one.estimate for one in trust.estimates if one[:3] == ("ClaimRecall@2", "bm25", ""))
-    assert (mean.n, mean.others) == (22, 8)
+    assert (mean.n, mean.others) == (34, 10)
     assert mean.favour > 0  # words miss every paraphrase that the person sees
     write_report(results)
     for name in ("report.html", "report.md"):
         text = (ran / name).read_text(encoding="utf-8")
         assert ann.sentence() in text.replace("&#39;", "'") and "no person checked" not in text, name
-    assert "by people's verdicts on 22 queries" in (ran / "report.md").read_text(encoding="utf-8")
+    assert "by people's verdicts on 34 queries" in (ran / "report.md").read_text(encoding="utf-8")
     before = by_person(ran / records.FOLDER)
     assert harness("run", ran.parent.parent / "claims.toml", "--results", ran.parent, "--quiet") == 0
     assert by_person(ran / records.FOLDER) == before
@@ -136,20 +136,25 @@ def test_people_are_merged_shown_and_kept_by_the_next_run(ran, tmp_path, capsys,
     assert by_person(ran / records.FOLDER) == before
 
 
-def test_estimates_are_the_formula_on_whole_queries_and_stand_from_twenty_on() -> None:
+def test_estimates_are_the_formula_on_whole_queries_and_stand_from_thirty_on() -> None:
     rng = np.random.default_rng(1)
     truth, errors = rng.random(60), rng.normal(0, 0.1, 60)
     judge = {"m": {"a": truth + errors, "b": truth * 0.5}}
     people = {
-        "m": {"a": np.where(np.arange(60) < 25, truth, np.nan), "b": np.where(np.arange(60) < 25, truth / 2, np.nan)}
+        "m": {"a": np.where(np.arange(60) < 35, truth, np.nan), "b": np.where(np.arange(60) < 35, truth / 2, np.nan)}
     }
-    whole = [i < 25 for i in range(60)]
-    one, two, pair = estimates(people, judge, ([("a", "b")], whole), 0.95)
-    assert one.estimate == predicted(truth[:25], (truth + errors)[:25], (truth + errors)[25:])
+    whole = [i < 35 for i in range(60)]
+    one, two, pair = estimates(people, judge, PeopleSample([("a", "b")], whole, None), 0.95)
+    assert one.estimate == predicted(truth[:35], (truth + errors)[:35], (truth + errors)[35:])
+    assert one.estimate.powered is not None
     assert two.b == "" and (pair.a, pair.b) == ("a", "b")
+    assert "35 queries; no estimate with the judge's: people and the model differ on 0 of the 35" in two.sentence()
     few = [i < ENOUGH - 1 for i in range(60)]
-    assert list(estimates(people, judge, ([("a", "b")], few), 0.95)) == []
-    assert "by people's verdicts on 25 queries" in pair.sentence() and pair.sentence().startswith("m, a less b: +")
+    assert list(estimates(people, judge, PeopleSample([("a", "b")], few, None), 0.95)) == []
+    assert "by people's verdicts on 35 queries" in pair.sentence() and pair.sentence().startswith("m, a less b: +")
+    clusters = [str(i // 2) for i in range(60)]
+    (clustered, *_) = estimates(people, judge, PeopleSample([("a", "b")], whole, clusters), 0.95)
+    assert clustered.estimate.units == 18 and "35 queries in 18 clusters, and below 30" in clustered.sentence()
 
 
 def test_fewer_queries_show_agreement_and_say_what_is_missing(ran, tmp_path) -> None:
@@ -204,17 +209,17 @@ def test_what_people_say_of_answers_stands_in_the_notes(ran, tmp_path, capsys, m
     (answers / "system.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     assert harness("answers", "judge", experiment, answers) == 0
     page = tmp_path / "v.html"
-    assert harness("answers", "sample", answers, "--experiment", experiment, "--sample", 24, "--output", page) == 0
+    assert harness("answers", "sample", answers, "--experiment", experiment, "--sample", 34, "--output", page) == 0
     from harness.labels.verdict_sample import pairs_of_answers
 
-    pool = verdict_pool(pairs_of_answers(experiment, answers), 24, 0)
+    pool = verdict_pool(pairs_of_answers(experiment, answers), 34, 0)
     assert harness("answers", "merge", write(tmp_path / "j.jsonl", judged(pool)), "--into", answers) == 0
     assert by_person(answers)["ann"] and By(PERSON + "ann") in records.judges_in(answers)
     capsys.readouterr()
     assert harness("answers", "score", experiment, answers, "-m", "ragchecker.claim_recall", "--json") == 0
     notes = json.loads(capsys.readouterr().out)["notes"]
     assert any("ann agrees with the judge on" in note for note in notes)
-    assert any(note.startswith("ragchecker.claim_recall, system: 1.0000 by people's verdicts on 24") for note in notes)
+    assert any(note.startswith("ragchecker.claim_recall, system: 1.0000 by people's verdicts on 34") for note in notes)
     assert (
         ClaimPassage("topic1 costs 1 yen", rows[1]["contexts"][0]["text"])
         in pairs_of_answers(experiment, answers)["q1"]

@@ -1,6 +1,7 @@
 """The command line: what it prints, and how it ends."""
 
 import csv
+import hashlib
 import json
 import os
 import shutil
@@ -505,12 +506,16 @@ def test_gate(call: Call, results: Path) -> None:
     passed = call("gate", results, "--baseline", "hashing", "--challenger", "bm25", "--margin", "0.9")
     assert (passed.code, passed.err) == (0, "")
     assert passed.out.startswith("gate passed: not worse by 0.9: shown on 6 queries")
+    manifest = (results / "manifest.json").read_bytes()
+    which = f"run of {json.loads(manifest)['started']}, digest {hashlib.sha256(manifest).hexdigest()[:12]}"
+    assert passed.out.endswith(f"; {which}\n")
     words = ["gate", results, "--baseline", "bm25", "--challenger", "hashing", "--margin", "0.01"]
     failed = call(*words)
     assert (failed.code, failed.out) == (1, "")
     assert failed.err.startswith("gate failed: ")
-    assert failed.err.count("\n") == 1
+    assert failed.err.count("\n") == 1 and failed.err.endswith(f"; {which}\n")
     found = call(*words, "--json")
+    assert json.loads(found.out)["which"] == which
     assert (found.code, json.loads(found.out)["passed"], json.loads(found.out)["n"]) == (1, False, 6)
 
 

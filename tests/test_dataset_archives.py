@@ -128,6 +128,22 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
         load(reference_of(folder))
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_members_are_bounded_together_by_the_bytes_that_come_out(tmp_path, monkeypatch, packed):
+    """Twelve times half of what one file may unpack to, also where each is packed once more."""
+    monkeypatch.setattr(archives, "FREE", 2 << 20)
+    text = b"a" * (1 << 20)
+    members = {f"{n}.md{'.gz' if packed else ''}": gzip.compress(text) if packed else text for n in range(12)}
+    path = archive(tmp_path / "set.zip", {**members, "queries.json": b'[{"id": "q", "query": "a"}]'})
+    limit = max(2, 200 * path.stat().st_size >> 20)
+    assert limit < 12
+    with pytest.raises(InputError, match=f"set.zip: unpacks to more than {limit} MiB, far more than text would"):
+        list(load(reference_of(path)).documents())
+    monkeypatch.setattr(archives, "FREE", 16 << 20)
+    for _ in range(3):  # what is read again is counted once
+        assert len(list(load(reference_of(path)).documents())) == 12
+
+
 @pytest.mark.parametrize(
     ("suffix", "raw"), [("gz", b"\x1f\x8b\x08cut"), ("zst", b"nothing"), ("bz2", b"BZh9cut"), ("xz", b"\xfd7zXZcut")]
 )

@@ -292,6 +292,38 @@ def test_a_table_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path, mon
     assert [problem.what for problem in problems] == ["unpacks to far more than text would"]
 
 
+@pytest.mark.parametrize(
+    ("names", "values", "what"),
+    [
+        (("text", "text"), lambda pa: pa.array(["x", "y"]), "the column 'text' stands twice"),
+        (("text", "when"), lambda pa: pa.array([2**62, 0], pa.timestamp("us")), "holds a value that cannot be taken"),
+        (("text", "when"), lambda pa: pa.array([2**31 - 1, 0], pa.date32()), "holds a value that cannot be taken"),
+        (("text", "s"), lambda pa: pa.StructArray.from_arrays([pa.array([1, 2])] * 2, ["a", "a"]), "cannot be taken"),
+    ],
+)
+def test_a_table_with_columns_of_one_name_or_values_that_python_has_not_is_one_message(tmp_path, names, values, what):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "corpus.parquet"
+    table = pa.table([pa.array(["1", "2"]), pa.array(["a", "b"]), values(pa)], ["_id", *names])
+    parquet.write_table(table, path)
+    problems = []
+    assert list(rows.read_rows(files.File(path), problems)) == []
+    assert len(problems) == 1 and what in problems[0].what and problems[0].where == str(path)
+
+
+def test_the_names_of_many_columns_are_compared_once(tmp_path):
+    """Each name was counted among all: 100,000 columns took minutes."""
+
+    class Header(list):
+        def count(self, name):
+            raise AssertionError("looks through the whole header")
+
+    problems = []
+    assert not rows._named_twice(Header(f"c{n}" for n in range(100_000)), "wide.csv:1", problems)
+    assert rows._named_twice(Header(["a", "", "", "b", "a"]), "wide.csv:1", problems)
+    assert [problem.what for problem in problems] == ["the column 'a' stands twice"]
+
+
 def test_a_word_file_that_unpacks_to_far_more_than_a_document_is_not_unpacked(monkeypatch):
     monkeypatch.setattr(converting, "FREE", 1 << 20)
     packed = io.BytesIO()

@@ -76,8 +76,8 @@ def shown(block: Block) -> Iterator[Shown]:
 
 
 def alike(line: str) -> str:
-    """A line without what differs from machine to machine: numbers, and the white space that makes room for them."""
-    return " ".join(re.sub(r"[\d.,]+(e-\d+)?", "#", line).split())
+    """A line without what differs from machine to machine: digests, numbers, the white space between them."""
+    return " ".join(re.sub(r"[\d.,]+(e-\d+)?", "#", re.sub(r"digest [0-9a-f]{12}", "digest #", line)).split())
 
 
 def run(one: Shown, capsys: pytest.CaptureFixture[str]) -> None:

@@ -72,6 +72,21 @@ def test_a_cut_or_blanked_table_passes_no_gate(folder, capsys, name, change):
     assert f"{name}: cannot be read whole: it was changed or cut" in said.err
 
 
+@pytest.mark.parametrize("digests", [True, False])
+def test_a_gate_needs_the_rankings_that_it_reports_on(folder, capsys, digests):
+    for path in ((folder if digests else without_digests(folder)) / "rankings").iterdir():
+        path.unlink()
+    assert code_of("gate", folder, *GATE) == 2
+    assert "rankings" in (said := capsys.readouterr()).err and said.out == ""
+
+
+def test_a_gate_refuses_the_rankings_of_another_run(folder, capsys):
+    other = folder / "rankings" / "bm25.jsonl"
+    other.write_bytes((folder / "rankings" / "hashing.jsonl").read_bytes())
+    assert code_of("gate", folder, *GATE) == 2
+    assert "bm25.jsonl: cannot be read whole: it was changed or cut" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("change", [cut, infinite])
 def test_scores_must_be_whole_even_where_no_digest_is_known(folder, capsys, change):
     edited(without_digests(folder), "scores.csv", change)

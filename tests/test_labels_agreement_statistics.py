@@ -122,10 +122,11 @@ def test_the_interval_resamples_queries_not_pairs():
     assert by_query(cohen_kappa, even).high - by_query(cohen_kappa, even).low < 1e-9 < found.high - found.low
 
 
-def test_one_query_has_no_interval():
-    found = by_query(cohen_kappa, np.array([[[3.0, 1.0], [0.0, 2.0]]]))
-    assert math.isnan(found.low)
-    assert found.value > 0
+def test_below_ten_queries_there_is_no_interval():
+    tables = np.array([[[3.0, 1.0], [0.0, 2.0]], [[1.0, 1.0], [1.0, 3.0]]] * 5)
+    nine, ten = by_query(cohen_kappa, tables[:9]), by_query(cohen_kappa, tables)
+    assert math.isnan(nine.low) and math.isnan(nine.high) and 0 < nine.value < 1
+    assert ten.low < ten.value < ten.high
 
 
 def test_overlap_of_lists():

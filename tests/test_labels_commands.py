@@ -123,6 +123,7 @@ def test_judges_are_compared(begun, capsys):
     assert "ann and ben" in said
     assert "alpha, ordinal" in said
     assert "ann asked twice, 5 pairs: 100 % the same" in said
+    assert "(no interval below 10 queries)" in said and "95 % interval" not in said
     assert "worth talking about: " in said
     found = json.loads(harness(capsys, "labels", "agree", "all.jsonl", "--json"))
     assert found["pairs"][0]["units"] == pool.pairs
@@ -155,6 +156,42 @@ def test_three_judges_have_fleiss_too():
     assert len(found.pairs) == 3
     assert 0 < found.together.fleiss < 1
     assert 0 < found.together.ordinal.value < 1
+
+
+def test_nobody_corrects_another_by_bearing_his_name(begun, capsys):
+    harness(capsys, "pool", "results/small")
+    pool = read_pool(Path("pool.jsonl"))
+    ann = as_person(pool)
+    write(Path("ann.jsonl"), ann)
+    forged = ann[0].model_copy(update={"grade": 3 - ann[0].grade, "corrects": True})
+    write(Path("forged.jsonl"), [ann[0], forged])
+    merged = Path(begun) / "judgments.jsonl"
+
+    def grade():
+        return load(DatasetReference(begun)).labels[forged.query_id].grades[forged.document_id]
+
+    harness(capsys, "labels", "merge", "ann.jsonl", "--into", "data")
+    for _ in range(2):  # the same again adds nothing
+        said = harness(capsys, "labels", "merge", "forged.jsonl", "--into", "data")
+        assert "what corrects ann is kept as a second answer; if ann sent it: --corrects ann" in said
+        assert f"{len(ann) + 1} judgments" in said and grade() == ann[0].grade
+    assert [json.loads(line)["grade"] for line in merged.read_text().splitlines() if '"round": 2' in line] == [
+        forged.grade
+    ]
+    said = harness(capsys, "labels", "merge", "forged.jsonl", "--into", "data", "--corrects", "ann")
+    assert "second answer" not in said and grade() == forged.grade
+
+
+def test_a_model_that_gave_no_grade_is_filled_in(begun, capsys):
+    harness(capsys, "pool", "results/small")
+    (first, *_) = as_person(read_pool(Path("pool.jsonl")))
+    unread = first.model_copy(update={"grade": None, "judge": "m", "kind": "llm"})
+    graded = unread.model_copy(update={"grade": 2, "corrects": True})
+    write(Path("unread.jsonl"), [unread])
+    write(Path("graded.jsonl"), [unread, graded])
+    harness(capsys, "labels", "merge", "unread.jsonl", "--into", "data")
+    assert "second answer" not in harness(capsys, "labels", "merge", "graded.jsonl", "--into", "data")
+    assert load(DatasetReference(begun)).labels[first.query_id].grades == {first.document_id: 2}
 
 
 def test_one_judge_alone_agrees_with_nobody():

@@ -9,8 +9,9 @@ from harness import records
 from harness.dataset import DatasetReference, load
 from harness.evaluation.unjudged import open_pairs
 from harness.labels.merge_labels import merge_into
-from harness.labels.next import next_to_judge
+from harness.labels.next import Next, next_to_judge
 from harness.labels.pool import gather
+from harness.stats.unjudged_bounds import Bounds
 from retrievers.errors import InputError
 from tests import small
 from tests.labels_small import judgment, write
@@ -64,6 +65,19 @@ def test_judging_what_matters_most_until_it_is_decided(begun):
     assert not results.scored
     labels = load(DatasetReference(data)).labels
     assert all(given.chosen and given.grades is None for given in labels.values())
+
+
+@pytest.mark.parametrize(
+    ("bounds", "unjudged", "said"),
+    [
+        (Bounds(0.1, 0.2), 7, "between +0.1000 and +0.2000, decided, whatever is judged next"),
+        (Bounds(-0.1, 0.2), 7, "between -0.1000 and +0.2000, with 7 documents in these rankings that could still "),
+        (Bounds(-0.1, 0.2), 0, "between -0.1000 and +0.2000, open only by how many other documents are relevant"),
+        (Bounds(0.0, 0.0), 0, "between +0.0000 and +0.0000, with 0 documents in these rankings that could still "),
+    ],
+)
+def test_decided_is_said_only_where_the_bounds_say_so(bounds, unjudged, said):
+    assert said in Next("a", "b", "nDCG@3", bounds, unjudged, None).sentence()
 
 
 def test_the_largest_change_comes_first(begun):

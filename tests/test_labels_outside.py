@@ -43,8 +43,8 @@ def test_the_combined_interval_covers_the_difference_by_all_labels(tmp_path: Pat
         order = rng.permutation(len(people))
         chosen, others = order[:JUDGED], order[JUDGED:]
         one = predicted(people[chosen], model[chosen], model[others])
-        covered += one.combined_interval.low <= truth <= one.combined_interval.high
-        widths.append((one.combined_interval.high - one.combined_interval.low)
+        covered += one.interval.low <= truth <= one.interval.high
+        widths.append((one.interval.high - one.interval.low)
                       / (one.people_interval.high - one.people_interval.low))  # fmt: skip
     # At least as often as it says: the judged queries are a part of the whole, drawn without replacement.
     assert 0.935 <= covered / SAMPLES <= 0.99

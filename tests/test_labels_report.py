@@ -13,7 +13,7 @@ from harness.dataset.judgments import text_digest
 from harness.evaluation.evaluation import evaluation_of
 from harness.evaluation.grading import by_labeller
 from harness.evaluation.labellers import LabellerVerdict, combined, labeller_verdicts, labellers_sentence, sentence
-from harness.evaluation.unjudged import linear_form, scale_of, unjudged_bounds_of
+from harness.evaluation.unjudged import ideals_of, linear_form, unjudged_bounds_of
 from harness.evaluation.verdict import Comparison
 from harness.evaluation.wording import read_verdict, verdict_word
 from harness.experiment import Relevance
@@ -23,14 +23,18 @@ from harness.stats.unjudged_bounds import difference_bounds, rank_weights
 from tests import small
 from tests.labels_small import judgment, write
 
-RELEVANT = {id_: docs for id_, _, docs in small.QUERIES}
 ALL = [id_ for id_, _, _ in small.QUERIES]
+MANY = [(f"{id_}{'-' * number}", f"{text} {number}", docs) for number in range(7) for id_, text, docs in small.QUERIES]
+"""The small data set's questions, seven times in other words: enough for an estimate from people and a model."""
+RELEVANT = {id_: docs for id_, _, docs in (*small.QUERIES, *MANY)}
+JUDGED = [id_ for id_, _, _ in MANY[:36]]
 
 
 def judged(folder, ids, judge="ann", kind="human", *, noise=0, depth=None, **more):
     """Judgments of some questions by the small data set's own labels; `noise` flips every so-manieth grade."""
     documents = {document.id: document for document in load(reference_of(folder)).documents()}
-    texts = {id_: text for id_, text, _ in small.QUERIES}
+    texts = json.loads((folder / "queries.json").read_text(encoding="utf-8"))
+    texts = {row["id"]: row["query"] for row in texts}
     said = []
     for query in ids:
         shown = list(documents)[:depth]
@@ -47,10 +51,10 @@ def judged(folder, ids, judge="ann", kind="human", *, noise=0, depth=None, **mor
 def ran(tmp_path_factory):
     """Run the small experiment with judgments beside its queries; the report is written only where it is asked for."""
 
-    def run(said, *, report=False):
+    def run(said, questions=small.QUERIES, *, report=False):
         place = tmp_path_factory.mktemp("judged")
         folder = small.dataset(place / "data")
-        rows = [{"id": id_, "query": text} for id_, text, _ in small.QUERIES]
+        rows = [{"id": id_, "query": text} for id_, text, _ in questions]
         (folder / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
         write(folder / "judgments.jsonl", said(folder))
         return harness.run(small.experiment(place, report=report), harness.Options(results=place / "results"))
@@ -60,12 +64,13 @@ def ran(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def both(ran):
-    """Four questions by people, all six by a model that errs."""
+    """36 questions by people, all 42 by a model that errs."""
     return ran(
         lambda folder: [
-            *judged(folder, ALL[:4], inclusion=4 / 6),
-            *judged(folder, ALL, "m", "llm", noise=3),
+            *judged(folder, JUDGED, inclusion=36 / 42),
+            *judged(folder, [id_ for id_, _, _ in MANY], "m", "llm", noise=3),
         ],
+        MANY,
         report=True,
     )
 
@@ -79,7 +84,7 @@ def shown_text(results):
 def test_the_report_says_how_far_the_model_agrees_and_warns_of_a_guess(both, ran):
     markdown = (both.folder / "report.md").read_text(encoding="utf-8")
     found = combined(both).agreement
-    assert (found.pairs, found.queries) == (24, 4)
+    assert (found.pairs, found.queries) == (6 * 36, 36)
     assert found.sentence() in shown_text(both).replace("&#39;", "'")
     assert "A query without a relevant document counts as no difference here" in markdown
     assert "Cohen" in markdown and found.shown
@@ -89,18 +94,19 @@ def test_the_report_says_how_far_the_model_agrees_and_warns_of_a_guess(both, ran
         return [one.model_copy(update={"grade": 2 * (number % 2)}) for number, one in enumerate(said)]
 
     guess = ran(lambda folder: [*judged(folder, ALL[:4], inclusion=4 / 6), *tossed(folder)])
-    assert "not shown to differ from chance" in combined(guess).agreement.sentence()
+    said = combined(guess).agreement.sentence()
+    assert "(no interval below 10 queries)" in said and "not shown to differ from chance" in said
 
 
 def test_the_tests_rest_on_peoples_queries(both):
-    assert set(both.scores["query_id"]) == set(ALL[:4])
+    assert set(both.scores["query_id"]) == set(JUDGED)
     assert evaluation_of(both).settings.by_people
-    assert set(both.rankings("bm25")) == set(ALL)
+    assert set(both.rankings("bm25")) == {id_ for id_, _, _ in MANY}
 
 
 def test_the_combined_estimate_is_the_formula_on_both_sets_of_labels(both):
     found = combined(both)
-    assert (found.n, found.others, found.reason) == (4, 2, "")
+    assert (found.n, found.others, found.reason) == (36, 6, "")
     assert len(found.pairs) == 3
     pair = found.pairs[0]
     measure = parse(found.measure)
@@ -118,18 +124,47 @@ def test_the_combined_estimate_is_the_formula_on_both_sets_of_labels(both):
     alone = [q for q in both.queries if both.queries[q].labels.source == "model"]
     by_model = differences(people, lambda labels: labels.model)
     right = predicted(differences(people, given), by_model, differences(alone, given))
-    assert pair.estimate == right
-    assert "judged queries are worth" in sentence(pair, found.measure)
+    assert pair.estimate == right and right.powered is not None
+    narrow = f": the interval is as narrow as about {right.as_narrow_as:.0f} judged queries would give."
+    assert narrow in sentence(pair, found.measure)
+
+
+def test_fewer_than_thirty_judged_queries_or_five_that_differ_make_no_estimate(ran, both):
+    def people_and_model(folder):
+        return [*judged(folder, JUDGED[:29]), *judged(folder, JUDGED, "m", "llm", noise=3)]
+
+    results = ran(people_and_model, MANY, report=True)
+    found = combined(results)
+    assert found.pairs == () and found.agreement.queries == 29
+    assert found.reason == "people and the model judged 29 queries, and below 30 an interval from both is too short"
+    for text in (shown_text(results), (results.folder / "report.md").read_text(encoding="utf-8")):
+        said = " ".join(text.replace("&#39;", "'").split())
+        assert found.reason in said and found.agreement.sentence() in said
+    alike = combined(both).pairs[0]
+    values = np.linspace(0, 1, 36)
+    alike = alike._replace(estimate=predicted(values, values, np.zeros(6)))
+    assert sentence(alike, "nDCG@3").endswith(
+        "on 36 queries judged by people; no estimate with the model's labels: people and the model differ on 0 of the "
+        "36 queries, and below 5 on which they do an interval from both is too short."
+    )
+
+
+def test_clusters_of_questions_are_the_units_of_the_estimate(both, monkeypatch):
+    def fruit_apart(queries, _):
+        return tuple(query.id.rstrip("-") for query in queries)
+
+    monkeypatch.setattr("harness.evaluation.labellers.clusters_of", fruit_apart)
+    assert combined(both).reason.startswith("people and the model judged 36 queries in 6 clusters, and below 30")
 
 
 def test_the_page_shows_people_model_and_what_is_open(both):
     text = shown_text(both)
-    assert "People judged 4 queries" in text
+    assert "People judged 36 queries" in text
     assert "With a model's labels" in text
-    assert "judged queries are worth" in text
+    assert "judged queries would give" in text
     assert "at least" in text
     assert "Judged@3" in text
-    assert "judged queries are worth" in (both.folder / "report.md").read_text(encoding="utf-8")
+    assert "judged queries would give" in (both.folder / "report.md").read_text(encoding="utf-8")
 
 
 def test_where_no_person_judged_nothing_is_claimed(ran, capsys):
@@ -163,18 +198,20 @@ def test_unequal_probabilities_are_refused(ran):
 
 
 def test_judging_goes_on_with_a_larger_sample_of_the_same_questions(ran):
+    asked = [id_ for id_, _, _ in MANY]
+
     def people(folder, populations):
         return [
-            *judged(folder, ALL[:2], inclusion=2 / 6, population=populations[0]),
-            *judged(folder, ALL[2:4], inclusion=4 / 6, population=populations[1]),
-            *judged(folder, ALL, "m", "llm"),
+            *judged(folder, JUDGED[:18], inclusion=18 / 42, population=populations[0]),
+            *judged(folder, JUDGED[18:], inclusion=36 / 42, population=populations[1]),
+            *judged(folder, asked, "m", "llm", noise=3),
         ]
 
-    found = combined(ran(lambda folder: people(folder, (6, 6))))
-    assert (found.n, found.others, found.reason) == (4, 2, "")
-    at_once = combined(ran(lambda folder: [*judged(folder, ALL[:4]), *judged(folder, ALL, "m", "llm")]))
-    assert found.pairs == at_once.pairs
-    grown = combined(ran(lambda folder: people(folder, (4, 6))))
+    found = combined(ran(lambda folder: people(folder, (42, 42)), MANY))
+    assert (found.n, found.others, found.reason) == (36, 6, "")
+    at_once = ran(lambda folder: [*judged(folder, JUDGED), *judged(folder, asked, "m", "llm", noise=3)], MANY)
+    assert found.pairs == combined(at_once).pairs
+    grown = combined(ran(lambda folder: people(folder, (36, 42)), MANY))
     assert grown.pairs == () and "today's queries" in grown.reason
 
 
@@ -256,12 +293,12 @@ def test_a_labeller_of_lists_keeps_his_order_under_every_rule(project):
 def test_the_linear_form_is_the_measure(name):
     measure, ranking = parse(name), ["a", "b", "c", "d"]
     judged = {"a": 1, "c": 3, "e": 2, "b": 0, "d": 0}
-    linear = linear_form(measure, measure.cutoff or 4, 3)
+    linear = linear_form(measure, measure.cutoff or 4, 3, 5)
     gains = {doc: linear.gain(grade) for doc, grade in judged.items()}
-    bounds = difference_bounds(rank_weights(ranking, [], linear.discounts), gains, linear.gains[-1])
-    scale = scale_of(measure, linear, judged, measure.cutoff or 4)
+    bounds = difference_bounds(rank_weights(ranking, [], linear.discounts), gains, linear.most)
+    least, most = ideals_of(linear, [judged], 5)[:, 0]
     right = score([measure], {"q": judged}, {"q": ranking}).of(measure)[0]
-    assert bounds.low * scale == pytest.approx(right)
+    assert least == most and bounds.low / least == pytest.approx(right)
     assert bounds.high == bounds.low
 
 
@@ -280,8 +317,8 @@ def test_bounds_hold_the_mean_and_close_where_all_is_judged(both, ran):
     wide = unjudged_bounds_of(part, heads(part))
     for mean in wide.means:
         assert mean.judged < 1.0
-        assert mean.bounds.low == pytest.approx(evaluation_of(part).conclusion.means[mean.retriever])
-        assert mean.bounds.high > mean.bounds.low
+        # Unjudged documents may be relevant without being shown: the ideal grows, and the mean falls.
+        assert mean.bounds.low < evaluation_of(part).conclusion.means[mean.retriever] < mean.bounds.high
     for pair in wide.pairs:
         assert pair.bounds.width > 0
         assert not pair.bounds.decided

@@ -21,17 +21,17 @@ from harness.answers.rankings import PERSON, judged_documents
 from harness.answers.systems import System
 from harness.evaluation.compare import family
 from harness.evaluation.evaluation import settings_of
-from harness.evaluation.scores import Scores
+from harness.evaluation.labellers import interval_words, why_no_estimate
+from harness.evaluation.scores import Scores, clusters_of
 from harness.measures import parse, score
 from harness.records import WORDS, By, Readings, Results, Word
 from harness.stats.agreement import cohen_kappa, confusion
-from harness.stats.prediction import Predicted, predicted
+from harness.stats.differences import units_of
+from harness.stats.prediction import ENOUGH, Predicted, predicted
 from retrievers.types import Floats, Query
 
 Verdicts = Mapping[tuple[str, str], Word | None]
 """(Claim, digest of the passage) -> verdict."""
-ENOUGH = 20
-"""Queries that people judged whole, from which an interval is given: its coverage is simulated from 20 on."""
 BY_VERDICTS = ("ragchecker.", "ragas.faithfulness", "ragas.context_precision", "ragas.context_utilization",
                "ragas.context_recall")  # fmt: skip
 """How the names of the measures of answers begin that are computed from verdicts and nothing else."""
@@ -102,12 +102,11 @@ class TrustedMean(NamedTuple):
         """The same in words."""
         what = f"{self.a} less {self.b}" if self.b else self.a
         one, sign = self.estimate, "+" if self.b else ""
-        low, high, _ = one.combined_interval
-        between = "" if low is None or high is None else f" ({low:{sign}.4f} to {high:{sign}.4f})"
-        return (
-            f"{self.measure}, {what}: {one.people:{sign}.4f} by people's verdicts on {one.n:,} queries, "
-            f"{one.combined:{sign}.4f}{between} with the judge's on {one.others:,} more."
-        )
+        people = f"{self.measure}, {what}: {one.people:{sign}.4f} by people's verdicts on {one.n:,} queries"
+        if one.powered is None:
+            return f"{people}; no estimate with the judge's: {why_no_estimate(one)}."
+        both = interval_words(one.powered.estimate, one.interval, sign)
+        return f"{people}, {both} with the judge's on {one.others:,} more."
 
 
 class Trust(NamedTuple):
@@ -167,8 +166,10 @@ def trust_in_results(results: Results) -> Trust | None:
         }
     baseline = results.manifest.resolved.baseline
     pairs = family(list(rankings), baseline if baseline in rankings else None)
-    level = settings_of(results.manifest).level
-    estimated = estimates(people, judge, (pairs, [query in whole for query in ids]), level)
+    settings = settings_of(results.manifest)
+    clusters = clusters_of([results.queries[query].query for query in ids], settings.cluster)
+    design = PeopleSample(pairs, [query in whole for query in ids], clusters)
+    estimated = estimates(people, judge, design, settings.level)
     return Trust(tuple(with_people(folder, read)), len(whole), tuple(estimated))
 
 
@@ -205,7 +206,8 @@ def trust_in_answers(
             for measure, by_name in values.items():
                 value = MEASURES[measure].compute(reading)
                 by_name[system][place[case.query.id]] = np.nan if value is None else value
-    design = (family([system.name for system in systems]), [query in whole for query in judged.ids])
+    whole_ones = [query in whole for query in judged.ids]
+    design = PeopleSample(family([system.name for system in systems]), whole_ones, judged.clusters)
     return Trust(tuple(with_people(folder, read)), len(whole), tuple(estimates(values, judged.values, design, 0.95)))
 
 
@@ -214,9 +216,17 @@ def complete(needed: Mapping[str, Sequence[tuple[str, str]]], words: Collection[
     return {query for query, pairs in needed.items() if pairs and all(pair in words for pair in pairs)}
 
 
-def estimates(
-    people: ByName, judge: ByName, design: tuple[Sequence[tuple[str, str]], Sequence[bool]], level: float
-) -> Iterator[TrustedMean]:
+class PeopleSample(NamedTuple):
+    """What is compared, and what people judged of it."""
+
+    pairs: Sequence[tuple[str, str]]
+    whole: Sequence[bool]
+    """Of each query, whether people judged it whole."""
+    clusters: Sequence[str] | None
+    """Each query's cluster, "" for none; None where none are declared."""
+
+
+def estimates(people: ByName, judge: ByName, design: PeopleSample, level: float) -> Iterator[TrustedMean]:
     """Yield the mean of each retriever and the difference of each pair, where enough queries were judged by people.
 
     Args:
@@ -225,14 +235,15 @@ def estimates(
         design: the pairs to compare, and which queries people judged whole.
         level: confidence.
     """
-    pairs, sampled = design
-    mask = np.array(sampled, dtype=bool)
+    mask = np.array(design.whole, dtype=bool)
     for measure, by_name in people.items():
-        whole = [(name, "", by_name[name], judge[measure][name]) for name in by_name]
-        differences = [(a, b, by_name[a] - by_name[b], judge[measure][a] - judge[measure][b]) for a, b in pairs]
-        for a, b, human, model in (*whole, *differences):
-            both = mask & ~np.isnan(human) & ~np.isnan(model)
-            if both.sum() >= ENOUGH:
-                yield TrustedMean(
-                    measure, a, b, predicted(human[both], model[both], model[~mask & ~np.isnan(model)], level=level)
-                )
+        means = [(name, "", by_name[name], judge[measure][name]) for name in by_name]
+        differences = [(a, b, by_name[a] - by_name[b], judge[measure][a] - judge[measure][b]) for a, b in design.pairs]
+        for a, b, human, model in (*means, *differences):
+            both, others = np.flatnonzero(mask & ~np.isnan(human + model)), np.flatnonzero(~mask & ~np.isnan(model))
+            if len(both) < ENOUGH:
+                continue
+            clusters = design.clusters and [design.clusters[place] for place in (*both, *others)]
+            units = None if clusters is None else units_of(clusters)
+            estimate = predicted(human[both], model[both], model[others], level=level, units=units)
+            yield TrustedMean(measure, a, b, estimate)

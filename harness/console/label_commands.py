@@ -75,11 +75,13 @@ def _listed(what: str, disputes: Sequence[Dispute]) -> Iterator[str]:
 
 
 def _shown(agreement: Agreement) -> str:
+    from harness.stats.agreement import ENOUGH_QUERIES
+
     if math.isnan(agreement.value):
         return "undefined: all fell into one grade"
-    bounds = f"{agreement.low:.4f} to {agreement.high:.4f}"
-    interval = "" if math.isnan(agreement.low) else f" (95 % interval over queries {bounds})"
-    return f"{agreement.value:.4f}{interval}"
+    interval = f"95 % interval over queries {agreement.low:.4f} to {agreement.high:.4f}"
+    few = f"no interval below {ENOUGH_QUERIES} queries"
+    return f"{agreement.value:.4f} ({few if math.isnan(agreement.low) else interval})"
 
 
 def _confusion(pair: PairOfJudges) -> Iterator[str]:
@@ -109,6 +111,10 @@ def merge(
         None
     ),
     policy: Policy = None,
+    corrects: Annotated[
+        list[str] | None,
+        typer.Option(metavar="JUDGE", help="Whose corrections of their own grades count; others are second answers."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write judgments beside the queries of a data set, where check, run and report read them; all or nothing."""
@@ -121,7 +127,7 @@ def merge(
     reference = DatasetReference(Path(into), queries=tuple(queries or ()))
     if adjudicate is not None:
         check_new(adjudicate)
-    merged = merge_into(paths, reference)
+    merged = merge_into(paths, reference, corrects or ())
     if adjudicate is not None and merged.disputed:
         write_pool(adjudicate, adjudication_pool(merged.disputed, reference, read_policy(policy)))
     if as_json:
@@ -132,6 +138,8 @@ def merge(
     say(f"{of_people}, by a model alone {merged.model:,}")
     if adjudicate is not None and not merged.disputed:
         say(f"people differ by two grades on no document: there is nothing to settle, and {adjudicate} is not written")
+    for judge in merged.opinions:
+        warn(f"what corrects {judge} is kept as a second answer; if {judge} sent it: --corrects {quote(judge)}")
     for one in merged.disputed:
         gave = ", ".join(f"{judge} {grade}" for judge, grade in one.grades)
         warn(f"to adjudicate: {one.query_id} {one.document_id}: {gave}")

@@ -237,11 +237,12 @@ def gate(
             raise NotShown("gate failed: no person judged these queries, and a model's labels alone show nothing")
     verdict = gate_retrievers(Side(read, challenger), Side(earlier, baseline), margin=margin)
     note = "" if source is None else same_ground(read, earlier).sentence()
+    which = read.which if source is None else f"{read.which}, against the {earlier.which}"
     if as_json:
-        print_json(**gate_cells(verdict), **({"note": note} if note else {}))
+        print_json(**gate_cells(verdict), which=which, **({"note": note} if note else {}))
     elif note:
         warn(note)
     if not verdict.passed:
-        raise NotShown(f"gate failed: {gate_sentence(verdict)}")
+        raise NotShown(f"gate failed: {gate_sentence(verdict)}; {which}")
     if not as_json:
-        say(f"gate passed: {gate_sentence(verdict)}")
+        say(f"gate passed: {gate_sentence(verdict)}; {which}")

@@ -62,6 +62,10 @@ class Archive:
         members = [info for info in self._zip.infolist() if not info.is_dir()]
         if sum(info.compress_size for info in members) > path.stat().st_size:
             raise InputError(Problem(str(path), "has members that take more bytes than the whole archive", TRUST))
+        self._most = max(FREE, RATIO * path.stat().st_size)
+        self._taken: dict[str, int] = {}
+        """Member -> bytes that came out of it, in its longest reading."""
+        self._together = 0
         self._names = [info.filename for info in members]
         for name in self._names:
             self._refuse_deceiving(name)
@@ -78,11 +82,21 @@ class Archive:
 
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
-        """Open one member, unpacked, also where it is a compressed file itself."""
-        size = self._zip.getinfo(name).compress_size
-        path = self.path / name
+        """Open one member, unpacked, also where it is a compressed file itself.
+
+        The bytes that come out are counted, of this member and of all together: what the archive says of them is not
+        believed.
+        """
+        size, path, taken = self._zip.getinfo(name).compress_size, self.path / name, self._taken.get(name, 0)
+        own, left = max(FREE, RATIO * size), self._most - self._together + taken
         with self._zip.open(name) as member:
-            yield unpacked(bounded(member, path, size), path, size)
+            stream = unpacked(member, path, size)
+            counted = _Bounded(stream, path, own) if own <= left else _Bounded(stream, self.path, left, self._most)
+            try:
+                yield io.BufferedReader(counted, 1 << 20)
+            finally:
+                self._taken[name] = max(taken, counted.given)
+                self._together += self._taken[name] - taken
 
     def _refuse_deceiving(self, name: str) -> None:
         pure = PurePosixPath(name.replace("\\", "/"))
@@ -155,16 +169,18 @@ def bounded(stream: Any, path: Path, size: int) -> IO[bytes]:
 class _Bounded(io.RawIOBase):
     """A stream that stops with an InputError where it gives more than it may."""
 
-    def __init__(self, stream: IO[bytes], path: Path, most: int) -> None:
-        self._stream, self._path, self._left, self._most = stream, path, most, most
+    def __init__(self, stream: IO[bytes], path: Path, left: int, most: int | None = None) -> None:
+        """Let so many bytes through; `most` is what stands in the message, where others have come before."""
+        self._stream, self._path, self._left, self._most = stream, path, left, left if most is None else most
+        self.given = 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         data = self._stream.read(len(buffer))
-        self._left -= len(data)
-        if self._left < 0:
+        self.given += len(data)
+        if self.given > self._left:
             what = f"unpacks to more than {self._most >> 20:,} MiB, far more than text would"
             raise InputError(Problem(str(self._path), what, "unpack it yourself, if you trust it"))
         buffer[: len(data)] = data

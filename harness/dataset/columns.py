@@ -148,12 +148,14 @@ def plain_id(value: object) -> str | None:
 
     >>> plain_id(7), plain_id(7.0), plain_id("a"), plain_id(" "), plain_id(0.5), plain_id(True)
     ('7', '7', 'a', None, None, None)
+    >>> plain_id(10**400) == "1" + "0" * 400
+    True
     """
     if isinstance(value, str):
         return value if value.strip() else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return str(int(value)) if float(value).is_integer() else None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def id_in(row: Row, kind: str, place: Place, columns: Columns, problems: Findings) -> str | None:

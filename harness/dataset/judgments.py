@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -137,8 +137,32 @@ def settle(placed: Sequence[Placed], problems: Findings) -> list[Judgment]:
                 f"{judgment.judge} graded document {judgment.document_id!r} for query {judgment.query_id!r} "
                 f"{_shown(judgment.grade)}, and {_shown(first[1].grade)} at {first[0]}"
             )
-            problems.append(Problem(str(place), what, 'remove one of them, or mark the later with "corrects": true'))
+            remedy = f'remove one of them, or mark the later with "corrects": true and name --corrects {judgment.judge}'
+            problems.append(Problem(str(place), what, remedy))
     return [judgment for _, judgment in kept.values()]
+
+
+def as_opinions(before: Iterable[Judgment], placed: Iterable[Placed], corrected: Collection[str]) -> Iterator[Placed]:
+    """Yield judgments, with corrections of what somebody else may have sent as answers of a second round.
+
+    A correction counts where its judge is named, and where a model gave no grade before; else anybody could write over
+    another's grades with a file that bears his name.
+
+    Args:
+        before: what is there already, settled.
+        placed: the lines that are to join it.
+        corrected: judges whose corrections count.
+    """
+    known = {(*one.key, one.judge, one.design, one.round): one for one in before}
+    for place, judgment in placed:
+        key = (*judgment.key, judgment.judge, judgment.design, judgment.round)
+        first = known.get(key)
+        written_over = first is not None and (first.kind == "human" or first.grade is not None)
+        if written_over and judgment.corrects and judgment.judge not in corrected:
+            yield place, judgment.model_copy(update={"corrects": False, "round": judgment.round + 1})
+        else:
+            known[key] = judgment
+            yield place, judgment
 
 
 def _complaint(error: ValidationError, row: Mapping[str, Any]) -> str:

@@ -114,7 +114,11 @@ def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:
         grades = {str(doc): grade_of(grade) for doc, grade in listed.items() if grade is not None}
         if wrong := [doc for doc, grade in grades.items() if grade is None]:
             problems.append(
-                Problem(str(place), f"grade {listed[wrong[0]]!r} of document {wrong[0]!r} is no whole number", WHOLE)
+                Problem(
+                    str(place),
+                    f"grade {repr(listed[wrong[0]])[:40]} of document {wrong[0]!r} is no whole number",
+                    WHOLE,
+                )
             )
             return None
         return Labels(grades={doc: grade for doc, grade in grades.items() if grade is not None})

@@ -6,7 +6,8 @@ import codecs
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -204,8 +205,7 @@ def _separated(file: File, delimiter: str, problems: Complaints) -> Iterator[tup
                 continue
             if header is None:
                 header = [cell.strip() for cell in cells]
-                if twice := sorted({name for name in header if name and header.count(name) > 1}):
-                    problems.append(Problem(str(place), f"the column {twice[0]!r} stands twice", "name columns apart"))
+                if _named_twice(header, str(place), problems):
                     return
             elif len(cells) != len(header):
                 remedy = f"the header has {len(header)}: {', '.join(header[:8])}"
@@ -214,6 +214,14 @@ def _separated(file: File, delimiter: str, problems: Complaints) -> Iterator[tup
                 yield place, dict(zip(header, cells, strict=True))
         if header is None:
             problems.append(Problem(str(file.path), "is empty", "a header, then one row a line"))
+
+
+def _named_twice(header: Sequence[str], where: str, problems: Complaints) -> bool:
+    """Complain of a column that stands twice; unnamed ones may."""
+    twice = sorted(name for name, number in Counter(header).items() if name and number > 1)
+    if twice:
+        problems.append(Problem(where, f"the column {twice[0]!r} stands twice", "name columns apart"))
+    return bool(twice)
 
 
 def _decoded(handle: IO[bytes], path: Path) -> Iterator[str]:
@@ -244,6 +252,8 @@ def _parquet(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
         source: Any = pa.BufferReader(raw) if packed else str(file.path)
         size = len(raw) if packed else regular(file.path)
         with pq.ParquetFile(source) as table:
+            if _named_twice(table.schema_arrow.names, str(file.path), problems):
+                return
             number, left = 0, max(FREE, RATIO * size)
             for batch in _batches(table):
                 left -= sum(_unpacked_bytes(column) for column in batch.columns)
@@ -259,6 +269,9 @@ def _parquet(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
         problems.append(Problem(str(file.path), what, "fetch or write it again"))
     except UnicodeDecodeError:
         problems.append(Problem(str(file.path), "holds text that is not UTF-8", "write the strings as UTF-8"))
+    except (OverflowError, ValueError) as error:  # what pyarrow raises of dates and of names in structs
+        remedy = "write dates and times as text, or leave their column out"
+        problems.append(Problem(str(file.path), f"holds a value that cannot be taken: {error}", remedy))
 
 
 def _batches(table: pq.ParquetFile) -> Iterator[pa.RecordBatch]:

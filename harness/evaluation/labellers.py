@@ -14,19 +14,22 @@ import numpy as np
 
 from harness.dataset import Labels
 from harness.dataset.judgments import GRADES
+from harness.english import asked
 from harness.evaluation.compare import compare
 from harness.evaluation.evaluation import settings_of
 from harness.evaluation.grading import by_labeller, grade_labels, grades_under, labels_that_count
 from harness.evaluation.readers import Judged, lists_of, primary_of, relevance_of, score_lists
+from harness.evaluation.scores import clusters_of
 from harness.evaluation.verdict import Comparison, Verdict
 from harness.evaluation.wording import verdict_word
 from harness.experiment import Relevance
 from harness.measures import Measure, parse, score
 from harness.records import Results
-from harness.stats.agreement import Agreement, by_query, cohen_kappa, confusion
+from harness.stats.agreement import ENOUGH_QUERIES, Agreement, by_query, cohen_kappa, confusion
+from harness.stats.differences import units_of
 from harness.stats.intervals import Interval
 from harness.stats.looks import at_look
-from harness.stats.prediction import Predicted, predicted
+from harness.stats.prediction import ENOUGH, ENOUGH_DIFFERENT, Predicted, predicted
 from retrievers.types import Floats
 
 
@@ -86,10 +89,6 @@ def _verdict(results: Results, name: str, labels: Mapping[str, Labels], relevanc
     return LabellerVerdict(name, scores.n, {(row.a, row.b): row for row in rows})
 
 
-FEWEST = 2
-"""Queries judged by people and by the model, at least."""
-
-
 class CombinedPair(NamedTuple):
     """The difference of two retrievers, by people alone and with a model's help."""
 
@@ -108,8 +107,8 @@ class ModelAgreement(NamedTuple):
 
     @property
     def shown(self) -> bool:
-        """Whether the agreement differs from that of chance, whose kappa is 0."""
-        return self.kappa.low > 0  # False where there is no interval
+        """Whether the agreement differs from that of chance, whose kappa is 0; never where there is no interval."""
+        return self.kappa.low > 0
 
     def sentence(self) -> str:
         """The same in words, with a warning where the model may as well have guessed."""
@@ -117,9 +116,9 @@ class ModelAgreement(NamedTuple):
         if math.isnan(self.kappa.value):
             return f"{both}, Cohen's kappa is undefined: all fell into one grade."
         low, high = self.kappa.low, self.kappa.high
-        between = "" if math.isnan(low) else f" ({low:.2f} to {high:.2f})"
+        between = f" (no interval below {ENOUGH_QUERIES} queries)" if math.isnan(low) else f" ({low:.2f} to {high:.2f})"
         guess = "" if self.shown else (
-            " This is not shown to differ from chance: what the model says may be guessed, and its help is none."
+            " This is not shown to differ from chance: what the model says may be guessed, and no help is shown."
         )  # fmt: skip
         return f"{both}, Cohen's kappa is {self.kappa.value:.2f}{between}.{guess}"
 
@@ -149,21 +148,23 @@ def combined(results: Results) -> Combined | None:
     alone = {q: by_model(given) for q, given in labels.items() if given.source in ("model", "mixed")}
     if not any(given.source == "people" for given in labels.values()) or not (both or alone):
         return None
-    measure = primary_of(results.manifest.resolved)
-    reason = _reason(both, alone)
-    if reason:
-        return Combined(measure, len(both), len(alone), (), reason)
+    measure, declared = primary_of(results.manifest.resolved), settings_of(results.manifest)
+    clusters = clusters_of([results.queries[query].query for query in (*both, *alone)], declared.cluster)
+    units = None if clusters is None else units_of(clusters)
+    judged = len(both) if units is None else len(np.unique(units.members[: len(both)]))
+    agreement = model_agreement(both)
+    if reason := _reason(both, alone) or too_few(len(both), judged):
+        return Combined(measure, len(both), len(alone), (), reason, agreement)
     relevance = relevance_of(results)
     people = _scores(results, parse(measure), {q: given.grades or {} for q, given in both.items()}, relevance)
     model = _scores(results, parse(measure), {q: given.model for q, given in both.items()}, relevance)
     elsewhere = _scores(results, parse(measure), alone, relevance)
-    level = settings_of(results.manifest).level
     pairs = tuple(
         CombinedPair(a, b, predicted(people[a] - people[b], model[a] - model[b], elsewhere[a] - elsewhere[b],
-                                     level=level))
+                                     level=declared.level, units=units))
         for a, b in _family(results)
     )  # fmt: skip
-    return Combined(measure, len(both), len(alone), pairs, "", model_agreement(both))
+    return Combined(measure, len(both), len(alone), pairs, "", agreement)
 
 
 def model_agreement(both: Mapping[str, Labels]) -> ModelAgreement | None:
@@ -184,24 +185,60 @@ def by_model(labels: Labels) -> Mapping[str, int]:
 
 
 def sentence(pair: CombinedPair, measure: str) -> str:
-    """One difference in words: people alone, with the model, what that is worth, and whom the model favours."""
-    estimate = pair.estimate
-    people = f"{estimate.people:+.4f}{_interval(estimate.people_interval)}"
-    both = f"{estimate.combined:+.4f}{_interval(estimate.combined_interval)}"
-    favours = (
-        "" if _holds_zero(estimate.favour_interval)
-        else f" The model favours {pair.b if estimate.favour > 0 else pair.a} by {abs(estimate.favour):.4f}."
+    """One difference in words: people alone, with the model, how narrow that is, and whom the model favours."""
+    one = pair.estimate
+    people = f"{pair.a} less {pair.b} in {measure}: {interval_words(one.people, one.people_interval)} on "
+    people += f"{one.n:,} queries judged by people"
+    if one.powered is None:
+        return f"{people}; no estimate with the model's labels: {why_no_estimate(one)}."
+    both = interval_words(one.powered.estimate, one.interval)
+    narrow = (
+        "" if math.isnan(one.as_narrow_as)
+        else f": the interval is as narrow as about {one.as_narrow_as:,.0f} judged queries would give"
     )  # fmt: skip
-    return (
-        f"{pair.a} less {pair.b} in {measure}: {people} on {estimate.n:,} queries judged by people, {both} with a "
-        f"model's labels on {estimate.others:,} more. {estimate.n:,} judged queries are worth {estimate.worth:.0f}."
-        f"{favours}"
+    favours = (
+        "" if _holds_zero(one.favour_interval)
+        else f" The model favours {pair.b if one.favour > 0 else pair.a} by {abs(one.favour):.4f}."
+    )  # fmt: skip
+    return f"{people}, {both} with a model's labels on {one.others:,} more{narrow}.{favours}"
+
+
+def why_no_estimate(one: Predicted) -> str:
+    """Why there is no estimate that uses the model; "" where there is one."""
+    if one.powered is not None:
+        return ""
+    return too_few(one.n, one.units) or (
+        f"people and the model differ on {one.differing:,} of the {_judged(one.n, one.units)}, and below "
+        f"{ENOUGH_DIFFERENT} on which they do an interval from both is too short"
     )
 
 
-def _interval(interval: Interval) -> str:
+def too_few(queries: int, units: int) -> str:
+    """Why so few judged queries, of so many clusters, make no estimate that uses the model; "" where they do.
+
+    >>> too_few(40, 12)
+    'people and the model judged 40 queries in 12 clusters, and below 30 an interval from both is too short'
+    """
+    if units >= ENOUGH:
+        return ""
+    return (
+        f"people and the model judged {_judged(queries, units)}, and below {ENOUGH} an interval from both is too short"
+    )
+
+
+def _judged(queries: int, units: int) -> str:
+    return asked(queries, None if units == queries else units)
+
+
+def interval_words(value: float, interval: Interval, sign: str = "+") -> str:
+    """A number and its interval; `sign` is "+" for differences.
+
+    >>> interval_words(0.5, Interval(0.25, 0.75, "t"), "")
+    '0.5000 (0.2500 to 0.7500)'
+    """
     low, high, _ = interval
-    return "" if low is None or high is None else f" ({low:+.4f} to {high:+.4f})"
+    between = "" if low is None or high is None else f" ({low:{sign}.4f} to {high:{sign}.4f})"
+    return f"{value:{sign}.4f}{between}"
 
 
 def _holds_zero(interval: Interval) -> bool:
@@ -211,7 +248,7 @@ def _holds_zero(interval: Interval) -> bool:
 
 
 def _reason(both: Mapping[str, Labels], alone: Mapping[str, object]) -> str:
-    if len(both) < FEWEST:
+    if not both:
         return (
             "the model judged none of the queries that people judged: let it judge them, too (harness pool --for llm)"
         )

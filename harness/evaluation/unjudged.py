@@ -1,16 +1,15 @@
 """What unjudged documents could still do to the means of the primary measure, and to its differences.
 
-Bounds are certain and need no test. For measures that are sums of gains times a weight of the rank (P, DCG, RBP, and
-nDCG for the ideal of the documents judged so far, which further judgments may change; no query counts more than 1 then,
-in a mean and in a difference alike) and for RR, Success and recall
-they are reached by some outcome of the judging; for differences of AP they may be wider than need be. Other measures
-have none here.
+Bounds are certain, whatever is judged next, and need no test. For measures that are sums of gains times a weight of the
+rank (P, DCG, RBP) and for RR, Success and recall they are reached by some outcome of the judging; those of nDCG, whose
+ideal grows with every relevant document that is found anywhere in the corpus, and of differences of AP may be wider
+than need be. Other measures have none here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -27,10 +26,11 @@ from harness.stats.unjudged_bounds import (
     Bounds,
     TwoLists,
     average_precision_bounds,
-    capped_bounds,
     difference_bounds,
     first_hit_bounds,
+    ideal_bounds,
     log_discounts,
+    normalised_bounds,
     rank_weights,
     recall_bounds,
 )
@@ -43,17 +43,19 @@ ENDED = -1
 
 
 class Linear(NamedTuple):
-    """A measure as a sum over the ranks: of discount times gain, times the scale of the query."""
+    """A measure as a sum over the ranks: of discount times gain, divided by the ideal sum of the query for nDCG."""
 
     discounts: Floats
-    gains: tuple[float, ...]
-    """The gain of each grade, from 0 up."""
-    largest: float = 1.0
-    """What one query can score at most."""
+    gain_of: Callable[[int], float]
+    """The gain of a grade from 0 up; grades may be large, so that no table holds them."""
+    most: float
+    """The gain of the highest grade."""
+    ideal: Floats | None = None
+    """The weights of the ranks of the ideal; None where nothing is divided."""
 
     def gain(self, grade: int) -> float:
-        """The gain of a grade; 0 for one below 0."""
-        return self.gains[max(0, min(grade, len(self.gains) - 1))]
+        """The gain of a grade; that of 0 for one below 0."""
+        return self.gain_of(max(0, grade))
 
 
 class TopK(NamedTuple):
@@ -91,14 +93,14 @@ def top_k_of(
     return TopK(documents, judged, gains)
 
 
-def mean_bounds(a: TopK, b: TopK, linear: Linear, scales: Floats) -> Bounds:
-    """Return the bounds of the mean of a - b: the numbers that `difference_bounds` gives for each query, averaged.
+def mean_bounds(a: TopK, b: TopK, linear: Linear, ideals: Floats) -> Bounds:
+    """Return the bounds of the mean of a - b: the numbers that `bounds_of` gives for each query, averaged.
 
     Args:
         a: the first retriever.
         b: the second; one whose lists are all empty leaves the value of the first.
         linear: the measure.
-        scales: (n,) what each query's sum is multiplied with.
+        ideals: (2, n) the least and the greatest ideal of each query, which nDCG is divided by.
     """
     n, cutoff = a.documents.shape
     rows = max(1, CELLS // max(1, cutoff) ** 2)
@@ -107,8 +109,7 @@ def mean_bounds(a: TopK, b: TopK, linear: Linear, scales: Floats) -> Bounds:
         for part in (slice(start, start + rows) for start in range(0, n, rows))
     ]
     edges = np.concatenate(parts, axis=1) if parts else np.zeros((2, 0))
-    of_a, of_b = (_edges_alone(one, linear) * scales for one in (a, b))
-    low, high = capped_bounds(edges * scales, of_a, of_b, linear.largest).tolist()
+    low, high = (edges if linear.ideal is None else normalised_bounds(edges, ideals)).tolist()
     return Bounds(math.fsum(low) / max(n, 1), math.fsum(high) / max(n, 1))
 
 
@@ -122,16 +123,8 @@ def _edges(a: TopK, b: TopK, linear: Linear) -> Floats:
     weights = np.concatenate([of_a, of_b], axis=1)
     known = np.concatenate([a.known, b.known], axis=1)
     judged = _sums(np.where(known, weights * np.concatenate([a.gains, b.gains], axis=1), 0.0))
-    open_ = np.where(known, 0.0, weights * linear.gains[-1])
+    open_ = np.where(known, 0.0, weights * linear.most)
     return np.stack([judged + _sums(np.minimum(open_, 0.0)), judged + _sums(np.maximum(open_, 0.0))])
-
-
-def _edges_alone(heads: TopK, linear: Linear) -> Floats:
-    """Return the sum of each query of one retriever at its least and at its greatest, before the scale: (2, n)."""
-    there = heads.documents != ENDED
-    judged = _sums(np.where(heads.known, linear.discounts * heads.gains, 0.0))
-    open_ = np.where(there & ~heads.known, linear.discounts * linear.gains[-1], 0.0)
-    return np.stack([judged, judged + _sums(open_)])
 
 
 def _sums(rows: Floats) -> Floats:
@@ -139,37 +132,59 @@ def _sums(rows: Floats) -> Floats:
     return np.array([math.fsum(row) for row in rows.tolist()])
 
 
-def linear_form(measure: Measure, cutoff: int, largest: int) -> Linear | None:
+def linear_form(measure: Measure, cutoff: int, largest: int, documents: int) -> Linear | None:
     """The measure as a sum over the ranks; None where it is none, or asks for groups.
 
+    Args:
+        measure: the measure.
+        cutoff: how far it looks.
+        largest: the highest grade that an unjudged document may turn out to have.
+        documents: of the corpus, all of which the ideal of nDCG without a cutoff ranks.
+
     >>> from harness.measures import parse
-    >>> linear_form(parse("RR"), 10, 3) is None, linear_form(parse("P@2"), 2, 1).discounts.tolist()
+    >>> linear_form(parse("RR"), 10, 3, 100) is None, linear_form(parse("P@2"), 2, 1, 100).discounts.tolist()
     (True, [0.5, 0.5])
     """
-    grades = range(max(largest, 1) + 1)
     if measure.get("groups") or measure.get("ideal") or measure.get("residual"):
         return None
+    highest = max(largest, 1)
     if measure.name in ("nDCG", "DCG"):
-        exponential = measure.get("dcg") == "exp-log2"
-        gains = tuple(2.0**g - 1 if exponential else float(g) for g in grades)
-        return Linear(log_discounts(cutoff), gains, math.inf if measure.name == "DCG" else 1.0)
-    binary = tuple(float(g >= measure.rel) for g in grades)
+        gain = _exponential if measure.get("dcg") == "exp-log2" else float
+        ideal = log_discounts(measure.cutoff or documents) if measure.name == "nDCG" else None
+        return Linear(log_discounts(cutoff), gain, gain(highest), ideal)
+
+    def relevant(grade: int) -> float:
+        return float(grade >= measure.rel)
+
     if measure.name == "P":
-        return Linear(np.full(cutoff, 1 / cutoff), binary)
+        return Linear(np.full(cutoff, 1 / cutoff), relevant, relevant(highest))
     if measure.name == "RBP":
         p = float(measure.get("p") or 0.0)
-        return Linear(((1 - p) * p ** np.arange(cutoff)).astype(np.float64), binary)
+        return Linear(((1 - p) * p ** np.arange(cutoff)).astype(np.float64), relevant, relevant(highest))
     return None
 
 
-def scale_of(measure: Measure, linear: Linear, judged: Mapping[str, int], cutoff: int) -> float:
-    """What the sum of one query is multiplied with: 1 / the ideal sum for nDCG, else 1."""
-    if measure.name != "nDCG":
-        return 1.0
-    gains = sorted((linear.gain(grade) for grade in judged.values()), reverse=True)
-    best = gains[:cutoff] if measure.cutoff else gains
-    ideal = math.fsum(gain / math.log2(rank + 2) for rank, gain in enumerate(best))
-    return 1 / ideal if ideal else 0.0
+def _exponential(grade: int) -> float:
+    return 2.0**grade - 1
+
+
+def ideals_of(linear: Linear, known: Sequence[Mapping[str, int]], documents: int) -> Floats:
+    """Return the least and the greatest ideal of each query, (2, n); 1 where nothing is divided.
+
+    Args:
+        linear: the measure.
+        known: the grades of each query.
+        documents: of the corpus.
+    """
+    if linear.ideal is None:
+        return np.ones((2, len(known)))
+    bounds = [
+        ideal_bounds(
+            [linear.gain(grade) for grade in judged.values()], documents - len(judged), linear.most, linear.ideal
+        )
+        for judged in known
+    ]
+    return np.array(bounds, dtype=np.float64).reshape(len(known), 2).T
 
 
 GradedQueries = Mapping[str, Mapping[str, int]]
@@ -220,8 +235,6 @@ class QueryRankings(NamedTuple):
     """Empty for the value of one ranking."""
     known: Mapping[str, int]
     """Every grade, those of documents chosen for their effect, too."""
-    grades: Mapping[str, int]
-    """The grades that scores rest on: the ideal of nDCG."""
 
 
 class UnjudgedPairs(NamedTuple):
@@ -241,24 +254,23 @@ def open_pairs(results: Results, a: str, b: str) -> UnjudgedPairs | None:
     """
     measure = parse(primary_of(results.manifest.resolved))
     cutoff = measure.cutoff or results.manifest.resolved.depth
-    grades, known = _known(results)
-    if not grades:
+    known = _known(results)
+    if not known:
         measure = replace(measure, name="DCG") if measure.name == "nDCG" else measure
         relevance = relevance_of(results)
         known = {query: grades_under(question.labels.chosen, relevance) for query, question in results.queries.items()}
-        grades = known
     largest = _largest(results, known) if results.scored else GRADES[-1]
     bounds = bounds_of(measure, cutoff, largest, results.manifest.dataset.documents)
-    moved = bounds_of(measure, cutoff, largest, results.manifest.dataset.documents, capped=False)
-    if bounds is None or moved is None:
+    if bounds is None:
         return None
     first, second = ({q: r.doc_ids[:cutoff] for q, r in results.answers(name)} for name in (a, b))
-    rows = {q: QueryRankings(first.get(q, ()), second.get(q, ()), known[q], grades[q]) for q in grades}
+    rows = {q: QueryRankings(first.get(q, ()), second.get(q, ()), judged) for q, judged in known.items()}
+    linear = linear_form(measure, cutoff, largest, results.manifest.dataset.documents)
     changes = tuple(
         OpenJudgment(query, document, change / len(rows))
         for query, row in rows.items()
-        for document in dict.fromkeys([*row.a, *row.b])
-        if document not in row.known and (change := _change(moved, row, document, largest)) > 0
+        for document, change in (_changes(bounds, row, largest) if linear is None else _moves(linear, row))
+        if change > 0
     )
     return UnjudgedPairs(str(measure), cutoff, _mean([bounds(row) for row in rows.values()]), changes)
 
@@ -273,12 +285,12 @@ def unjudged_bounds_of(results: Results, lists: Mapping[str, Mapping[str, Sequen
     primary = primary_of(results.manifest.resolved)
     measure = parse(primary)
     cutoff = measure.cutoff or results.manifest.resolved.depth
-    grades, known = _known(results)
-    lists = {name: {q: of.get(q, ())[:cutoff] for q in grades} for name, of in lists.items()}
-    between = _between(results, measure, (grades, known), lists)
-    judged_at, judged = parse(f"Judged@{cutoff}"), {q: known[q] for q in grades}
+    known = _known(results)
+    lists = {name: {q: of.get(q, ())[:cutoff] for q in known} for name, of in lists.items()}
+    between = _between(results, measure, known, lists)
+    judged_at = parse(f"Judged@{cutoff}")
     means = tuple(
-        MeanBounds(name, score([judged_at], judged, of).means()[judged_at], between(name, ""))
+        MeanBounds(name, score([judged_at], known, of).means()[judged_at], between(name, ""))
         for name, of in lists.items()
     )
     rows = [row for row in results.comparisons.to_dict("records") if row["measure"] == primary]
@@ -288,55 +300,46 @@ def unjudged_bounds_of(results: Results, lists: Mapping[str, Mapping[str, Sequen
         if (open_ := between(row["a"], row["b"])) is not None
     )
     chosen = sum(len(question.labels.chosen) for question in results.queries.values())
-    return UnjudgedBounds(primary, means, pairs, chosen, len(grades))
+    return UnjudgedBounds(primary, means, pairs, chosen, len(known))
 
 
 def _between(
-    results: Results,
-    measure: Measure,
-    judged: tuple[GradedQueries, GradedQueries],
-    lists: Mapping[str, Mapping[str, Sequence[str]]],
+    results: Results, measure: Measure, known: GradedQueries, lists: Mapping[str, Mapping[str, Sequence[str]]]
 ) -> Callable[[str, str], Bounds | None]:
     """What gives the bounds of the mean difference of two retrievers; the second may be "", whose lists are empty."""
-    grades, known = judged
-    cutoff = measure.cutoff or results.manifest.resolved.depth
+    cutoff, documents = measure.cutoff or results.manifest.resolved.depth, results.manifest.dataset.documents
     largest = _largest(results, known)
-    empty: Mapping[str, Sequence[str]] = dict.fromkeys(grades, ())
-    if (linear := linear_form(measure, cutoff, largest)) is not None:
+    empty: Mapping[str, Sequence[str]] = dict.fromkeys(known, ())
+    if (linear := linear_form(measure, cutoff, largest, documents)) is not None:
         numbers: dict[str, int] = {}
-        scales = np.array([scale_of(measure, linear, given, cutoff) for given in grades.values()])
+        ideals = ideals_of(linear, list(known.values()), documents)
         heads = {
             name: top_k_of(list(of.values()), [known[q] for q in of], linear, numbers)
             for name, of in {"": empty, **lists}.items()
         }
-        return lambda a, b: mean_bounds(heads[a], heads[b], linear, scales)
-    bounds = bounds_of(measure, cutoff, largest, results.manifest.dataset.documents)
+        return lambda a, b: mean_bounds(heads[a], heads[b], linear, ideals)
+    bounds = bounds_of(measure, cutoff, largest, documents)
 
     def one_by_one(a: str, b: str) -> Bounds | None:
         first, second = lists[a], lists.get(b, empty)
-        asked = (QueryRankings(first[q], second[q], known[q], grades[q]) for q in grades)
+        asked = (QueryRankings(first[q], second[q], known[q]) for q in known)
         return None if bounds is None else _mean([bounds(query) for query in asked])
 
     return one_by_one
 
 
-def bounds_of(
-    measure: Measure, cutoff: int, largest: int, documents: int, *, capped: bool = True
-) -> Callable[[QueryRankings], Bounds] | None:
+def bounds_of(measure: Measure, cutoff: int, largest: int, documents: int) -> Callable[[QueryRankings], Bounds] | None:
     """What gives the bounds of one query; None for a measure that has none.
 
     Args:
         measure: the measure.
         cutoff: how far it looks.
         largest: the highest grade that an unjudged document may turn out to have.
-        documents: of the corpus, which count where a measure is divided by the number of relevant ones.
-        capped: whether a query counts at most what the measure can be; else sums count as they are, so that each
-            document's judgment moves a bound, also where others alone would take the query to the top.
+        documents: of the corpus, which count where a measure is divided by what is relevant.
     """
-    linear = linear_form(measure, cutoff, largest)
+    linear = linear_form(measure, cutoff, largest, documents)
     if linear is not None:
-        counted = linear if capped else linear._replace(largest=math.inf)
-        return lambda query: _linear_bounds(measure, counted, query, cutoff)
+        return lambda query: _linear_bounds(linear, query, documents)
     if measure.get("groups") or measure.name not in ("RR", "Success", "R", "AP"):
         return None
 
@@ -353,22 +356,32 @@ def bounds_of(
     return of_ranks
 
 
-def _linear_bounds(measure: Measure, linear: Linear, query: QueryRankings, cutoff: int) -> Bounds:
-    scale = scale_of(measure, linear, query.grades, cutoff)
-
-    def edges(a: Sequence[str], b: Sequence[str]) -> Floats:
-        weights = rank_weights(a, b, linear.discounts)
-        gains = {document: linear.gain(query.known[document]) for document in weights if document in query.known}
-        return np.array(difference_bounds(weights, gains, linear.gains[-1]))[:, None] * scale
-
-    both, first, second = edges(query.a, query.b), edges(query.a, ()), edges(query.b, ())
-    return Bounds(*capped_bounds(both, first, second, linear.largest)[:, 0].tolist())
+def _linear_bounds(linear: Linear, query: QueryRankings, documents: int) -> Bounds:
+    weights = rank_weights(query.a, query.b, linear.discounts)
+    gains = {document: linear.gain(query.known[document]) for document in weights if document in query.known}
+    sums = difference_bounds(weights, gains, linear.most)
+    if linear.ideal is None:
+        return sums
+    ideals = ideals_of(linear, [query.known], documents)
+    return Bounds(*normalised_bounds(np.array(sums)[:, None], ideals)[:, 0].tolist())
 
 
-def _change(bounds: Callable[[QueryRankings], Bounds], query: QueryRankings, document: str, largest: int) -> float:
-    """How far the judgment of one document can move either bound: between its best and its worst."""
-    best, worst = (bounds(query._replace(known={**query.known, document: grade})) for grade in (largest, 0))
-    return max(abs(best.low - worst.low), abs(best.high - worst.high))
+def _moves(linear: Linear, query: QueryRankings) -> Iterator[tuple[str, float]]:
+    """How far the judgment of each document can move a sum, over the ideal of what is judged so far."""
+    least = float(ideals_of(linear, [query.known], len(query.known))[0, 0])
+    for document, weight in rank_weights(query.a, query.b, linear.discounts).items():
+        if document not in query.known:
+            yield document, abs(weight) * linear.most / (least or 1.0)
+
+
+def _changes(
+    bounds: Callable[[QueryRankings], Bounds], query: QueryRankings, largest: int
+) -> Iterator[tuple[str, float]]:
+    """How far the judgment of each document can move either bound: between its best and its worst."""
+    for document in dict.fromkeys([*query.a, *query.b]):
+        if document not in query.known:
+            best, worst = (bounds(query._replace(known={**query.known, document: grade})) for grade in (largest, 0))
+            yield document, max(abs(best.low - worst.low), abs(best.high - worst.high))
 
 
 def _mean(bounds: Sequence[Bounds]) -> Bounds:
@@ -376,12 +389,13 @@ def _mean(bounds: Sequence[Bounds]) -> Bounds:
     return Bounds(math.fsum(one.low for one in bounds) / n, math.fsum(one.high for one in bounds) / n)
 
 
-def _known(results: Results) -> tuple[GradedQueries, GradedQueries]:
-    """The grades that scores rest on, and the same with those of documents chosen for their effect."""
+def _known(results: Results) -> GradedQueries:
+    """The grades of the scored queries, with those of documents chosen for their effect, which make no score."""
     relevance = relevance_of(results)
-    grades = scored_grades(results)
-    chosen = {query: grades_under(results.queries[query].labels.chosen, relevance) for query in grades}
-    return grades, {query: {**chosen[query], **grades[query]} for query in grades}
+    return {
+        query: {**grades_under(results.queries[query].labels.chosen, relevance), **grades}
+        for query, grades in scored_grades(results).items()
+    }
 
 
 def _largest(results: Results, known: GradedQueries) -> int:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from harness.dataset import BY_MODEL, Dataset, DatasetReference, Labels, load, trec
-from harness.dataset.judgments import NAME, Judgment, read_judgments, text_digest
+from harness.dataset.judgments import (
+    NAME,
+    Judgment,
+    as_opinions,
+    read_file,
+    read_judgments,
+    settle,
+    text_digest,
+)
 from harness.dataset.merging import Dispute, disputes, merge
+from harness.dataset.source import Findings
 from harness.evaluation.grading import labels_that_count
 from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -32,10 +41,17 @@ class Merged(NamedTuple):
     model: int
     """Questions that a model alone judged."""
     disputed: tuple[Dispute, ...]
+    opinions: tuple[str, ...]
+    """Judges in whose name something would have been corrected; it is kept as a second answer."""
 
 
-def merge_into(paths: Sequence[Path], reference: DatasetReference) -> Merged:
+def merge_into(paths: Sequence[Path], reference: DatasetReference, corrected: Collection[str] = ()) -> Merged:
     """Write judgments beside the queries of a data set, with those that stand there already; all of them or none.
+
+    Args:
+        paths: files of judgments.
+        reference: the data set.
+        corrected: people whose corrections of their own grades count; those of others are second answers.
 
     Raises:
         InputError: a line cannot be read, judges a question, a document or a text that the data set does not have, or
@@ -44,17 +60,23 @@ def merge_into(paths: Sequence[Path], reference: DatasetReference) -> Merged:
     if reference.scheme or not reference.folder.is_dir():
         raise InputError(Problem(reference.name, "is no folder", "judgments are written beside its queries"))
     path = reference.folder / NAME
-    before = read_judgments([path]) if path.is_file() else []
-    dataset = load(reference)
-    whole = read_judgments([*([path] if path.is_file() else []), *paths])
-    _check(read_judgments(paths), dataset)
+    dataset, seen = load(reference), Findings()
+    there = list(read_file(path, seen)) if path.is_file() else []
+    before = settle(there, seen)
+    said = [line for file in paths for line in read_file(file, seen)]
+    joining = list(as_opinions(before, said, corrected))
+    whole = settle([*there, *joining], seen)
+    if seen:
+        raise InputError(seen.problems)
+    _check([one for _, one in joining], dataset)
+    opinions = {new.judge for (_, old), (_, new) in zip(said, joining, strict=True) if old.round != new.round}
     aside = path.with_name(f"{NAME}.part")
     with writing(path):
         aside.write_text("".join(one.line() for one in whole), encoding="utf-8", newline="\n")
         os.replace(aside, path)  # noqa: PTH105 - replaces on Windows, too
     sources = [labels.source for labels in merge(whole).values()]
     return Merged(path, len(whole), len(whole) - len(before), sources.count("people"), sources.count("mixed"),
-                  sources.count("model"), tuple(disputes(whole)))  # fmt: skip
+                  sources.count("model"), tuple(disputes(whole)), tuple(sorted(opinions)))  # fmt: skip
 
 
 def adjudication_pool(disputed: Sequence[Dispute], reference: DatasetReference, policy: str) -> Pool:

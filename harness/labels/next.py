@@ -35,8 +35,10 @@ class Next(NamedTuple):
             f"{self.a} less {self.b} in {self.measure}: between {self.bounds.low:+.4f} and {self.bounds.high:+.4f}"
         )
         if self.bounds.decided:
-            return f"{between}, decided whatever the other {self.unjudged:,} documents are"
-        return f"{between}, with {self.unjudged:,} documents that could still change it"
+            return f"{between}, decided, whatever is judged next"
+        if not self.unjudged and self.bounds.width > 0:
+            return f"{between}, open only by how many other documents are relevant"
+        return f"{between}, with {self.unjudged:,} documents in these rankings that could still change it"
 
 
 def next_to_judge(results: Results, material: Material, names: Sequence[str], count: int, policy: str) -> Next:

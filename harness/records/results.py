@@ -53,6 +53,11 @@ class Results:
         """Whether any query could be scored; without labels there are rankings, costs and overlap alone."""
         return not self.scores.empty
 
+    @property
+    def which(self) -> str:
+        """When this run began, and a digest of its manifest, which holds that of every other file."""
+        return f"run of {self.manifest.started}, digest {sha256_of(self.folder / 'manifest.json')[:12]}"
+
     def grades(self) -> dict[str, dict[str, int]]:
         """The labels after the grade rule, as qrels.trec has them; empty where claims alone were scored."""
         return _grades_in(self.folder)

@@ -20,10 +20,12 @@ from retrievers.types import Floats
 
 Level = Literal["nominal", "ordinal", "interval"]
 RESAMPLES = 2_000
+ENOUGH_QUERIES = 10
+"""Below so many queries there is no interval: of 5 queries, one of nominal 95 % covered kappa in 84 %."""
 
 
 class Agreement(NamedTuple):
-    """A coefficient with its bootstrap interval over queries; NaN where it is undefined."""
+    """A coefficient with its bootstrap interval over queries; NaN where it is undefined, or queries are too few."""
 
     value: float
     low: float
@@ -152,11 +154,11 @@ def by_query(coefficient: Callable[[Floats], Floats], tables: Floats, *, seed: i
         tables: (queries, k, k), one table for each query.
         seed: of the 2,000 resamples.
 
-    The interval is the middle 95 % of the resamples in which the coefficient is defined; NaN with one query.
+    The interval is the middle 95 % of the resamples in which the coefficient is defined; NaN below 10 queries.
     """
     value = float(coefficient(tables.sum(axis=0)))
     queries = len(tables)
-    if queries < 2:
+    if queries < ENOUGH_QUERIES:
         return Agreement(value, math.nan, math.nan)
     weights = generator(seed, "agreement", queries).multinomial(queries, np.full(queries, 1 / queries), size=RESAMPLES)
     drawn = coefficient(np.tensordot(weights.astype(np.float64), tables, axes=1))

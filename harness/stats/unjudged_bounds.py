@@ -1,8 +1,8 @@
 """What unjudged documents can still do to a difference of two retrievers: certain bounds, and no p-value.
 
-For measures that are sums of gains times a weight of the rank, and for RR, Success, recall and AP. Choosing what to
-judge next by these numbers is as in minimal test collections (Carterette, Allan & Sitaraman 2006); labels that were
-chosen this way are no random sample, so that no test may be made of them.
+For measures that are sums of gains times a weight of the rank, for nDCG, whose ideal further judgments change, and for
+RR, Success, recall and AP. Choosing what to judge next by these numbers is as in minimal test collections (Carterette,
+Allan & Sitaraman 2006); labels that were chosen this way are no random sample, so that no test may be made of them.
 """
 
 from __future__ import annotations
@@ -15,9 +15,6 @@ import numpy as np
 
 from retrievers.types import Floats
 
-NOISE = 1e-12
-"""What is at most this is a rounding of 0: no sign may hang on it."""
-
 
 class Bounds(NamedTuple):
     """The least and the greatest that a number can become when every document has been judged."""
@@ -27,7 +24,7 @@ class Bounds(NamedTuple):
 
     @property
     def decided(self) -> bool:
-        """Whether the sign is certain, whatever the unjudged documents turn out to be."""
+        """Whether the sign is certain, whatever is judged next."""
         return self.low > 0 or self.high < 0
 
     @property
@@ -75,28 +72,45 @@ def difference_bounds(weights: Mapping[str, float], gains: Mapping[str, float], 
     )
 
 
-def capped_bounds(difference: Floats, a: Floats, b: Floats, largest: float) -> Floats:
-    """Return the bounds of the differences of values of which none counts more than `largest`.
-
-    Where neither value can pass it, those of the sums hold. Where one can, the difference of what counts lies between
-    that of the sums and 0, and never beyond what the bounds of the two values leave.
+def ideal_bounds(gains: Sequence[float], unjudged: int, most: float, discounts: Floats) -> Bounds:
+    """Return the least and the greatest ideal sum that further judgments can make: no other document gains, or all do.
 
     Args:
-        difference: (2, n) the least and the greatest difference of the two sums, for each of n queries.
-        a: (2, n) the least and the greatest sum of the first ranking.
-        b: (2, n) those of the second.
-        largest: what one value can be at most.
+        gains: of the judged documents, none above `most`.
+        unjudged: documents of the corpus that are not judged.
+        most: the gain of the highest grade.
+        discounts: (k,) the weight of each rank, never rising; the ideal is cut there.
 
-    >>> capped_bounds(np.array([[-0.5], [2.0]]), np.array([[0.8], [2.5]]), np.array([[0.5], [1.0]]), 1.0).tolist()
-    [[-0.19999999999999996], [0.5]]
+    >>> ideal_bounds([0.0, 1.0], 2, 1.0, np.array([1.0, 0.5]))
+    Bounds(low=1.0, high=1.5)
     """
-    passing = np.maximum(a[1], b[1]) > largest + NOISE
-    first, second = np.minimum(a, largest), np.minimum(b, largest)
-    apart = np.stack([first[0] - second[1], first[1] - second[0]])
-    apart = np.where(np.abs(apart) <= NOISE, 0.0, apart)
-    low = np.maximum(np.minimum(difference[0], 0.0), apart[0])
-    high = np.minimum(np.maximum(difference[1], 0.0), apart[1])
-    return np.where(passing, np.stack([low, high]), difference)
+    ordered = np.sort(np.asarray(gains, dtype=np.float64))[::-1]
+    above = discounts[:unjudged]
+    judged, pushed_down = ordered[: len(discounts)], ordered[: len(discounts) - len(above)]
+    low = math.fsum(judged * discounts[: len(judged)])
+    return Bounds(low, most * float(above.sum()) + math.fsum(pushed_down * discounts[unjudged:][: len(pushed_down)]))
+
+
+def normalised_bounds(sums: Floats, ideals: Floats) -> Floats:
+    """Return the bounds of differences of sums that are divided by an ideal which is not known, either.
+
+    low = L / I0 where L < 0, else L / Imax; high = H / I0 where H > 0, else H / Imax; never beyond -1 and 1, which is
+    where they lie when I0 is 0.
+
+    Args:
+        sums: (2, n) the least (L) and the greatest (H) difference of the sums of n queries.
+        ideals: (2, n) the least (I0) and the greatest (Imax) ideal of each.
+
+    >>> normalised_bounds(np.array([[-0.5, 0.5, -0.5], [0.25, 1.0, 0.0]]), np.array([[1.0, 1.0, 0.0], [2.0, 2.0, 2.0]]))
+    array([[-0.5 ,  0.25, -1.  ],
+           [ 0.25,  1.  ,  0.  ]])
+    """
+    least, most = ideals
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low = np.where(sums[0] < 0, sums[0] / least, sums[0] / most)
+        high = np.where(sums[1] > 0, sums[1] / least, sums[1] / most)
+    nothing_can_gain = most == 0
+    return np.where(nothing_can_gain, 0.0, np.clip(np.stack([low, high]), -1.0, 1.0))
 
 
 def log_discounts(cutoff: int) -> Floats:
