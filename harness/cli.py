@@ -273,7 +273,3 @@ def _kept(experiment: Path, results: Path, *, code: bool) -> str:
     qrels, runs = (shlex.quote(str(aside / name)) for name in ("qrels.trec", "runs"))
     finished = f"harness score {qrels} {runs}{os.sep}*.trec"  # the shell names the runs: no quotes there
     return f"{sentence}; finished rankings lie in {aside} ({finished})"
-
-
-if __name__ == "__main__":
-    main()

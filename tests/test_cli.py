@@ -281,7 +281,7 @@ def test_an_interrupt_is_one_line_that_says_how_to_go_on(
 def test_a_real_interrupt_while_a_request_waits(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         path = small.experiment(tmp_path, retrievers=with_api(f"http://127.0.0.1:{silent.getsockname()[1]}/v1"))
-        words = [sys.executable, "-m", "harness.cli", "run", str(path), "--results", str(tmp_path / "out"), "--quiet"]
+        words = [sys.executable, "-m", "harness", "run", str(path), "--results", str(tmp_path / "out"), "--quiet"]
         running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
                                    preexec_fn=heed_interrupts)  # fmt: skip
@@ -451,7 +451,7 @@ def test_score_of_some_queries(call: Call, tmp_path: Path, results: Path) -> Non
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes end otherwise there")
 def test_a_reader_that_goes_away_is_no_failure(results: Path) -> None:
-    words = [sys.executable, "-m", "harness.cli", "score", str(results), "-q"]
+    words = [sys.executable, "-m", "harness", "score", str(results), "-q"]
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=Path(__file__).parents[1]
     ) as running:
@@ -464,7 +464,7 @@ def test_a_reader_that_goes_away_is_no_failure(results: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full here")
 @pytest.mark.parametrize("words", [["score", "-q"], ["score", "--format", "csv"]])
 def test_a_full_disk_behind_standard_output_is_one_message(results: Path, words: list[str]) -> None:
-    command = [sys.executable, "-m", "harness.cli", words[0], str(results), *words[1:]]
+    command = [sys.executable, "-m", "harness", words[0], str(results), *words[1:]]
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
             command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1], check=False
@@ -682,7 +682,7 @@ def test_the_version(call: Call) -> None:
 
 def test_the_module_runs_as_a_program() -> None:
     assert cli.__doc__ is not None
-    said = subprocess.run([sys.executable, "-m", "harness.cli", "--help"], capture_output=True, text=True,
+    said = subprocess.run([sys.executable, "-m", "harness", "--help"], capture_output=True, text=True,
                           check=True, cwd=Path(__file__).parents[1])  # fmt: skip
     assert "Usage: harness " in said.stdout
 
