@@ -254,7 +254,7 @@ def _unwritten(error: OSError) -> int:
         sys.stdout.close()  # else Python tries once more to write what is left, and complains
     if error.errno == errno.EPIPE:
         return 0
-    warn(message(InputError(Problem("", f"cannot be written: {error.strerror}", "make room"))))
+    warn(message(InputError(Problem("standard output", f"cannot be written: {error.strerror}", "make room"))))
     return InputError.exit_code
 
 

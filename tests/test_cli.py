@@ -470,7 +470,7 @@ def test_a_full_disk_behind_standard_output_is_one_message(results: Path, words:
             command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1], check=False
         )
     assert ended.returncode == 2
-    assert ended.stderr.endswith("error: cannot be written: No space left on device (make room)\n")
+    assert ended.stderr.endswith("error: standard output: cannot be written: No space left on device (make room)\n")
     assert "Traceback" not in ended.stderr and "Exception" not in ended.stderr
 
 
