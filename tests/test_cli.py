@@ -125,12 +125,17 @@ def test_a_misspelt_command_line_gets_one_line_and_exit_code_2(call: Call, words
 
 
 @pytest.mark.parametrize(
-    "words", [["run"], ["check"], ["score"], ["report"], ["reproduce"], ["init"], ["cache verify"]]
+    "words", [["run"], ["check"], ["score"], ["compare"], ["report"], ["reproduce"], ["init"], ["cache verify"]]
 )
 def test_a_path_that_is_not_there_is_named(call: Call, words: list[str]) -> None:
     told = call(*words[0].split(), "nowhere")
     assert told.code == 2
-    assert "nowhere" in told.err or "no run was named" in told.err
+    assert "nowhere" in told.err
+
+
+@pytest.mark.parametrize("words", [["score"], ["compare"], ["report"], ["reproduce"], ["pool"]])
+def test_a_results_folder_that_is_not_there_does_not_exist(call: Call, words: list[str]) -> None:
+    assert call(*words, "results/none").err.startswith("error: results/none: does not exist (")
 
 
 # run

@@ -255,7 +255,9 @@ def read_manifest(folder: Path) -> Manifest:
             raise ValueError(f"it has more than {LARGEST:,} bytes")
         content = parse_json(raw.decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        if folder.exists() and not folder.is_dir():
+        if not folder.exists():
+            what, remedy = "does not exist", "give the folder that `harness run` wrote"
+        elif not folder.is_dir():
             what, remedy = "is a file, not a results folder", "give the folder that `harness run` wrote"
         else:
             what, remedy = "is no results folder", "it holds no manifest.json"
