@@ -254,7 +254,7 @@ def _unwritten(error: OSError) -> int:
         sys.stdout.close()  # else Python tries once more to write what is left, and complains
     if error.errno == errno.EPIPE:
         return 0
-    warn(message(InputError(Problem("", f"cannot be written: {error.strerror}", "make room"))))
+    warn(message(InputError(Problem("standard output", f"cannot be written: {error.strerror}", "make room"))))
     return InputError.exit_code
 
 
@@ -273,7 +273,3 @@ def _kept(experiment: Path, results: Path, *, code: bool) -> str:
     qrels, runs = (shlex.quote(str(aside / name)) for name in ("qrels.trec", "runs"))
     finished = f"harness score {qrels} {runs}{os.sep}*.trec"  # the shell names the runs: no quotes there
     return f"{sentence}; finished rankings lie in {aside} ({finished})"
-
-
-if __name__ == "__main__":
-    main()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import heapq
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
+
+SAMPLE = 10_000
+"""Documents that stand for a corpus where looking at each would take long."""
 
 
 def _no_fields() -> Mapping[str, str]:
@@ -54,3 +59,18 @@ class Query:
     text: str
     fields: Mapping[str, str] = field(default_factory=_no_fields, hash=False)
     reference: Reference = NO_REFERENCE
+
+
+def sample(documents: Iterable[Document], *, seed: int = 0, size: int = SAMPLE) -> list[Document]:
+    """Return the documents whose hashed ids are the smallest, in the order of the corpus: any order gives the same."""
+    start = hashlib.blake2b(f"{seed}\0".encode(), digest_size=8)
+    heap: list[tuple[int, int, Document]] = []
+    for place, document in enumerate(documents):
+        digest = start.copy()
+        digest.update(document.id.encode("utf-8", "surrogatepass"))
+        item = (-int.from_bytes(digest.digest()), place, document)
+        if len(heap) < size:
+            heapq.heappush(heap, item)
+        elif item[0] > heap[0][0]:
+            heapq.heapreplace(heap, item)
+    return [document for _, _, document in sorted(heap, key=lambda item: item[1])]

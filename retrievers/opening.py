@@ -15,6 +15,7 @@ from retrievers.errors import InputError, Problem
 
 WAITED = 5.0
 """Seconds for somebody to open the other end of a pipe."""
+ELSEWHERE = "make room, or write where you may"
 
 
 def opened(path: str | Path) -> io.BufferedReader:
@@ -48,7 +49,7 @@ def writing(path: Path, taken: str = "name another file") -> Iterator[None]:
     except FileExistsError:
         raise InputError(Problem(path.as_posix(), "is there already", taken)) from None
     except OSError as error:
-        raise InputError(Problem(path.as_posix(), f"cannot be written: {error.strerror}")) from None
+        raise InputError(Problem(path.as_posix(), f"cannot be written: {error.strerror}", ELSEWHERE)) from None
 
 
 def check_lock(path: str | Path) -> None:

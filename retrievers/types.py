@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from retrievers.documents import Claim, Document, Query, Reference
+from retrievers.documents import Claim, Document, Query, Reference, sample
 from retrievers.meter import Call, Meter
 from retrievers.prices import FREE, Price
 from retrievers.ragged import AnyVectors, Form
@@ -273,5 +273,5 @@ def runs(count: int, size: int) -> list[range]:
 __all__ = [
     "MOST_DIMENSIONS", "RESOLUTION", "Claim", "Counts", "Document", "Embedded", "Encoder", "FilterValues", "Floats",
     "Hit", "Limits", "Model", "Pair", "PairScores", "Query", "Ranking", "Reference", "Reranker", "Retriever", "Role",
-    "Store", "Vectors", "collapsed", "ranked", "runs", "without",
+    "Store", "Vectors", "collapsed", "ranked", "runs", "sample", "without",
 ]  # fmt: skip

@@ -13,10 +13,10 @@ from harness.evaluation.evaluation import planned_pairs
 from harness.pipeline import run
 from harness.running.capacity import Capacity
 from harness.running.check import check
-from harness.running.dataset_summary import SAMPLE, dataset_summary, near_duplicates, sample
+from harness.running.dataset_summary import dataset_summary, near_duplicates
 from harness.running.options import Options
 from retrievers.errors import InputError
-from retrievers.types import Document
+from retrievers.types import Document, sample
 from tests import layouts, small
 
 
@@ -86,7 +86,7 @@ def test_the_page(tmp_path):
 
 
 def test_the_sample_depends_on_ids_and_seed_alone():
-    documents = [Document(str(i), "", f"text {i}") for i in range(SAMPLE // 100)]
+    documents = [Document(str(i), "", f"text {i}") for i in range(100)]
     first = sample(documents, size=20)
     assert {one.id for one in sample(reversed(documents), size=20)} == {one.id for one in first}
     assert {one.id for one in sample(documents, seed=1, size=20)} != {one.id for one in first}

@@ -126,12 +126,17 @@ def test_a_misspelt_command_line_gets_one_line_and_exit_code_2(call: Call, words
 
 
 @pytest.mark.parametrize(
-    "words", [["run"], ["check"], ["score"], ["report"], ["reproduce"], ["init"], ["cache verify"]]
+    "words", [["run"], ["check"], ["score"], ["compare"], ["report"], ["reproduce"], ["init"], ["cache verify"]]
 )
 def test_a_path_that_is_not_there_is_named(call: Call, words: list[str]) -> None:
     told = call(*words[0].split(), "nowhere")
     assert told.code == 2
-    assert "nowhere" in told.err or "no run was named" in told.err
+    assert "nowhere" in told.err
+
+
+@pytest.mark.parametrize("words", [["score"], ["compare"], ["report"], ["reproduce"], ["pool"]])
+def test_a_results_folder_that_is_not_there_does_not_exist(call: Call, words: list[str]) -> None:
+    assert call(*words, "results/none").err.startswith("error: results/none: does not exist (")
 
 
 # run
@@ -282,7 +287,7 @@ def test_an_interrupt_is_one_line_that_says_how_to_go_on(
 def test_a_real_interrupt_while_a_request_waits(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         path = small.experiment(tmp_path, retrievers=with_api(f"http://127.0.0.1:{silent.getsockname()[1]}/v1"))
-        words = [sys.executable, "-m", "harness.cli", "run", str(path), "--results", str(tmp_path / "out"), "--quiet"]
+        words = [sys.executable, "-m", "harness", "run", str(path), "--results", str(tmp_path / "out"), "--quiet"]
         running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
                                    preexec_fn=heed_interrupts)  # fmt: skip
@@ -452,7 +457,7 @@ def test_score_of_some_queries(call: Call, tmp_path: Path, results: Path) -> Non
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes end otherwise there")
 def test_a_reader_that_goes_away_is_no_failure(results: Path) -> None:
-    words = [sys.executable, "-m", "harness.cli", "score", str(results), "-q"]
+    words = [sys.executable, "-m", "harness", "score", str(results), "-q"]
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=Path(__file__).parents[1]
     ) as running:
@@ -465,13 +470,13 @@ def test_a_reader_that_goes_away_is_no_failure(results: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full here")
 @pytest.mark.parametrize("words", [["score", "-q"], ["score", "--format", "csv"]])
 def test_a_full_disk_behind_standard_output_is_one_message(results: Path, words: list[str]) -> None:
-    command = [sys.executable, "-m", "harness.cli", words[0], str(results), *words[1:]]
+    command = [sys.executable, "-m", "harness", words[0], str(results), *words[1:]]
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
             command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1], check=False
         )
     assert ended.returncode == 2
-    assert ended.stderr.endswith("error: cannot be written: No space left on device (make room)\n")
+    assert ended.stderr.endswith("error: standard output: cannot be written: No space left on device (make room)\n")
     assert "Traceback" not in ended.stderr and "Exception" not in ended.stderr
 
 
@@ -687,7 +692,7 @@ def test_the_version(call: Call) -> None:
 
 def test_the_module_runs_as_a_program() -> None:
     assert cli.__doc__ is not None
-    said = subprocess.run([sys.executable, "-m", "harness.cli", "--help"], capture_output=True, text=True,
+    said = subprocess.run([sys.executable, "-m", "harness", "--help"], capture_output=True, text=True,
                           check=True, cwd=Path(__file__).parents[1])  # fmt: skip
     assert "Usage: harness " in said.stdout
 

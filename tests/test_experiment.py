@@ -41,7 +41,7 @@ def test_defaults_are_filled_in(folder: Path) -> None:
     assert resolved["depth"] == 100
     assert resolved["statistics"] | {"test": "wilcoxon", "correction": "holm"} == resolved["statistics"]
     assert resolved["retrievers"][0] == {
-        "name": "bm25", "kind": "bm25", "k1": 0.9, "b": 0.4, "stemming": "", "rerank": None, "color": "",
+        "name": "bm25", "kind": "bm25", "k1": 0.9, "b": 0.4, "stemming": None, "rerank": None, "color": "",
         "filter": {}, "chunk": None,
     }  # fmt: skip
     assert resolved["retrievers"][1]["encoder"]["kind"] == "hashing"

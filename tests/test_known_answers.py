@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import pytrec_eval
+import Stemmer
 
 from harness.pipeline import run
 from harness.records import Results
@@ -72,6 +73,10 @@ class Collection:
 
 def words(text: str) -> list[str]:
     return re.findall(r"\w+(?:'\w+)?", text.lower())
+
+
+def stems(text: str) -> list[str]:
+    return Stemmer.Stemmer("english").stemWords(words(text))
 
 
 def bigrams(text: str) -> list[str]:
@@ -136,11 +141,14 @@ def ours(folder: Path, collection: Collection, retriever: str) -> tuple[Results,
     return found, dict(zip(found.summary["measure"], found.summary["mean"], strict=True))
 
 
-@pytest.mark.parametrize(("language", "terms", "figure"), [("en", words, 0.31679), ("ja", bigrams, 0.39269)])
-def test_bm25(tmp_path: Path, language: str, terms, figure: float) -> None:
+@pytest.mark.parametrize(
+    ("language", "more", "terms", "figure"),
+    [("en", "", stems, 0.35544), ("en", 'stemming = ""', words, 0.31679), ("ja", "", bigrams, 0.39269)],
+)
+def test_bm25(tmp_path: Path, language: str, more: str, terms, figure: float) -> None:
     collection = Collection(language)
     expected = by_trec_eval(collection, bm25(collection.contents, collection.queries, terms))
-    found, means = ours(tmp_path, collection, BM25)
+    found, means = ours(tmp_path, collection, BM25 + more)
     assert means == pytest.approx(expected, abs=1e-4)  # bm25s scores in 32 bits: near ties may change places
     assert means["nDCG@10"] == pytest.approx(figure, abs=1e-4)
     verified(found.folder)

@@ -1,6 +1,7 @@
 import csv
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 
 import harness
 from harness import records
+from harness.cli import main
 from harness.pipeline import run
 from harness.records import unfinished
 from harness.reproduce import reproduce
@@ -15,6 +17,7 @@ from harness.running.check import check
 from harness.running.options import Options
 from retrievers.errors import BackendError, InputError, NotShown
 from tests import small, tiny
+from tests.disks import small_disk
 from tests.recompute import verified
 
 
@@ -409,3 +412,13 @@ def test_a_model_that_only_the_hub_has_fails_alone(tmp_path: Path, monkeypatch: 
     assert results.retrievers == ("bm25", "hashing", "hybrid")
     assert "nobody/nothing" in results.manifest.failed["far"]
     assert results.manifest.retrievers["far"].provenance == {}
+
+
+@pytest.mark.parametrize("size", ["8k", "24k", "60k"])
+def test_a_disk_that_is_full_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str], size: str) -> None:
+    """It is a file of the results that cannot be written, and not standard output."""
+    path = small.experiment(tmp_path)
+    with small_disk(tmp_path / "disk", size) as disk, pytest.raises(SystemExit) as stopped:
+        main(["run", str(path), "--results", str(disk), "--quiet"])
+    assert stopped.value.code == 2
+    assert re.search(r"error: \S*/disk/small\S*: cannot be written: No space left on device", capfd.readouterr().err)

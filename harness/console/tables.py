@@ -39,6 +39,7 @@ def results(record: Results, *, width: int) -> Iterator[RenderableType]:
     yield from (text_line(f"{name} failed: {reason}") for name, reason in evaluation.failed.items())
     words = [*evaluation.sentences(), *cautions(record.manifest, evaluation.conclusion)]
     yield from _scores_and_words(evaluation, rows_of(record.summary), words, width=width)
+    yield from _stems(record)
 
 
 def _unlabelled(record: Results) -> Iterator[RenderableType]:
@@ -50,7 +51,19 @@ def _unlabelled(record: Results) -> Iterator[RenderableType]:
         yield text_line(
             f"{row.a} and {row.b}: {row.common:.1f} of the first 10 in common, rank-biased overlap {row.rbo:.3f}"
         )
+    yield from _stems(record)
     yield text_line(f"next: {next_step(record)}")
+
+
+def _stems(record: Results) -> Iterator[RenderableType]:
+    """How the retrievers that compare words take them: "bm25: words stemmed as English"."""
+    from harness.english import join
+
+    named: dict[str, list[str]] = {}
+    for name, facts in record.manifest.retrievers.items():
+        if how := facts.provenance.get("words"):
+            named.setdefault(how, []).append(name)
+    yield from (text_line(f"{join(names)}: words {how}") for how, names in named.items())
 
 
 def verdict(evaluation: Evaluation, complete: bool, *, width: int) -> Iterator[RenderableType]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.dataset.source import Findings, Source, id_problem
+from harness.dataset.source import Findings, Place, Source, id_problem
 from retrievers.errors import DataChanged, InputError, Problem, did_you_mean
 from retrievers.types import Document
 
@@ -61,6 +61,15 @@ class CheckedDocuments:
         return True
 
 
+def _first_places(source: Source, ids: set[str]) -> dict[str, Place]:
+    """Where documents stand first: read again, since no corpus could be held with the place of every document."""
+    first: dict[str, Place] = {}
+    for place, document in source.documents(Findings()):
+        if document.id in ids:
+            first.setdefault(document.id, place)
+    return first
+
+
 def check_documents(source: Source, seen: Findings, match: tuple[str, ...], asked: set[bytes]) -> CheckedDocuments:
     """Read a corpus once and note its faults.
 
@@ -72,12 +81,13 @@ def check_documents(source: Source, seen: Findings, match: tuple[str, ...], aske
     """
     documents, digest = CheckedDocuments(by_field=bool(match)), hashlib.sha256()
     contents: set[bytes] = set()
+    again: list[tuple[Place, str]] = []
     for place, document in source.documents(seen):
         if reason := id_problem(document.id):
             seen.wrong(place, f"document id {document.id!r} {reason}", "give it another id")
             continue
         if document.id in documents.ids:
-            seen.wrong(place, f"document id {document.id!r} stands twice", "ids must be unique")
+            again.append((place, document.id))
             continue
         documents.ids.add(document.id)
         digest.update(_document_line(document))
@@ -95,6 +105,10 @@ def check_documents(source: Source, seen: Findings, match: tuple[str, ...], aske
         contents.add(key)
         keys = {key, *map(text_key, (document.title, document.text))} if document.title else {key}
         documents.asked |= keys & asked
+    if again:
+        first = _first_places(source, {name for _, name in again})
+        for place, name in again:
+            seen.wrong(place, f"document id {name!r} stands twice", f"ids must be unique; it is at {first[name]} too")
     if not documents.ids and not seen:
         seen.wrong("documents", "the corpus is empty", "there must be a document")
     if match and documents.ids and not documents.keys:

@@ -11,7 +11,7 @@ from harness.dataset.corpus import COMPARABLE, CheckedDocuments, check_documents
 from harness.dataset.dataset_model import Dataset, DatasetReference, Labels
 from harness.dataset.formats import open_source
 from harness.dataset.merging import note_changes, overlay, read_overlay
-from harness.dataset.source import Findings, Source, id_problem
+from harness.dataset.source import Findings, Place, Source, id_problem
 from retrievers.errors import InputError, did_you_mean
 from retrievers.types import Query
 
@@ -101,14 +101,16 @@ def load_documents(reference: DatasetReference) -> Dataset:
 
 def _check_queries(source: Source, seen: Findings) -> dict[str, Query]:
     queries: dict[str, Query] = {}
+    first: dict[str, Place] = {}
     texts: set[bytes] = set()
     for place, query in source.queries(seen):
         if reason := id_problem(query.id):
             seen.wrong(place, f"query id {query.id!r} {reason}", "give it another id")
         elif query.id in queries:
-            seen.wrong(place, f"query id {query.id!r} stands twice", "ids must be unique")
+            remedy = f"ids must be unique; it is at {first[query.id]} too"
+            seen.wrong(place, f"query id {query.id!r} stands twice", remedy)
         else:
-            queries[query.id] = query
+            queries[query.id], first[query.id] = query, place
             if not query.text.strip():
                 seen.note("blank-query", query.id)
             key = text_key(query.text)

@@ -240,6 +240,8 @@ def score_rankings(
     """
     first, *runs = paths
     if not first.is_dir():
+        if not runs and not first.exists():
+            raise InputError(Problem(str(first), "does not exist", "give a results folder, or judgments and runs"))
         if not runs:
             remedy = "give runs after the judgments, or a results folder alone"
             raise InputError(Problem("RUN", "no run was named", remedy))

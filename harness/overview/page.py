@@ -20,6 +20,7 @@ from harness.report.html_page import environment, styled
 from harness.report.text import visible
 from harness.report.theme import Mark
 from retrievers.errors import InputError, Problem
+from retrievers.opening import writing
 
 NAME = "index.html"
 
@@ -32,16 +33,13 @@ def write_index(place: Path) -> Listing:
     """
     path = place / NAME
     aside = place / f".{NAME}.{os.getpid()}"
-    try:
+    with writing(path):
         if path.exists() and not is_overview(path):
             raise InputError(Problem(str(path), "is none of ours, and is not written over", "move it elsewhere"))
         read = listing(place)
         with create(aside) as file:
             file.write(page(read, place.resolve().name))
         aside.replace(path)  # at once: two runs may end together
-    except OSError as error:
-        remedy = "make room, or copy the results to where you may write"
-        raise InputError(Problem(str(path), f"cannot be written: {error.strerror}", remedy)) from None
     return read
 
 

@@ -255,7 +255,9 @@ def read_manifest(folder: Path) -> Manifest:
             raise ValueError(f"it has more than {LARGEST:,} bytes")
         content = parse_json(raw.decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        if folder.exists() and not folder.is_dir():
+        if not folder.exists():
+            what, remedy = "does not exist", "give the folder that `harness run` wrote"
+        elif not folder.is_dir():
             what, remedy = "is a file, not a results folder", "give the folder that `harness run` wrote"
         else:
             what, remedy = "is no results folder", "it holds no manifest.json"
@@ -285,12 +287,33 @@ def _adapter() -> TypeAdapter[Manifest]:
 
 
 def _current(content: Table) -> Table:
-    """The statistics without keys of earlier versions whose value means what is done today."""
+    """The tables of an earlier version in today's words: without retired keys, and with defaults that have changed."""
     resolved = content.get("resolved")
     statistics = resolved.get("statistics") if isinstance(resolved, Mapping) else None
     if not isinstance(resolved, Mapping) or not isinstance(statistics, Mapping):
         return content
-    return {**content, "resolved": {**resolved, "statistics": without_retired(statistics)}}
+    resolved = {**resolved, "statistics": without_retired(statistics)}
+    return {**content, "experiment": _with_stemming(content.get("experiment"), resolved), "resolved": resolved}
+
+
+def _with_stemming(experiment: object, resolved: Table) -> object:
+    """The experiment of a manifest, `stemming` written where it was left out when that meant none.
+
+    What was written before stemming followed the documents' language has it, or lacks it, as a text in the resolved
+    table; what was written since has null there.
+    """
+    tables = experiment.get("retrievers") if isinstance(experiment, Mapping) else None
+    blocks = resolved.get("retrievers")
+    if not isinstance(experiment, Mapping) or not isinstance(tables, list) or not isinstance(blocks, list):
+        return experiment
+    found = {block.get("name"): block.get("stemming", "") for block in blocks if isinstance(block, Mapping)}
+
+    def meant(table: object) -> object:
+        if not isinstance(table, Mapping) or table.get("kind") != "bm25" or found.get(table.get("name")) is None:
+            return table
+        return {"stemming": found[table["name"]], **table}
+
+    return {**experiment, "retrievers": [meant(table) for table in tables]}
 
 
 def _with_ledger(content: Table) -> Table:

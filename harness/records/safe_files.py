@@ -11,10 +11,12 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from retrievers.errors import InputError, Problem
+from retrievers.opening import writing
 
 COPY = "copy the files themselves into the folder"
 LONGEST_LINE = 64 << 20
@@ -61,15 +63,18 @@ def regular(path: Path) -> Path:
     return path
 
 
-def create(path: Path) -> TextIO:
-    r"""Open a file for writing UTF-8 with \n, made anew: what had this name is removed, never written through.
+@contextmanager
+def create(path: Path) -> Iterator[TextIO]:
+    r"""Write a file as UTF-8 with \n, made anew: what had this name is removed, never written through.
 
     Raises:
-        OSError: it cannot be written.
+        InputError: it cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.unlink(missing_ok=True)
-    return path.open("x", encoding="utf-8", newline="\n")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            yield file
 
 
 def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from harness.experiment.language import language_of
 from harness.measures import parse
 from harness.measures.table import row_of
 from harness.records import Results
+from retrievers.language import shared_language
 
 
 class MeasureName(NamedTuple):
@@ -51,23 +51,9 @@ def _with_parameters(name: MeasureName) -> MeasureName:
     return MeasureName(name.full, f"{name.short} ({name.gloss})", "") if name.gloss else name
 
 
-CODES = {
-    "arabic": "ar", "armenian": "hy", "basque": "eu", "bulgarian": "bg", "catalan": "ca", "czech": "cs",
-    "danish": "da", "dutch": "nl", "english": "en", "esperanto": "eo", "estonian": "et", "finnish": "fi",
-    "french": "fr", "german": "de", "greek": "el", "hindi": "hi", "hungarian": "hu", "indonesian": "id",
-    "irish": "ga", "italian": "it", "lithuanian": "lt", "malay": "ms", "marathi": "mr", "nepali": "ne",
-    "norwegian": "no", "persian": "fa", "polish": "pl", "portuguese": "pt", "romanian": "ro", "russian": "ru",
-    "serbian": "sr", "spanish": "es", "swedish": "sv", "tamil": "ta", "turkish": "tr", "ukrainian": "uk",
-    "urdu": "ur", "yiddish": "yi",
-}  # fmt: skip
-"""What `language_of` names -> BCP 47."""
-SCRIPTS = (("ja", re.compile("[\u3040-\u30ff]")), ("ko", re.compile("[\uac00-\ud7af]")), ("th", re.compile("[ก-๛]")))
-"""Scripts of one language that needs no function words to be known."""
 CODE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
-READ, LETTERS = 200, 300
-"""Texts that are read to tell the language, and letters of each."""
-OFTEN = 0.05
-"""Share of the letters from which on a script tells the language: one foreign name does not."""
+READ = 200
+"""Documents that are read to tell the language."""
 
 
 def language(results: Results) -> str:
@@ -78,13 +64,7 @@ def language(results: Results) -> str:
     declared = {_declared(labelled.query.fields) for labelled in results.queries.values()}
     if len(declared) == 1 and (code := declared.pop()):
         return code
-    texts = [document.text[:LETTERS] for document in islice(results.documents.values(), READ)]
-    texts += [labelled.query.text for labelled in islice(results.queries.values(), READ)]
-    letters = sum(map(str.isalpha, "".join(texts)))
-    for code, script in SCRIPTS:
-        if letters and sum(len(script.findall(text)) for text in texts) > OFTEN * letters:
-            return code
-    return CODES.get(language_of(texts), "")
+    return shared_language(document.content for document in islice(results.documents.values(), READ))
 
 
 def _declared(fields: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from harness.answers.attribution import FATES, TracedAnswer, shares, worst_first
 from harness.evaluation.evaluation import Evaluation
 from harness.pages import policy
 from harness.report.html_page import environment, styled
-from retrievers.errors import InputError, Problem
+from retrievers.opening import writing
 
 TracedSystems = Mapping[str, Sequence[TracedAnswer]]
 """System -> its answers, claim by claim."""
@@ -34,11 +34,9 @@ def write_scores(
         InputError: the file cannot be written.
     """
     page = scores_page(title, evaluation, notes, traced or {})
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise InputError(Problem(str(path), f"cannot be written: {error.strerror}", "name another file")) from None
 
 
 def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], traced: TracedSystems) -> str:

@@ -8,7 +8,6 @@ import json
 import math
 import shutil
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -26,7 +25,6 @@ from harness.report.latex import tables
 from harness.report.sections import sections
 from harness.report.text import cell
 from harness.report.view import View, view_of
-from retrievers.errors import InputError, Problem
 
 MOST = 200
 """Queries that a table lists."""
@@ -128,7 +126,8 @@ def write(results: Results) -> None:
     for part in ("figures", "tables"):
         shutil.rmtree(results.folder / part, ignore_errors=True)
     for name, content in files.items():
-        _write(results.folder / name, content)
+        with create(results.folder / name) as file:
+            file.write(content)
 
 
 def _report(results: Results) -> dict[str, str]:
@@ -144,12 +143,3 @@ def _report(results: Results) -> dict[str, str]:
     files["report.md"] = markdown(view, shown)
     files["report.html"] = page(view, shown, drawn)
     return files
-
-
-def _write(path: Path, content: str) -> None:
-    try:
-        with create(path) as file:
-            file.write(content)
-    except OSError as error:
-        remedy = "make room, or copy the results to where you may write"
-        raise InputError(Problem(str(path), f"cannot be written: {error.strerror}", remedy)) from None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import heapq
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,13 +13,11 @@ import numpy as np
 from harness.dataset import Dataset, Labels
 from harness.dataset.contexts import holders_of
 from harness.english import counted
-from harness.experiment.language import language_of
 from harness.running.forecast import TruncationEstimate
+from retrievers.language import NAMES, language_of
 from retrievers.tokens import estimate
-from retrievers.types import Document
+from retrievers.types import Document, sample
 
-SAMPLE = 10_000
-"""Documents, at most, on which costly checks are made."""
 SHINGLE = 3
 """Words that are compared together."""
 ALIKE = 0.8
@@ -30,10 +26,6 @@ HASHES, BAND = 32, 4
 """Minima that stand for a document, and how many of them must agree for two to be compared."""
 QUOTED = 4
 """Words that a query must have for its text within a document to count as quoted."""
-WRITTEN = {"japanese": re.compile("[\u3041-\u30ff]"), "korean": re.compile("[\uac00-\ud7af]"),
-           "chinese": re.compile("[\u4e00-\u9fff]")}  # fmt: skip
-"""Languages that their letters tell, in this order."""
-
 
 EstimateOf = Callable[[Sequence[Document]], Iterable[TruncationEstimate]]
 
@@ -99,7 +91,7 @@ def dataset_summary(dataset: Dataset, reach: EstimateOf = lambda documents: (), 
     documents = sample(dataset.documents(), seed=seed)
     contents = [document.content for document in documents]
     tokens = estimate(contents) if contents else np.zeros(1, dtype=np.int64)
-    languages = Counter(_language(text[:2_000]) for text in contents)
+    languages = Counter(map(_language, contents))
     asked = {key: query.id for query in dataset.queries if len((key := _key(query.text)).split(" ")) >= QUOTED}
     held = holders_of(asked, documents)
     relevant = sorted(len(set(labels.relevant)) for labels in dataset.labels.values() if labels.relevant)
@@ -115,21 +107,6 @@ def dataset_summary(dataset: Dataset, reach: EstimateOf = lambda documents: (), 
         (relevant[0], relevant[len(relevant) // 2], relevant[-1]) if relevant else (0, 0, 0),
         tuple(reach(documents)),
     )
-
-
-def sample(documents: Iterable[Document], *, seed: int = 0, size: int = SAMPLE) -> list[Document]:
-    """Return the documents whose hashed ids are the smallest, in the order of the corpus: any order gives the same."""
-    start = hashlib.blake2b(f"{seed}\0".encode(), digest_size=8)
-    heap: list[tuple[int, int, Document]] = []
-    for place, document in enumerate(documents):
-        digest = start.copy()
-        digest.update(document.id.encode("utf-8", "surrogatepass"))
-        item = (-int.from_bytes(digest.digest()), place, document)
-        if len(heap) < size:
-            heapq.heappush(heap, item)
-        elif item[0] > heap[0][0]:
-            heapq.heapreplace(heap, item)
-    return [document for _, _, document in sorted(heap, key=lambda item: item[1])]
 
 
 def near_duplicates(documents: Sequence[Document]) -> Iterator[str]:
@@ -172,11 +149,8 @@ def _grades(labels: Iterable[Labels]) -> tuple[tuple[int, int], ...]:
 
 def _language(text: str) -> str:
     """The language, or where that is not clear the script of most letters."""
-    if clear := language_of([text]):
-        return clear
-    for language, letters in WRITTEN.items():
-        if letters.search(text):
-            return language
+    if code := language_of(text):
+        return NAMES.get(code, code)
     scripts = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in text[:300] if letter.isalpha())
     return f"{scripts.most_common(1)[0][0].lower()} script" if scripts else "no letters"
 

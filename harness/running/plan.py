@@ -14,7 +14,6 @@ from harness.dataset import Dataset
 from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, asked_in, load, origin
 from harness.experiment.option_tables import Kind
 from harness.running.check import prepare
-from harness.running.dataset_summary import sample
 from harness.running.forecast import TruncationEstimate, chunks_of, forecast, source_of, truncation_estimates
 from harness.running.latency import sampled
 from harness.running.runner import in_order
@@ -25,7 +24,7 @@ from retrievers.derived import proof_texts
 from retrievers.embedding import Embedder, Forecast, VectorSource
 from retrievers.prices import searches
 from retrievers.reranking import PROBED
-from retrievers.types import Encoder, Limits, Model, Reranker, Role
+from retrievers.types import Encoder, Limits, Model, Reranker, Role, sample
 
 SAMPLE = 1000
 """Documents whose tokens are counted, to know those of a reranker's pairs."""
