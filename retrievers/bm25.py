@@ -12,7 +12,7 @@ from retrievers.chunking import Chunks, passages
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.filters import Condition, FieldValues, shown, wanted
 from retrievers.meter import Meter
-from retrievers.types import RESOLUTION, Document, Query, Ranking, Retriever, ranked
+from retrievers.types import RESOLUTION, Document, Query, Ranking, Retriever, ranked, rounded
 from retrievers.words import RULE, tokenize
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class BM25Retriever(Retriever):
         if self._conditions:
             scores = np.where(self._values.matching(wanted(query, self._conditions)), scores, 0)
         best = candidates(scores, depth)
-        return ranked([self._ids[i] for i in best], scores[best], depth)
+        return ranked([self._ids[i] for i in best], rounded(scores[best]), depth)
 
     def _search(self, queries: Sequence[Query], depth: int, meter: Meter) -> Iterator[Ranking]:
         for query in queries:

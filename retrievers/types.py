@@ -14,7 +14,7 @@ from retrievers.documents import Claim, Document, Query, Reference
 from retrievers.meter import Call, Meter
 from retrievers.prices import FREE, Price
 from retrievers.ragged import AnyVectors, Form
-from retrievers.ranking import RESOLUTION, Floats, Hit, Ranking, collapsed, ranked, without
+from retrievers.ranking import RESOLUTION, Floats, Hit, Ranking, collapsed, ranked, rounded, without
 from retrievers.tokens import Tokens, estimate
 
 Role = Literal["document", "query"]
@@ -273,5 +273,5 @@ def runs(count: int, size: int) -> list[range]:
 __all__ = [
     "MOST_DIMENSIONS", "RESOLUTION", "Claim", "Counts", "Document", "Embedded", "Encoder", "FilterValues", "Floats",
     "Hit", "Limits", "Model", "Pair", "PairScores", "Query", "Ranking", "Reference", "Reranker", "Retriever", "Role",
-    "Store", "Vectors", "collapsed", "ranked", "runs", "without",
+    "Store", "Vectors", "collapsed", "ranked", "rounded", "runs", "without",
 ]  # fmt: skip
