@@ -156,8 +156,8 @@ def test_its_failures_are_its_own(tmp_path, module, name, told):
 
 @pytest.mark.parametrize(
     ("call", "told"),
-    [("no_such_module_here:f", "cannot be imported: ModuleNotFoundError"), ("json:lods", "did you mean 'loads'"),
-     ("json", "is no function")],
+    [("no_such_module_here:f", "cannot be imported: no_such_module_here: ModuleNotFoundError"),
+     ("json:lods", "did you mean 'loads'"), ("json", "is no function")],
 )  # fmt: skip
 def test_functions_that_are_not_there(call, told):
     with pytest.raises(InputError, match=told):

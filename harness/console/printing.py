@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -15,6 +16,7 @@ import typer
 from harness.console import scoreboards, tables
 from harness.console.layout import visible
 from retrievers.errors import HarnessError, InputError, NotShown, Problem
+from retrievers.remote.redaction import masked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +66,18 @@ def warn(*lines: str) -> None:
     """Print messages, on standard error."""
     for line in lines:
         typer.echo(visible(line), err=True)
+
+
+def show_tracebacks() -> None:
+    """Let each failure be followed by where it arose, on standard error."""
+
+    class Shown(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            warn(masked(self.format(record)))
+
+    logger = logging.getLogger("harness")
+    logger.setLevel(logging.DEBUG)
+    logger.addHandler(Shown())
 
 
 def agree(uses: Sequence[str], option: str) -> None:
