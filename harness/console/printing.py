@@ -34,6 +34,10 @@ LISTED = 20
 
 def message(error: HarnessError) -> str:
     """What is wrong; where it is more than one thing, a line each under a head that counts them."""
+    return masked(_message(error))
+
+
+def _message(error: HarnessError) -> str:
     problems = error.problems if isinstance(error, InputError) else ()
     if isinstance(error, NotShown):
         return str(error)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from harness.dataset.rows import NUMBERS_OF_FIELDS, kind_of
 from retrievers.errors import InputError, Problem
+from retrievers.opening import masking
 from retrievers.runs import (
     SHOWN,
     LineProblems,
@@ -115,6 +116,6 @@ def _grades(fields: list[str]) -> list[int] | None:
 
 def write_qrels(path: str | Path, judgments: Mapping[str, Mapping[str, int]]) -> None:
     """Write judgments (or gains) as `query 0 document grade`."""
-    with Path(path).open("w", encoding="utf-8", newline="\n") as file:
+    with masking(path, "w") as file:
         for query, judged in judgments.items():
             file.writelines(f"{encode(query)} 0 {encode(document)} {grade}\n" for document, grade in judged.items())

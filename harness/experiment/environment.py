@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from retrievers.errors import Problem
-from retrievers.remote.redaction import REFERENCE, SHORTEST, Expanded
+from retrievers.remote.redaction import REFERENCE, Expanded, from_environment, masked
 
 SECRET_KEY = re.compile(r"(api[_-]?key|authorization|secret|password|passwd|token|credential)s?$", re.IGNORECASE)
 PASSWORD_IN_URL = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
@@ -61,7 +61,7 @@ def expanded(value: Any) -> Any:
     A text in which something was replaced remembers how it was written.
     """
     if isinstance(value, str):
-        replaced = REFERENCE.sub(lambda name: os.environ[name[1]], value)
+        replaced = REFERENCE.sub(lambda name: from_environment(name[1]), value)
         return replaced if replaced == value else Expanded(replaced, value)
     if isinstance(value, Mapping):
         return {key: expanded(inner) for key, inner in value.items()}
@@ -80,7 +80,4 @@ def unexpanded(text: str, written: Any) -> str:
         replaced = str(expanded(value))
         if replaced != value and len(replaced) > 3:
             text = text.replace(replaced, value)
-    for name in dict.fromkeys(name for value in values for name in REFERENCE.findall(value)):
-        if len(os.environ[name]) >= SHORTEST:  # a server may repeat the key of "Bearer ${KEY}" alone
-            text = text.replace(os.environ[name], f"${{{name}}}")
-    return text
+    return masked(text)  # a server may repeat the key of "Bearer ${KEY}" alone

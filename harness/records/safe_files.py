@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from retrievers.errors import InputError, Problem
+from retrievers.opening import masking
 
 COPY = "copy the files themselves into the folder"
 LONGEST_LINE = 64 << 20
@@ -64,12 +65,14 @@ def regular(path: Path) -> Path:
 def create(path: Path) -> TextIO:
     r"""Open a file for writing UTF-8 with \n, made anew: what had this name is removed, never written through.
 
+    Whatever the environment holds stands in it as `${NAME}`.
+
     Raises:
         OSError: it cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
-    return path.open("x", encoding="utf-8", newline="\n")
+    return masking(path, "x")
 
 
 def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

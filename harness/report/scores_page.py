@@ -10,6 +10,7 @@ from harness.evaluation.evaluation import Evaluation
 from harness.pages import policy
 from harness.report.html_page import environment, styled
 from retrievers.errors import InputError, Problem
+from retrievers.opening import masking
 
 TracedSystems = Mapping[str, Sequence[TracedAnswer]]
 """System -> its answers, claim by claim."""
@@ -36,7 +37,8 @@ def write_scores(
     page = scores_page(title, evaluation, notes, traced or {})
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page, encoding="utf-8", newline="\n")
+        with masking(path, "w") as file:
+            file.write(page)
     except OSError as error:
         raise InputError(Problem(str(path), f"cannot be written: {error.strerror}", "name another file")) from None
 

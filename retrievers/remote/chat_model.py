@@ -26,6 +26,7 @@ from retrievers.remote.http_client import (
     to_exception,
 )
 from retrievers.remote.openai_client import BASE_URL, KEY, OPENAI_URL, OpenAIClient, server_url
+from retrievers.remote.redaction import from_environment
 from retrievers.remote.retries import Charge, RateLimiter, pay, with_retries
 from retrievers.tokens import estimate
 
@@ -212,7 +213,7 @@ class ChatModel:
             return ""
         if not os.environ.get(name):
             raise InputError(Problem(name, "is not set in the environment", f"export {name}=…"))
-        return os.environ[name]
+        return from_environment(name)
 
     def _connected(self) -> OpenAIClient:
         with self._lock:

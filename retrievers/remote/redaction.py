@@ -36,9 +36,9 @@ _used: set[str] = set()
 
 
 def from_environment(name: str) -> str:
-    """Return the value of a variable, "" where it is not set; whatever is written from now on says `${NAME}` for it."""
+    """Return the value of a variable: whatever is written from now on says `${NAME}` for it; KeyError: it is unset."""
     _used.add(name)
-    return os.environ.get(name, "")
+    return os.environ[name]
 
 
 def environment_values() -> dict[str, str]:
