@@ -116,6 +116,7 @@ def run(
     """Run an experiment: index, replay, score, compare, report."""
     if debug:
         show_tracebacks()
+    spent = ""
     try:
         from harness import pipeline
         from harness.console.progress import Progress
@@ -126,9 +127,12 @@ def run(
             options = Options(
                 results, tuple(only or ()), fresh, max_cost, not no_code, notify, live=live, watch=progress.watch
             )
-            record = pipeline.run(experiment, options)
+            try:
+                record = pipeline.run(experiment, options)
+            finally:
+                spent = f"; ${progress.spent:.6f} were spent" if progress.spent else ""
     except KeyboardInterrupt:
-        raise Interrupted(_kept(experiment, results, code=not no_code)) from None
+        raise Interrupted(_kept(experiment, results, code=not no_code) + spent) from None
     print_results(record, quiet=quiet, as_json=as_json)
     if failed := record.manifest.failed:
         raise BackendError("\n".join(f"{name}: {error}" for name, error in failed.items()))

@@ -68,6 +68,7 @@ def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
 
     Raises:
         InputError: the prices cannot be read, a `${NAME}` is not set, or the cache cannot be opened.
+        OverBudget: at the end, where more was billed than allowed.
     """
     sent, received = _prices(asked.price)
     try:
@@ -79,7 +80,9 @@ def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
                           concurrency=asked.concurrency, patience=asked.patience,
                           input_price=sent, output_price=received)  # fmt: skip
     with Cache(default_path()) as cache:
-        yield Chat(ChatModel(options), cache), Meter(budget=Budget(asked.max_cost))
+        meter = Meter(budget=Budget(asked.max_cost))
+        yield Chat(ChatModel(options), cache), meter
+    meter.budget.check("what was answered is kept")
 
 
 def chat_of(table: JudgeOptions, cache: Cache) -> Chat:

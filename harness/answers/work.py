@@ -287,6 +287,7 @@ def judge(
     if asked.unread and not found.verdicts:
         what = f"{asked.name} gave {found.unreadable:,} verdicts, none of them readable ({asked.unread})"
         raise BackendError(f"{what}: nothing was judged; look at the model and its server, and run again")
+    meter.budget.check(f"what was judged is kept in {folder}")
     return found._replace(
         truncated=int(counts.get("truncated", 0)), without_schema=int(counts.get("without_schema", 0))
     )
