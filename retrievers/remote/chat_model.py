@@ -27,7 +27,7 @@ from retrievers.remote.http_client import (
 )
 from retrievers.remote.openai_client import BASE_URL, KEY, OPENAI_URL, OpenAIClient, server_url
 from retrievers.remote.redaction import from_environment
-from retrievers.remote.retries import Charge, RateLimiter, pay, with_retries
+from retrievers.remote.retries import Charge, RateLimiter, patient, pay, with_retries
 from retrievers.tokens import estimate
 
 _FOR_THE_REQUEST = {400, 415, 422, 501}
@@ -146,6 +146,7 @@ class ChatModel:
         self._with_schema: bool | None = None
         """Whether the server takes a schema; None until it has answered a request with one."""
         self._limiter = RateLimiter(options.concurrency, rpm=options.rpm, tpm=options.tpm)
+        self._insistence = patient(options.patience)
 
     @property
     def fingerprint(self) -> str:
@@ -197,7 +198,7 @@ class ChatModel:
             return pay(lambda: self._send(client, prompt), self._cost(*expected), call)
 
         try:
-            reply, _ = with_retries(paid, self._limiter, expected[0], patience=self.options.patience, call=call)
+            reply, _ = with_retries(paid, self._limiter, expected[0], insistence=self._insistence, call=call)
         except _Declined as refusal:
             meter.count(declined=1)
             return Reply("", declined=str(refusal))
