@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol, TypeVar
 
-from harness.experiment import JudgeOptions, expanded
+from harness.experiment import JudgeOptions, expanded, unset
 from retrievers.cache import Cache, default_path
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Budget, Meter
@@ -71,12 +71,9 @@ def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
         OverBudget: at the end, where more was billed than allowed.
     """
     sent, received = _prices(asked.price)
-    try:
-        base_url = expanded(asked.base_url)
-    except KeyError as name:
-        where, wrong = "--base-url", f"${{{name.args[0]}}} is not set in the environment"
-        raise InputError(Problem(where, wrong, f"export {name.args[0]}=…")) from None
-    options = ChatOptions(asked.model, base_url=base_url, key_name=asked.key_name,
+    if problems := list(unset({"--base-url": asked.base_url})):
+        raise InputError(problems)
+    options = ChatOptions(asked.model, base_url=expanded(asked.base_url), key_name=asked.key_name,
                           concurrency=asked.concurrency, patience=asked.patience,
                           input_price=sent, output_price=received)  # fmt: skip
     with Cache(default_path()) as cache:

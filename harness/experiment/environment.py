@@ -47,9 +47,11 @@ def secrets(written: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(place, "a secret does not belong in a file", 'put it in the environment, write "${NAME}"')
 
 
-def unset(written: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield each `${NAME}` that the environment lacks."""
+def unset(written: Mapping[str, Any], *, keys: bool = True) -> Iterator[Problem]:
+    """Yield each `${NAME}` that the environment lacks; without `keys`, not those of keys and headers."""
     for place, value in strings(written):
+        if not keys and (SECRET_KEY.search(place.rpartition(".")[2]) or ".headers." in place):
+            continue
         for reference in REFERENCE.finditer(value):
             if reference[1] not in os.environ:
                 yield Problem(place, f"${{{reference[1]}}} is not set in the environment", f"export {reference[1]}=…")
@@ -58,10 +60,11 @@ def unset(written: Mapping[str, Any]) -> Iterator[Problem]:
 def expanded(value: Any) -> Any:
     """Replace every `${NAME}` by the environment's value: only at the moment of use, never to be written down.
 
-    A text in which something was replaced remembers how it was written.
+    A text in which something was replaced remembers how it was written. What is not set stays as it is written:
+    `unset` tells of it where it is needed.
     """
     if isinstance(value, str):
-        replaced = REFERENCE.sub(lambda name: from_environment(name[1]), value)
+        replaced = REFERENCE.sub(lambda name: from_environment(name[1]) if name[1] in os.environ else name[0], value)
         return replaced if replaced == value else Expanded(replaced, value)
     if isinstance(value, Mapping):
         return {key: expanded(inner) for key, inner in value.items()}

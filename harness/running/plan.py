@@ -254,8 +254,8 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
     Raises:
         InputError: the experiment or its data are at fault.
     """
-    loaded = load(path, code=code)
-    dataset, _, components = prepare(loaded)
+    loaded = load(path, code=code, keys=False)
+    dataset, _, components = prepare(loaded, keys=False)
     rows: list[PlanRow] = []
     notes: list[str] = []
     with Cache(default_path()) as cache:
