@@ -159,7 +159,7 @@ class SentenceTransformerEncoder(Encoder):
 
         with self._replicas.one(len(texts)) as model, torch.inference_mode():
             read = self._replicas.read(model, texts, self._prompt(role, model.prompts) or "")
-            embeddings = outputs(model, read.features, "sentence_embedding")
+            embeddings = outputs(model, read.features, "sentence_embedding", call.stopped)
             if self._truncate_dim is not None:
                 embeddings = embeddings[:, : self._truncate_dim]
             if self._normalize:
