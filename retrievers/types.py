@@ -124,7 +124,7 @@ class Encoder(Model, Protocol):
         return self.fingerprint
 
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
-        """Count the tokens that would be read or billed, with no network: exactly, or estimated from above."""
+        """Count the tokens that would be read or billed, with no network: exactly, or estimated."""
         return Tokens(estimate(texts), exact=False)
 
     @property
@@ -133,7 +133,7 @@ class Encoder(Model, Protocol):
         return None if self.limits is None else self.limits.tokens
 
     def lengths(self, texts: Sequence[str], role: Role) -> Tokens:
-        """Count the tokens of whole texts, with no network: exactly, or estimated from above."""
+        """Count the tokens of whole texts, with no network: exactly, or estimated."""
         return self.count(texts, role)
 
     def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
@@ -159,7 +159,7 @@ class Reranker(Model, Protocol):
         return False
 
     def count(self, texts: Sequence[str]) -> Tokens:
-        """Count the tokens of texts, each as one side of a pair, with no network: exactly, or estimated from above."""
+        """Count the tokens of texts, each as one side of a pair, with no network: exactly, or estimated."""
         return Tokens(estimate(texts), exact=False)
 
     def batches(self, pairs: Sequence[Pair]) -> Iterable[Sequence[int]]:

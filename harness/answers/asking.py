@@ -21,7 +21,7 @@ from retrievers.tokens import beginning
 
 Answer = TypeVar("Answer")
 LONGEST = 8_000
-"""Tokens of a text that a model is shown, by an upper estimate; the rest is cut off, and counted."""
+"""Tokens of a text that a model is shown, as estimated; the rest is cut off, and counted."""
 
 
 class Asks(Protocol):
@@ -156,10 +156,10 @@ def nothing_read(model: str, number: int, wanted: str, done: str, example: str) 
 
 def forecast_sentence(forecast: ChatForecast) -> str:
     """What asking would take, in words."""
-    dollars = "at an unknown price (--price IN,OUT)" if forecast.usd is None else f"at most ${forecast.usd:.4f}"
+    dollars = "at an unknown price (--price IN,OUT)" if forecast.usd is None else f"about ${forecast.usd:.4f}"
     return (
         f"{forecast.prompts:,} prompts, {forecast.cached:,} of them cached: {forecast.calls:,} calls, "
-        f"at most {forecast.tokens:,} tokens, {dollars}"
+        f"about {forecast.tokens:,} tokens with replies at their longest, {dollars}"
     )
 
 

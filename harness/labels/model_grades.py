@@ -126,7 +126,7 @@ class Manner(NamedTuple):
     repeat: int = 1
     """Rounds; 2 asks for everything twice, which measures the model's own noise."""
     longest: int = LONGEST
-    """Tokens of a document that it is shown, by an upper estimate."""
+    """Tokens of a document that it is shown, as estimated."""
 
 
 ONCE = Manner()

@@ -136,7 +136,7 @@ class TruncationEstimate(NamedTuple):
     tokens: int
     """All tokens of the sample, prompts included."""
     exact: bool
-    """Whether tokens were counted by the model's own tokenizer, or estimated from above."""
+    """Whether tokens were counted by the model's own tokenizer, or estimated."""
     others: tuple[str, ...] = ()
     """Retrievers that are made of this one, and so have read no more by it."""
 

@@ -124,7 +124,7 @@ class SentenceTransformerEncoder(Encoder):
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
         """Count the tokens that the model would read, without loading it.
 
-        Exact where the model's files are on this machine, else an upper estimate.
+        Exact where the model's files are on this machine, else an estimate.
         """
         return self._tokens(texts, role, whole=False)
 

@@ -105,7 +105,7 @@ class Reply(NamedTuple):
 
 
 class ChatForecast(NamedTuple):
-    """What asking some prompts would take: an upper estimate."""
+    """What asking some prompts would take: an estimate."""
 
     prompts: int
     cached: int
