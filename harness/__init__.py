@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.api import compare
+    from harness.api import compare, run
     from harness.dataset import load as load_dataset
     from harness.experiment import Experiment
-    from harness.pipeline import run
     from harness.records import Results
     from harness.records import read as open  # noqa: A004 - harness.open("results/x"), as one says it
     from harness.running.options import Options
@@ -29,7 +28,7 @@ _HOMES = {
     "compare": "harness.api:compare",
     "load_dataset": "harness.dataset:load",
     "open": "harness.records:read",
-    "run": "harness.pipeline:run",
+    "run": "harness.api:run",
 }
 
 

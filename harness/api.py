@@ -1,17 +1,27 @@
-"""What a notebook calls: runs and judgments that are at hand in Python, scored and compared."""
+"""What a notebook calls: experiments that are run, and runs and judgments at hand in Python, scored and compared."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness import pipeline
+from harness.console.printing import console_of
+from harness.console.progress import Progress
 from harness.evaluation.evaluation import evaluate
 from harness.evaluation.folders import USUAL
 from harness.evaluation.runs import joined_runs, judgments_of, run_of, scored_run
+from harness.experiment import Experiment
 from harness.measures import parse_all
+from harness.records import Results
+from harness.running.options import Options, Watch
 from harness.stats.settings import Settings
 from retrievers.errors import InputError, Problem
+from retrievers.meter import Meter
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,12 +58,47 @@ class ComparedRuns:
         return f"{in_order.to_html(float_format='{:.4f}'.format)}{paragraphs}"
 
 
+@contextmanager
+def _shown(progress: bool | None) -> Iterator[Watch]:
+    """What shows progress on standard error; None: where somebody sees it, in a terminal or a notebook."""
+    seen = sys.stderr.isatty() or "ipykernel" in sys.modules
+    with Progress(console_of(stderr=True), quiet=not (seen if progress is None else progress)) as shown:
+        yield shown.watch
+
+
+def run(
+    experiment: str | Path | Mapping[str, Any] | Experiment,
+    options: Options = Options(),  # noqa: B008 - immutable
+    *,
+    progress: bool | None = None,
+) -> Results:
+    """Run an experiment; see `harness.pipeline.run`.
+
+    Args:
+        experiment: its file; or its tables as a dict, or an `Experiment`.
+        options: where results go, and what to run; a `watch` of one's own sees the progress instead.
+        progress: whether it is shown on standard error; left out, in a terminal or a notebook.
+
+    Returns:
+        The results, read back from their folder.
+
+    Raises:
+        InputError: the experiment, its data or its environment is at fault; nothing was embedded.
+        BackendError: every retriever failed; earlier results are untouched.
+    """
+    if options.watch is not Options().watch:
+        return pipeline.run(experiment, options)
+    with _shown(progress) as watch:
+        return pipeline.run(experiment, options._replace(watch=watch))
+
+
 def compare(
     runs: Mapping[str, Any],
     qrels: Any,
     measures: str | Sequence[str] = USUAL,
     *,
     baseline: str | None = None,
+    progress: bool | None = None,
     **settings: Any,
 ) -> ComparedRuns:
     """Score runs and compare them query by query, with exact tests and a verdict.
@@ -64,6 +109,7 @@ def compare(
         qrels: {query: {document: grade}}, a frame with query_id, doc_id and relevance, or a TREC file.
         measures: what is computed, one name or several; the first one decides.
         baseline: each other run is compared with it; left out, all pairs.
+        progress: whether it is shown on standard error; left out, in a terminal or a notebook.
         settings: of the statistics: test, correction, alpha, margin, seed.
 
     Returns:
@@ -82,13 +128,19 @@ def compare(
         raise InputError(Problem("runs", "there is only one run" if runs else "there is no run", "give two or more"))
     judgments = judgments_of(qrels)
     parsed = parse_all([measures] if isinstance(measures, str) else measures)
-    scored = [scored_run(name, run_of(run, f"runs[{name!r}]"), judgments, parsed) for name, run in runs.items()]
     try:
         chosen = Settings(**settings)
     except TypeError as error:
         message = str(error).partition(") ")[2] or str(error)
         raise InputError(Problem("settings", message, "test, correction, alpha, margin, seed")) from None
-    evaluation = evaluate(joined_runs(scored, judgments, parsed), baseline=baseline, settings=chosen)
+    with _shown(progress) as watch:
+        meter, scored = Meter(watch=lambda meter: watch("", meter)), []
+        with meter.stage("scoring", total=len(runs)):
+            for name, run in runs.items():
+                scored.append(scored_run(name, run_of(run, f"runs[{name!r}]"), judgments, parsed))
+                meter.step()
+        with meter.stage("comparing"):
+            evaluation = evaluate(joined_runs(scored, judgments, parsed), baseline=baseline, settings=chosen)
     return ComparedRuns(
         pd.DataFrame(list(evaluation.scores.rows())),
         pd.DataFrame(evaluation.summary_rows()),

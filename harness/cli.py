@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import shlex
 import sys
@@ -32,12 +33,14 @@ from harness.console.printing import (
     print_result,
     print_results,
     say,
+    show_tracebacks,
     usage,
     warn,
 )
 from harness.console.shared_options import (
     ONLY,
     Columns,
+    Debug,
     ExperimentFile,
     Folder,
     Fresh,
@@ -49,6 +52,8 @@ from harness.console.shared_options import (
     columns_of,
 )
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
+
+log = logging.getLogger(__name__)
 
 app = typer.Typer(
     cls=WholeSentences,
@@ -104,10 +109,14 @@ def run(
         typer.Option("--live", help="Write the page whenever a retriever has answered, in <name>.unfinished."),
     ] = False,
     no_code: NoCode = False,
+    debug: Debug = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Run an experiment: index, replay, score, compare, report."""
+    if debug:
+        show_tracebacks()
+    spent = ""
     try:
         from harness import pipeline
         from harness.console.progress import Progress
@@ -118,9 +127,12 @@ def run(
             options = Options(
                 results, tuple(only or ()), fresh, max_cost, not no_code, notify, live=live, watch=progress.watch
             )
-            record = pipeline.run(experiment, options)
+            try:
+                record = pipeline.run(experiment, options)
+            finally:
+                spent = f"; ${progress.spent:.6f} were spent" if progress.spent else ""
     except KeyboardInterrupt:
-        raise Interrupted(_kept(experiment, results, code=not no_code)) from None
+        raise Interrupted(_kept(experiment, results, code=not no_code) + spent) from None
     print_results(record, quiet=quiet, as_json=as_json)
     if failed := record.manifest.failed:
         raise BackendError("\n".join(f"{name}: {error}" for name, error in failed.items()))
@@ -226,6 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if code == 130:
             raise Interrupted("stopped")
     except HarnessError as error:
+        log.debug("stopped", exc_info=error)
         warn(message(error))
         code = error.exit_code
     except TyperException as error:

@@ -29,7 +29,7 @@ from harness.running.runner import run_all
 from harness.running.shared import Shared
 from harness.stats.looks import earlier_looks
 from retrievers.cache import Cache, default_path
-from retrievers.errors import BackendError, InputError, Problem, did_you_mean
+from retrievers.errors import BackendError, InputError, OverBudget, Problem, did_you_mean
 from retrievers.meter import Budget, Meter
 
 
@@ -45,7 +45,8 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
 
     Raises:
         InputError: the experiment, its data or its environment is at fault; nothing was embedded.
-        BackendError: every retriever failed; earlier results are untouched.
+        BackendError: every retriever failed; earlier results are untouched. OverBudget: more was billed than
+            `max_cost`, or the judge of a further measure would have cost more; the results are written.
     """
     loaded = load(experiment, code=options.code)
     if options.live and not loaded.experiment.report:
@@ -95,6 +96,10 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
         write_index(place.parent)
     except InputError as error:  # the results are whole without it
         options.on_message(f"the page of all results is not written: {error}")
+    kept = f"the results are kept: harness report {place} shows them"
+    if judgment.warning and budget.refused:
+        raise OverBudget(f"{judgment.warning}; {kept}")
+    budget.check(kept)
     return records.read(place)
 
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from importlib.metadata import EntryPoints, entry_points
 
-from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.errors import BackendError, InputError, Problem, did_you_mean
+from retrievers.failures import faults_of
 
 ENCODERS = {
     "bedrock": "retrievers.encoders.bedrock:BedrockEncoder",
@@ -124,10 +125,9 @@ def _class(kind: str, what: str, own: Mapping[str, str]) -> type:
         raise InputError(Problem("kind", same, "uninstall the package that you do not mean"))
     module, _, name = table[kind].partition(":")
     try:
-        cls: type = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as missing:
-        if kind in own:
-            raise
+        with faults_of((module,)):
+            cls: type = getattr(importlib.import_module(module), name)
+    except BackendError as failure:
         remedy = "install its package again"
-        raise InputError(Problem("kind", f"{what} {kind!r} cannot be loaded: {missing}", remedy)) from missing
+        raise InputError(Problem("kind", f"{what} {kind!r} cannot be loaded: {failure}", remedy)) from failure
     return cls

@@ -12,7 +12,7 @@ from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.filters import Condition, FieldValues, shown, wanted
 from retrievers.language import NAMES, shared_language
 from retrievers.meter import Meter
-from retrievers.types import RESOLUTION, Document, Query, Ranking, Retriever, ranked, sample
+from retrievers.types import RESOLUTION, Document, Query, Ranking, Retriever, ranked, rounded, sample
 from retrievers.words import RULE, tokenize
 
 SAMPLE = 200
@@ -109,7 +109,7 @@ class BM25Retriever(Retriever):
         if self._conditions:
             scores = np.where(self._values.matching(wanted(query, self._conditions)), scores, 0)
         best = candidates(scores, depth)
-        return ranked([self._ids[i] for i in best], scores[best], depth)
+        return ranked([self._ids[i] for i in best], rounded(scores[best]), depth)
 
     def _search(self, queries: Sequence[Query], depth: int, meter: Meter) -> Iterator[Ranking]:
         for query in queries:

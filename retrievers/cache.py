@@ -24,6 +24,7 @@ from filelock import FileLock
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.opening import check_lock
 from retrievers.ragged import Form, packed, unpacked
+from retrievers.remote.redaction import environment_values, masked
 from retrievers.types import Counts, Embedded, PairScores
 
 _VERSION = 1
@@ -92,14 +93,14 @@ class Cache:
     """An open cache. Use it in the thread that opened it; close it, or use it as a context manager."""
 
     def __init__(self, path: Path, *, fresh: bool = False) -> None:
-        """Open the file, made where absent; with `fresh`, rows stored before now count as absent.
+        """Open the file, made where absent; with `fresh`, rows that others have stored count as absent.
 
         Raises:
             InputError: the file cannot be made or read, or is not a cache of this version.
         """
         self.path = path
         self._opened = time.time_ns()
-        self._since = self._opened if fresh else 0
+        self._fresh = fresh
         lock = path.with_suffix(".lock")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -173,8 +174,9 @@ class Cache:
         return positions, Texts([value.decode() for value in values], tokens)
 
     def put_texts(self, fingerprint: str, keys: Sequence[bytes], replies: Texts) -> None:
-        """Keep replies in one transaction; rows with the same keys are replaced."""
-        values = [text.encode("utf-8", "replace") for text in replies.texts]
+        """Keep replies in one transaction, without what the environment holds; rows with the same keys are replaced."""
+        hidden = environment_values()
+        values = [masked(text, hidden).encode("utf-8", "replace") for text in replies.texts]
         self._store(fingerprint, keys, (values, replies.tokens, np.zeros_like(replies.tokens)))
 
     def forget(self, keys: Sequence[bytes]) -> None:
@@ -223,13 +225,15 @@ class Cache:
             for start in range(0, len(wanted), _AT_ONCE):
                 some = wanted[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(some))
-                yield from self._db.execute(f"{select} WHERE stored_at >= ? AND key IN ({marks})", (self._since, *some))
+                # Its own rows bear the time at which it was opened: a clock that is set back does not tell what is new.
+                where = f"WHERE key IN ({marks})" + (" AND stored_at = ?" if self._fresh else "")
+                yield from self._db.execute(f"{select} {where}", (*some, self._opened) if self._fresh else some)
 
     def _store(
         self, fingerprint: str, keys: Sequence[bytes], content: tuple[list[bytes], Counts, Counts], *,
         replace: bool = True,
     ) -> None:  # fmt: skip
-        now = time.time_ns()
+        now = self._opened if self._fresh else time.time_ns()
         with self._naming_the_file():
             self._db.execute("BEGIN IMMEDIATE")
             try:

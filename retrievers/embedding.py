@@ -26,7 +26,7 @@ class Forecast(NamedTuple):
     tokens: int
     """Tokens of the texts that are not cached."""
     exact: bool
-    """Whether the tokens are counted; else they are an upper estimate."""
+    """Whether the tokens are counted; else they are an estimate."""
 
 
 DRIFTED = 1e-3

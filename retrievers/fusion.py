@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from retrievers.types import Ranking, ranked
+from retrievers.types import Ranking, ranked, rounded
 
 FusionMethod = Literal["rrf", "dbsf"]
 """By ranks, or by scores of one scale."""
@@ -29,7 +29,7 @@ def reciprocal_rank_fusion(rankings: Sequence[Ranking], depth: int, *, constant:
     for ranking in rankings:
         for rank, doc_id in enumerate(ranking.doc_ids, 1):
             scores[doc_id] = scores.get(doc_id, 0.0) + 1 / (constant + rank)
-    return ranked(list(scores), list(scores.values()), depth)
+    return ranked(list(scores), rounded(list(scores.values())), depth)
 
 
 def distribution_based_fusion(rankings: Sequence[Ranking], depth: int) -> Ranking:
@@ -54,4 +54,4 @@ def distribution_based_fusion(rankings: Sequence[Ranking], depth: int) -> Rankin
         low = float(ranking.scores.mean()) - 3 * spread if len(ranking) else 0.0
         for doc_id, score in ranking:
             sums[doc_id] = sums.get(doc_id, 0.0) + ((score - low) / (6 * spread) if spread else 0.5)
-    return ranked(list(sums), list(sums.values()), depth)
+    return ranked(list(sums), rounded(list(sums.values())), depth)

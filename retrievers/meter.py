@@ -20,6 +20,8 @@ class Budget:
         if limit is not None and not 0 <= limit < math.inf:  # no sum is above NaN, or infinity
             raise InputError(Problem("max_cost", f"{limit} is no number of dollars", "0 or more, or none for no limit"))
         self.limit = limit
+        self.refused = False
+        """Whether something was not sent, since it would have cost more than there was."""
         self._spent = 0.0
         self._lock = threading.Lock()
 
@@ -37,11 +39,25 @@ class Budget:
         """Promise `usd` dollars, or raise OverBudget and leave the budget as it was."""
         with self._lock:
             if self.limit is not None and usd > 0 and self._spent + usd > self.limit:
+                self.refused = True
                 raise OverBudget(
                     f"the next request costs about ${usd:.6f}; ${self._spent:.6f} of ${self.limit:.6f} are spent "
                     "(--max-cost); what was embedded is kept in the cache: raise the limit and run again"
                 )
             self._spent += usd
+
+    def check(self, kept: str) -> None:
+        """See, when all is done, that no more was billed than there was: a service may bill more than was expected.
+
+        Args:
+            kept: where what was paid for lies, as messages say it.
+
+        Raises:
+            OverBudget: more was billed.
+        """
+        if self.limit is not None and self._spent > self.limit:
+            more = f"${self._spent:.6f} is billed, more than the ${self.limit:.6f} of --max-cost"
+            raise OverBudget(f"{more}: requests cost more than was expected of them; {kept}")
 
     def give_back(self, usd: float) -> None:
         """Return what was promised and not spent (negative: what was spent beyond the promise)."""

@@ -9,9 +9,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Literal, TextIO
 
 from retrievers.errors import InputError, Problem
+from retrievers.remote.redaction import environment_values, masked
 
 WAITED = 5.0
 """Seconds for somebody to open the other end of a pipe."""
@@ -31,6 +32,27 @@ def opened(path: str | Path) -> io.BufferedReader:
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a folder says by itself that it is one
         raise InputError(Problem(str(path), "is no file but a device", "give a file"))
     return Path(path).open("rb")
+
+
+def masking(path: str | Path, mode: Literal["x", "w", "a"]) -> TextIO:
+    r"""Open a text file for writing, UTF-8 with \n, in which whatever the environment holds stands as `${NAME}`.
+
+    Every text that a command writes passes here, whoever it came from: a server may repeat the key that it was sent.
+
+    Raises:
+        OSError: it cannot be written; with "x", it is there already.
+    """
+    return _Masked(Path(path).open(f"{mode}b"), line_buffering=mode == "a")
+
+
+class _Masked(io.TextIOWrapper):
+    def __init__(self, file: IO[bytes], *, line_buffering: bool) -> None:
+        super().__init__(file, encoding="utf-8", newline="\n", line_buffering=line_buffering)
+        self._values = environment_values()
+
+    def write(self, text: str) -> int:
+        # Lines are appended while a key may still come into use; other files are written at once.
+        return super().write(masked(text, None if self.line_buffering else self._values))
 
 
 @contextmanager

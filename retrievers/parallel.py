@@ -30,27 +30,28 @@ def answers(
     running: dict[Future[Answer], Request] = {}
     failure: BaseException | None = None
     stopped = Stop()
-    with ThreadPoolExecutor(width) as pool:
-        try:
-            while True:
-                # Half as many again lie ready, so that no thread idles while the caller treats an answer.
-                while failure is None and len(running) < width + width // 2:
-                    if (request := next(waiting, None)) is None:
-                        break
-                    running[pool.submit(ask, request, stopped)] = request
-                if not running:
+    pool = ThreadPoolExecutor(width)
+    try:
+        while True:
+            # Half as many again lie ready, so that no thread idles while the caller treats an answer.
+            while failure is None and len(running) < width + width // 2:
+                if (request := next(waiting, None)) is None:
                     break
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    request = running.pop(future)
-                    if (error := future.exception()) is None:
-                        yield request, future.result()
-                    elif failure is None:
-                        failure = error
-                        stopped.set()
-                        running = {one: some for one, some in running.items() if not one.cancel()}
-        except BaseException:
-            stopped.interrupt()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+                running[pool.submit(ask, request, stopped)] = request
+            if not running:
+                break
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                request = running.pop(future)
+                if (error := future.exception()) is None:
+                    yield request, future.result()
+                elif failure is None:
+                    failure = error
+                    stopped.set()
+                    running = {one: some for one, some in running.items() if not one.cancel()}
+    except BaseException:
+        stopped.interrupt()
+        pool.shutdown(wait=False, cancel_futures=True)  # so that the line of a stopped run comes at once
+        raise
+    pool.shutdown()
     if failure is not None:
         raise failure

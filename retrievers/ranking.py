@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 RESOLUTION = 1e-6
-"""Scores nearer than this share of a query's largest absolute score are equal (see `ranked`)."""
+"""Scores of ours nearer than this share of a query's largest absolute score are equal (see `rounded`)."""
 
 
 class Hit(NamedTuple):
@@ -66,16 +66,16 @@ def collapsed(ranking: Ranking, same_as: Mapping[str, str]) -> Ranking:
 def ranked(doc_ids: Sequence[str], scores: npt.ArrayLike, depth: int | None = None) -> Ranking:
     """Return hits in the one total order: score descending, then document id descending.
 
-    Scores are first rounded to 1e-6 of the query's largest absolute score, since sums of floats differ by
-    2e-7 between engines and batch shapes; the rounded scores are what the ranking carries. Descending ids
-    among equals is the order of NIST's trec_eval (`form_res_rels.c`).
+    Scores are compared as the doubles that they are: what another system gave says its order to the last digit, and
+    what is computed here is `rounded` first. Descending ids among equals is the order of NIST's trec_eval
+    (`form_res_rels.c`).
 
     Args:
         doc_ids: distinct document ids.
         scores: one finite number each.
         depth: how many hits to keep; all of them if left out.
 
-    >>> ranked(["a", "b", "c"], [0.5, 0.9, 0.50000001]).doc_ids
+    >>> ranked(["a", "b", "c"], [0.5, 0.9, 0.5]).doc_ids
     ('b', 'c', 'a')
     """
     values = np.asarray(scores, dtype=np.float64)
@@ -83,12 +83,23 @@ def ranked(doc_ids: Sequence[str], scores: npt.ArrayLike, depth: int | None = No
         raise ValueError(f"{len(doc_ids)} ids for {len(values)} scores")
     if not np.isfinite(values).all():
         raise ValueError("a score is not finite")
-    largest = float(np.abs(values).max(initial=0.0)) or 1.0
-    steps = np.rint(values / largest / RESOLUTION)
-    values = steps * RESOLUTION * largest
     by_id = sorted(range(len(doc_ids)), key=doc_ids.__getitem__, reverse=True)
     order = np.asarray(by_id, dtype=np.intp)
-    order = order[np.argsort(-steps[order], kind="stable")][:depth]
+    order = order[np.argsort(-values[order], kind="stable")][:depth]
     kept = values[order]
     kept.setflags(write=False)
     return Ranking(tuple(doc_ids[i] for i in order), kept)
+
+
+def rounded(scores: npt.ArrayLike) -> Floats:
+    """Round the scores of one query that were computed here to 1e-6 of the largest absolute one.
+
+    Sums of 32-bit floats differ by 2e-7 between engines and batch shapes: without it, noise would say which of two
+    equal documents comes first.
+
+    >>> rounded([0.5, 1.0, 0.50000001]).tolist()
+    [0.5, 1.0, 0.5]
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    largest = float(np.abs(values).max(initial=0.0)) or 1.0
+    return np.asarray(np.rint(values / largest / RESOLUTION) * RESOLUTION * largest)

@@ -13,7 +13,7 @@ from retrievers.cache import Cache, keys
 from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.parallel import answers
-from retrievers.types import RESOLUTION, Document, Floats, Pair, PairScores, Query, Ranking, Reranker, ranked
+from retrievers.types import RESOLUTION, Document, Floats, Pair, PairScores, Query, Ranking, Reranker, ranked, rounded
 
 Contents = Callable[[Collection[str]], Mapping[str, Document]]
 """Gives documents by id."""
@@ -214,4 +214,4 @@ def above_the_rest(candidates: Ranking, scores: Floats) -> Ranking:
         return candidates
     step = 4 * RESOLUTION * max(float(np.abs(scores).max()), 1.0)
     beneath = float(scores.min()) - step * np.arange(1, len(candidates) - len(scores) + 1)
-    return ranked(candidates.doc_ids, np.concatenate([scores, beneath]))
+    return ranked(candidates.doc_ids, rounded(np.concatenate([scores, beneath])))

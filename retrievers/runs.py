@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from retrievers.errors import InputError, Problem
-from retrievers.opening import opened, writing
+from retrievers.opening import masking, opened, writing
 from retrievers.types import Hit
 
 BOM = b"\xef\xbb\xbf"
@@ -108,7 +108,7 @@ def write_run(path: str | Path, run: Iterable[tuple[str, Iterable[Hit]]], *, tag
         run: pairs of query id and ranking.
         tag: the name of the run, without white space.
     """
-    with writing(Path(path)), Path(path).open("w", encoding="utf-8", newline="\n") as file:
+    with writing(Path(path)), masking(path, "w") as file:
         for query, ranking in run:
             name = encode(query)
             last = np.float32(np.inf)

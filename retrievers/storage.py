@@ -11,8 +11,9 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from retrievers import insisting
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
-from retrievers.insisting import Insistence
+from retrievers.insisting import Insistence, Passing
 from retrievers.remote.redaction import HIDDEN, SHORTEST, as_written, secrets_in, shown_or_hidden, without_user
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ PASSING = re.compile(
 """What object storage says that may answer in a moment."""
 COPIED = 1 << 22
 """Bytes that are copied at once."""
-ATTEMPTS = 3
-"""Each of some seconds already: the file systems of pyarrow and fsspec try again by themselves."""
 Answer = TypeVar("Answer")
 
 
@@ -48,7 +47,10 @@ class Storage(NamedTuple):
 
     def insist(self, request: Callable[[], Answer]) -> Answer:
         """Ask the file system; a storage that is away for a moment is waited for. What it raised last is raised."""
-        return Insistence(self.url, is_away).ask(request, ATTEMPTS)
+        return Insistence(self._passing, insisting.PATIENCE).ask(request)
+
+    def _passing(self, failure: BaseException) -> Passing | None:
+        return Passing(f"{self.url}: {self.without_secrets(failure)}") if is_away(failure) else None
 
     def ask(self, what: str, request: Callable[[], Answer]) -> Answer:
         """Ask the file system as `insist` does, and say what could not be done.

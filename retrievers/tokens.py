@@ -1,4 +1,4 @@
-"""How many tokens texts have: exactly where the tokenizer lies on this machine, else an upper estimate."""
+"""How many tokens texts have: exactly where the tokenizer lies on this machine, else an estimate."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ _CL100K_SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2
 
 
 class Tokens(NamedTuple):
-    """Tokens of some texts as they would be billed or read; not exact: an upper estimate, shown with ≈."""
+    """Tokens of some texts as they would be billed or read; not exact: an estimate, shown with ≈."""
 
     counts: Counts
     exact: bool
 
 
 def estimate(texts: Sequence[str]) -> Counts:
-    """Return an upper estimate of the tokens of each text for today's subword tokenizers.
+    """Return an estimate of the tokens of each text for today's subword tokenizers: rather too many, of prose.
+
+    It is no bound: code, and writing that a tokenizer knows little of, may have three times as many.
 
     A token for every four letters of an ASCII word, three digits, or other ASCII mark; 3/4 of a token for a letter
     of Latin, Greek and Cyrillic beyond ASCII; 3/2 for kana, kanji and Hangul; 5/2 for anything else.
@@ -45,7 +47,7 @@ def estimate(texts: Sequence[str]) -> Counts:
 
 
 def beginning(text: str, limit: int) -> str:
-    """Return the beginning of a text that has at most so many tokens, by an upper estimate.
+    """Return the beginning of a text that has at most so many tokens, as estimated.
 
     >>> beginning("one two three four", 2)
     'one two'
@@ -82,7 +84,7 @@ def openai_tokens(texts: Sequence[str]) -> Tokens:
 def folder_tokens(folder: Path | None, texts: Sequence[str], *, whole: bool = False) -> Tokens:
     """Return the tokens that a model in a folder reads of each text, by its own tokenizer, up to its limit.
 
-    An upper estimate where there is no folder, or no tokenizer in it.
+    An estimate where there is no folder, or no tokenizer in it.
 
     Args:
         folder: with the model's files.

@@ -14,7 +14,7 @@ from retrievers.documents import Claim, Document, Query, Reference, sample
 from retrievers.meter import Call, Meter
 from retrievers.prices import FREE, Price
 from retrievers.ragged import AnyVectors, Form
-from retrievers.ranking import RESOLUTION, Floats, Hit, Ranking, collapsed, ranked, without
+from retrievers.ranking import RESOLUTION, Floats, Hit, Ranking, collapsed, ranked, rounded, without
 from retrievers.tokens import Tokens, estimate
 
 Role = Literal["document", "query"]
@@ -124,7 +124,7 @@ class Encoder(Model, Protocol):
         return self.fingerprint
 
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
-        """Count the tokens that would be read or billed, with no network: exactly, or estimated from above."""
+        """Count the tokens that would be read or billed, with no network: exactly, or estimated."""
         return Tokens(estimate(texts), exact=False)
 
     @property
@@ -133,7 +133,7 @@ class Encoder(Model, Protocol):
         return None if self.limits is None else self.limits.tokens
 
     def lengths(self, texts: Sequence[str], role: Role) -> Tokens:
-        """Count the tokens of whole texts, with no network: exactly, or estimated from above."""
+        """Count the tokens of whole texts, with no network: exactly, or estimated."""
         return self.count(texts, role)
 
     def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
@@ -159,7 +159,7 @@ class Reranker(Model, Protocol):
         return False
 
     def count(self, texts: Sequence[str]) -> Tokens:
-        """Count the tokens of texts, each as one side of a pair, with no network: exactly, or estimated from above."""
+        """Count the tokens of texts, each as one side of a pair, with no network: exactly, or estimated."""
         return Tokens(estimate(texts), exact=False)
 
     def batches(self, pairs: Sequence[Pair]) -> Iterable[Sequence[int]]:
@@ -273,5 +273,5 @@ def runs(count: int, size: int) -> list[range]:
 __all__ = [
     "MOST_DIMENSIONS", "RESOLUTION", "Claim", "Counts", "Document", "Embedded", "Encoder", "FilterValues", "Floats",
     "Hit", "Limits", "Model", "Pair", "PairScores", "Query", "Ranking", "Reference", "Reranker", "Retriever", "Role",
-    "Store", "Vectors", "collapsed", "ranked", "runs", "sample", "without",
+    "Store", "Vectors", "collapsed", "ranked", "rounded", "runs", "sample", "without",
 ]  # fmt: skip

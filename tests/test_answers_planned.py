@@ -133,7 +133,7 @@ def test_a_dry_run_of_judging_counts_every_task(paid, tmp_path, capsys) -> None:
         paid.requests == [] and planned["texts"] == 2 and sorted(p.name for p in answers.iterdir()) == ["system.jsonl"]
     )
     assert harness("answers", "judge", "paid.toml", answers, "--plan") == 0
-    assert "requests and at most" in capsys.readouterr().out
+    assert "requests and about" in capsys.readouterr().out
     assert harness("answers", "judge", "paid.toml", answers, "--max-cost", "1", "--json") == 0
     assert len(paid.requests) <= planned["calls"] and planned["verdicts"] > 0
     judged = json.loads(capsys.readouterr().out)

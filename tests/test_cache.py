@@ -1,6 +1,7 @@
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +87,19 @@ def test_a_vector_under_another_texts_key_counts_as_damaged(cache):
     outside.commit()
     outside.close()
     assert cache.get(names)[0].tolist() == []
+
+
+def test_a_fresh_cache_sees_only_what_it_stores_whatever_the_clock_says(cache, monkeypatch):
+    names = keys("f", "query", ["a", "b"])
+    cache.put("model", names, embedded(2))
+    now = time.time_ns()
+    monkeypatch.setattr("retrievers.cache.time.time_ns", lambda: now - 10**12)  # set back by 17 minutes
+    with Cache(cache.path, fresh=True) as fresh:
+        assert len(fresh.get(names)[0]) == 0
+        fresh.put("model", names[1:], embedded(1, seed=5))
+        assert fresh.get(names)[0].tolist() == [1]
+    with Cache(cache.path) as again:
+        assert sorted(again.get(names)[0].tolist()) == [0, 1]
 
 
 def test_a_fresh_cache_sees_only_what_it_stores(cache):

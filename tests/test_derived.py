@@ -21,7 +21,7 @@ from retrievers.derived import cut
 from retrievers.errors import InputError
 from retrievers.quantization import calibrated, from_bytes, to_bits, to_bytes
 from retrievers.stores import QuantizedStore
-from retrievers.types import Vectors, ranked
+from retrievers.types import Vectors, ranked, rounded
 from tests import small, tiny
 from tests.servers import OpenAIProvider, serving
 
@@ -112,7 +112,7 @@ def test_a_search_ranks_as_each_pair_compared_by_itself(
             scores = np.array([1 - 2 * np.count_nonzero((row > 0) != (query > 0)) / 12 for row in units])
         else:
             scores = np.array([sum(q * s for q, s in zip(query, row, strict=True)) / 12**0.5 for row in signs])
-        expected = ranked(ids, scores, limit)
+        expected = ranked(ids, rounded(scores), limit)
         assert ranking.scores == pytest.approx(expected.scores, abs=3e-6)
         if quantization == "binary":  # its scores have no noise
             assert ranking.doc_ids == expected.doc_ids

@@ -161,7 +161,7 @@ def test_a_plan_says_what_a_share_takes(tmp_path, capsys, monkeypatch):
     assert told["shard"]["usd"] == pytest.approx(sum(row["usd"] for row in rows) / 4)
     assert told["shard"]["minutes"] == pytest.approx(sum(row["minutes"] for row in rows) / 4)
     paid = sum(share.usd for share in shares)
-    assert 0 < paid <= 4 * told["shard"]["usd"] <= 3 * paid  # tokens are estimated from above
+    assert 0 < paid <= 4 * told["shard"]["usd"] <= 3 * paid  # tokens are estimated
 
 
 def test_ray_is_loaded_only_where_it_is_asked_for(tmp_path):

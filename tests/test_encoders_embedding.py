@@ -171,6 +171,24 @@ def test_an_interruption_stops_the_waiting_requests():
     assert len(asked) < 10
 
 
+def test_an_interruption_waits_for_nothing_that_is_under_way():
+    begun, ended, finished = threading.Event(), threading.Event(), []
+
+    def ask(number, stopped):
+        if number:
+            begun.set()
+            ended.wait(5)
+            finished.append(number)
+
+    stream = answers(ask, range(100), width=2)
+    next(stream)
+    assert begun.wait(300)
+    with pytest.raises(KeyboardInterrupt):
+        stream.throw(KeyboardInterrupt)
+    assert finished == []
+    ended.set()
+
+
 def test_hashing_by_hand():
     expected = np.zeros(16)
     for gram in (" a", "ab", "b ", " ab", "ab ", " ab "):

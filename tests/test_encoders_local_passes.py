@@ -12,11 +12,12 @@ from harness.dataset import DatasetReference, load
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
+from retrievers.errors import BackendError
 from retrievers.local import forward, models
 from retrievers.local.forward import outputs
 from retrievers.local.models import Replicas, Setup
 from retrievers.local.weights import PACKAGED, Weights
-from retrievers.meter import Meter, single_call
+from retrievers.meter import Meter, Stop, single_call
 from tests import tiny
 
 TEXTS = [
@@ -57,6 +58,21 @@ def test_texts_of_like_length_pass_together_without_the_padding_of_others(monkey
     assert model.shapes == [(1, 13), (2, 6), (3, 4)]
     assert found.tolist() == [2, 10, 3, 52, 20, 36]
     assert found.dtype == torch.float32
+
+
+def test_an_interruption_ends_a_request_before_its_next_pass(monkeypatch):
+    monkeypatch.setattr(forward, "PASS", 12)
+    stopped = Stop()
+
+    class Interrupted(Recorder):
+        def __call__(self, features):
+            stopped.interrupt()
+            return super().__call__(features)
+
+    model = Interrupted()
+    with pytest.raises(BackendError, match="interrupted"):
+        outputs(model, padded([2, 5, 1, 13, 4, 6], left=False), "sums", stopped)
+    assert len(model.shapes) == 1
 
 
 def test_where_there_is_no_mask_all_pass_at_once():

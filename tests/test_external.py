@@ -156,8 +156,8 @@ def test_its_failures_are_its_own(tmp_path, module, name, told):
 
 @pytest.mark.parametrize(
     ("call", "told"),
-    [("no_such_module_here:f", "cannot be imported: ModuleNotFoundError"), ("json:lods", "did you mean 'loads'"),
-     ("json", "is no function")],
+    [("no_such_module_here:f", "cannot be imported: no_such_module_here: ModuleNotFoundError"),
+     ("json:lods", "did you mean 'loads'"), ("json", "is no function")],
 )  # fmt: skip
 def test_functions_that_are_not_there(call, told):
     with pytest.raises(InputError, match=told):
@@ -363,3 +363,23 @@ def test_a_system_whose_ids_are_all_foreign_fails_and_many_foreign_hits_are_told
     print_results(results, quiet=False, as_json=False)
     told = " ".join(capsys.readouterr().out.split())
     assert "12 of 18 hits of some are no documents of the data set, such as 'ghost 0'" in told
+
+
+EPOCH = {"rank": 1_700_000_000.0, "near": 1.0}
+
+
+@pytest.mark.parametrize("suffix", [".trec", ".jsonl"])
+def test_a_saved_run_is_ordered_by_the_scores_that_it_gives_and_by_nothing_rounded(tmp_path, suffix):
+    """Scores like seconds since 1970 lie within a millionth of the largest, and still say which comes first."""
+    good = {q: [*right, *(d for d in sorted(small.TEXTS) if d not in right)] for q, _, right in small.QUERIES}
+    hits = {q: {d: 1_700_000_000.0 - 10 * place for place, d in enumerate(docs)} for q, docs in good.items()}
+    path = tmp_path / f"epoch{suffix}"
+    if suffix == ".trec":
+        lines = [f"{q} Q0 {d} {n} {s!r} x\n" for q, some in hits.items() for n, (d, s) in enumerate(some.items(), 1)]
+        path.write_text("".join(lines))
+    else:
+        layouts.jsonl(path, [{"query_id": q, "doc_id": d, "score": s} for q, x in hits.items() for d, s in x.items()])
+    block = f'[[retrievers]]\nname = "theirs"\nkind = "run"\npath = "{path.as_posix()}"\n'
+    found = run(small.experiment(tmp_path, retrievers=BM25 + block), Options(tmp_path / "out"))
+    means = found.summary.set_index(["retriever", "measure"])["mean"]
+    assert means["theirs", "nDCG@3"] == 1

@@ -13,7 +13,7 @@ from retrievers.filters import Condition, FieldValues, Narrowed, wanted
 from retrievers.meter import Meter
 from retrievers.stores import QuantizedStore, open_store
 from retrievers.stores.options import StoreOptions
-from retrievers.types import Document, Embedded, Query, Retriever, ranked
+from retrievers.types import Document, Embedded, Query, Retriever, ranked, rounded
 from retrievers.vector_search import Embeds, VectorRetriever
 from tests.qdrant_fake import fake_qdrant
 from tests.qdrant_fake_grpc import fake_qdrant_grpc
@@ -111,7 +111,7 @@ def check_dense(retriever, documents, conditions, depth):
     answers = retriever.search(QUERIES, depth, meter)
     for query, ranking in zip(QUERIES, answers, strict=True):
         some = [one for one in documents if matches(one, query, conditions)]
-        expected = ranked([one.id for one in some], [cosine(one, query) for one in some], depth)
+        expected = ranked([one.id for one in some], rounded([cosine(one, query) for one in some]), depth)
         assert ranking.doc_ids == expected.doc_ids
         assert ranking.scores == pytest.approx(expected.scores, abs=2e-6)
         assert retriever.answer(query, depth, Meter()).doc_ids == ranking.doc_ids
@@ -211,7 +211,7 @@ class Foreign(Retriever):
     def search(self, queries, depth, meter):
         depth = min(depth, 150)
         return [
-            ranked([one.id for one in self._documents], [cosine(one, query) for one in self._documents], depth)
+            ranked([d.id for d in self._documents], rounded([cosine(d, query) for d in self._documents]), depth)
             for query in queries
         ]
 

@@ -233,15 +233,16 @@ def test_what_it_raises_is_its_own_failure(tmp_path):
     assert said.startswith("System: ConnectionError: their server is down (theirs.py:")
 
 
-def test_a_fault_of_our_own_is_not_taken_for_a_retrievers(tmp_path, monkeypatch):
+def test_a_fault_of_our_own_ends_its_retriever_alone_too(tmp_path, monkeypatch):
     monkeypatch.setattr(BM25Retriever, "search", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        ran(tmp_path, BM25)
+    results = ran(tmp_path, BM25 + '[[retrievers]]\nname = "system"\nkind = "system"\n')
+    assert results.retrievers == ("system",)
+    assert results.manifest.failed["bm25"].startswith("ZeroDivisionError: division by zero (test_foreign_faults.py:")
 
 
 def test_what_it_raises_where_it_is_built_or_checked_is_one_problem(tmp_path):
     refused = '[[retrievers]]\nname = "a"\nkind = "system"\nsize = 0\n'
-    with pytest.raises(InputError, match="retriever 'a': kind: System refuses its options: ValueError: size is 0"):
+    with pytest.raises(InputError, match="retriever 'a': kind: its options are refused: System: ValueError: size is 0"):
         ran(tmp_path, refused)
     keyless = '[[retrievers]]\nname = "b"\nencoder = { kind = "service", key = "lost" }\n'
     path = small.experiment(tmp_path, retrievers=keyless, name="keyless")

@@ -213,3 +213,11 @@ def test_a_run_from_the_cache_alone_needs_no_key(tmp_path: Path, monkeypatch: py
             run(small.experiment(tmp_path, retrievers=small.RETRIEVERS + LISTED.format("paid", ""), more=TIMED),
                 Options(tmp_path / "out"))  # fmt: skip
     assert kept.rankings("paid") == first.rankings("paid")
+
+
+def test_tokens_that_are_not_counted_are_called_an_estimate_and_no_bound(tmp_path):
+    block = '[[retrievers]]\nname = "theirs"\nencoder = { kind = "cohere", model = "embed-v4.0" }\n'
+    [note] = [line for line in plan(small.experiment(tmp_path, retrievers=block)).notes if line.startswith("≈")]
+    assert "estimated, since" in note
+    assert "may have three times as many" in note
+    assert "from above" not in note

@@ -127,3 +127,23 @@ def test_a_dict_with_mistakes_names_its_keys():
     shown = "\n".join(map(str, told.value.problems))
     assert "retriever: unknown key 'retriever' (did you mean 'retrievers'?)" in shown
     assert "'nowhere' does not exist" in shown
+
+
+def test_progress_is_shown_where_it_is_wanted_or_seen(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    path = small.experiment(tmp_path)
+    harness.run(path, harness.Options(results="out"))
+    harness.compare({"a": A, "b": B}, QRELS)
+    assert capsys.readouterr().err == ""  # nobody sees it
+    harness.run(path, harness.Options(results="out"), progress=True)
+    assert "bm25: search: 6 texts" in capsys.readouterr().err
+    harness.compare({"a": A, "b": B}, QRELS, progress=True)
+    assert "scoring: " in (told := capsys.readouterr().err)
+    assert "comparing: " in told
+    seen = []
+    harness.run(path, harness.Options(results="out", watch=lambda name, meter: seen.append(name)), progress=True)
+    assert "bm25" in seen
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    harness.compare({"a": A, "b": B}, QRELS)
+    assert "comparing: " in capsys.readouterr().err

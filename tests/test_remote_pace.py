@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import tenacity
 
+from retrievers import insisting
 from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter
 from retrievers.remote import retries
 from retrievers.remote.faults import Transient
-from retrievers.remote.retries import RateLimiter, with_retries
+from retrievers.remote.retries import RateLimiter, patient, with_retries
 
 
 class Clock(threading.Event):
@@ -33,7 +34,7 @@ class Clock(threading.Event):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (retries, tenacity):
+    for module in (retries, tenacity, insisting):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=made.monotonic))
     return made
 
@@ -132,7 +133,7 @@ def tries(clock: Clock, failure: Transient, *, seconds: float, limit: float) -> 
         raise failure
 
     with pytest.raises(BackendError) as caught, meter.stage("s"):
-        with_retries(send, opened(), 1, patience=limit, call=Call(meter, clock))
+        with_retries(send, opened(), 1, insistence=patient(limit), call=Call(meter, clock))
     assert meter.counts("s").get("retries", 0) == len(made) - 1
     return made, caught.value
 

@@ -153,6 +153,7 @@ def traces(request, tmp_path_factory):
         patch.syspath_prepend(str(inside))
         patch.chdir(place)
         patch.setattr("retrievers.insisting.FIRST_PAUSE", 0.01)
+        patch.setattr("retrievers.insisting.PATIENCE", 0.2)
         for number, name in enumerate(DOORS):
             for key, value in (values(name, inside) | {"SERVER": address(stack, name, fault)}).items():
                 patch.setenv(f"D{number}_{key}", value)

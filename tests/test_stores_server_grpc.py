@@ -19,6 +19,7 @@ VECTORS = np.random.default_rng(11).standard_normal((COUNT, 8)).astype(np.float3
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch):
     monkeypatch.setattr(insisting, "FIRST_PAUSE", 0.005)
+    monkeypatch.setattr(insisting, "PATIENCE", 0.1)
     monkeypatch.setattr(qdrant, "UPSERT", 10)
 
 

@@ -17,6 +17,7 @@ from tests.qdrant_fake import store_at
 def hostile(monkeypatch):
     """A server that does to each request what `hostile.behave` says, and counts them."""
     monkeypatch.setattr(insisting, "FIRST_PAUSE", 0.005)
+    monkeypatch.setattr(insisting, "PATIENCE", 0.1)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -77,6 +78,7 @@ def test_a_redirection_is_named_and_not_followed(hostile):
 
 def test_an_answer_that_drips_ends_with_the_time_of_a_whole_one(hostile, monkeypatch):
     monkeypatch.setattr(connection, "TIMEOUT", 0.3)
+    monkeypatch.setattr(insisting, "PATIENCE", 0.5)
     ended = threading.Event()
 
     def drip(request):
@@ -89,4 +91,4 @@ def test_an_answer_that_drips_ends_with_the_time_of_a_whole_one(hostile, monkeyp
     hostile.behave = drip
     assert "no whole answer came within 0.3 s" in refused(hostile)  # a byte each 0.05 s would take 14 hours
     ended.set()
-    assert hostile.asked == 2
+    assert hostile.asked >= 2

@@ -16,8 +16,10 @@ import harness
 from harness.cli import app, main
 from harness.console import printing
 from harness.experiment import uses
+from harness.pipeline import run
 from harness.records import as_cell
 from harness.reproduce import reproduce
+from harness.running.options import Options
 from retrievers import ENCODERS, RERANKERS, encoder_class, reranker_class
 from retrievers.errors import InputError
 from retrievers.rerankers.http_reranker import Dialect
@@ -86,11 +88,33 @@ def test_what_an_experiment_uses_beside_its_retrievers_is_shown(more, shown):
     assert shown in uses({"name": "x", "dataset": "data", "retrievers": [{"name": "a", "kind": "bm25"}], **more})
 
 
-def test_models_are_shown_where_something_else_is():
-    local = {"name": "a", "encoder": {"kind": "sentence-transformers", "model": "somebody/something"}}
+def test_models_of_a_folder_are_shown_where_something_else_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model").mkdir()
+    local = {"name": "a", "encoder": {"kind": "sentence-transformers", "model": "model"}}
     assert uses({"name": "x", "dataset": "data", "retrievers": [local]}) == []
     found = uses({"name": "x", "dataset": "data", "retrievers": [local], "vectors": {"from": "../precious"}})
-    assert "loads the model somebody/something (retrievers[0].encoder.model)" in found
+    assert "loads the model model (retrievers[0].encoder.model)" in found
+
+
+@pytest.mark.parametrize("dataset", ["hf:somebody/data@main", {"path": "irds:beir/scifact"}, ["data", "hf:a/b"]])
+def test_a_data_set_of_a_hub_is_asked_for(dataset):
+    [line] = uses({"name": "x", "dataset": dataset, "retrievers": [{"name": "a", "kind": "bm25"}]})
+    assert line.startswith("fetches the data set ")
+
+
+def test_reproduce_asks_before_it_loads_a_model_of_a_hub(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    folder = run(small.experiment(tmp_path), Options(tmp_path / "out")).folder
+    path = folder / "manifest.json"
+    hub = {"kind": "sentence-transformers", "model": "somebody/something"}
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["experiment"]["retrievers"][1]["encoder"] = hub
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    code, _, err = call(capsys, "reproduce", folder)
+    assert code == 2
+    assert "loads the model somebody/something from the hub" in err
+    assert "--trust" in err
 
 
 def test_an_address_with_a_space_around_it_is_asked_by_nobody(tmp_path, monkeypatch, capsys):

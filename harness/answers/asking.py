@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol, TypeVar
 
-from harness.experiment import JudgeOptions, expanded
+from harness.experiment import JudgeOptions, expanded, unset
 from retrievers.cache import Cache, default_path
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Budget, Meter
@@ -21,7 +21,7 @@ from retrievers.tokens import beginning
 
 Answer = TypeVar("Answer")
 LONGEST = 8_000
-"""Tokens of a text that a model is shown, by an upper estimate; the rest is cut off, and counted."""
+"""Tokens of a text that a model is shown, as estimated; the rest is cut off, and counted."""
 
 
 class Asks(Protocol):
@@ -68,18 +68,18 @@ def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
 
     Raises:
         InputError: the prices cannot be read, a `${NAME}` is not set, or the cache cannot be opened.
+        OverBudget: at the end, where more was billed than allowed.
     """
     sent, received = _prices(asked.price)
-    try:
-        base_url = expanded(asked.base_url)
-    except KeyError as name:
-        where, wrong = "--base-url", f"${{{name.args[0]}}} is not set in the environment"
-        raise InputError(Problem(where, wrong, f"export {name.args[0]}=…")) from None
-    options = ChatOptions(asked.model, base_url=base_url, key_name=asked.key_name,
+    if problems := list(unset({"--base-url": asked.base_url})):
+        raise InputError(problems)
+    options = ChatOptions(asked.model, base_url=expanded(asked.base_url), key_name=asked.key_name,
                           concurrency=asked.concurrency, patience=asked.patience,
                           input_price=sent, output_price=received)  # fmt: skip
     with Cache(default_path()) as cache:
-        yield Chat(ChatModel(options), cache), Meter(budget=Budget(asked.max_cost))
+        meter = Meter(budget=Budget(asked.max_cost))
+        yield Chat(ChatModel(options), cache), meter
+    meter.budget.check("what was answered is kept")
 
 
 def chat_of(table: JudgeOptions, cache: Cache) -> Chat:
@@ -156,10 +156,10 @@ def nothing_read(model: str, number: int, wanted: str, done: str, example: str) 
 
 def forecast_sentence(forecast: ChatForecast) -> str:
     """What asking would take, in words."""
-    dollars = "at an unknown price (--price IN,OUT)" if forecast.usd is None else f"at most ${forecast.usd:.4f}"
+    dollars = "at an unknown price (--price IN,OUT)" if forecast.usd is None else f"about ${forecast.usd:.4f}"
     return (
         f"{forecast.prompts:,} prompts, {forecast.cached:,} of them cached: {forecast.calls:,} calls, "
-        f"at most {forecast.tokens:,} tokens, {dollars}"
+        f"about {forecast.tokens:,} tokens with replies at their longest, {dollars}"
     )
 
 

@@ -292,7 +292,7 @@ class DryRun:
                 yield place, Reply(_made_up(prompt.user))
 
     def forecast(self) -> ChatForecast:
-        """What all that was noted would take: an upper estimate."""
+        """What all that was noted would take: an estimate."""
         return self._chat.model.forecast(list(self._noted))
 
 

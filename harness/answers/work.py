@@ -214,9 +214,10 @@ class JudgingForecast(NamedTuple):
         work = f"{self.judge}: {self.verdicts:,} verdicts to give; claims to be taken out of {self.texts:,} texts first"
         if self.calls is None:
             return work + "; on this machine"
-        cost = "at an unknown price" if self.usd is None else f"at most ${self.usd:.4f}"
+        cost = "at an unknown price" if self.usd is None else f"about ${self.usd:.4f}"
         guess = f", each taken to make {CLAIMS_TAKEN}" if self.texts else ""
-        return f"{work}{guess}; {self.calls:,} requests and at most {self.tokens:,} tokens for all tasks, {cost}"
+        tokens = f"{self.calls:,} requests and about {self.tokens:,} tokens for all tasks, replies at their longest"
+        return f"{work}{guess}; {tokens}, {cost}"
 
 
 class AnswerOptions(NamedTuple):
@@ -287,6 +288,7 @@ def judge(
     if asked.unread and not found.verdicts:
         what = f"{asked.name} gave {found.unreadable:,} verdicts, none of them readable ({asked.unread})"
         raise BackendError(f"{what}: nothing was judged; look at the model and its server, and run again")
+    meter.budget.check(f"what was judged is kept in {folder}")
     return found._replace(
         truncated=int(counts.get("truncated", 0)), without_schema=int(counts.get("without_schema", 0))
     )

@@ -199,10 +199,10 @@ def draft(
             return
         check_new(output)
         written = write(data, asked, chat, meter)
-    write_drafts(output, written.drafts)
-    page = output.with_suffix(".html")
-    texts = {document.id: document for document, _, _ in asked}
-    write_page(page, keeping_pool(written.drafts, texts), choices={0: "drop it", 1: "keep it"})
+        write_drafts(output, written.drafts)
+        page = output.with_suffix(".html")
+        texts = {document.id: document for document, _, _ in asked}
+        write_page(page, keeping_pool(written.drafts, texts), choices={0: "drop it", 1: "keep it"})
     keep = f"harness queries keep {quote(str(output))} judgments.jsonl --output queries.jsonl"
     say(
         f"{output}: {len(written.drafts):,} drafts; {written.unreadable:,} answers could not be read, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -15,6 +16,7 @@ import typer
 from harness.console import scoreboards, tables
 from harness.console.layout import visible
 from retrievers.errors import HarnessError, InputError, NotShown, Problem
+from retrievers.remote.redaction import masked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +34,10 @@ LISTED = 20
 
 def message(error: HarnessError) -> str:
     """What is wrong; where it is more than one thing, a line each under a head that counts them."""
+    return masked(_message(error))
+
+
+def _message(error: HarnessError) -> str:
     problems = error.problems if isinstance(error, InputError) else ()
     if isinstance(error, NotShown):
         return str(error)
@@ -64,6 +70,18 @@ def warn(*lines: str) -> None:
     """Print messages, on standard error."""
     for line in lines:
         typer.echo(visible(line), err=True)
+
+
+def show_tracebacks() -> None:
+    """Let each failure be followed by where it arose, on standard error."""
+
+    class Shown(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            warn(masked(self.format(record)))
+
+    logger = logging.getLogger("harness")
+    logger.setLevel(logging.DEBUG)
+    logger.addHandler(Shown())
 
 
 def agree(uses: Sequence[str], option: str) -> None:

@@ -91,6 +91,8 @@ class Progress:
         self._unreported: dict[StageKey, Meter] = {}
         self._tasks: dict[StageKey, Any] = {}
         self._drawn = self._spoken = time.monotonic()
+        self.spent = 0.0
+        """Dollars of the whole run so far."""
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -104,6 +106,7 @@ class Progress:
     def watch(self, name: str, meter: Meter) -> None:
         """Show what a retriever's meter has counted by now."""
         stage, now = meter.current, time.monotonic()
+        self.spent = meter.budget.spent
         if self._quiet or not stage:
             return
         with self._lock:

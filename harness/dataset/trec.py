@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.dataset.rows import NUMBERS_OF_FIELDS, kind_of
 from retrievers.errors import InputError, Problem
-from retrievers.opening import writing
+from retrievers.opening import masking, writing
 from retrievers.runs import (
     SHOWN,
     LineProblems,
@@ -116,6 +116,6 @@ def _grades(fields: list[str]) -> list[int] | None:
 
 def write_qrels(path: str | Path, judgments: Mapping[str, Mapping[str, int]]) -> None:
     """Write judgments (or gains) as `query 0 document grade`."""
-    with writing(Path(path)), Path(path).open("w", encoding="utf-8", newline="\n") as file:
+    with writing(Path(path)), masking(path, "w") as file:
         for query, judged in judgments.items():
             file.writelines(f"{encode(query)} 0 {encode(document)} {grade}\n" for document, grade in judged.items())

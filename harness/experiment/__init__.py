@@ -18,7 +18,7 @@ from harness.experiment.blocks import (
     origin,
 )
 from harness.experiment.effects import uses
-from harness.experiment.environment import expanded, unexpanded
+from harness.experiment.environment import expanded, unexpanded, unset
 from harness.experiment.experiment_file import (
     Loaded,
     load,
@@ -77,6 +77,7 @@ __all__ = [
     "retired_in",
     "statistics_of",
     "unexpanded",
+    "unset",
     "uses",
     "with_files_located",
     "with_runs_located",

@@ -11,6 +11,8 @@ from harness.experiment.blocks import KINDS
 from harness.experiment.environment import strings, walk
 from harness.experiment.variants import written_out
 from retrievers import ENCODERS, RERANKERS, RETRIEVERS, STORES, encoder_class, reranker_class, store_kinds
+from retrievers.errors import InputError
+from retrievers.local.weights import Weights
 from retrievers.remote.redaction import REFERENCE, without_user
 from retrievers.stores import MEMORY
 
@@ -25,6 +27,8 @@ VECTORS = "vectors.from"
 """A place that is read and never written to, wherever it is."""
 HARMLESS = ("dataset",)
 """Tables whose paths are only read as data: told where anything else is, which may carry the data away."""
+HUBS = ("hf:", "irds:")
+"""Beginnings of data sets that are fetched from elsewhere."""
 
 
 def uses(tables: Mapping[str, Any]) -> list[str]:
@@ -39,6 +43,8 @@ def uses(tables: Mapping[str, Any]) -> list[str]:
     []
     """
     lines = [*_services(tables, ""), *(line for place, text in strings(tables) for line in _of_text(place, text))]
+    lines += [f"loads the model {table['model']} from the hub ({where}.model)" for where, table in _loaded(tables)
+              if _is_on_the_hub(str(table["model"]))]  # fmt: skip
     blocks = tables.get("retrievers")
     for place, entry in written_out(blocks if isinstance(blocks, list | tuple) else ()):
         lines += _services(entry, place)  # a variant may leave an address out
@@ -50,8 +56,8 @@ def uses(tables: Mapping[str, Any]) -> list[str]:
     if lines:
         data = ((place, text) for place, text in strings(tables) if place.split(".")[0] in HARMLESS)
         lines += [f"reads the data at {text} ({place})" for place, text in data if _leads_out(text)]
-        lines += [f"loads the model {table['model']} ({where}.model)" for where, table in _tables(tables, "")
-                  if table.get("kind") in LOADED and "model" in table]  # fmt: skip
+        lines += [f"loads the model {table['model']} ({where}.model)" for where, table in _loaded(tables)
+                  if not _is_on_the_hub(str(table["model"]))]  # fmt: skip
     return list(dict.fromkeys(" ".join(line.split()) for line in lines))
 
 
@@ -88,6 +94,8 @@ def _of_text(place: str, text: str) -> Iterator[str]:
     key = place.rpartition(".")[2]
     if key == "key_name" and text:
         yield f"uses the environment variable {text} ({place})"
+    if place.split(".")[0].partition("[")[0] in HARMLESS and text.startswith(HUBS):
+        yield f"fetches the data set {text} ({place})"
     if place.split(".")[0] in HARMLESS or key.endswith(PROSE):
         return
     if place == VECTORS:
@@ -114,6 +122,18 @@ def _service(kind: str, dialect: str) -> str:
         services: Mapping[str, str] = getattr(reranker_class("http"), "services")  # noqa: B009 - a class by its name
         return services.get(dialect, "")
     return getattr(encoder_class(kind), "service", "") if kind in ENCODERS else ""
+
+
+def _loaded(tables: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The tables of models that run on this machine, each with its place."""
+    return [(where, one) for where, one in _tables(tables, "") if one.get("kind") in LOADED and "model" in one]
+
+
+def _is_on_the_hub(model: str) -> bool:
+    try:
+        return Weights(model).folder is None
+    except InputError:  # it can be nowhere
+        return False
 
 
 def _tables(value: object, place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from retrievers.errors import Problem
-from retrievers.remote.redaction import REFERENCE, SHORTEST, Expanded
+from retrievers.remote.redaction import REFERENCE, Expanded, from_environment, masked
 
 SECRET_KEY = re.compile(r"(api[_-]?key|authorization|secret|password|passwd|token|credential)s?$", re.IGNORECASE)
 PASSWORD_IN_URL = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
@@ -47,9 +47,11 @@ def secrets(written: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(place, "a secret does not belong in a file", 'put it in the environment, write "${NAME}"')
 
 
-def unset(written: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield each `${NAME}` that the environment lacks."""
+def unset(written: Mapping[str, Any], *, keys: bool = True) -> Iterator[Problem]:
+    """Yield each `${NAME}` that the environment lacks; without `keys`, not those of keys and headers."""
     for place, value in strings(written):
+        if not keys and (SECRET_KEY.search(place.rpartition(".")[2]) or ".headers." in place):
+            continue
         for reference in REFERENCE.finditer(value):
             if reference[1] not in os.environ:
                 yield Problem(place, f"${{{reference[1]}}} is not set in the environment", f"export {reference[1]}=…")
@@ -58,10 +60,11 @@ def unset(written: Mapping[str, Any]) -> Iterator[Problem]:
 def expanded(value: Any) -> Any:
     """Replace every `${NAME}` by the environment's value: only at the moment of use, never to be written down.
 
-    A text in which something was replaced remembers how it was written.
+    A text in which something was replaced remembers how it was written. What is not set stays as it is written:
+    `unset` tells of it where it is needed.
     """
     if isinstance(value, str):
-        replaced = REFERENCE.sub(lambda name: os.environ[name[1]], value)
+        replaced = REFERENCE.sub(lambda name: from_environment(name[1]) if name[1] in os.environ else name[0], value)
         return replaced if replaced == value else Expanded(replaced, value)
     if isinstance(value, Mapping):
         return {key: expanded(inner) for key, inner in value.items()}
@@ -80,7 +83,4 @@ def unexpanded(text: str, written: Any) -> str:
         replaced = str(expanded(value))
         if replaced != value and len(replaced) > 3:
             text = text.replace(replaced, value)
-    for name in dict.fromkeys(name for value in values for name in REFERENCE.findall(value)):
-        if len(os.environ[name]) >= SHORTEST:  # a server may repeat the key of "Bearer ${KEY}" alone
-            text = text.replace(os.environ[name], f"${{{name}}}")
-    return text
+    return masked(text)  # a server may repeat the key of "Bearer ${KEY}" alone

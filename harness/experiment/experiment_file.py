@@ -46,13 +46,14 @@ class Loaded(NamedTuple):
         return asked_in(self.written)
 
 
-def load(source: str | Path | Mapping[str, Any] | Experiment, *, code: bool = True) -> Loaded:
+def load(source: str | Path | Mapping[str, Any] | Experiment, *, code: bool = True, keys: bool = True) -> Loaded:
     """Read and check an experiment.
 
     Args:
         source: an experiment file; or its tables, or an Experiment, built in code: paths are then seen from the
             working directory.
         code: whether it may name code that is run: a Python function, a kind of another package, a model's own code.
+        keys: whether the environment must hold the keys and headers that it names; a plan needs none.
 
     Raises:
         InputError: with every problem that was found, each with its key.
@@ -63,7 +64,7 @@ def load(source: str | Path | Mapping[str, Any] | Experiment, *, code: bool = Tr
     problems: list[Problem] = []
     question = None
     try:
-        question = question_of(parse(with_runs_located(tables, path), code=code))
+        question = question_of(parse(with_runs_located(tables, path), code=code, keys=keys))
     except InputError as error:
         where = "" if built else f"{path}"
         problems += [p._replace(where=": ".join(filter(None, (where, p.where)))) for p in error.problems]

@@ -70,7 +70,7 @@ class JudgeOptions(Strict):
     """lexical: the share of a claim's distinct words that a text must hold, 0.8 if left out; nli: the least
     probability, 0.5 if left out."""
     longest: int | None = Field(default=None, ge=100)
-    """openai: tokens of a text that the model is shown, by an upper estimate, 8,000 if left out; the rest is cut off,
+    """openai: tokens of a text that the model is shown, as estimated, 8,000 if left out; the rest is cut off,
     and counted."""
     concurrency: int = Field(default=4, ge=1)
     """Requests at once."""

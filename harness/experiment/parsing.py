@@ -20,9 +20,9 @@ LARGEST, LARGEST_SEED = 2**31 - 1, 2**63 - 1
 """Whole numbers of an experiment, at most."""
 
 
-def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
-    """Check the tables of an experiment; raises InputError with every problem."""
-    problems = [*secrets(written), *unset(written), *too_large(written)]
+def parse(written: Mapping[str, Any], *, code: bool = True, keys: bool = True) -> Experiment:
+    """Check the tables of an experiment, `keys` in the environment among them; raises InputError with every problem."""
+    problems = [*secrets(written), *unset(written, keys=keys), *too_large(written)]
     tables = dict(written)
     judge = tables.get("judge")
     if not code and isinstance(judge, Mapping) and (runs := code_of({"encoder": judge.get("encoder")})):

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from harness.dataset.judgments import JudgeKind, Judgment
 from harness.labels.pool import GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of, shuffled_place
 from harness.pages import embedded, policy
-from retrievers.opening import writing
+from retrievers.opening import masking, writing
 
 REPEATED = 0.1
 """The share of the pairs that a person is asked twice, to measure how far a judge agrees with an earlier answer."""
@@ -134,8 +134,8 @@ def write_page(
     asked: str = "Question",
 ) -> None:  # fmt: skip
     """Write the page of a pool; InputError where that cannot be done."""
-    with writing(path):
-        path.write_text(judging_page(pool, title=title, choices=choices, asked=asked), encoding="utf-8", newline="\n")
+    with writing(path), masking(path, "w") as file:
+        file.write(judging_page(pool, title=title, choices=choices, asked=asked))
 
 
 def _data(pool: Pool, words: Mapping[int, str]) -> dict[str, object]:

@@ -23,7 +23,7 @@ from harness.dataset.source import Findings
 from harness.evaluation.grading import labels_that_count
 from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.opening import writing
+from retrievers.opening import masking, writing
 
 SHOWN = 20
 
@@ -72,7 +72,8 @@ def merge_into(paths: Sequence[Path], reference: DatasetReference, corrected: Co
     opinions = {new.judge for (_, old), (_, new) in zip(said, joining, strict=True) if old.round != new.round}
     aside = path.with_name(f"{NAME}.part")
     with writing(path):
-        aside.write_text("".join(one.line() for one in whole), encoding="utf-8", newline="\n")
+        with masking(aside, "w") as file:
+            file.writelines(one.line() for one in whole)
         os.replace(aside, path)  # noqa: PTH105 - replaces on Windows, too
     sources = [labels.source for labels in merge(whole).values()]
     return Merged(path, len(whole), len(whole) - len(before), sources.count("people"), sources.count("mixed"),
@@ -138,7 +139,8 @@ def export_labels(dataset: Dataset, path: Path, form: Literal["trec", "json"], *
                  "relevant_documents": _written(labels[query.id])}
                 for query in dataset.judged if query.id in labels
             ]  # fmt: skip
-            path.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8", newline="\n")
+            with masking(path, "w") as file:
+                file.write(json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
     by_model = sum(given.source in ("model", "mixed") for given in labels.values())
     return Exported(len(labels) - by_model, by_model, len(there) - len(labels))
 

@@ -17,7 +17,7 @@ from harness.labels.judging_page import OrderedPair, Signature, ids, judgment_of
 from harness.labels.pool import GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
-from retrievers.opening import writing
+from retrievers.opening import masking, writing
 from retrievers.remote.chat import Chat
 from retrievers.remote.chat_model import ChatForecast, Prompt, Reply
 from retrievers.remote.quoting import one_object, quoted
@@ -126,7 +126,7 @@ class Manner(NamedTuple):
     repeat: int = 1
     """Rounds; 2 asks for everything twice, which measures the model's own noise."""
     longest: int = LONGEST
-    """Tokens of a document that it is shown, by an upper estimate."""
+    """Tokens of a document that it is shown, as estimated."""
 
 
 ONCE = Manner()
@@ -163,7 +163,7 @@ def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, manner: Man
     outcomes: Counter[str] = Counter()
     example = ""
     with writing(path):
-        file = path.open("a", encoding="utf-8", newline="\n", buffering=1)
+        file = masking(path, "a")
     with file, meter.stage("judge", total=len(waiting)):
         for place, reply, grade in answers_of(chat, meter, asked, read_grade):
             why = "" if grade is not None else why_none(reply)

@@ -24,7 +24,7 @@ from harness.dataset.rows import read_jsonl, read_text
 from harness.experiment.option_tables import Strict, checked
 from harness.records import dataset_of
 from retrievers.errors import InputError, Problem
-from retrievers.opening import writing
+from retrievers.opening import masking, writing
 from retrievers.types import Document, Query
 
 GRADE_WORDS = {
@@ -139,7 +139,7 @@ def write_new(path: Path, lines: Iterable[str], remedy: str = "name another file
     Raises:
         InputError: it is there already, or cannot be written.
     """
-    with writing(path, remedy), path.open("x", encoding="utf-8", newline="\n") as file:
+    with writing(path, remedy), masking(path, "x") as file:
         file.writelines(lines)
 
 

@@ -14,7 +14,7 @@ from harness.dataset import Dataset
 from harness.dataset.source import parse_json
 from harness.records.csv_tables import LEADING
 from harness.records.results import Results, dataset_of
-from harness.records.safe_files import write_jsonl
+from harness.records.safe_files import create, write_jsonl
 from retrievers.errors import InputError, Problem, did_you_mean
 
 
@@ -79,7 +79,7 @@ def _beir(results: Results, place: Path) -> None:
         {"_id": one.id, "text": one.text, **_metadata(one.fields)} for one in dataset.judged
     ))  # fmt: skip
     (place / "qrels").mkdir()
-    with (place / "qrels" / "test.tsv").open("w", encoding="utf-8", newline="\n") as file:
+    with create(place / "qrels" / "test.tsv") as file:
         file.write("query-id\tcorpus-id\tscore\n")
         for query, judged in results.grades().items():
             file.writelines(f"{query}\t{document}\t{grade}\n" for document, grade in judged.items())
@@ -88,7 +88,8 @@ def _beir(results: Results, place: Path) -> None:
 def _mteb(results: Results, place: Path) -> None:
     """A result of each retriever in the shape of MTEB, as the report wrote it."""
     for name, text in _mteb_results(results):
-        (place / f"{name}.json").write_text(text, encoding="utf-8", newline="\n")
+        with create(place / f"{name}.json") as file:
+            file.write(text)
 
 
 def _model_card(results: Results, place: Path) -> None:
@@ -179,4 +180,5 @@ def _metadata(fields: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _write_json(path: Path, value: Any, *, indent: int | None = None) -> None:
-    path.write_text(json.dumps(value, ensure_ascii=False, indent=indent) + "\n", encoding="utf-8", newline="\n")
+    with create(path) as file:
+        file.write(json.dumps(value, ensure_ascii=False, indent=indent) + "\n")

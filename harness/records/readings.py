@@ -21,7 +21,7 @@ from harness.measures import Claimed
 from harness.measures.truth import Truth
 from harness.records.safe_files import COPY, write_jsonl
 from retrievers.errors import InputError, Problem
-from retrievers.opening import writing
+from retrievers.opening import masking, writing
 from retrievers.types import Query
 
 Word = Literal["entailed", "contradicted", "neutral"]
@@ -265,5 +265,5 @@ def _append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     whole = path.read_bytes() if path.is_file() else b""
     if whole and not whole.endswith(b"\n"):  # a run was stopped in the middle of a line
         path.write_bytes(whole[: whole.rfind(b"\n") + 1])
-    with writing(path), path.open("a", encoding="utf-8", newline="\n") as file:
+    with writing(path), masking(path, "a") as file:
         file.writelines(written)

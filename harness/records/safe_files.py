@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from retrievers.errors import InputError, Problem
-from retrievers.opening import writing
+from retrievers.opening import masking, writing
 
 COPY = "copy the files themselves into the folder"
 LONGEST_LINE = 64 << 20
@@ -67,13 +67,15 @@ def regular(path: Path) -> Path:
 def create(path: Path) -> Iterator[TextIO]:
     r"""Write a file as UTF-8 with \n, made anew: what had this name is removed, never written through.
 
+    Whatever the environment holds stands in it as `${NAME}`.
+
     Raises:
         InputError: it cannot be written.
     """
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-        with path.open("x", encoding="utf-8", newline="\n") as file:
+        with masking(path, "x") as file:
             yield file
 
 

@@ -9,7 +9,7 @@ from harness.answers.attribution import FATES, TracedAnswer, shares, worst_first
 from harness.evaluation.evaluation import Evaluation
 from harness.pages import policy
 from harness.report.html_page import environment, styled
-from retrievers.opening import writing
+from retrievers.opening import masking, writing
 
 TracedSystems = Mapping[str, Sequence[TracedAnswer]]
 """System -> its answers, claim by claim."""
@@ -36,7 +36,8 @@ def write_scores(
     page = scores_page(title, evaluation, notes, traced or {})
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page, encoding="utf-8", newline="\n")
+        with masking(path, "w") as file:
+            file.write(page)
 
 
 def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], traced: TracedSystems) -> str:

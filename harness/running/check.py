@@ -21,7 +21,7 @@ from harness.running.dataset_summary import DatasetSummary, dataset_summary
 from harness.running.forecast import truncation_estimates
 from harness.stats.settings import check_margin
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
-from retrievers.external import faults_of
+from retrievers.failures import faults_of
 from retrievers.types import Encoder, Model, Retriever
 
 MEANINGS = {
@@ -199,8 +199,12 @@ def _of_the_data(target: Path) -> list[Problem]:
     return []
 
 
-def prepare(loaded: Loaded) -> Prepared:
+def prepare(loaded: Loaded, *, keys: bool = True) -> Prepared:
     """Load an experiment's data set and build what its retrievers are made of; labels and measures are seen to fit.
+
+    Args:
+        loaded: the experiment.
+        keys: whether the judge's key has to be there.
 
     Raises:
         InputError: with every problem that was found.
@@ -218,7 +222,7 @@ def prepare(loaded: Loaded) -> Prepared:
             graded = grade_labels(dataset.labels, relevance)
             # Scoring empty rankings finds out whether every measure can read these labels.
             score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None, claims={})
-            _check_claims(loaded, dataset)
+            _check_claims(loaded, dataset, keys=keys)
             graded = with_claims_alone(graded, dataset.queries, loaded.question)
             reach = span(loaded.question.primary, graded.grades)
             check_margin("[statistics] margin", loaded.experiment.statistics.margin, reach)
@@ -253,13 +257,13 @@ def _in_file(loaded: Loaded, error: InputError) -> list[Problem]:
     return [problem._replace(where=f"{loaded.path}: {problem.where}") for problem in error.problems]
 
 
-def _check_claims(loaded: Loaded, dataset: Dataset) -> None:
+def _check_claims(loaded: Loaded, dataset: Dataset, *, keys: bool) -> None:
     claimed = next((str(one) for one in loaded.question.measures if one.claimed), None)
     if claimed and not any(query.reference.claims or query.reference.answers for query in dataset.queries):
         remedy = 'give queries "claims": what a right answer states, in a list; or a "reference" answer'
         raise InputError(Problem("measures", f"{claimed} needs claims, and no query has any", remedy))
     judge = loaded.experiment.judge
-    if claimed and judge is not None and judge.kind == "openai":
+    if keys and claimed and judge is not None and judge.kind == "openai":
         key = judge.key_name or ("" if judge.base_url else "OPENAI_API_KEY")
         if key and not os.environ.get(key):
             raise InputError(Problem("judge", f"{key} is not set in the environment", f"export {key}=…"))

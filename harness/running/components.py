@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 from harness.experiment import Block, Dense, Encoded, QueryField, Standalone, expanded, unexpanded
 from harness.experiment.option_tables import Kind
-from retrievers import encoder_class, is_built_in, reranker_class, retriever_class
-from retrievers.errors import HarnessError, InputError, Problem
+from retrievers import encoder_class, reranker_class, retriever_class
+from retrievers.errors import BackendError, InputError, Problem
+from retrievers.failures import faults_of
 from retrievers.filters import Condition
 from retrievers.remote.redaction import as_written
 from retrievers.types import Encoder, Model, Reranker, Retriever
@@ -103,16 +105,19 @@ def whole_retriever(block: Standalone) -> Retriever:
 
 
 def _built(cls: Any, options: Mapping[str, Any]) -> Any:
-    """Build one part; what the code of another package raises here is a problem of the experiment."""
-    try:
+    with _problems_of(cls):
         return cls(**expanded(options))
-    except HarnessError:
-        raise
-    except Exception as failure:
-        if is_built_in(cls):
-            raise
-        what = f"{cls.__name__} refuses its options: {type(failure).__name__}: {failure}"
-        raise InputError(Problem("kind", what, "look at the documentation of its package")) from failure
+
+
+@contextmanager
+def _problems_of(part: object) -> Iterator[None]:
+    """Turn what a part raises while it is built into a problem of the experiment."""
+    try:
+        with faults_of((part,)):
+            yield
+    except BackendError as failure:
+        remedy = "look at the documentation of its package"
+        raise InputError(Problem("kind", f"its options are refused: {failure}", remedy)) from failure
 
 
 def _at_its_own_size(block: Dense, built: dict[str, Encoder]) -> Encoder | None:
@@ -136,7 +141,8 @@ def _built_once(kind: Kind, find: Any, built: dict[str, Part]) -> Part:
     key = canonical(kind.written())
     if key not in built:
         model: Part = _built(find(kind.kind), kind.options)
-        if model.at_hand:
-            _ = model.fingerprint
+        with _problems_of(model):
+            if model.at_hand:
+                _ = model.fingerprint
         built[key] = model
     return built[key]

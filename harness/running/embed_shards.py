@@ -114,6 +114,7 @@ def embed(
             counts = meter.counts(stage)
             cached, tokens = (int(counts.get(name, 0)) for name in ("cached", "tokens"))
             shares.append(EncoderShare(fingerprint, task.role, written, cached, tokens, counts.get("usd", 0.0)))
+    budget.check(f"the vectors are kept in {storage.url}")
     return shares
 
 

@@ -14,7 +14,7 @@ from harness.running.components import Components, canonical, in_block
 from retrievers.chunking import Chunks, document_of, pieces
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.external import faults_of
+from retrievers.failures import faults_of
 from retrievers.storage import open_storage
 from retrievers.types import Counts, Document, Encoder, Model, Role
 from retrievers.vector_search import window_of
@@ -136,7 +136,7 @@ class TruncationEstimate(NamedTuple):
     tokens: int
     """All tokens of the sample, prompts included."""
     exact: bool
-    """Whether tokens were counted by the model's own tokenizer, or estimated from above."""
+    """Whether tokens were counted by the model's own tokenizer, or estimated."""
     others: tuple[str, ...] = ()
     """Retrievers that are made of this one, and so have read no more by it."""
 

@@ -241,7 +241,7 @@ class RunPlan(NamedTuple):
 def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True) -> RunPlan:
     """Count what a run of an experiment would take; equal first stages count once.
 
-    Tokens are exact where the model's tokenizer is on this machine, else estimated from above; those of a reranker's
+    Tokens are exact where the model's tokenizer is on this machine, else estimated; those of a reranker's
     pairs are always estimated, since the pairs are only known when the first stage has answered. Minutes follow from
     the declared limits of an API, or from the speed of a local model in earlier runs.
 
@@ -253,8 +253,8 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
     Raises:
         InputError: the experiment or its data are at fault.
     """
-    loaded = load(path, code=code)
-    dataset, _, components = prepare(loaded)
+    loaded = load(path, code=code, keys=False)
+    dataset, _, components = prepare(loaded, keys=False)
     rows: list[PlanRow] = []
     notes: list[str] = []
     with Cache(default_path()) as cache:
@@ -280,7 +280,10 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
     if any(row.minutes is None for row in rows):
         notes.append("?: how fast a local model is on this machine is not known before its first run")
     if not all(row.exact for row in rows):
-        notes.append("≈: estimated from above, since the tokenizer is not on this machine, or pairs are not known yet")
+        notes.append(
+            "≈: estimated, since the tokenizer is not on this machine, or pairs are not known yet; "
+            "code, and writing that a tokenizer knows little of, may have three times as many"
+        )
     documents = sample(dataset.documents(), seed=loaded.experiment.seed)
     far = tuple(truncation_estimates(loaded.experiment.retrievers, components, documents))
     unread = [reach.warning() for reach in far if reach.lost]

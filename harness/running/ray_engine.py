@@ -68,12 +68,14 @@ def embed_on_cluster(
         _connect(ray, address)
     try:
         place = str(experiment.absolute())
-        return [_embed_task(task, (place, url, number), budget, watch) for number, task in enumerate(tasks)]
+        shares = [_embed_task(task, (place, url, number), budget, watch) for number, task in enumerate(tasks)]
     except ray.exceptions.RayError as failure:
         raise BackendError(f"the Ray cluster failed: {str(failure).strip().splitlines()[-1]}") from failure
     finally:
         if started_here:
             ray.shutdown()
+    budget.check("the vectors are written")
+    return shares
 
 
 def _embed_task(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.evaluation.score_tables import READ
@@ -13,10 +14,12 @@ from harness.running.forecast import check_needs
 from harness.running.latency import measure, sampled, time_call
 from harness.running.shared import Shared
 from retrievers.errors import BackendError, DataChanged, HarnessError
-from retrievers.external import faults_of
+from retrievers.failures import faults_of
 from retrievers.meter import Meter
 from retrievers.reranking import CachedReranker
 from retrievers.types import Query, Ranking, collapsed
+
+log = logging.getLogger(__name__)
 
 
 def run_all(
@@ -82,14 +85,21 @@ def _run(block: Block, components: Components, state: State, elsewhere: str) -> 
     except HarnessError as failure:
         # What can only be seen now (a model that the hub does not have, a store that another process holds) stops
         # this retriever and what is made of it, not the others.
-        answered, error = Answered({}), unexpanded(str(failure), [block.model_dump(), elsewhere])
+        log.debug("%s failed", block.name, exc_info=failure)
+        answered, error = Answered({}), _writable(unexpanded(str(failure), [block.model_dump(), elsewhere]))
     answers = answered.answers
     if shared.dataset.same_as:
         state.units[block.name] = answers
         with meter.stage("collapse"):
             answers = {id_: collapsed(ranking, shared.dataset.same_as) for id_, ranking in answers.items()}
             meter.count(collapsed=sum(map(len, answered.answers.values())) - sum(map(len, answers.values())))
-    return Run(block.name, answers, meter.stages(), meter.notes(), answered.provenance, latency, error)
+    provenance = {key: _writable(value) for key, value in answered.provenance.items()}
+    return Run(block.name, answers, meter.stages(), meter.notes(), provenance, latency, error)
+
+
+def _writable(text: str) -> str:
+    """A text that somebody else's code or service gave, half characters spelt out: no file could hold them."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _latency(answered: Answered, shared: Shared, meter: Meter) -> dict[str, StageLatency]:

@@ -67,7 +67,7 @@ class LateInteractionEncoder(TextModelEncoder):
 
         with self._model.replicas.one(len(texts)) as model, torch.inference_mode():
             read = self._model.read(model, texts, role)
-            tokens = scored_tokens(model, read.features, role)
+            tokens = scored_tokens(model, read.features, role, call.stopped)
         if tokens is None:
             raise InputError(Problem("encoder.model", f"{self._model.weights.model} has no vectors of tokens"))
         call.meter.count(calls=1, tokens=int(read.tokens.sum()))

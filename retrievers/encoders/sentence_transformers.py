@@ -124,7 +124,7 @@ class SentenceTransformerEncoder(Encoder):
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
         """Count the tokens that the model would read, without loading it.
 
-        Exact where the model's files are on this machine, else an upper estimate.
+        Exact where the model's files are on this machine, else an estimate.
         """
         return self._tokens(texts, role, whole=False)
 
@@ -159,7 +159,7 @@ class SentenceTransformerEncoder(Encoder):
 
         with self._replicas.one(len(texts)) as model, torch.inference_mode():
             read = self._replicas.read(model, texts, self._prompt(role, model.prompts) or "")
-            embeddings = outputs(model, read.features, "sentence_embedding")
+            embeddings = outputs(model, read.features, "sentence_embedding", call.stopped)
             if self._truncate_dim is not None:
                 embeddings = embeddings[:, : self._truncate_dim]
             if self._normalize:

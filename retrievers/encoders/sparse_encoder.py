@@ -9,7 +9,7 @@ from retrievers.errors import InputError, Problem
 from retrievers.local.forward import outputs
 from retrievers.local.models import Backend, Dtype
 from retrievers.local.text_model import TextModel, TextModelEncoder, TextOptions
-from retrievers.meter import Call
+from retrievers.meter import Call, Stop
 from retrievers.ragged import Form, SparseVectors
 from retrievers.types import Embedded, Role
 
@@ -81,17 +81,18 @@ class LearnedSparseEncoder(TextModelEncoder):
 
         with self._model.replicas.one(len(texts)) as model, torch.inference_mode():
             read = self._model.read(model, texts, role)
-            vectors = SparseVectors.of(self._weights(model, read.features).cpu().numpy())
+            vectors = SparseVectors.of(self._weights(model, read.features, call.stopped).cpu().numpy())
         call.meter.count(calls=1, tokens=int(read.tokens.sum()))
         return Embedded(vectors, read.tokens, read.truncated_tokens)
 
-    def _weights(self, model: Any, features: Mapping[str, Any]) -> torch.Tensor:
+    def _weights(self, model: Any, features: Mapping[str, Any], stopped: Stop) -> torch.Tensor:
         """The (texts, dimensions) of one request; of a model that compares by cosine, scaled to length 1."""
         import torch
         from sentence_transformers.util import select_max_active_dims
 
         most = model.max_active_dims if self._max_active_dims is None else self._max_active_dims
-        weights = outputs(model, features, "sentence_embedding", **({} if most is None else {"max_active_dims": most}))
+        cut = {} if most is None else {"max_active_dims": most}
+        weights = outputs(model, features, "sentence_embedding", stopped, **cut)
         if most is not None:
             weights = select_max_active_dims(weights, max_active_dims=most)
         if model.similarity_fn_name == "cosine":

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 
-from retrievers import is_built_in
-from retrievers.errors import BackendError, HarnessError
+from retrievers.errors import BackendError
 from retrievers.meter import Meter
 from retrievers.types import Ranking, ranked
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_NOT_IN_IDS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def count_unknown_ids(rankings: Iterable[Ranking], known: set[str], meter: Meter) -> None:
@@ -27,8 +23,9 @@ def count_unknown_ids(rankings: Iterable[Ranking], known: set[str], meter: Meter
     hits = Counter(doc for ranking in rankings for doc in ranking.doc_ids)
     foreign = {doc: number for doc, number in hits.items() if doc not in known}
     for doc_id in sorted(foreign):
-        if not doc_id.strip() or _CONTROL.search(doc_id):
-            raise BackendError(f"{doc_id[:80]!r} is among the hits, which is no id: it is blank or steers a terminal")
+        if not doc_id.strip() or _NOT_IN_IDS.search(doc_id):
+            what = "it is blank, steers a terminal or cannot be written"
+            raise BackendError(f"{doc_id[:80]!r} is among the hits, which is no id: {what}")
         meter.note("not-in-corpus", doc_id)
     if foreign and len(foreign) == len(hits):
         remedy = "its ids have to be those of the data set"
@@ -58,24 +55,3 @@ def accepted(answers: Mapping[str, Ranking], known: set[str], depth: int, meter:
     kept = {query_id: ranked(ranking.doc_ids, ranking.scores, depth) for query_id, ranking in answers.items()}
     count_unknown_ids(kept.values(), known, meter)
     return kept
-
-
-@contextmanager
-def faults_of(parts: Iterable[object]) -> Iterator[None]:
-    """Turn what a part of another package raises into one message; a fault of our own code stays as it is.
-
-    Raises:
-        BackendError: names the part, and where in its code it failed.
-    """
-    try:
-        yield
-    except HarnessError:
-        raise
-    except Exception as failure:
-        foreign = [type(part).__name__ for part in parts if part is not None and not is_built_in(type(part))]
-        if not foreign:
-            raise
-        at = traceback.extract_tb(failure.__traceback__)[-1]
-        message = " ".join(str(failure).split())[:300]
-        place = f"{Path(at.filename).name}:{at.lineno}"
-        raise BackendError(f"{' or '.join(foreign)}: {type(failure).__name__}: {message} ({place})") from failure

@@ -13,6 +13,7 @@ from typing import Any
 
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, did_you_mean
 from retrievers.external import count_unknown_ids
+from retrievers.failures import faults_of
 from retrievers.meter import Meter
 from retrievers.remote.redaction import as_written
 from retrievers.types import Document, Query, Ranking, Retriever, ranked
@@ -71,23 +72,18 @@ class PythonRetriever(Retriever):
         return rankings
 
     def _called(self, texts: list[str], depth: int) -> list[Any]:
-        try:
+        with faults_of((self._name,)):
             returned = self._imported()(texts, depth)
             if inspect.isawaitable(returned):
                 returned = asyncio.run(_awaited(returned))
             answers = list(returned)
-        except InputError:
-            raise
-        except Exception as failure:
-            message = " ".join(str(failure).split())[:300]
-            raise BackendError(f"{self._name}: {type(failure).__name__}: {message}") from failure
         if len(answers) != len(texts):
             raise BackendError(f"{self._name} returned {len(answers)} lists for {len(texts)} queries; {SHAPE}")
         return answers
 
     def _ranking(self, query: Query, hits: Any, depth: int) -> Ranking:
         try:
-            pairs = [(hit, None) if isinstance(hit, str) else (str(hit[0]), float(hit[1])) for hit in hits]
+            pairs = [(hit, None) if isinstance(hit, str) else (str(hit[0]), _number(hit[1])) for hit in hits]
         except (TypeError, ValueError, IndexError, KeyError):
             raise BackendError(f"{self._name}: the hits of query {query.id!r} cannot be read; {SHAPE}") from None
         ids = [id_ for id_, _ in pairs]
@@ -107,16 +103,26 @@ class PythonRetriever(Retriever):
             if here not in sys.path:
                 sys.path.append(here)
             try:
-                imported = importlib.import_module(module)
-            except Exception as failure:
-                what = f"{module!r} cannot be imported: {type(failure).__name__}: {failure}"
-                raise InputError(Problem("call", what, "install it, or run where it lies")) from failure
+                with faults_of((module,)):
+                    imported = importlib.import_module(module)
+            except BackendError as failure:
+                raise InputError(
+                    Problem("call", f"cannot be imported: {failure}", "install it, or run where it lies")
+                ) from failure
             function = getattr(imported, name, None)
             if not callable(function):
                 remedy = did_you_mean(name, dir(imported))
                 raise InputError(Problem("call", f"{module!r} has no function {name!r}", remedy))
             self._function = function
         return self._function
+
+
+def _number(score: Any) -> float:
+    """A score as a float; a whole number that none can hold becomes infinite."""
+    try:
+        return float(score)
+    except OverflowError:
+        return math.inf
 
 
 async def _awaited(returned: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -86,8 +86,8 @@ def _gathered(path: Path, rows: Iterable[tuple[int, Any]]) -> RunScores:
         query, document, score = (_value(row, names) for names in (QUERY, DOCUMENT, SCORE))
         if query is None or document is None or score is None:
             problems.append(Problem(where, "has no query, document or score", ROW))
-        elif isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
-            problems.append(Problem(where, f"{score!r} is no score", "a score is a finite number"))
+        elif isinstance(score, bool) or not isinstance(score, int | float) or not _is_finite(score):
+            problems.append(Problem(where, f"{score!r:.60} is no score", "a score is a finite number"))
         elif str(document) in run.setdefault(str(query), {}):
             problems.append(Problem(where, f"document {document!r} is ranked twice for query {query!r}", "keep one"))
         else:
@@ -99,6 +99,11 @@ def _gathered(path: Path, rows: Iterable[tuple[int, Any]]) -> RunScores:
     if not run:
         raise InputError(Problem(str(path), "there is no hit in this file", ROW))
     return run
+
+
+def _is_finite(score: float) -> bool:
+    """Whether a score is a finite number; a whole number may be larger than any float."""
+    return abs(score) <= sys.float_info.max
 
 
 def _value(row: Any, names: Iterable[str]) -> Any:

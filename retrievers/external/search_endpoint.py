@@ -21,7 +21,7 @@ from retrievers.parallel import answers
 from retrievers.remote.faults import Transient, retry_after
 from retrievers.remote.http_client import HttpClient, Listed, Refusal, Server, check_address
 from retrievers.remote.redaction import redacted, secrets_in, shown
-from retrievers.remote.retries import RateLimiter, with_retries
+from retrievers.remote.retries import RateLimiter, patient, with_retries
 from retrievers.types import Document, Query, Ranking, Retriever, ranked
 
 QUERY, DEPTH = "{query}", "{depth}"
@@ -76,7 +76,7 @@ class HttpRetriever(Retriever):
         self._url, self._method, self._headers, self._body = url, method, headers or {}, body
         shape = json.dumps([url, method, body, ids, scores], default=list)
         self._digest = hashlib.sha256(shape.encode()).hexdigest()  # a URL may hold a secret: it is never written down
-        self._patience, self._width = patience, concurrency
+        self._insistence, self._width = patient(patience), concurrency
         secrets = (*self._headers.values(), *secrets_in(body))
         server = Server(url, "", self._headers, secrets, timeout=timeout, concurrency=concurrency, largest=LARGEST)
         self._client = HttpClient(server, _to_exception)
@@ -140,7 +140,7 @@ class HttpRetriever(Retriever):
         def send() -> object:
             return self._sent(query.text, depth)
 
-        answer = with_retries(send, self._limiter, 0, patience=self._patience, call=call)
+        answer = with_retries(send, self._limiter, 0, insistence=self._insistence, call=call)
         call.meter.count(calls=1)
         ids, scores = self._read(answer, query)
         if len(set(ids)) < len(ids):

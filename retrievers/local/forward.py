@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from retrievers.errors import BackendError
+from retrievers.meter import Stop
+
 if TYPE_CHECKING:
     import torch
 
@@ -12,7 +15,9 @@ PASS = 2048
 """Tokens, padding included, that a processor treats at once: what passes from layer to layer stays in its cache."""
 
 
-def outputs(model: Any, features: Mapping[str, Any], name: str, **options: Any) -> torch.Tensor:
+def outputs(
+    model: Any, features: Mapping[str, Any], name: str, stopped: Stop | None = None, **options: Any
+) -> torch.Tensor:
     """Run a model over one request and return one of its outputs: a row a text, 32-bit floats.
 
     On a processor texts of like length go together, up to PASS tokens.
@@ -21,17 +26,30 @@ def outputs(model: Any, features: Mapping[str, Any], name: str, **options: Any) 
         model: of sentence-transformers.
         features: what it is given.
         name: of the output.
+        stopped: tells before each pass whether the run was interrupted.
         options: of the model's own `forward`.
+
+    Raises:
+        BackendError: the run was interrupted.
     """
     import torch
 
-    rows, parts = zip(*passes(features, model.device.type), strict=True)
-    joined = torch.cat([model(moved(part, model.device), **options)[name].float() for part in parts])
+    rows, parts = [], []
+    for some, part in passes(features, model.device.type, stopped):
+        rows.append(some)
+        parts.append(model(moved(part, model.device), **options)[name].float())
+    joined = torch.cat(parts)
     return joined[torch.argsort(torch.cat(rows)).to(joined.device)]
 
 
-def passes(features: Mapping[str, Any], device: str) -> Iterator[tuple[torch.Tensor, Mapping[str, Any]]]:
-    """Yield rows, and their features without the columns that are padding in all of them."""
+def passes(
+    features: Mapping[str, Any], device: str, stopped: Stop | None = None
+) -> Iterator[tuple[torch.Tensor, Mapping[str, Any]]]:
+    """Yield rows, and their features without the columns that are padding in all of them.
+
+    Raises:
+        BackendError: before a further pass, where the run was interrupted.
+    """
     import torch
 
     mask = features.get("attention_mask")
@@ -43,6 +61,8 @@ def passes(features: Mapping[str, Any], device: str) -> Iterator[tuple[torch.Ten
     padded_left = not bool(mask[:, 0].all())
     start = 0
     while start < len(order):
+        if stopped is not None and stopped.interrupted:
+            raise BackendError("stopped, since the run was interrupted")
         longest = max(1, int(lengths[order[start]]))
         rows = order[start : start + max(1, PASS // longest)]
         columns = slice(-longest, None) if padded_left else slice(longest)

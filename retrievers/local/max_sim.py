@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from retrievers.local.forward import moved, passes
+from retrievers.meter import Stop
 from retrievers.types import Role
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ def token_vectors(model: Any, features: Mapping[str, Any], role: Role | None = N
     return ScoredTokens(output["token_embeddings"].float(), output["attention_mask"].bool())
 
 
-def scored_tokens(model: Any, features: Mapping[str, Any], role: Role) -> list[npt.NDArray[np.float32]] | None:
+def scored_tokens(
+    model: Any, features: Mapping[str, Any], role: Role, stopped: Stop | None = None
+) -> list[npt.NDArray[np.float32]] | None:
     """Return the (tokens, dimensions) of each text that are scored; None where the model has no vectors of tokens.
 
     On a processor documents of like length go together. Queries stay together: what a model fills them up with, and
@@ -45,7 +48,7 @@ def scored_tokens(model: Any, features: Mapping[str, Any], role: Role) -> list[n
     """
     device = model.device.type if role == "document" else ""
     texts: dict[int, npt.NDArray[np.float32]] = {}
-    for rows, part in passes(features, device):
+    for rows, part in passes(features, device, stopped):
         tokens = token_vectors(model, part, role)
         if tokens is None:
             return None

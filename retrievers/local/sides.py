@@ -51,7 +51,7 @@ def side_of(folder: Path, role: Role) -> RoleReading:
 
 
 def side_tokens(folder: Path | None, role: Role, texts: Sequence[str], *, whole: bool) -> Tokens:
-    """Count the tokens that a model in a folder reads of each text; an upper estimate where they cannot be counted.
+    """Count the tokens that a model in a folder reads of each text; an estimate where they cannot be counted.
 
     Args:
         folder: with the model's files; None where they are not on this machine.

@@ -242,7 +242,10 @@ def _to_exception(failure: httpx.RequestError, attempt: Attempt) -> Exception:
     if isinstance(failure, httpx.UnsupportedProtocol | httpx.LocalProtocolError):
         return BackendError(f"the request cannot be sent: {type(failure).__name__}")
     if isinstance(failure, httpx.ConnectError):
-        return Transient(f"no whole answer came: {attempt.peer}: {getattr(cause, 'strerror', None) or failure}")
+        host = attempt.peer.rpartition(":")[0]
+        here = isinstance(cause, ConnectionRefusedError) and (host in {"localhost", "::1"} or host.startswith("127."))
+        reason = f"{attempt.peer}: {getattr(cause, 'strerror', None) or failure}"
+        return Transient(f"no whole answer came: {reason}", refused_here=here)
     return Transient(f"no whole answer came: {failure or type(failure).__name__}")
 
 

@@ -26,7 +26,8 @@ from retrievers.remote.http_client import (
     to_exception,
 )
 from retrievers.remote.openai_client import BASE_URL, KEY, OPENAI_URL, OpenAIClient, server_url
-from retrievers.remote.retries import Charge, RateLimiter, pay, with_retries
+from retrievers.remote.redaction import from_environment
+from retrievers.remote.retries import Charge, RateLimiter, patient, pay, with_retries
 from retrievers.tokens import estimate
 
 _FOR_THE_REQUEST = {400, 415, 422, 501}
@@ -104,7 +105,7 @@ class Reply(NamedTuple):
 
 
 class ChatForecast(NamedTuple):
-    """What asking some prompts would take: an upper estimate."""
+    """What asking some prompts would take: an estimate."""
 
     prompts: int
     cached: int
@@ -145,6 +146,7 @@ class ChatModel:
         self._with_schema: bool | None = None
         """Whether the server takes a schema; None until it has answered a request with one."""
         self._limiter = RateLimiter(options.concurrency, rpm=options.rpm, tpm=options.tpm)
+        self._insistence = patient(options.patience)
 
     @property
     def fingerprint(self) -> str:
@@ -196,7 +198,7 @@ class ChatModel:
             return pay(lambda: self._send(client, prompt), self._cost(*expected), call)
 
         try:
-            reply, _ = with_retries(paid, self._limiter, expected[0], patience=self.options.patience, call=call)
+            reply, _ = with_retries(paid, self._limiter, expected[0], insistence=self._insistence, call=call)
         except _Declined as refusal:
             meter.count(declined=1)
             return Reply("", declined=str(refusal))
@@ -212,7 +214,7 @@ class ChatModel:
             return ""
         if not os.environ.get(name):
             raise InputError(Problem(name, "is not set in the environment", f"export {name}=…"))
-        return os.environ[name]
+        return from_environment(name)
 
     def _connected(self) -> OpenAIClient:
         with self._lock:

@@ -34,12 +34,18 @@ _DAY = 86_400.0
 
 
 class Transient(Exception):
-    """A failure that may not happen again: the reason, and how many seconds the provider asks to wait."""
+    """A failure that may not happen again: the reason, and how many seconds the provider asks to wait.
 
-    def __init__(self, reason: str, *, retry_after: float | None = None, throttled: bool = False) -> None:
+    `refused_here`: nothing listens on this machine where the server should be.
+    """
+
+    def __init__(
+        self, reason: str, *, retry_after: float | None = None, throttled: bool = False, refused_here: bool = False
+    ) -> None:
         super().__init__(reason)
         self.retry_after = retry_after
         self.throttled = throttled
+        self.refused_here = refused_here
 
 
 class TooLong(Exception):

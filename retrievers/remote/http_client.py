@@ -155,7 +155,7 @@ class HttpClient:
         try:
             answer = request()
         except Transient as failure:
-            raise Transient(self._hidden(str(failure))) from None
+            raise Transient(self._hidden(str(failure)), refused_here=failure.refused_here) from None
         except BackendError as failure:
             raise BackendError(self._hidden(str(failure))) from None
         if not 200 <= answer.status < 300:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from html import escape
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -28,6 +29,44 @@ _SECRET_SHAPE = re.compile(
 )
 _USER = re.compile(r"(?<=://)[^/?#\s]*@")  # to the last @ before the path, as addresses are read
 _LONGEST = 400
+
+
+_used: set[str] = set()
+"""Names of variables whose values this process has used: no file that it writes may hold them."""
+
+
+def from_environment(name: str) -> str:
+    """Return the value of a variable: whatever is written from now on says `${NAME}` for it; KeyError: it is unset."""
+    _used.add(name)
+    return os.environ[name]
+
+
+def environment_values() -> dict[str, str]:
+    """Return what no file may hold, the longest first, with what stands there instead.
+
+    It is what was used of the environment, and what variables hold that are named like a secret: the user's own code
+    may have read them. Short values, and plain words that nothing used, are words like any other.
+    """
+    values: dict[str, str] = {}
+    for name, whole in os.environ.items():
+        value = whole.strip()
+        if len(value) >= SHORTEST and (name in _used or (_SECRET_NAME.search(name) and not value.isalpha())):
+            for form in (value, json.dumps(value, ensure_ascii=False)[1:-1], json.dumps(value)[1:-1], escape(value)):
+                values.setdefault(form, f"${{{name}}}")
+    return dict(sorted(values.items(), key=lambda item: len(item[0]), reverse=True))
+
+
+def masked(text: str, values: Mapping[str, str] | None = None) -> str:
+    """Return a text as it may be written: whatever the environment holds stands in it as `${NAME}`.
+
+    Args:
+        text: what is to be written, or shown.
+        values: `environment_values`, for who writes much.
+    """
+    for value, name in (environment_values() if values is None else values).items():
+        if value in text:
+            text = text.replace(value, name)
+    return text
 
 
 class Expanded(str):

@@ -16,7 +16,7 @@ from retrievers.errors import InputError, Problem, check_not_negative, check_pos
 from retrievers.meter import Call
 from retrievers.prices import Price, price_of
 from retrievers.remote.http_client import Server, check_address, is_server_of
-from retrievers.remote.redaction import as_written, secrets_in, shown
+from retrievers.remote.redaction import as_written, from_environment, secrets_in, shown
 from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed
 from retrievers.tokens import Tokens, estimate
 from retrievers.types import Embedded, Encoder, Limits, Role
@@ -195,7 +195,7 @@ def key_of(given: str, *variables: str) -> str:
     if given:
         return given
     for name in variables:
-        if key := os.environ.get(name):
-            return key
+        if os.environ.get(name):
+            return from_environment(name)
     remedy = f"export {variables[0]}=…, or give api_key"
     raise InputError(Problem(" or ".join(variables), "is not set in the environment", remedy))

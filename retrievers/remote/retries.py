@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
-import tenacity
-
 from retrievers.errors import BackendError
+from retrievers.insisting import Insistence, Passing
 from retrievers.meter import Call
 from retrievers.prices import Price
 from retrievers.remote.bounded_transport import attempting, may_be_billed
@@ -80,8 +79,19 @@ def _check(stopped: threading.Event) -> None:
         raise BackendError("stopped, since another request failed or the run was interrupted")
 
 
+def patient(patience: float) -> Insistence:
+    """Return what insists on the answers of one provider, for so many seconds each."""
+    return Insistence(_passing, patience)
+
+
+def _passing(failure: BaseException) -> Passing | None:
+    if not isinstance(failure, Transient):
+        return None
+    return Passing(str(failure), failure.retry_after, failure.refused_here)
+
+
 def with_retries(
-    send: Callable[[], Answer], limiter: RateLimiter, tokens: int, *, patience: float, call: Call
+    send: Callable[[], Answer], limiter: RateLimiter, tokens: int, *, insistence: Insistence, call: Call
 ) -> Answer:
     """Send one request until it succeeds, fails for good, or patience ends; each further try counts as a retry.
 
@@ -89,7 +99,7 @@ def with_retries(
         send: asks the provider once; raises Transient where another try may help.
         limiter: lets requests pass at the provider's pace.
         tokens: how many the request has, for the pace.
-        patience: seconds after which no further try is made.
+        insistence: of this provider.
         call: counts retries, and says when all stops.
 
     Raises:
@@ -100,29 +110,21 @@ def with_retries(
         with limiter.turn(tokens, call.stopped), attempting(call.stopped):
             return send()
 
-    retrying = tenacity.Retrying(
-        retry=tenacity.retry_if_exception_type(Transient),
-        wait=_pause,
-        stop=tenacity.stop_before_delay(patience),
-        sleep=tenacity.sleep_using_event(call.stopped),
-        before_sleep=lambda _: call.meter.count(retries=1),
-        reraise=True,
-    )
+    tries = 1
+
+    def again() -> None:
+        nonlocal tries
+        tries += 1
+        call.meter.count(retries=1)
+
     started = time.monotonic()
     try:
-        return retrying(once)
+        return insistence.ask(once, on_retry=again, stopped=call.stopped)
     except Transient as last:
-        number = retrying.statistics["attempt_number"]
-        tries, seconds = f"{number} {'try' if number == 1 else 'tries'}", f"{time.monotonic() - started:.0f} s"
-        raise BackendError(f"gave up after {tries} in {seconds} (patience = {patience:g}): {last}") from None
-
-
-def _pause(state: tenacity.RetryCallState) -> float:
-    failure = state.outcome.exception() if state.outcome is not None else None
-    asked = failure.retry_after if isinstance(failure, Transient) else None
-    if asked is not None:
-        return asked + tenacity.wait_random(0, 0.25)(state)
-    return tenacity.wait_random_exponential(multiplier=0.5, max=30)(state)
+        took = f"{tries} {'try' if tries == 1 else 'tries'} in {time.monotonic() - started:.0f} s"
+        remedy = "; is it running? start it, then run again" if last.refused_here else ""
+        patience = f"(patience = {insistence.patience:g})"
+        raise BackendError(f"gave up after {took} {patience}: {last}{remedy}") from None
 
 
 class Bill(NamedTuple):
@@ -147,7 +149,7 @@ class RequestSender:
     def __init__(self, limits: Limits, price: Callable[[], Price | None]) -> None:
         """Take the limits, and what gives the price: None where it is not known, so that no dollars are counted."""
         self._price = price
-        self._patience = limits.patience
+        self._insistence = patient(limits.patience)
         self._limiter = RateLimiter(limits.concurrency, rpm=limits.rpm, tpm=limits.tpm)
 
     def send(self, request: Callable[[], tuple[Answer, Bill]], expected: Bill, call: Call) -> tuple[Answer, int]:
@@ -174,7 +176,7 @@ class RequestSender:
         def paid() -> tuple[Answer, Charge]:
             return pay(once, promised, call)
 
-        answer, cost = with_retries(paid, self._limiter, expected.tokens, patience=self._patience, call=call)
+        answer, cost = with_retries(paid, self._limiter, expected.tokens, insistence=self._insistence, call=call)
         call.meter.count(calls=1)
         return answer, cost.tokens
 

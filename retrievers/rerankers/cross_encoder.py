@@ -64,6 +64,6 @@ class CrossEncoderReranker(PairModelReranker):
                 what = f"{self._weights.model} has {model.num_labels} outputs, not one"
                 raise InputError(Problem("rerank.model", what))
             read = self._replicas.read(model, pairs)
-            scores = outputs(model, read.features, "scores").double().reshape(len(pairs)).cpu().numpy()
+            scores = outputs(model, read.features, "scores", call.stopped).double().reshape(len(pairs)).cpu().numpy()
         call.meter.count(calls=1, tokens=int(read.tokens.sum()))
         return PairScores(scores, read.tokens, read.truncated_tokens)

@@ -125,7 +125,7 @@ class HttpReranker(RemoteModel[HttpClient], Reranker):
             headers: sent with every request, secrets as "${NAME}".
             extra: added to the body of every request.
             depth: how many candidates of each query are read again.
-            max_tokens: documents are cut to so many tokens, by an upper estimate, and counted; 0: 4,096 for cohere,
+            max_tokens: documents are cut to so many tokens, as estimated, and counted; 0: 4,096 for cohere,
                 8,000 for voyage, 8,192 for jina, 512 for tei and vllm.
             batch_size: documents a request.
             concurrency: requests at once.

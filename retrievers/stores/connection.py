@@ -8,15 +8,17 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
+from retrievers import insisting
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
-from retrievers.insisting import Insistence
+from retrievers.insisting import Insistence, Passing
 from retrievers.meter import Meter
+from retrievers.prices import on_this_machine
 from retrievers.remote.bounded_transport import BoundedTransport
 from retrievers.remote.faults import Transient
 from retrievers.remote.redaction import redacted, shown
@@ -69,7 +71,8 @@ class Connection:
         self.address = location if location == MEMORY else str(Path(location).expanduser() / collection)
         if options.on_server:
             self.address = shown(location)
-        self._insistence = Insistence(self.address, _passing, lambda: meter.count(retries=1), _asked_pause)
+        self._insistence = Insistence(self._passing, insisting.PATIENCE)
+        self._on_retry = partial(meter.count, retries=1)
 
     def call(self, request: Callable[[QdrantClient], Answer]) -> Answer:
         """Send one request; to a server again after a pause where that may help, and every retry is counted.
@@ -138,7 +141,7 @@ class Connection:
                 transport=BoundedTransport(timeout=TIMEOUT, connections=CONNECTIONS),
             )
         try:
-            self.version = self._insist(lambda: client.info().version, "start the server, then run again", tries=2)
+            self.version = self._insist(lambda: client.info().version, "start the server, then run again")
             self._check_version()
         except BaseException:
             client.close()
@@ -158,12 +161,23 @@ class Connection:
         if ours is None or ours[0] != theirs[0] or abs(ours[1] - theirs[1]) > 1:
             _warn_of_versions(self.address, self.version, version("qdrant-client"))
 
-    def _insist(self, request: Callable[[], Answer], remedy: str, *, tries: int | None = None) -> Answer:
+    def _passing(self, error: BaseException) -> Passing | None:
+        """What a failure says that may pass by itself: no answer, a busy server, a fault behind a proxy."""
+        if not _may_pass(error):
+            return None
+        refused = getattr(getattr(error, "source", None), "refused_here", False)
+        asked = getattr(error, "retry_after_s", None)
+        words = _in_words(error)
+        if "onnection refused" in words and _status(error) == "UNAVAILABLE":  # gRPC's words
+            refused = on_this_machine(self._options.location or "")
+        return Passing(f"{self.address}: {words}", None if asked is None else float(asked), refused)
+
+    def _insist(self, request: Callable[[], Answer], remedy: str) -> Answer:
         from qdrant_client.common.client_exceptions import QdrantException
         from qdrant_client.http.exceptions import ApiException
 
         try:
-            return self._insistence.ask(request, tries)
+            return self._insistence.ask(request, on_retry=self._on_retry)
         except HarnessError:
             raise
         except Exception as error:
@@ -176,6 +190,9 @@ class Connection:
                 raise BackendError(f"{self.address}: {what}") from error
             if status is None and not isinstance(error, ApiException | QdrantException):
                 raise
+            passing = self._passing(error)
+            if passing is not None and passing.refused_here:
+                remedy = "is it running? start it, then run again"
             rest = "" if _is_final(error) else f"; {remedy}"
             raise BackendError(f"{self.address}: {_in_words(error)}{rest}") from error
 
@@ -208,7 +225,7 @@ def _status(error: BaseException) -> int | str | None:
     return getattr(error, "status_code", None) or (code().name if callable(code) else None)
 
 
-def _passing(error: BaseException) -> bool:
+def _may_pass(error: BaseException) -> bool:
     """Whether a failure may pass by itself: no answer, a busy server, a fault behind a proxy."""
     from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
     from qdrant_client.http.exceptions import ResponseHandlingException
@@ -223,13 +240,7 @@ def _is_final(error: BaseException) -> bool:
     return isinstance(getattr(error, "source", None), BackendError)
 
 
-def _asked_pause(error: BaseException) -> float | None:
-    """The seconds that a server asks to wait."""
-    asked = getattr(error, "retry_after_s", None)
-    return None if asked is None else float(asked)
-
-
-def _in_words(error: Exception) -> str:
+def _in_words(error: BaseException) -> str:
     details = getattr(error, "details", None)  # of a grpc.RpcError, whose text is a page
     if callable(details):
         return f"{_status(error)}: {redacted(str(details()))}"

@@ -13,7 +13,7 @@ from retrievers.filters import FieldValues
 from retrievers.ragged import AnyVectors, SparseVectors, joined
 from retrievers.stores.options import Opening
 from retrievers.stores.points import above_zero
-from retrievers.types import FilterValues, Ranking, Store, ranked
+from retrievers.types import FilterValues, Ranking, Store, ranked, rounded
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -71,7 +71,9 @@ class CsrStore(Store):
                     kept = masks[wanted[start + row]][documents]
                     scores, documents = scores[kept], documents[kept]
                 best = candidates(scores, limit)
-                rankings.append(above_zero(ranked([self._ids[i] for i in documents[best]], scores[best], limit)))
+                rankings.append(
+                    above_zero(ranked([self._ids[i] for i in documents[best]], rounded(scores[best]), limit))
+                )
         return rankings
 
 

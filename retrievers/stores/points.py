@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.ragged import AnyVectors, SparseVectors
-from retrievers.types import RESOLUTION, FilterValues, Ranking, ranked
+from retrievers.types import RESOLUTION, FilterValues, Ranking, ranked, rounded
 
 if TYPE_CHECKING:
     from qdrant_client.models import QueryResponse
@@ -154,7 +154,7 @@ def past_ties(ask: Callable[[list[int], int], Iterable[EngineHits]], queries: in
         for position, (doc_ids, scores) in zip(waiting, ask(waiting, size), strict=True):
             reach = _reach(scores, limit)
             if len(scores) < size or reach < len(scores):
-                answers[position] = ranked(doc_ids[:reach], scores[:reach], limit)
+                answers[position] = ranked(doc_ids[:reach], rounded(scores[:reach]), limit)
         waiting = [position for position in waiting if position not in answers]
         size *= 4
     return [answers[position] for position in range(queries)]
@@ -176,7 +176,7 @@ def above_zero(ranking: Ranking) -> Ranking:
 
 
 def _reach(scores: Sequence[float], limit: int) -> int:
-    """Return how many hits come before the first that is more than a step of `ranked` below the one at the limit."""
+    """Return how many hits come before the first that is more than a step of `rounded` below the one at the limit."""
     if len(scores) <= limit:
         return len(scores)
     lowest = scores[limit - 1] - RESOLUTION * max(map(abs, scores[:limit]))

@@ -19,7 +19,7 @@ from retrievers.quantization import (
     to_bytes,
 )
 from retrievers.ragged import AnyVectors, dense, unit_rows
-from retrievers.types import RESOLUTION, FilterValues, Floats, Ranking, Store, Vectors, ranked
+from retrievers.types import RESOLUTION, FilterValues, Floats, Ranking, Store, Vectors, ranked, rounded
 
 Mask = npt.NDArray[np.bool_]
 DOCUMENTS = 16_384
@@ -94,7 +94,7 @@ class QuantizedStore(Store):
                     positions[query] += (best + start).tolist()
                     scores[query] += row[best].tolist()
         return [
-            ranked([self._ids[position] for position in some], values, limit)
+            ranked([self._ids[position] for position in some], rounded(values), limit)
             for some, values in zip(positions, scores, strict=True)
         ]
 

@@ -1,0 +1,181 @@
+"""Whatever a retriever raises is that retriever's failure: one message, exit code 3, the others kept."""
+
+import json
+import logging
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+
+from harness import records
+from harness.cli import main
+from tests import small
+
+BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
+MODULE = '''
+import asyncio
+import sys
+
+class Odd(BaseException):
+    """No Exception."""
+
+def exits(queries, depth):
+    sys.exit()
+
+def exits_with_one(queries, depth):
+    sys.exit(1)
+
+def generator(queries, depth):
+    raise GeneratorExit("over")
+
+def stops(queries, depth):
+    raise StopIteration("over")
+
+async def cancelled(queries, depth):
+    raise asyncio.CancelledError("over")
+
+def odd(queries, depth):
+    raise Odd("over")
+
+def unwritable(queries, depth):
+    raise ValueError("over \\ud800")
+
+def surrogate(queries, depth):
+    return [["\\ud800", "apple"] for _ in queries]
+
+def large(queries, depth):
+    return [[("apple", 10 ** 400)] for _ in queries]
+
+def deep(queries, depth):
+    return helped(queries)
+
+def helped(queries):
+    import json
+    return json.loads("{")  # raised in the standard library
+'''
+FAULTS = {
+    "exits": "SystemExit",
+    "exits_with_one": "SystemExit: 1",
+    "generator": "GeneratorExit: over",
+    "stops": "StopIteration: over",
+    "cancelled": "CancelledError: over",
+    "odd": "Odd: over",
+    "unwritable": r"ValueError: over \ud800",
+    "surrogate": r"'\ud800' is among the hits, which is no id",
+    "large": "a score that is no finite number",
+}
+
+
+RAISED = {"exits": "    sys.exit()", "deep": "raised in the standard library"}
+
+
+def ended(*words: object) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    return stopped.value.code
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch) -> str:
+    """A module of the user's in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    name = f"theirs_{abs(hash(tmp_path)) % 10**8}"
+    (tmp_path / f"{name}.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return name
+
+
+def failed_of(folder) -> dict[str, str]:
+    return records.read(folder / "results" / "small").manifest.failed
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_function_fails_alone_whatever_it_raises(tmp_path, module, name):
+    block = f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:{name}"\n'
+    assert ended("run", small.experiment(tmp_path, retrievers=block + BM25)) == 3
+    assert FAULTS[name] in failed_of(tmp_path)["theirs"]
+    assert records.read(tmp_path / "results" / "small").retrievers == ("bm25",)
+
+
+@pytest.mark.parametrize("name", ["exits", "deep"])
+def test_its_failure_names_file_and_line_of_the_users_code_and_debug_shows_all(
+    tmp_path, module, name, capsys, monkeypatch
+):
+    block = f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:{name}"\n'
+    path = small.experiment(tmp_path, retrievers=block + BM25)
+    line = 1 + next(n for n, said in enumerate(MODULE.splitlines()) if RAISED[name] in said)
+    assert ended("run", path) == 3
+    first = capsys.readouterr().err
+    assert f"({module}.py:{line})" in first
+    assert "Traceback" not in first
+    monkeypatch.setattr(logging.getLogger("harness"), "handlers", [])
+    assert ended("run", path, "--debug") == 3
+    assert "Traceback" in (told := capsys.readouterr().err)
+    assert f'{module}.py", line {line}, in' in told
+
+
+def test_a_module_that_exits_when_it_is_imported_is_one_message(tmp_path, module, capsys):
+    (tmp_path / f"{module}.py").write_text("import sys\nsys.exit()\n")
+    block = f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:ask"\n'
+    path = small.experiment(tmp_path, retrievers=block + BM25)
+    for command in ("check", "run"):
+        assert ended(command, path) == 2
+        assert f"cannot be imported: {module}: SystemExit ({module}.py:2)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("hit", "told"),
+    [({"id": "\ud800", "score": 1}, "no whole JSON"), ({"id": "apple", "score": 10**400}, "one number for each"),
+     ({"id": "apple", "score": -(10**400)}, "one number for each")],
+)  # fmt: skip
+def test_an_endpoint_fails_alone_whatever_it_answers(tmp_path, monkeypatch, hit, told):
+    monkeypatch.chdir(tmp_path)
+
+    class Endpoint(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            raw = json.dumps([hit]).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(raw)))
+            self.end_headers()
+            self.wfile.write(raw)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    block = '[[retrievers]]\nname = "theirs"\nkind = "http"\nmethod = "GET"\nids = "[*].id"\nscores = "[*].score"\n'
+    block += f'url = "http://127.0.0.1:{server.server_port}/?q={{query}}"\npatience = 0.1\n'
+    try:
+        assert ended("run", small.experiment(tmp_path, retrievers=block + BM25)) == 3
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert told in failed_of(tmp_path)["theirs"]
+
+
+@pytest.mark.parametrize("hit", [{"doc_id": "\ud800", "score": 1}, {"doc_id": "apple", "score": 10**400}])
+def test_a_saved_run_with_such_a_hit_is_one_message(tmp_path, monkeypatch, hit):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "theirs.jsonl").write_text(json.dumps({"query_id": "q-rails", **hit}) + "\n")
+    block = '[[retrievers]]\nname = "theirs"\nkind = "run"\npath = "theirs.jsonl"\n'
+    assert ended("run", small.experiment(tmp_path, retrievers=block + BM25)) in (2, 3)
+
+
+@pytest.mark.parametrize(
+    "block",
+    ['encoder = { kind = "openai", model = "m", base_url = "https://127.0.0.1:9", dimensions = 4, patience = 0.1 }',
+     'kind = "http"\nids = "[*]"\nurl = "https://127.0.0.1:9/?q={query}"\npatience = 0.1',
+     'encoder = { kind = "cohere", model = "m", base_url = "https://127.0.0.1:9", patience = 0.1 }',
+     'encoder = { kind = "bedrock", model = "amazon.titan-embed-text-v2:0", endpoint_url = "https://127.0.0.1:9", '
+     'region = "eu-west-1", patience = 0.1 }',
+     'encoder = { kind = "hashing" }\nstore = "https://127.0.0.1:9"'],
+)  # fmt: skip
+def test_certificates_that_are_not_there_fail_what_needs_them(tmp_path, monkeypatch, block):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA0000000000000000")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "0123456789abcdefghijklmnopqrst")
+    block = f'[[retrievers]]\nname = "theirs"\n{block}\n'
+    assert ended("run", small.experiment(tmp_path, retrievers=block + BM25)) == 3
+    assert "SSL_CERT_FILE: cannot be read" in failed_of(tmp_path)["theirs"]

@@ -1,0 +1,111 @@
+"""No file holds what the environment holds: whoever it came from, `${NAME}` stands in its place."""
+
+import json
+import logging
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+
+from harness.cli import main
+from harness.records import create
+from retrievers.remote.redaction import from_environment, masked
+from tests import small
+
+BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
+SECRET = "open5esame-0123"
+BESIDE = 'quo"ted\\and<angled>'
+MODULE = """
+import os
+
+def raises(queries, depth):
+    raise ValueError("refused: " + os.environ["THEIR_API_KEY"] + os.environ["THEIR_TOKEN"])
+
+def answers(queries, depth):
+    return [["apple", os.environ["THEIR_API_KEY"]] for _ in queries]
+"""
+
+
+def ended(*words: object) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    return stopped.value.code
+
+
+def holding(place, *secrets) -> list[str]:
+    """The files below a folder that hold one of these, whatever they are."""
+    files = [file for file in place.rglob("*") if file.is_file()]
+    assert files
+    return [file.name for file in files if any(one.encode() in file.read_bytes() for one in secrets)]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    """A folder in which everything is written, but for what holds the secrets."""
+    monkeypatch.setenv("THEIR_API_KEY", SECRET)
+    monkeypatch.setenv("THEIR_TOKEN", BESIDE)
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "written" / "cache"))
+    (tmp_path / "written").mkdir()
+    monkeypatch.chdir(tmp_path / "written")
+    return tmp_path / "written"
+
+
+@pytest.mark.parametrize(("name", "code"), [("raises", 3), ("answers", 0)])
+def test_what_a_function_says_is_written_without_keys(tmp_path, place, monkeypatch, capsys, name, code):
+    monkeypatch.setattr(logging.getLogger("harness"), "handlers", [])
+    module = f"theirs_{abs(hash(tmp_path)) % 10**8}"
+    (tmp_path / f"{module}.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    block = f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:{name}"\n'
+    path = small.experiment(tmp_path, retrievers=block + BM25, report=True)
+    assert ended("run", path, "--debug") == code
+    said = capsys.readouterr()
+    assert not holding(place, SECRET, BESIDE, json.dumps(BESIDE)[1:-1])
+    assert SECRET not in said.out + said.err
+    written = (place / "results" / "small" / "manifest.json").read_text()
+    written += (place / "results" / "small" / "rankings" / "theirs.jsonl").read_text() if name == "answers" else ""
+    assert "${THEIR_API_KEY}" in written
+
+
+class Mirror(BaseHTTPRequestHandler):
+    """Finds the request's header."""
+
+    def do_GET(self) -> None:
+        raw = json.dumps(["apple", self.headers["Authorization"]]).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+def test_an_endpoint_that_answers_with_its_key_leaves_it_in_no_file(tmp_path, place, monkeypatch):
+    monkeypatch.setenv("WORD", SECRET)  # its name says nothing
+    monkeypatch.delenv("THEIR_API_KEY")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Mirror)
+    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    block = '[[retrievers]]\nname = "theirs"\nkind = "http"\nmethod = "GET"\nids = "[*]"\n'
+    block += f'url = "http://127.0.0.1:{server.server_port}/?q={{query}}"\n'
+    block += 'headers = { Authorization = "Bearer ${WORD}" }\n'
+    path = small.experiment(tmp_path, retrievers=block + BM25, report=True)
+    try:
+        for _ in range(2):  # the second time from the cache
+            assert ended("run", path) == 0
+            assert not holding(place, SECRET)
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert "Bearer ${WORD}" in (place / "results" / "small" / "rankings" / "theirs.jsonl").read_text()
+
+
+def test_plain_words_that_nothing_used_stay_and_those_that_were_used_do_not(monkeypatch, tmp_path):
+    monkeypatch.setenv("KEYCLOAK_REALM", "master")
+    monkeypatch.setenv("PLAIN", "banana")
+    assert masked("a master of the banana") == "a master of the banana"
+    assert from_environment("PLAIN") == "banana"
+    assert masked("a master of the banana") == "a master of the ${PLAIN}"
+    with create(tmp_path / "some.txt") as file:
+        file.writelines(f"{line}\n" for line in ("banana", SECRET, "rest"))
+    assert (tmp_path / "some.txt").read_text() == "${PLAIN}\n${THEIR_API_KEY}\nrest\n"

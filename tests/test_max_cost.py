@@ -1,0 +1,104 @@
+"""--max-cost: what is in flight is promised before it is sent; a bill beyond it is told, and ends with exit code 3."""
+
+import pytest
+
+from harness import records
+from harness.cli import main
+from retrievers.encoders.openai import OpenAIEncoder
+from retrievers.errors import OverBudget
+from retrievers.meter import Budget, Call, Meter, Stop
+from retrievers.parallel import answers
+from tests import small
+from tests.chat_fake import ChatProvider
+from tests.servers import OpenAIProvider, serving, tokens_of
+
+BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
+
+
+class Dear(OpenAIProvider):
+    """Bills the request with a word a thousand times what its texts have."""
+
+    word = "things"
+
+    def answer(self, path, body, headers, fault):
+        said, more = super().answer(path, body, headers, fault)
+        if any(self.word in text for text in body["input"]):
+            said["usage"] = {name: 1000 * number for name, number in said["usage"].items()}
+        return said, more
+
+
+def ended(*words: object) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    return stopped.value.code
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def paid(url: str) -> str:
+    block = (
+        f'[[retrievers]]\nname = "paid"\nencoder = {{ kind = "openai", model = "m", base_url = "{url}", price = 1 }}'
+    )
+    return BM25 + block + "\n[cache]\nprobe = 0\n"
+
+
+def test_a_last_request_that_is_billed_a_thousandfold_ends_with_3_and_all_is_kept(place, capsys):
+    with serving(Dear()) as provider:
+        path = small.experiment(place, retrievers=paid(provider.url))
+        assert ended("run", path, "--max-cost", "0.001") == 3
+        told = capsys.readouterr().err
+        assert "more than the $0.001000 of --max-cost" in told
+        assert "results/small" in told
+        kept = records.read(place / "results" / "small")
+        assert kept.retrievers == ("bm25", "paid")
+        assert f"${kept.costs['usd'].sum():.6f} is billed" in told
+        sent = len(provider.requests)
+        assert ended("run", path, "--max-cost", "0.001") == 0  # nothing is asked again
+        assert len(provider.requests) == sent
+
+
+def test_embedding_for_others_that_passes_the_limit_ends_with_3_and_writes_its_vectors(place, capsys):
+    with serving(Dear()) as provider:
+        path = small.experiment(place, retrievers=paid(provider.url))
+        assert ended("embed", path, "--to", place / "parts", "--max-cost", "0.001") == 3
+    assert "more than the $0.001000 of --max-cost" in capsys.readouterr().err
+    assert len(list((place / "parts").rglob("*.parquet"))) == 2
+
+
+def test_of_eight_requests_at_once_no_more_are_sent_than_the_limit_pays_for():
+    text = "one text of some words"
+    with serving(OpenAIProvider(latency=0.05)) as provider:
+        encoder = OpenAIEncoder("m", base_url=provider.url, price=1e6, batch_size=1)
+        each = float(encoder.count([text], "document").counts.sum())
+        meter = Meter(Budget(3.5 * each))
+
+        def ask(one: str, stopped: Stop) -> None:
+            encoder.embed([one], "document", Call(meter, stopped))
+
+        with pytest.raises(OverBudget):
+            list(answers(ask, [text] * 40, width=8))
+        assert provider.most_at_once <= 3
+        assert len(provider.requests) * tokens_of(text) <= 3.5 * each
+
+
+def test_a_judge_for_a_second_measure_sends_nothing_under_a_limit_of_nothing(place, capsys):
+    with serving(ChatProvider(reply=lambda user: '{"verdicts": ["entailed"]}')) as provider:
+        judge = (
+            f'[judge]\nkind = "openai"\nmodel = "m"\nbase_url = "{provider.url}"\ninput_price = 1\noutput_price = 1\n'
+        )
+        path = small.experiment(place, retrievers=BM25 + judge)
+        path.write_text(path.read_text().replace('"DCG@3"]', '"DCG@3", "ClaimRecall@3"]'))
+        queries = (place / "data" / "queries.json").read_text().replace('"query":', '"claims": ["It swims."], "query":')
+        (place / "data" / "queries.json").write_text(queries)
+        code = ended("run", path, "--max-cost", "0")
+        assert provider.requests == []
+    told = capsys.readouterr().err
+    assert "claims were not judged" in told
+    assert "--max-cost" in told
+    assert code == 3
+    assert records.read(place / "results" / "small").retrievers == ("bm25",)
