@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 from types import MappingProxyType
 
 FUNCTION_WORDS: Mapping[str, frozenset[str]] = MappingProxyType(
@@ -73,11 +74,21 @@ def language_of(texts: Iterable[str]) -> str:
     ''
     """
     counts: Counter[str] = Counter()
-    words = 0.0
+    languages, words = _languages(), 0.0
     for text in texts:
         for word in unicodedata.normalize("NFC", text).lower().split():
             bare = word.strip("\"'.,;:!?()[]«»„“”…।،؟·—–-*#`")
             words += max(1.0, len(bare) / LONGEST) if bare else 0.0
-            counts.update(language for language, known in FUNCTION_WORDS.items() if bare in known)
+            counts.update(languages.get(bare, ()))
     (first, most), (_, second) = [*counts.most_common(2), ("", 0), ("", 0)][:2]
     return first if most >= ENOUGH * words and most >= AHEAD * second and most else ""
+
+
+@cache
+def _languages() -> Mapping[str, list[str]]:
+    """Function word -> the languages that have it, in the order of the list."""
+    of: dict[str, list[str]] = {}
+    for language, words in FUNCTION_WORDS.items():
+        for word in words:
+            of.setdefault(word, []).append(language)
+    return of
