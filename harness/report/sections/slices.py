@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from harness.evaluation.families import slices_of
 from harness.report import text
-from harness.report.figures import Figure, ForestRow, ForestWords, Section, forest
+from harness.report.charts import ForestRow
+from harness.report.figures import Figure, ForestWords, Section, forest
 from harness.report.view import View
 from harness.stats.differences import differences, units_of
 from harness.stats.intervals import mean_interval
