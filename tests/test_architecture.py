@@ -160,6 +160,36 @@ def test_help_loads_nothing_heavy() -> None:
     assert told.stdout.strip() == "[]"
 
 
+QUICKSTART = Path(__file__).parents[1] / "experiments" / "quickstart.toml"
+CLIENTS = "torch sentence_transformers openai boto3 qdrant_client bm25s httpx grpc jinja2 altair vl_convert matplotlib"
+
+
+@pytest.mark.parametrize(
+    ("command", "unused"),
+    [
+        (("init", "datasets/survey-templates-en", "--output", "{here}/new.toml"), f"{CLIENTS} pandas scipy"),
+        (("check", str(QUICKSTART), "--results", "{here}"), f"{CLIENTS} pandas scipy.optimize scipy.stats"),
+        (("plan", str(QUICKSTART), "--results", "{here}"), f"{CLIENTS} pandas scipy"),
+        (("score", "{here}/qrels", "{here}/run"), f"{CLIENTS} pandas scipy.optimize scipy.stats"),
+    ],
+    ids=lambda words: words[0] if isinstance(words, tuple) else "",
+)
+def test_a_command_loads_only_what_it_uses(
+    command: tuple[str, ...], unused: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a second and more for each: nobody waits for what the answer does not need."""
+    monkeypatch.chdir(QUICKSTART.parents[1])
+    (tmp_path / "qrels").write_text("q 0 d 1\n", encoding="utf-8")
+    (tmp_path / "run").write_text("q Q0 d 1 1.0 r\n", encoding="utf-8")
+    words = [word.format(here=tmp_path) for word in command]
+    code = (
+        f"import sys; from harness.cli import main\ntry: main({words!r})\n"
+        f"except SystemExit as ended: print(ended.code, [name for name in '{unused}'.split() if name in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.splitlines()[-1] == "0 []", told.stderr
+
+
 def test_datasets_hold_no_python(project: Path) -> None:
     assert not list((project / "datasets").rglob("*.py"))
 

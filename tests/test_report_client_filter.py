@@ -146,23 +146,29 @@ def test_what_a_link_names_and_the_page_lacks_is_passed_over(driver, results):
 def test_charts_follow_the_lens_and_their_marks_are_links(driver, results):
     look(driver, results, f"#a=bm25&b=hashing&slice={quote('tags: names')}")
     scroll_through(driver)
-    rows = driver.execute_script("""
-        const figure = document.querySelector("#over_queries figure[data-first]");
-        const data = [...figure.querySelectorAll(".mark-rect path")].map((x) => x.__data__.datum);
-        return data.filter((x) => "difference" in x);
-    """)
-    assert len(rows) == 24
-    total = sum(row["difference"] for row in rows) / 24
+    driver.execute_script("navigator.clipboard.writeText = async (text) => { window.copied = text; };")
+    driver.execute_script("document.querySelector('#over_queries figure[data-first] .copies button').click()")
+    head, *rows = (line.split("\t") for line in driver.execute_script("return window.copied").splitlines())
+    assert head == ["query", "text", "difference", "bm25", "hashing"]
+    assert len(rows) == 24 == len(texts(driver, "#over_queries figure[data-first] .bars rect"))
+    total = sum(float(row[2]) for row in rows) / 24
     expected = mean(results, "bm25", "nDCG@3", "names") - mean(results, "hashing", "nDCG@3", "names")
     assert total == pytest.approx(expected, abs=1e-5)
     assert "bm25 − hashing" in text_of(driver, "#over_queries figure[data-first] figcaption")
     clicked = driver.execute_script("""
-        const mark = [...document.querySelectorAll("#over_queries figure[data-first] .mark-rect path")]
-          .find((x) => x.__data__.datum.difference !== 0 && "query" in x.__data__.datum);
+        const mark = document.querySelector("#over_queries figure[data-first] .bars rect");
         mark.dispatchEvent(new MouseEvent("click", { bubbles: true }));
-        return mark.__data__.datum.query;
+        return new URLSearchParams(location.hash.slice(1)).get('q');
     """)
-    assert driver.execute_script("return new URLSearchParams(location.hash.slice(1)).get('q')") == clicked
+    assert clicked == rows[0][0]
+    # Every mean of a chart is that of the chosen queries.
+    told = driver.execute_script("""
+        const dots = document.querySelector("#distribution .broad .panel").querySelectorAll(".dot");
+        return [...dots].map((x) => x.querySelector("title").textContent.split("\\n"));
+    """)
+    assert len(told) == 3
+    for facts in (dict(line.split(": ") for line in one) for one in told):
+        assert float(facts["mean"]) == pytest.approx(mean(results, facts["retriever"], "nDCG@3", "names"), abs=1e-4)
     assert complaints(driver) == []
 
 
@@ -283,7 +289,7 @@ def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
     path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + RERANKED, report=True)
     run = harness.run(path, harness.Options(results=tmp_path / "results"))
     page = (run.folder / "report.html").read_text(encoding="utf-8")
-    held = json.loads(re.search(r'id="evidence">([^<]*)<', page)[1])
+    held = unpacked(re.search(r'id="evidence">([^<]*)<', page)[1])
     names = [one["name"] for one in held["retrievers"]]
     reranked = names.index("reranked")
     assert held["retrievers"][reranked]["before"] == names.index("bm25")

@@ -135,19 +135,17 @@ def test_the_leaders_pairs_stand_before_the_others(page):
 
 @pytest.mark.parametrize("size", [0.004, 0.00004, 0.4, 30.0])
 def test_no_two_ticks_of_a_difference_read_the_same(size):
-    rows = [{"label": "x", "slice": "x", "difference": size / 2, "low": 0.0, "high": size, "queries": 5,
-             "record": "", "whole": True, "beside": ""}]  # fmt: skip
-    drawn = svg(figure("f", "t", "d", charts.forest(["x"], measure="m", band=False), rows=rows, zero=[{"zero": 0}]))
+    rows = [charts.ForestRow("x", "x", size / 2, 0.0, size, 5, "", whole=True)]
+    drawn = svg(figure("f", "t", "d", lambda width: charts.forest(rows, "m", None, width)))
     ticks = re.findall(r">([+−]?[\d.,e]+)</text>", drawn)
     assert len(ticks) > 2
     assert len(set(ticks)) == len(ticks)
 
 
 def test_no_tick_of_a_score_lies_below_the_lowest_interval():
-    rows = [{"retriever": name, "price": price, "mean": mean, "low": low, "high": high, "left": name, "right": ""}
-            for name, price, mean, low, high in (("x", 1, 0.063, 0.02, 0.19), ("y", 5, 0.55, 0.39, 0.72))]  # fmt: skip
-    chart = charts.trade_off([1, 5], marks({"x": "x", "y": "y"}), axis="ms", unit="ms")
-    drawn = svg(figure("f", "t", "d", chart, rows=rows, edge=[{"price": 1, "mean": 0.063}]))
+    dots = [charts.Dot("x", 0.063, 0.02, 0.19, price=1), charts.Dot("y", 0.55, 0.39, 0.72, price=5)]
+    looks, says = marks({"x": "x", "y": "y"}), charts.PriceAxis("ms", "ms")
+    drawn = svg(figure("f", "t", "d", lambda width: charts.trade_off(dots, [(1, 0.063)], looks, says, width)))
     ticks = re.findall(r">([\u2212-]?[\d.]+)</text>", drawn)
     assert "0.2" in ticks or "0.20" in ticks
     assert [tick for tick in ticks if tick[0] in "\u2212-"] == []

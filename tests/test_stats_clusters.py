@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.evaluation.families import interactions, slice_family
-from harness.evaluation.scores import clusters_of
+from harness.evaluation.question_units import clusters_of
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import pair_sentence
 from harness.stats.differences import differences, singles, units_of

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from harness.evaluation.scores import weights_of
+from harness.evaluation.question_units import weights_of
 from harness.stats.differences import differences, singles, units_of
 from harness.stats.intervals import mean, standard_error, student
 from harness.stats.settings import Settings

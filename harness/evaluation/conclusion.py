@@ -13,11 +13,8 @@ from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Comparison, Verdict
 from harness.stats.differences import differences
 from harness.stats.power import PowerRange, QueryRange, detectable, queries_needed
-from harness.stats.settings import Settings
+from harness.stats.settings import EXAMPLE, Settings
 from retrievers.errors import InputError, Problem
-
-EXAMPLE = 0.05
-"""Of the measure's range: the difference that a plan is for where none was declared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from harness.english import asked
 from harness.evaluation.compare import compare
 from harness.evaluation.evaluation import settings_of
 from harness.evaluation.grading import by_labeller, grade_labels, grades_under, labels_that_count
+from harness.evaluation.question_units import clusters_of
 from harness.evaluation.readers import Judged, lists_of, primary_of, relevance_of, score_lists
-from harness.evaluation.scores import clusters_of
 from harness.evaluation.verdict import Comparison, Verdict
 from harness.evaluation.wording import verdict_word
 from harness.experiment import Relevance

@@ -14,7 +14,8 @@ import numpy as np
 from harness import records
 from harness.dataset.rows import File, Row, read_rows
 from harness.evaluation.grading import GradedLabels, grade_labels, scores_of
-from harness.evaluation.scores import Lists, Scores, clusters_of, identical_pairs, scores_from_rows, weights_of
+from harness.evaluation.question_units import clusters_of, weights_of
+from harness.evaluation.scores import Lists, Scores, identical_pairs, scores_from_rows
 from harness.experiment import Relevance
 from harness.experiment.option_tables import checked
 from harness.measures import Claimed, Measure, parse, span

@@ -6,9 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from types import MappingProxyType
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from harness.evaluation.compare import compare, family
 from harness.evaluation.evaluation import summary_rows
@@ -24,6 +22,9 @@ from harness.stats.intervals import Summary
 from harness.stats.looks import at_look
 from harness.stats.settings import Settings
 from retrievers.types import Query, Ranking
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Provenances = Mapping[str, Mapping[str, str]]
 """Retriever -> what it says of itself."""
@@ -61,6 +62,8 @@ def score_tables(
         provenances: of a reranker, how many candidates it read; else its options say.
         earlier: how many queries each earlier look at this question had.
     """
+    import pandas as pd
+
     if not scores.n:
         columns = (SCORE_COLUMNS, SUMMARY_COLUMNS, COMPARISON_COLUMNS, TEST_COLUMNS)
         return ScoreTables(*(pd.DataFrame(columns=list(one)) for one in columns))
@@ -131,6 +134,8 @@ def _ceiling(question: Question, judged: GradedLabels, answers: Lists, depth: in
 
 
 def _score_rows(scores: Scores) -> list[pd.DataFrame]:
+    import pandas as pd
+
     return [
         pd.DataFrame(dict(zip(SCORE_COLUMNS, (name, scores.ids, measure, group[name]), strict=True)))
         for name in scores.retrievers

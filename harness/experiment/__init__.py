@@ -14,6 +14,7 @@ from harness.experiment.blocks import (
     Reranked,
     Sparse,
     Standalone,
+    in_order,
     inputs,
     origin,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "Standalone",
     "asked_in",
     "expanded",
+    "in_order",
     "inputs",
     "load",
     "locate",

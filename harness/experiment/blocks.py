@@ -313,6 +313,16 @@ def origin(block: Block) -> str | None:
     return block.derived_from if isinstance(block, Dense) else None
 
 
+def in_order(blocks: tuple[Block, ...]) -> list[Block]:
+    """Return the blocks, each after those it is made of."""
+    waiting, placed = list(blocks), dict[str, Block]()
+    while waiting:
+        block = next(block for block in waiting if placed.keys() >= set(inputs(block)))
+        placed[block.name] = block
+        waiting.remove(block)
+    return list(placed.values())
+
+
 def check_form(encoder: Kind, form: object) -> None:
     """Refuse an encoder whose vectors have another form than its place wants; raises InputError.
 

@@ -1,286 +1,404 @@
-"""Every chart as a Vega-Lite specification, put together without Altair's own copying, most of a chart's time."""
+"""Every chart as SVG at a given width: marks at their places, which the page's filter moves."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-import altair as alt
+from markupsafe import Markup
 
+from harness.report.axes import LINE, PRICED, Axis, horizontal, lines_of, long, px, reach, signed, upright
+from harness.report.text import visible
 from harness.report.theme import INK, MUTED, RULE, SHAPES, Mark
+from harness.report.trade_off_facts import Plane, placed_names
+
+WIDE, NARROW = 700.0, 336.0
+"""Pixels that charts take on a screen, and on a telephone."""
+BARS = 288
+"""Pixels for the bars of paired differences, on either: so many are drawn at most."""
+STEP = 24.0
+"""Pixels that a row takes."""
+PANEL = 118.0
+"""Pixels that one measure of many takes."""
+HIGH = 190.0
+PADDING = 24.0
+"""What is left beside the outermost points of a trade-off: pixels."""
 
 
-def layered(*layers: Any, **settings: Any) -> dict[str, Any]:
-    """Charts over one another, as `alt.layer` writes them.
+class Plot(NamedTuple):
+    """What stands in an SVG element."""
+
+    width: float
+    height: float
+    body: Markup
+
+
+class Dot(NamedTuple):
+    """A mean with its interval."""
+
+    retriever: str
+    mean: float
+    low: float
+    """The mean itself where there is no interval: the point stands alone."""
+    high: float
+    beside: str = ""
+    """What stands at its right."""
+    price: float = 0.0
+
+
+class Bar(NamedTuple):
+    """A paired difference."""
+
+    at: int
+    """Place of the query in the order of the file."""
+    difference: float
+
+
+class ForestRow(NamedTuple):
+    """One difference of a forest plot."""
+
+    label: str
+    """What stands beside it."""
+    slice: str
+    """What it is a difference of: a slice, or the other retriever."""
+    difference: float
+    low: float | None
+    """None where no interval can be estimated: the point stands alone."""
+    high: float | None
+    queries: int
+    record: str
+    """Wins, ties and losses."""
+    whole: bool = False
+    """Whether it is the difference over all queries."""
+    beside: str = ""
+
+
+class StageDot(NamedTuple):
+    """How long one stage of a retriever takes: milliseconds, above 0."""
+
+    retriever: str
+    stage: str
+    p50: float
+    p95: float
+    p99: float
+
+
+class _Rows(NamedTuple):
+    """Where the rows of a chart lie: names beside them, or above them where these are too long for that."""
+
+    left: float
+    """0 where the names stand above."""
+    step: float
+    top: float
+    number: int
+
+    @property
+    def bottom(self) -> float:
+        return self.top + self.step * self.number
+
+    def y(self, row: int) -> float:
+        return self.top + self.step * row + (0.0 if self.left else LINE) + STEP / 2
+
+    def names(self, words: Sequence[str]) -> Markup:
+        """The names, as dark as text."""
+        form = Markup('<text class="name" x="{}" y="{}" text-anchor="{}">{}</text>')
+        above = not self.left
+        x, up, end = (0, -STEP / 2 - 1, "start") if above else (self.left - 10, 4.0, "end")
+        shown = [form.format(px(x), px(self.y(i) + up), end, visible(word)) for i, word in enumerate(words)]
+        return Markup('<g fill="{}" font-size="13">{}</g>').format(INK.light, Markup("").join(shown))
+
+
+def _rows(words: Sequence[str], width: float, top: float = 4.0) -> _Rows:
+    left = max(map(long, words), default=0.0) * 13 / 12 + 12
+    return _Rows(left, STEP, top, len(words)) if left <= 0.5 * width else _Rows(0.0, STEP + LINE, top, len(words))
+
+
+def _title(facts: Mapping[str, object]) -> Markup:
+    """What a mark tells who points at it, and a spreadsheet: a line a fact."""
+    lines = [f"{key}: {f'{value:.4f}' if isinstance(value, float) else value}" for key, value in facts.items()]
+    return Markup("<title>{}</title>").format(visible("\n".join(lines)))
+
+
+class _Look(NamedTuple):
+    """How a point is drawn."""
+
+    outline: str
+    color: str
+    size: float = 5.0
+    beside: Markup = Markup("")
+
+
+def _dot(data: Markup, span: tuple[float, float, float, float], point: tuple[float, float], look: _Look,
+         facts: Mapping[str, object]) -> Markup:  # fmt: skip
+    """A point on its interval; the page's filter moves the one and takes the other away.
 
     Args:
-        layers: the charts, the undermost first.
-        settings: of the whole, such as its width.
+        data: attributes that say what it is.
+        span: both ends of the interval: x, x, y, y.
+        point: x, y.
+        look: of the point.
+        facts: what it tells.
     """
-    parts = [part(whole(layer)) for layer in layers]
-    sources = [one["data"] for one in parts]
-    if all(source == sources[0] for source in sources):
-        parts = [{key: value for key, value in one.items() if key != "data"} for one in parts]
-        settings["data"] = sources[0]
-    return {"layer": parts, **dict(sorted(settings.items())), "$schema": alt.SCHEMA_URL}
+    return Markup(
+        '<g class="dot"{}><line class="span" x1="{}" x2="{}" y1="{}" y2="{}" stroke="{}" stroke-width="2"/>'
+        '<g class="at" transform="translate({} {})"><path d="{}" fill="{}" transform="scale({})"/>{}</g>{}</g>'
+    ).format(data, *map(px, span), look.color, *map(px, point), look.outline, look.color, look.size, look.beside,
+             _title(facts))  # fmt: skip
 
 
-def part(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A chart as a part of another."""
-    return {key: value for key, value in spec.items() if key != "$schema"}
+def _of(**data: object) -> Markup:
+    form = Markup(' data-{}="{}"')
+    return Markup("").join(form.format(key, visible(str(value))) for key, value in data.items())
 
 
-def whole(chart: Any) -> dict[str, Any]:
-    """A chart of Altair's as it stands alone; its look is `figures`'s."""
-    return {key: value for key, value in chart.to_dict(validate=False).items() if key != "config"}
+def _beside(words: str, x: float, y: float, anchor: str = "start", color: str = INK.light) -> Markup:
+    form = Markup('<text class="beside" x="{}" y="{}" text-anchor="{}" fill="{}">{}</text>')
+    return form.format(px(x), px(y), anchor, color, visible(words)) if words else Markup("")
 
 
-WIDE, NARROW, HIGH = 694, 306, 190
-TRADE_OFF, PADDING = (WIDE - 160, 260), 24
-"""Width and height of quality against a price, and what is left beside its outermost points: pixels."""
-FOREST = WIDE - 300
-"""Width of the plot of differences, without what stands on its left."""
-UNDEFINED = alt.Undefined
-POWERS = [10.0**power for power in range(-3, 13)]
-FINE = [step * power for power in POWERS for step in (1, 2, 5)]
-"""The ticks of a logarithmic axis; those whose labels would collide are left out."""
-SCREEN, COLUMN, LETTER = 1110, 118, 7
-"""Pixels that a page of 1280 leaves for a chart, that one measure of many takes, and that a letter takes."""
-PLAIN = "(datum.value >= 1000 ? format(datum.value, ',.0f') : format(datum.value, '.3~r'))"
-BYTES = "replace(format(datum.value, '.3~s'), regexp('([a-zA-Z]?)$'), ' $1B')"
-PRICED = {"dollars": f"'$' + {PLAIN}", "ms": PLAIN, "bytes": BYTES}
-"""Labels of an axis of prices by its unit: half a dollar is $0.5, never 500m."""
-SIGNED = "datum.value ? format(datum.value, '+.3~r') : '0'"
-"""Labels of an axis of differences, as many decimals as its steps need."""
+def _mean_dot(dot: Dot, axis: Axis, y: float, mark: Mark, **data: object) -> Markup:
+    reached = axis.at(dot.high) - axis.at(dot.mean) + 9
+    look = _Look(mark.outline, mark.color, 5.0, _beside(dot.beside, reached, 4))
+    facts = {"retriever": dot.retriever, **data, "mean": dot.mean, "low": dot.low, "high": dot.high}
+    ends = (axis.at(dot.low), axis.at(dot.high), y, y)
+    return _dot(_of(retriever=dot.retriever, **data), ends, (axis.at(dot.mean), y), look, facts)
 
 
-def _chart(rows: str = "rows") -> Any:
-    return alt.Chart(alt.NamedData(name=rows))
+def means(dots: Sequence[Dot], marks: Mapping[str, Mark], title: str, width: float) -> Plot:
+    """The leaderboard: means with their intervals, and letters where there are any."""
+    rows = _rows([dot.retriever for dot in dots], width)
+    axis = Axis(*reach(end for dot in dots for end in (dot.low, dot.high)), rows.left + 8, width - 40)
+    body = [horizontal(axis, (rows.top, rows.bottom), title), rows.names([dot.retriever for dot in dots])]
+    body += [_mean_dot(dot, axis, rows.y(i), marks[dot.retriever]) for i, dot in enumerate(dots)]
+    return Plot(width, rows.bottom + 3 * LINE, Markup("").join(body))
 
 
-def _by_retriever(marks: Mapping[str, Mark], legend: Any = None) -> dict[str, Any]:
-    """Colour and shape of the retrievers, one legend for both."""
-    names = list(marks)
-    return {
-        "color": alt.Color("retriever:N", legend=legend).scale(
-            domain=names, range=[mark.color for mark in marks.values()]
-        ),
-        "shape": alt.Shape("retriever:N", legend=legend).scale(
-            domain=names, range=[mark.shape for mark in marks.values()]
-        ),
-    }
+def dots(order: Sequence[str], measured: Mapping[str, Sequence[Dot]], marks: Mapping[str, Mark], width: float) -> Plot:
+    """Every measure at once: a panel each, a row a retriever, the mean with its interval."""
+    rows = _rows(order, width, top=22.0)
+    fit = max(1, int((width - rows.left) / PANEL))
+    lines = -(-len(measured) // fit)
+    beside = -(-len(measured) // lines)  # as many in each line
+    wide, high = (width - rows.left) / beside, rows.bottom + 2 * LINE
+    body = [Markup('<g transform="translate(0 {})">{}</g>').format(px(high * line), rows.names(order))
+            for line in range(lines)]  # fmt: skip
+    for place, (measure, of) in enumerate(measured.items()):
+        line, column = divmod(place, beside)
+        ends = reach(end for dot in of for end in (dot.low, dot.high))
+        axis = Axis(*ends, rows.left + wide * column + 14, rows.left + wide * (column + 1) - 14)
+        head = Markup('<text class="head" x="{}" y="14" fill="{}" font-weight="600">{}</text>').format(
+            px(axis.start - 8), INK.light, visible(measure)
+        )
+        marked = [
+            _mean_dot(dot, axis, rows.y(order.index(dot.retriever)), marks[dot.retriever], measure=measure)
+            for dot in of
+        ]
+        body.append(
+            Markup('<g class="panel"{} transform="translate(0 {})">{}{}{}</g>').format(
+                _of(measure=measure),
+                px(high * line),
+                head,
+                horizontal(axis, (rows.top, rows.bottom), ""),
+                Markup("").join(marked),
+            )
+        )
+    return Plot(width, high * lines, Markup("").join(body))
 
 
-def _dashes(marks: Mapping[str, Mark], legend: Any) -> Any:
-    dashes = [list(mark.dash) for mark in marks.values()]
-    return alt.StrokeDash("retriever:N", legend=legend).scale(domain=list(marks), range=dashes)
+def forest(rows: Sequence[ForestRow], title: str, margin: float | None, width: float) -> Plot:
+    """Differences in the order given, a row each, the one over everything as a diamond; the margin is a band at 0."""
+    held = _rows([row.label for row in rows], width)
+    right = max((long(row.beside) for row in rows), default=0.0)
+    ends = [end for row in rows for end in (row.low, row.difference, row.high) if end is not None]
+    edges = (-margin, margin) if margin else ()
+    axis = Axis(*reach((*ends, *edges, 0.0), bounded=False), held.left + 16, width - right - 16)
+    body = [horizontal(axis, (held.top, held.bottom), title, signed)]
+    if margin:
+        band = Markup(
+            '<rect class="margin" data-margin="{}" x="{}" y="{}" width="{}" height="{}" fill="{}" opacity="0.6"/>'
+        )
+        body.append(band.format(margin, px(axis.at(-margin)), px(held.top), px(axis.at(margin) - axis.at(-margin)),
+                                px(held.bottom - held.top), RULE.light))  # fmt: skip
+    zero = Markup('<line class="zero" x1="{0}" x2="{0}" y1="{1}" y2="{2}" stroke="{3}"/>')
+    body += [zero.format(px(axis.at(0)), px(held.top), px(held.bottom), MUTED.light),
+             held.names([row.label for row in rows])]  # fmt: skip
+    for i, row in enumerate(rows):
+        y, (low, high) = held.y(i), (row.difference if end is None else end for end in (row.low, row.high))
+        look = _Look(SHAPES["diamond" if row.whole else "square"], INK.light)
+        facts = {"slice": row.slice, "difference": row.difference, "low": low, "high": high, "queries": row.queries,
+                 "better / equal / worse": row.record}  # fmt: skip
+        ends_of = (axis.at(low), axis.at(high), y, y)
+        body.append(_dot(_of(slice=row.slice), ends_of, (axis.at(row.difference), y), look, facts))
+        body.append(_beside(row.beside, width, y + 4, "end", MUTED.light))
+    lines = len(lines_of(title, axis.end))
+    return Plot(width, held.bottom + LINE * (2 + lines), Markup("").join(body))
 
 
-def _legend(marks: Mapping[str, Mark], width: int) -> Any:
-    """A legend in one row where it fits, else with as many columns as the names leave room for."""
-    wide = [7 * len(name) + 34 for name in marks]
-    columns = 0 if sum(wide) <= width else max(1, width // max(wide))
-    return alt.Legend(columns=columns)
+def over_queries(
+    ids: Sequence[str], scores: Mapping[str, Sequence[float | None]], marks: Mapping[str, Mark], width: float
+) -> Plot:
+    """Each query's score, in the order of the file: the article's plot, a line a retriever.
 
-
-def _pick() -> Any:
-    """A click on the legend leaves that retriever alone in full colour."""
-    return alt.selection_point(fields=["retriever"], bind="legend")
-
-
-def means(order: Sequence[str], marks: Mapping[str, Mark], *, measure: str) -> dict[str, Any]:
-    """The leaderboard: means with their intervals, and letters where there are any.
-
-    Data: rows (retriever, mean, low, high, letters).
+    Args:
+        ids: of the queries; few of them label the axis.
+        scores: retriever -> the score of each query, None where it has none.
+        marks: how retrievers are drawn.
+        width: of the chart.
     """
-    y = alt.Y("retriever:N", sort=list(order), title=None).axis(labelColor=INK.light, labelFontSize=13, labelLimit=0)
-    base = _chart().encode(y=y)
-    x = alt.X("mean:Q", title=measure).scale(zero=False, nice=True)
-    tips = [alt.Tooltip("retriever:N"), alt.Tooltip("mean:Q", format=".4f"), alt.Tooltip("low:Q", format=".4f"),
-            alt.Tooltip("high:Q", format=".4f")]  # fmt: skip
-    colors = _by_retriever(marks)
-    rule = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=measure).scale(zero=False), x2=alt.X2("high:Q"),
-                                                color=colors["color"])  # fmt: skip
-    point = base.mark_point(filled=True, size=110, opacity=1).encode(x=x, tooltip=tips, **colors)
-    letters = base.mark_text(dx=10, align="left", fontSize=13, color=INK.light).encode(
-        x=alt.X("high:Q"), text=alt.Text("letters:N")
+    left, top = 44.0, 6.0
+    high = max((value for of in scores.values() for value in of if value is not None), default=1.0)
+    axis = Axis(0.0, max(1.0, high), top + HIGH, top)
+    step = (width - left - 8) / max(1, len(ids))
+    places = [left + step * (i + 0.5) for i in range(len(ids))]
+    body = [upright(axis, (left, width - 8))]
+    for name, of in scores.items():
+        points = " ".join(f"{px(x)},{px(axis.at(y))}" for x, y in zip(places, of, strict=True) if y is not None)
+        dash = "none" if not marks[name].dash[1] else " ".join(map(str, marks[name].dash))
+        line = Markup('<polyline class="line"{} points="{}" fill="none" stroke="{}" stroke-width="1.6" '
+                      'stroke-linejoin="round" stroke-dasharray="{}"/>')  # fmt: skip
+        body.append(line.format(_of(retriever=name), points, marks[name].color, dash))
+    # Whoever points at a query is told its scores: the column over it, which is not seen.
+    column = Markup('<rect data-at="{}" x="{}" y="{}" width="{}" height="{}" fill="none" pointer-events="all"/>')
+    body += [column.format(i, px(x - step / 2), px(top), px(step), px(HIGH)) for i, x in enumerate(places)]
+    below = top + HIGH
+    if step >= 14:  # room for the ids, upright
+        word = Markup('<text transform="translate({} {}) rotate(-90)" text-anchor="end">{}</text>')
+        short = [one if len(one) <= 12 else f"{one[:11]}…" for one in map(visible, ids)]
+        body += [word.format(px(x + 4), px(below + 6), one) for x, one in zip(places, short, strict=True)]
+        below += 12 + max(map(long, short))
+    else:
+        body.append(Markup('<text x="{}" y="{}" text-anchor="middle">query, in the order of the file</text>').format(
+            px((left + width) / 2), px(below + LINE)))  # fmt: skip
+        below += LINE + 6
+    legend, below = _legend({name: (marks[name].outline, marks[name].color) for name in scores}, width, below + 18)
+    return Plot(width, below, Markup("").join([*body, legend]))
+
+
+def _legend(looks: Mapping[str, tuple[str, str]], width: float, top: float) -> tuple[Markup, float]:
+    """Names beside their marks, in as many lines as they need; and where the last line ends."""
+    form = Markup(
+        '<path d="{}" fill="{}" transform="translate({} {}) scale(5)"/><text x="{}" y="{}" fill="{}">{}</text>'
     )
-    return layered(rule, point, letters, width=WIDE - 100, height={"step": 34})
-
-
-def over_queries(ids: Sequence[str], marks: Mapping[str, Mark], *, measure: str, width: int) -> dict[str, Any]:
-    """Each query's score, in the order of the file: the article's plot. Few queries label the axis with their ids.
-
-    Data: rows (place, query, text, retriever, value).
-    """
-    pick, legend = _pick(), _legend(marks, width)
-    few = len(ids) <= 30
-    x = (
-        alt.X("query:N", sort=list(ids), title=None).axis(labelAngle=-90 if len(ids) > 6 else 0, labelLimit=70)
-        if few
-        else alt.X("place:Q", title="query, in the order of the file").scale(nice=False, zero=False)
-    )
-    faded = alt.when(pick).then(alt.value(1)).otherwise(alt.value(0.12))
-    base = _chart().encode(x=x, y=alt.Y("value:Q", title=None), opacity=faded, **_by_retriever(marks, legend))
-    line = base.mark_line(strokeWidth=1.6).encode(strokeDash=_dashes(marks, legend), shape=UNDEFINED)
-    tips = [alt.Tooltip("retriever:N"), alt.Tooltip("query:N"), alt.Tooltip("text:N"),
-            alt.Tooltip("value:Q", title=measure, format=".4f")]  # fmt: skip
-    point = base.mark_point(filled=True, size=44 if few else 18).encode(tooltip=tips).add_params(pick)
-    return whole(alt.layer(line, point).properties(width=width, height=HIGH))
+    x, y, parts = 8.0, top, []
+    for name, (outline, color) in looks.items():
+        if x > 8 and x + 14 + long(name) > width:
+            x, y = 8.0, y + LINE + 4
+        parts.append(form.format(outline, color, px(x), px(y - 4), px(x + 12), px(y), INK.light, visible(name)))
+        x += 34 + long(name)
+    return Markup("").join(parts), y + 8
 
 
 def differences(
-    pair: tuple[str, str], marks: Mapping[str, Mark], *, measure: str, bars: int, limit: float
-) -> dict[str, Any]:
+    bars: Sequence[Bar], pair: tuple[str, str], marks: Mapping[str, Mark], mean: float, limit: float
+) -> Plot:
     """Paired differences a - b, sorted: above the line a is better, below it b; the dashed rule is the mean.
 
     Every bar has the same whole number of pixels, lest neighbours shimmer.
 
-    Data: rows (place, query, text, difference, better); mean (difference).
-
     Args:
+        bars: the highest first.
         pair: a and b.
         marks: how retrievers are drawn.
-        measure: what the difference is of.
-        bars: how many there are.
+        mean: difference.
         limit: of the axis, the same for all pairs.
     """
-    a, b = pair
-    y = alt.Y("difference:Q", title=None).scale(domain=[-limit, limit]).axis(labelExpr=SIGNED, tickCount=5)
-    base = _chart()
-    colors = alt.Color("better:N", legend=None).scale(domain=[a, b, "neither"],
-                                                     range=[marks[a].color, marks[b].color, RULE.light])  # fmt: skip
-    tips = [alt.Tooltip("query:N"), alt.Tooltip("text:N"), alt.Tooltip("difference:Q", title=measure, format="+.4f")]
-    columns = base.mark_bar().encode(
-        x=alt.X("place:O", title=None).axis(None).scale(padding=0, paddingInner=0.25 if bars <= 60 else 0),
-        y=y, color=colors, tooltip=tips,
-    )  # fmt: skip
-    zero = base.mark_rule(color=MUTED.light).encode(y=alt.YDatum(0))
-    mean = _chart("mean").mark_rule(color=INK.light, strokeDash=[4, 3], strokeWidth=1.5).encode(y=y)
-    return layered(columns, zero, mean, width=bars * max(1, NARROW // bars), height=150)
+    left, top, high, wide = 44.0, 6.0, 150.0, max(1, BARS // max(1, len(bars)))
+    right = left + wide * len(bars)
+    axis = Axis(-limit, limit, top + high, top)
+    thick = wide * 0.75 if len(bars) <= 60 else wide
+    colors = [marks[name].color for name in pair]
+    rect = Markup('<rect data-at="{}" x="{}" y="{}" width="{}" height="{}" fill="{}"/>')
+    drawn = [
+        rect.format(bar.at, px(left + wide * i), px(min(axis.at(bar.difference), axis.at(0))), px(thick),
+                    px(abs(axis.at(bar.difference) - axis.at(0))), colors[0 if bar.difference > 0 else 1])
+        for i, bar in enumerate(bars)
+    ]  # fmt: skip
+    line = Markup('<line class="{}" x1="{}" x2="{}" y1="{}" y2="{}" stroke="{}"{}/>')
+    body = [
+        upright(axis, (left, right), signed), Markup('<g class="bars">{}</g>').format(Markup("").join(drawn)),
+        line.format("zero", px(left), px(right), px(axis.at(0)), px(axis.at(0)), MUTED.light, ""),
+        line.format("mean", px(left), px(right), px(axis.at(mean)), px(axis.at(mean)), INK.light,
+                    Markup(' stroke-width="1.5" stroke-dasharray="4 3"')),
+    ]  # fmt: skip
+    return Plot(left + BARS, top + high + 8, Markup("").join(body))
 
 
-def dots(order: Sequence[str], measures: Sequence[str], marks: Mapping[str, Mark]) -> dict[str, Any]:
-    """Every measure at once: a column each, a row a retriever, the mean with its interval.
-
-    Data: rows (retriever, measure, mean, low, high).
-    """
-    colors = _by_retriever(marks)
-    tips = [
-        alt.Tooltip("retriever:N"),
-        alt.Tooltip("measure:N"),
-        *(alt.Tooltip(f"{part}:Q", format=".4f") for part in ("mean", "low", "high")),
-    ]
-    fit = max(1, (SCREEN - LETTER * max(map(len, order))) // COLUMN)
-    lines = -(-len(measures) // fit)
-    beside = -(-len(measures) // lines)  # as many in each line
-    columns = []
-    for number, measure in enumerate(measures):
-        axis = alt.Axis(labelColor=INK.light, labelLimit=0) if number % beside == 0 else None
-        y = alt.Y("retriever:N", sort=list(order), title=None, axis=axis)
-        x = (
-            alt.X("low:Q", title=None)
-            .scale(zero=False)
-            .axis(tickCount=3, format="~g", grid=True, labelOverlap="greedy", labelSeparation=8)
-        )
-        base = _chart().transform_filter(alt.datum.measure == measure).encode(y=y)
-        rule = base.mark_rule(strokeWidth=2).encode(x=x, x2=alt.X2("high:Q"), color=colors["color"])
-        point = base.mark_point(filled=True, size=60, opacity=1).encode(x=alt.X("mean:Q"), tooltip=tips, **colors)
-        column = layered(rule, point, width=95, height={"step": 24}, title=measure)
-        columns.append(part(column))
-    return {
-        "concat": columns,
-        "columns": beside,
-        "resolve": {"scale": {"x": "independent"}},
-        "spacing": 14,
-        "$schema": alt.SCHEMA_URL,
-    }
-
-
-def forest(order: Sequence[str], *, measure: str, band: bool) -> dict[str, Any]:
-    """Mean differences with their intervals, a row each, the first over everything; the margin is a band.
-
-    Data: rows (label, slice, difference, low, high, queries, record, whole, and beside: what stands at the right); zero
-    (zero); margin (low, high), where there is a band.
-    """
-    y = alt.Y("label:N", sort=list(order), title=None).axis(labelColor=INK.light, labelLimit=0)
-    # What is wider than the plot would make the chart wider than the page: the two directions stand in two lines.
-    title = measure if LETTER * len(measure) <= FOREST else measure.replace(" ← 0 → ", " ←\n→ ").split("\n")
-    x = alt.X("low:Q", title=title).axis(grid=True, tickCount=6, labelExpr=SIGNED)
-    tips = [alt.Tooltip("slice:N"), alt.Tooltip("queries:Q"), alt.Tooltip("difference:Q", format="+.4f"),
-            alt.Tooltip("low:Q", format="+.4f"), alt.Tooltip("high:Q", format="+.4f"),
-            alt.Tooltip("record:N", title="better / equal / worse")]  # fmt: skip
-    base = _chart().encode(y=y)
-    margin = (
-        [_chart("margin").mark_rect(color=RULE.light, opacity=0.6).encode(x=x, x2=alt.X2("high:Q"))] if band else []
-    )
-    zero = _chart("zero").mark_rule(color=MUTED.light).encode(x=alt.X("zero:Q"))
-    rule = base.mark_rule(strokeWidth=2, color=INK.light).encode(x=x, x2=alt.X2("high:Q"))
-    shape = alt.Shape("whole:N", legend=None).scale(domain=[True, False], range=["diamond", "square"])
-    point = base.mark_point(filled=True, size=80, opacity=1, color=INK.light).encode(
-        x=alt.X("difference:Q"), shape=shape, tooltip=tips
-    )
-    beside = base.mark_text(align="left", fontSize=12, color=MUTED.light).encode(
-        x=alt.XValue(FOREST + 10), text=alt.Text("beside:N")
-    )
-    return layered(*margin, zero, rule, point, beside, width=FOREST, height={"step": 22})
-
-
-def logarithmic(prices: Sequence[float]) -> bool:
+def logarithmic(prices: Iterable[float]) -> bool:
     """Whether an axis of prices is logarithmic: they span more than a factor of 20."""
-    return min(prices) > 0 and max(prices) / min(prices) > 20
+    held = list(prices)
+    return min(held) > 0 and max(held) / min(held) > 20
 
 
-def trade_off(prices: Sequence[float], marks: Mapping[str, Mark], *, axis: str, unit: str) -> dict[str, Any]:
+class PriceAxis(NamedTuple):
+    """What a trade-off's axis of prices says."""
+
+    title: str
+    unit: str
+    """A key of `axes.PRICED`."""
+
+
+def trade_off(dots: Sequence[Dot], edge: Sequence[tuple[float, float]], marks: Mapping[str, Mark], price: PriceAxis,
+              width: float) -> Plot:  # fmt: skip
     """Quality against a price, with the frontier: what nothing else beats on both.
 
-    Data: rows (retriever, price, mean, low, high, and its name as `left` or `right` of the point, "" where it has
-    none); edge (price, mean: the corners of the frontier, cheapest first).
+    Args:
+        dots: the retrievers with their prices.
+        edge: price and mean of the corners of the frontier, cheapest first.
+        marks: how retrievers are drawn.
+        price: what the axis says.
+        width: of the chart.
     """
-    spread = logarithmic(prices)
-    kind = "log" if spread else "linear"
-    scale = alt.Scale(type=kind, zero=UNDEFINED if spread else False, nice=False, padding=PADDING)
-    ticks = {"values": POWERS} if spread else {"tickCount": 4}
-    x = alt.X("price:Q", title=axis, scale=scale).axis(
-        grid=True, labelExpr=PRICED[unit], labelOverlap="greedy", labelSeparation=8, **ticks
-    )
-    y = alt.Y("mean:Q", title=None).scale(zero=False, padding=10, nice=False)  # a round end may lie below 0
-    looks = _by_retriever(marks)
-    base = _chart().encode(x=x)
-    frontier = _chart("edge").mark_line(color=MUTED.light, strokeDash=[4, 3], interpolate="step-after").encode(x=x, y=y)
-    bar = base.mark_rule(opacity=0.5).encode(
-        y=alt.Y("low:Q", title=None).scale(zero=False), y2=alt.Y2("high:Q"), color=looks["color"]
-    )
-    point = base.mark_point(filled=True, size=100, opacity=1).encode(
-        y=y,
-        tooltip=[alt.Tooltip("retriever:N"), alt.Tooltip("price:Q", title=axis), alt.Tooltip("mean:Q", format=".4f")],
-        **looks,
-    )
-    names = [
-        base.mark_text(align=align, dx=dx, dy=-9, fontSize=12, color=INK.light).encode(y=y, text=alt.Text(f"{align}:N"))
-        for align, dx in (("left", 7), ("right", -7))
+    left, top, high = 44.0, 10.0, 260.0
+    spread = logarithmic(dot.price for dot in dots)
+    ends = reach(end for dot in dots for end in (dot.low, dot.mean, dot.high))
+    plane = Plane(width - left - 8, high, PADDING, spread)
+    sides = placed_names({dot.retriever: (dot.price, dot.mean) for dot in dots}, ends, plane)
+    prices = [dot.price for dot in dots]
+    inner = Axis(min(prices), max(prices), left + PADDING, width - 8 - PADDING, spread)
+    y = Axis(*ends, top + high, top)
+    corners = [(inner.at(at), y.at(mean)) for at, mean in edge]
+    path = "".join(f"M{px(a)},{px(b)}" if not i else f"H{px(a)}V{px(b)}" for i, (a, b) in enumerate(corners))
+    body = [
+        upright(y, (left, width - 8)),
+        horizontal(inner, (top, top + high), price.title, PRICED[price.unit]),
+        Markup('<path class="edge" d="{}" fill="none" stroke="{}" stroke-dasharray="4 3"/>').format(path, MUTED.light),
     ]
-    return layered(frontier, bar, point, *names, width=TRADE_OFF[0], height=TRADE_OFF[1])
+    for dot in dots:
+        mark, x = marks[dot.retriever], inner.at(dot.price)
+        side = sides.get(dot.retriever)
+        word = _beside(dot.retriever, 7, -9) if side == "left" else _beside(dot.retriever, -7, -9, "end")
+        look = _Look(mark.outline, mark.color, 6.0, word if side else Markup(""))
+        facts = {"retriever": dot.retriever, price.title: f"{dot.price:,.6g}", "mean": dot.mean, "low": dot.low,
+                 "high": dot.high}  # fmt: skip
+        data = _of(retriever=dot.retriever, price=repr(float(dot.price)))
+        body.append(_dot(data, (x, x, y.at(dot.low), y.at(dot.high)), (x, y.at(dot.mean)), look, facts))
+    return Plot(width, top + high + LINE * (2 + len(lines_of(price.title, width))), Markup("").join(body))
 
 
-def stages(names: Sequence[str], order: Sequence[str]) -> dict[str, Any]:
+def stages(dots: Sequence[StageDot], order: Sequence[str], names: Sequence[str], width: float) -> Plot:
     """Where a query's time goes: each stage from its median (the point) past its p95 (the tick) to its p99.
 
-    Data: rows (retriever, stage, p50, p95, p99 in milliseconds, above 0).
+    Args:
+        dots: one for each stage of each retriever.
+        order: of the retrievers.
+        names: of the stages, in their order.
+        width: of the chart.
     """
-    y = alt.Y("retriever:N", sort=list(order), title=None).axis(labelColor=INK.light, labelLimit=0, grid=True)
-    offset = alt.YOffset("stage:N", sort=list(names))
-    shapes = alt.Shape("stage:N", sort=list(names)).scale(domain=list(names), range=list(SHAPES)[: len(names)])
-    x = (
-        alt.X("p50:Q", title="ms a query")
-        .scale(type="log", nice=False, padding=10)
-        .axis(grid=True, values=FINE, labelExpr=PLAIN, labelOverlap="greedy", labelSeparation=8)
-    )
-    tips = [alt.Tooltip("retriever:N"), alt.Tooltip("stage:N")]
-    tips += [alt.Tooltip(f"{p}:Q", title=f"{p} (ms)", format=".3~f") for p in ("p50", "p95", "p99")]
-    # Colours belong to retrievers: a stage has a shape.
-    base = _chart().encode(y=y, yOffset=offset)
-    span = base.mark_rule(strokeWidth=2, color=MUTED.light).encode(x=x, x2=alt.X2("p99:Q"))
-    late = base.mark_tick(thickness=2, height=9, color=MUTED.light).encode(x=alt.X("p95:Q"))
-    middle = base.mark_point(filled=True, size=60, opacity=1, color=INK.light).encode(x=x, shape=shapes, tooltip=tips)
-    return layered(span, late, middle, width=WIDE - 120, height={"step": 14 * len(names) + 10, "for": "position"})
+    rows = _rows(order, width)
+    rows = rows._replace(step=rows.step - STEP + max(STEP, 14.0 * len(names) + 10))
+    ends = [value for dot in dots for value in (dot.p50, dot.p99)]
+    axis = Axis(min(ends) / 1.2, max(ends) * 1.2, rows.left + 12, width - 16, logarithmic=True)
+    body = [horizontal(axis, (rows.top, rows.bottom), "ms a query", PRICED["ms"]), rows.names(order)]
+    outlines = dict(zip(names, SHAPES.values(), strict=False))  # colours belong to retrievers: a stage has a shape
+    tick = Markup('<line x1="{0}" x2="{0}" y1="{1}" y2="{2}" stroke="{3}" stroke-width="2"/>')
+    for dot in dots:
+        y = rows.y(order.index(dot.retriever)) + 14.0 * names.index(dot.stage)
+        late = tick.format(px(axis.at(dot.p95)), px(y - 4.5), px(y + 4.5), MUTED.light)
+        facts = {"retriever": dot.retriever, "stage": dot.stage,
+                 **{f"{p} (ms)": f"{getattr(dot, p):.4g}" for p in ("p50", "p95", "p99")}}  # fmt: skip
+        look = _Look(outlines[dot.stage], INK.light)
+        ends_of = (axis.at(dot.p50), axis.at(dot.p99), y, y)
+        body += [late, _dot(_of(retriever=dot.retriever), ends_of, (axis.at(dot.p50), y), look, facts)]
+    looks = {name: (outline, INK.light) for name, outline in outlines.items()}
+    legend, below = _legend(looks, width, rows.bottom + 4 * LINE)
+    return Plot(width, below, Markup("").join([*body, legend]))

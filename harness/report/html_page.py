@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -33,23 +33,18 @@ FILTERS = {
     "count": text.count,
     "counted": counted,
     "shortened": text.shortened,
+    "packed": packed,
 }
 SCRIPTS = ("start", "copy", "client_filter", "tables", "follow", "charts", "texts", "look")
 """What runs on the page, in this order, all in one scope."""
-Images = Mapping[str, str]
-"""Figure -> its SVG."""
 
 
-def page(view: View, sections: Sequence[Section], drawn: Images) -> str:
+def page(view: View, sections: Sequence[Section]) -> str:
     """Return the report as one HTML file."""
     env = environment()
     style = styled(env, theme.declared_shades(view.marks))
     script = "".join(['"use strict";\n(() => {\n', *(source(f"scripts/{name}.js") for name in SCRIPTS), "})();\n"])
-    numbered = enumerate(figure for section in sections for figure in section.figures)
-    charts = {
-        figure.name: {"inline": _ours(figures.inline(drawn[figure.name], f"f{number}")), "spec": as_json(_live(figure))}
-        for number, figure in numbered
-    }
+    charts = {figure.name: _ours(figures.inline(figure)) for section in sections for figure in section.figures}
     lang = Markup(' lang="{}"').format(view.language) if view.language not in ("", "en") else ""
     bodies = {one.id: _ours(rendered(env, one, "html", view=view, drawn=charts, lang=lang)) for one in sections}
     return env.get_template("page.html").render(
@@ -57,9 +52,8 @@ def page(view: View, sections: Sequence[Section], drawn: Images) -> str:
         sections=sections,
         bodies=bodies,
         style=style,
-        bundle=_ours(bundle()),
         script=_ours(script),
-        policy=policy([bundle(), script], str(style)),
+        policy=policy([script], str(style)),
         scores=packed(client_filter(view)),
     )
 
@@ -109,16 +103,6 @@ def as_json(value: Any) -> Markup:
     for letter in "<>&\u2028\u2029":
         code = code.replace(letter, f"\\u{ord(letter):04x}")
     return Markup(code)  # noqa: S704 - escaped above
-
-
-@cache
-def bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script."""
-    import vl_convert
-
-    code: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    # A browser reads CR LF as LF, and ends the element at the first end tag: the hash is of what it reads.
-    return code.replace("\r\n", "\n").replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 @cache
@@ -174,13 +158,9 @@ def _visible(value: Any) -> Any:
 
 
 def _ours(code: str) -> Markup:
-    """What we wrote, or Vega drew with its text escaped: not to be escaped again."""
+    """What we wrote, or drew with its text escaped: not to be escaped again."""
     return Markup(code)  # noqa: S704
 
 
 def _trusted(function: Any, *given: Any) -> Markup:
     return _ours(function(*given).replace("<", "&lt;"))
-
-
-def _live(figure: figures.Figure) -> dict[str, Any]:
-    return {**figure.spec, "background": None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness.pages.colors import DARK, WHITE, on_dark
 
@@ -48,7 +48,7 @@ SHAPES = {
     "triangle-right": "M.9,0L-.7,.9V-.9Z",
     "triangle-left": "M-.9,0L.7,.9V-.9Z",
 }
-"""Vega's names, and the outlines that the tables draw."""
+"""Names and outlines: what tables and charts draw."""
 DASHES = ((1, 0), (7, 2), (2, 2), (7, 2, 2, 2), (4, 2), (10, 3))
 SHADES = (INK, MUTED, RULE, *SERIES)
 
@@ -97,21 +97,3 @@ def _places(wanted: int) -> Iterator[int]:
     """The place that is wanted, then the others of its round of colours, then those of the next rounds."""
     colors = len(SERIES)
     return (rounds * colors + (wanted + step) % colors for rounds in count() for step in range(colors))
-
-
-def config() -> dict[str, Any]:
-    """The look of every chart: thin rules, no frame, 12-pixel text."""
-    text = {"labelColor": MUTED.light, "titleColor": MUTED.light, "labelFontSize": 12, "titleFontSize": 12,
-            "titleFontWeight": "normal", "labelLimit": 180}  # fmt: skip
-    return {
-        "aria": False,
-        "font": FONT,
-        "view": {"stroke": None},
-        "axis": {**text, "domain": False, "ticks": False, "gridColor": RULE.light, "labelPadding": 6,
-                 "titlePadding": 8},
-        "axisX": {"grid": False, "labelFlush": False},
-        "legend": {**text, "orient": "bottom", "title": None, "columnPadding": 16, "symbolSize": 70,
-                   "symbolStrokeWidth": 0, "symbolOpacity": 1, "offset": 10, "labelColor": INK.light},
-        "header": {**text, "labelColor": INK.light},
-        "title": {"color": INK.light, "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 8},
-    }  # fmt: skip

@@ -134,12 +134,11 @@ def _report(results: Results) -> dict[str, str]:
     """The files of a report with scores: file name -> content."""
     view = view_of(results)
     shown = [section for function in sections() if (section := function(view)) is not None]
-    drawn = {figure.name: svg(figure) for section in shown for figure in section.figures}
-    files = {f"figures/{name}.svg": image for name, image in drawn.items()}
+    files = {f"figures/{figure.name}.svg": svg(figure) for section in shown for figure in section.figures}
     files |= {f"tables/{name}.tex": table for name, table in tables(view).items()}
     files |= {f"tables/{name}.mteb.json": result for name, result in mteb(view).items()}
     files["tables/queries.csv"] = spreadsheet(view)
     files["tables/leaderboard.html"] = notebook(view, shown[0])
     files["report.md"] = markdown(view, shown)
-    files["report.html"] = page(view, shown, drawn)
+    files["report.html"] = page(view, shown)
     return files

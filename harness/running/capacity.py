@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness import records
 from harness.dataset import Dataset
 from harness.english import counted
-from harness.evaluation.conclusion import EXAMPLE
-from harness.evaluation.evaluation import PlannedPair, planned_pairs
-from harness.evaluation.scores import clusters_of
+from harness.evaluation.question_units import clusters_of
 from harness.experiment import Loaded
 from harness.measures import span
 from harness.measures.compute import Judgments
-from harness.stats.differences import units_of
-from harness.stats.power import MOST, detectable_effect, queries_for
+from harness.stats.settings import EXAMPLE
 from retrievers.errors import HarnessError
+
+if TYPE_CHECKING:
+    from harness.evaluation.evaluation import PlannedPair
 
 ASSUMED = (0.1, 0.2, 0.3)
 """Standard deviations of differences for which the queries needed are told where none was observed."""
@@ -66,6 +65,8 @@ class Capacity(NamedTuple):
         scatter = f"the differences over the {self._unit} have a standard deviation of {self.scatter():.2g} or less"
         start = f"can it carry the comparison? It depends: with {asked} at {self.alpha:g}, {wanted}"
         yield f"{start} is found with 80 % power where {scatter}"
+        from harness.stats.power import MOST
+
         needs = (f"{self.needed(scatter) or MOST:,} where it is {scatter:g}" for scatter in ASSUMED)
         yield f"  {self._unit} needed: {', '.join(needs)}; a run tells which, and `harness plan RESULTS` then plans"
 
@@ -80,12 +81,16 @@ class Capacity(NamedTuple):
         >>> round(Capacity(199, difference=0.2).scatter(), 2), Capacity(199, difference=0.2).needed(1.0)
         (1.0, 199)
         """
+        from harness.stats.power import detectable_effect
+
         if self.units < 2:
             return 0.0
         return self.difference / detectable_effect(self.units, self.alpha / self.comparisons)
 
     def needed(self, scatter: float) -> int | None:
         """Return the queries needed at a standard deviation of the differences; None: more than 1,000,000."""
+        from harness.stats.power import queries_for
+
         return queries_for(self.difference / scatter, self.alpha / self.comparisons)
 
     def _known(self) -> str:
@@ -123,7 +128,7 @@ def planned(loaded: Loaded, dataset: Dataset, judgments: Judgments, results: Pat
     earlier = tuple(_earlier(folder, dataset, str(loaded.question.primary), wanted))
     together = clusters_of(dataset.queries, statistics.cluster)
     return Capacity(
-        units=len(dataset.queries) if together is None else len(units_of(together)),
+        units=len(dataset.queries) if together is None else len({*together} - {""}) + together.count(""),
         clusters=together is not None,
         comparisons=max(names - 1 if experiment.baseline else names * (names - 1) // 2, 1),
         alpha=statistics.alpha,
@@ -138,6 +143,9 @@ def _earlier(folder: Path, dataset: Dataset, primary: str, difference: float) ->
     """The plans of an earlier run's pairs; none where there is no such run, or it was of other data."""
     if not (folder / "manifest.json").is_file():
         return ()
+    from harness import records
+    from harness.evaluation.evaluation import planned_pairs
+
     try:
         results = records.read(folder)
         facts = results.manifest.dataset, results.manifest.resolved.primary

@@ -9,14 +9,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.answers.judges import forecast_claims
 from harness.dataset import Dataset
-from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, asked_in, load, origin
+from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, asked_in, in_order, load, origin
 from harness.experiment.option_tables import Kind
 from harness.running.check import prepare
 from harness.running.forecast import TruncationEstimate, chunks_of, forecast, source_of, truncation_estimates
 from harness.running.latency import sampled
-from harness.running.runner import in_order
 from harness.running.throughput import REQUEST, EarlierRun, Throughput, earlier_runs, price_sentence
 from retrievers.cache import Cache, default_path
 from retrievers.chunking import pieces
@@ -190,6 +188,8 @@ def judging_rows(context: Planning) -> tuple[list[PlanRow], list[str]]:
     table = experiment.judge
     if table is None or table.kind != "openai" or not any(measure.claimed for measure in measures):
         return [], []
+    from harness.answers.judges import forecast_claims
+
     needed = forecast_claims(table, context.dataset, measures, len(experiment.retrievers), context.cache)
     same = context.same()
     done = same is not None and same.manifest.judge.get("judge") == needed.judge and "verdicts" in same.manifest.judge

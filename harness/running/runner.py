@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.evaluation.score_tables import READ
-from harness.experiment import Block, Experiment, inputs, unexpanded
+from harness.experiment import Block, Experiment, in_order, inputs, unexpanded
 from harness.records import Run, StageLatency
 from harness.running.answering import Answered, Corpus, State, first_stage
 from harness.running.components import Components, described
@@ -51,16 +51,6 @@ def run_all(
     finally:
         for store in state.stores.values():
             store.close()
-
-
-def in_order(blocks: tuple[Block, ...]) -> list[Block]:
-    """Return the blocks, each after those it is made of."""
-    waiting, placed = list(blocks), dict[str, Block]()
-    while waiting:
-        block = next(block for block in waiting if placed.keys() >= set(inputs(block)))
-        placed[block.name] = block
-        waiting.remove(block)
-    return list(placed.values())
 
 
 def _run(block: Block, components: Components, state: State, elsewhere: str) -> Run:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
-from scipy import optimize, special
+import scipy  # each of its parts is loaded at first use: few experiments plan looks
 
 from harness.stats.settings import Settings
 
@@ -43,7 +43,7 @@ def spent(alpha: float, fraction: float) -> float:
     >>> round(spent(0.05, 0.5), 6), round(spent(0.05, 1.0), 6)
     (0.003051, 0.05)
     """
-    return float(4 * special.ndtr(special.ndtri(alpha / 4) / np.sqrt(fraction)))
+    return float(4 * scipy.special.ndtr(scipy.special.ndtri(alpha / 4) / np.sqrt(fraction)))
 
 
 @lru_cache(maxsize=16)
@@ -70,10 +70,10 @@ def levels(alpha: float, queries: tuple[int, ...], end: int | None = None) -> tu
 
         def crossed(bound: float, step: float = step, fraction: float = fraction) -> float:
             edge = bound * np.sqrt(fraction)
-            tails = special.ndtr((grid - edge) / step) + special.ndtr((-edge - grid) / step)  # noqa: B023
+            tails = scipy.special.ndtr((grid - edge) / step) + scipy.special.ndtr((-edge - grid) / step)  # noqa: B023
             return float(density @ tails)  # noqa: B023
 
-        bound = float(optimize.brentq(lambda x, want=granted[look]: crossed(x) - want, 0.0, 40.0))
+        bound = float(scipy.optimize.brentq(lambda x, want=granted[look]: crossed(x) - want, 0.0, 40.0))
         bounds.append(bound)
         edge = bound * np.sqrt(fraction)
         onward = np.linspace(-edge, edge, GRID)
@@ -82,7 +82,7 @@ def levels(alpha: float, queries: tuple[int, ...], end: int | None = None) -> tu
         weights[[0, -1]] /= 2
         density = (np.exp(-(apart**2) / 2) / (np.sqrt(2 * np.pi) * step)) @ density * weights
         grid = onward
-    return tuple(float(2 * special.ndtr(-bound)) for bound in bounds)
+    return tuple(float(2 * scipy.special.ndtr(-bound)) for bound in bounds)
 
 
 def look_at(settings: Settings, queries: int) -> Look | None:

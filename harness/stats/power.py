@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from scipy import optimize, special
+from scipy import special
 
 from harness.stats.differences import Differences
 from harness.stats.intervals import deviation
@@ -91,8 +91,11 @@ def detectable_effect(n: int, alpha: float = 0.05) -> float:
     top = 1.0
     while t_power(top, n, alpha) < POWER:
         top *= 2
-    root: float = optimize.brentq(lambda effect: t_power(effect, n, alpha) - POWER, 0.0, top, xtol=1e-9)
-    return root
+    low, high = 0.0, top
+    while high - low > 1e-9 * high:  # scipy.optimize needs fewer steps, and longer to be imported than all of these
+        middle = (low + high) / 2
+        low, high = (middle, high) if t_power(middle, n, alpha) < POWER else (low, middle)
+    return high
 
 
 def deviation_range(pairs: Differences) -> PowerRange | None:

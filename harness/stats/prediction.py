@@ -93,7 +93,8 @@ def predicted(
         freedom = n**2 / float((judged.sizes**2).sum()) - 1
         half = float(special.stdtrit(freedom, (1 + level) / 2)) * powered.standard_error
         interval = Interval(powered.estimate - half, powered.estimate + half, "t")
-        as_narrow_as = n * ((standard_error(people, judged) or 0.0) / powered.standard_error) ** 2
+        alone = standard_error(people, judged)
+        as_narrow_as = n * ((0.0 if alone is None else alone.error) / powered.standard_error) ** 2
     return Predicted(
         n=n,
         others=others,

@@ -13,7 +13,8 @@ from retrievers.errors import InputError, Problem, did_you_mean
 Test = Literal["wilcoxon", "randomization", "t", "sign"]
 Correction = Literal["holm", "bonferroni", "bh"]
 
-
+EXAMPLE = 0.05
+"""Of the measure's range: the difference that a plan is for where none was declared."""
 RETIRED: Mapping[str, str] = {"zeros": "wilcox", "interval": "t"}
 """Keys that manifests of earlier versions hold -> the value that means what is done today."""
 

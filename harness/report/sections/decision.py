@@ -220,8 +220,14 @@ def choice(view: View, lines: Sequence[Line]) -> list[str]:
 
 def _figure(view: View, lines: Sequence[Line]) -> Figure:
     name = view.names[view.primary]
-    rows = [
-        {"retriever": line.retriever, "mean": line.mean, "low": line.low, "high": line.high, "letters": line.letters}
+    dots = [
+        charts.Dot(
+            line.retriever,
+            line.mean,
+            line.mean if line.low is None else line.low,
+            line.mean if line.high is None else line.high,
+            line.letters,
+        )
         for line in lines
     ]
     means = "; ".join(f"{line.retriever} {text.score(line.mean)}" for line in lines)
@@ -229,6 +235,5 @@ def _figure(view: View, lines: Sequence[Line]) -> Figure:
         "leaderboard",
         f"Mean {name.short} with its {view.settings.level:.0%} interval",
         f"Means of {name.short}, highest first: {means}.",
-        charts.means(view.ranked, view.marks, measure=name.short),
-        rows=rows,
+        lambda width: charts.means(dots, view.marks, name.short, width),
     )

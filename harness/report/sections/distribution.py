@@ -25,26 +25,18 @@ def section(view: View) -> Section:
 
 
 def _dots(view: View) -> Figure:
-    rows = [
-        {
-            "retriever": row["retriever"],
-            "measure": view.names[row["measure"]].short,
-            "mean": row["mean"],
+    measured: dict[str, list[charts.Dot]] = {name.short: [] for name in view.names.values()}
+    for row in view.results.summary.to_dict("records"):
+        if row["measure"] in view.names and not math.isnan(row["mean"]):
             # Without an interval the point stands alone.
-            "low": row["mean"] if math.isnan(row["ci_low"]) else row["ci_low"],
-            "high": row["mean"] if math.isnan(row["ci_high"]) else row["ci_high"],
-        }
-        for row in view.results.summary.to_dict("records")
-        if row["measure"] in view.names and not math.isnan(row["mean"])
-    ]
-    leaders: dict[str, str] = {}
-    places = {name.short: place for place, name in enumerate(view.names.values())}
-    for row in sorted(rows, key=lambda row: (places[row["measure"]], -row["mean"])):
-        leaders.setdefault(row["measure"], f"{row['measure']}: {row['retriever']} {text.score(row['mean'])}")
+            low, high = (row["mean"] if math.isnan(row[end]) else row[end] for end in ("ci_low", "ci_high"))
+            measured[view.names[row["measure"]].short].append(charts.Dot(row["retriever"], row["mean"], low, high))
+    shown = {measure: dots for measure, dots in measured.items() if dots}
+    best = {measure: max(dots, key=lambda dot: dot.mean) for measure, dots in shown.items()}
+    leaders = (f"{measure}: {dot.retriever} {text.score(dot.mean)}" for measure, dot in best.items())
     return figure(
         "measures",
         f"Means of every measure with their {view.settings.level:.0%} intervals",
-        f"The highest mean of each measure: {'; '.join(leaders.values())}.",
-        charts.dots(view.ranked, list(leaders), view.marks),
-        rows=rows,
+        f"The highest mean of each measure: {'; '.join(leaders)}.",
+        lambda width: charts.dots(view.ranked, shown, view.marks, width),
     )._replace(follows="measures")

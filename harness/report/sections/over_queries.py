@@ -27,7 +27,7 @@ PAIRS = 6
 def section(view: View) -> Section | None:
     """The paired differences, and each query's score where few retrievers were asked few queries."""
     few = view.n <= DRAWN and len(view.retrievers) <= LINES
-    lines = [_lines(view, view.primary, charts.WIDE)] if few else []
+    lines = [_lines(view, view.primary)] if few else []
     pairs, left = drawn_pairs(view)
     limit = max((abs(float(d)) for row in pairs for d in _differences(view, row)), default=1.0) or 1.0
     apart = [_apart(view, row, limit) for row in pairs]
@@ -49,29 +49,19 @@ def drawn_pairs(view: View) -> tuple[list[Comparison], int]:
     return against, len(pairs) - len(against)
 
 
-def _lines(view: View, measure: str, width: int) -> Figure:
+def _lines(view: View, measure: str) -> Figure:
     name = view.names[measure]
-    rows = [
-        {
-            "place": place,
-            "at": place - 1,
-            "query": text.shortened(view.ids[i], 40),
-            "text": text.shortened(view.query(i).query.text, 80),
-            "retriever": retriever,
-            "value": float(view.scores[measure][retriever][i]),
-        }
-        for retriever in view.retrievers
-        for place, i in enumerate(view.order, 1)
-        if not math.isnan(view.scores[measure][retriever][i])
-    ]
-    ids = [text.shortened(view.ids[i], 40) for i in view.order]
+    scores = {
+        retriever: [None if math.isnan(value) else value for value in of[list(view.order)].tolist()]
+        for retriever, of in view.scores[measure].items()
+    }
+    ids = [view.ids[i] for i in view.order]
     return figure(
         f"queries-{name.full}",
         f"{name.short} of each query",
         f"One line a retriever, one point a query in the order of the file; {name.short} from 0 to 1 upwards. "
         "The same numbers stand in the table of every query.",
-        charts.over_queries(ids, view.marks, measure=name.short, width=width),
-        rows=rows,
+        lambda width: charts.over_queries(ids, scores, view.marks, width),
     )._replace(follows="lines")
 
 
@@ -85,25 +75,14 @@ def _apart(view: View, row: Comparison, limit: float) -> Figure:
     name = view.names[view.primary]
     values, at = _differences(view, row), {i: place for place, i in enumerate(view.order)}
     order = sorted(range(view.n), key=lambda i: (-values[i], view.ids[i]))
-    if view.n > charts.NARROW:
-        order = [order[i] for i in np.linspace(0, view.n - 1, charts.NARROW).round().astype(int).tolist()]
-    rows = [
-        {
-            "place": place,
-            "at": at[i],
-            "query": text.shortened(view.ids[i], 40),
-            "text": text.shortened(view.query(i).query.text, 80),
-            "difference": values[i],
-            "better": row.a if values[i] > 0 else row.b if values[i] < 0 else "neither",
-        }
-        for place, i in enumerate(order)
-    ]
+    if view.n > charts.BARS:
+        order = [order[i] for i in np.linspace(0, view.n - 1, charts.BARS).round().astype(int).tolist()]
+    bars = [charts.Bar(at[i], values[i]) for i in order]
+    drawn = charts.differences(bars, (row.a, row.b), view.marks, row.mean_difference, limit)
     return figure(
         f"differences-{row.a}-{row.b}",
         f"{row.a} − {row.b}",
         f"{name.short}: {row.a} scores higher on {count(row.wins)}, {row.b} on {row.losses}, equal on {row.ties}; "
         f"mean difference {text.signed(row.mean_difference)}.",
-        charts.differences((row.a, row.b), view.marks, measure=name.short, bars=len(rows), limit=limit),
-        rows=rows,
-        mean=[{"difference": row.mean_difference}],
+        lambda width: drawn,
     )._replace(follows="differences", pair=(row.a, row.b))

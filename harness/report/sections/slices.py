@@ -12,7 +12,8 @@ from harness.evaluation.families import slices_of
 from harness.evaluation.verdict import Finding, Reason
 from harness.evaluation.wording import read_verdict
 from harness.report import text
-from harness.report.figures import Figure, ForestRow, ForestWords, Section, forest
+from harness.report.charts import ForestRow
+from harness.report.figures import Figure, ForestWords, Section, forest
 from harness.report.view import View
 from harness.stats.differences import differences
 from harness.stats.intervals import mean, mean_interval

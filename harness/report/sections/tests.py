@@ -8,7 +8,8 @@ from harness.evaluation.families import slices_of
 from harness.evaluation.verdict import Comparison
 from harness.evaluation.wording import SIGNS, reason_words, settings_sentence, significance_sentence, verdict_word
 from harness.report import text
-from harness.report.figures import Figure, ForestRow, ForestWords, Section, forest
+from harness.report.charts import ForestRow
+from harness.report.figures import Figure, ForestWords, Section, forest
 from harness.report.pair_details import in_reading_order, in_words, left_out, pair_evidence
 from harness.report.sections.integrity import unjudged
 from harness.report.sections.slices import divided, label_of

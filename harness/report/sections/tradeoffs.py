@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from harness.report import charts, text
 from harness.report.costs import PER_QUERY, Cost, costs_of, frontier
 from harness.report.figures import Figure, Section, figure
-from harness.report.trade_off_facts import SIDES, Plane, approximations, placed_names, vector_sizes
+from harness.report.trade_off_facts import approximations, vector_sizes
 from harness.report.view import View
 
 PLACE = 60
@@ -72,45 +72,35 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
         return None
     means, name = view.conclusion.means, view.names[view.primary]
     summary = view.results.summary
-    intervals = {
-        # Without an interval the point stands alone.
-        row["retriever"]: tuple(row["mean"] if math.isnan(row[end]) else row[end] for end in ("ci_low", "ci_high"))
-        for row in summary[summary["measure"] == view.primary].to_dict("records")
-    }
     edge = frontier((value, means[r]) for r, value in priced.items())
-    ends = [end for r in priced for end in (*intervals[r], means[r])]
-    plane = Plane(*charts.TRADE_OFF, charts.PADDING, charts.logarithmic(list(priced.values())))
-    sides = placed_names({r: (value, means[r]) for r, value in priced.items()}, (min(ends), max(ends)), plane)
-    rows = [
-        {"retriever": r, "price": value, "mean": means[r], "low": intervals[r][0],
-         "high": intervals[r][1], **{side: r if sides.get(r) == side else "" for side in SIDES}}
-        for r, value in priced.items()
-    ]  # fmt: skip
+    dots = []
+    for row in summary[summary["measure"] == view.primary].to_dict("records"):
+        # Without an interval the point stands alone.
+        low, high = (row["mean"] if math.isnan(row[end]) else row[end] for end in ("ci_low", "ci_high"))
+        dots.append(charts.Dot(row["retriever"], means[row["retriever"]], low, high, price=priced[row["retriever"]]))
+    says = charts.PriceAxis(axis, UNITS[key])
     points = "; ".join(f"{r}: {text.plain(value)}, {text.score(means[r])}" for r, value in priced.items())
     return figure(
         f"tradeoff-{key}",
         f"{name.short} against {short}",
         f"{axis} and mean {name.short}: {points}. On the frontier: {', '.join(_on_frontier(view, costs, price))}.",
-        charts.trade_off(list(priced.values()), view.marks, axis=axis, unit=UNITS[key]),
-        rows=rows,
-        edge=[{"price": p, "mean": q} for p, q in edge],
+        lambda width: charts.trade_off(dots, edge, view.marks, says, width),
     )._replace(follows="means")
 
 
 def _stages(view: View, costs: Mapping[str, Cost]) -> Figure | None:
-    rows = [
-        {"retriever": name, "stage": stage.stage, **{p: max(getattr(stage, p), FLOOR) for p in ("p50", "p95", "p99")}}
+    dots = [
+        charts.StageDot(name, stage.stage, *(max(value, FLOOR) for value in (stage.p50, stage.p95, stage.p99)))
         for name in view.ranked
         for stage in costs[name].stages
     ]
-    if not rows:
+    if not dots:
         return None
     medians = "; ".join(f"{name} {text.milliseconds(costs[name].p50)}" for name in view.ranked)
-    names = [stage for stage in PER_QUERY if any(row["stage"] == stage for row in rows)]
+    names = [stage for stage in PER_QUERY if any(dot.stage == stage for dot in dots)]
     return figure(
         "latency",
         "Latency of a query, stage by stage: median, p95 and p99",
         f"Sums of the medians over the stages: {medians}.",
-        charts.stages(names, view.ranked),
-        rows=rows,
+        lambda width: charts.stages(dots, view.ranked, names, width),
     )

@@ -1,223 +1,238 @@
-// Charts come alive when they are looked at: the still picture gives way to the same chart with tooltips, links and the
-// choice of the clientFilter.
-const specs = new WeakMap();
-const given = (figure) => JSON.parse(figure.querySelector("script").textContent);
-const specOf = (figure) => specs.get(figure) ?? given(figure);
+// Charts follow the clientFilter: marks move, axes are scaled anew, and intervals, which no filter can reckon, go.
 const place = (name) => clientFilter.data().retrievers.indexOf(name);
-const alone = (value) => ({ low: value, high: value });
+const put = (node, attributes) => { for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value); };
+const px = (value) => Number(value.toFixed(1));
+const LETTER = 6.9, LINE = 16, BARS = 288;
 
-const pairOf = (figure, spec) => {
-  if (figure.dataset.first !== undefined) return [clientFilter.state.a, clientFilter.state.b];
-  return spec.layer[0].encoding.color.scale.domain.slice(0, 2).map(place);
+// The same axes as those of axes.py: multiples of a round step, at least three of them.
+const steps = (low, high, most) => {
+  const wide = (high - low) / most || 1, power = 10 ** Math.floor(Math.log10(wide));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= wide * 0.999);
+  const first = Math.ceil(low / step - 1e-9), last = Math.floor(high / step + 1e-9);
+  const found = Array.from({ length: last - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+  return found.length < 3 ? steps(low, high, most + 1) : found;
 };
-// Each kind of chart as the clientFilter sees it: its rows anew, from the scores of the chosen queries.
+const ends = (values, bounded = true) => {
+  const low = Math.min(...values), high = Math.max(...values), more = (high - low) * 0.06 || 0.05;
+  return [bounded ? Math.max(low - more, Math.min(low, 0)) : low - more, high + more];
+};
+const scaled = (axis, low, high) => {
+  const { side, signed: sign } = axis.dataset;
+  const [start, end, from, to] = ["start", "end", "from", "to"].map((key) => Number(axis.dataset[key]));
+  const at = (value) => px(start + ((end - start) * (value - low)) / (high - low || 1));
+  const color = axis.querySelector("line").getAttribute("stroke");
+  const ticks = steps(low, high, Math.max(2, Math.floor(Math.abs(end - start) / (side === "x" ? 60 : 44))));
+  const finest = 1e-6 * Math.max(...ticks.map(Math.abs));
+  const digits = [...Array(12).keys()].find((d) => ticks.every((value) => Math.abs(value - value.toFixed(d)) <= finest)) ?? 12;
+  let free = -Infinity;
+  axis.querySelector(".ticks").replaceChildren(...ticks.flatMap((value) => {
+    const words = sign !== undefined && value === 0 ? "0" : (sign !== undefined && value > 0 ? "+" : "") + value.toFixed(digits).replace("-", "\u2212");
+    const across = side === "x" ? { x1: at(value), x2: at(value), y1: from, y2: to } : { x1: from, x2: to, y1: at(value), y2: at(value) };
+    const text = drawn("text", side === "x" ? { x: at(value), y: to + LINE, "text-anchor": "middle" } : { x: from - 6, y: at(value) + 4, "text-anchor": "end" });
+    text.textContent = words;
+    const half = (words.length * LETTER) / 2, hidden = side === "x" && at(value) - half < free;
+    if (!hidden) free = at(value) + half + 6;
+    return [drawn("line", { ...across, stroke: color }), ...(hidden ? [] : [text])];
+  }));
+  return at;
+};
+const spot = (dot) => dot.querySelector(".at").getAttribute("transform").match(/[-\d.]+/g).map(Number);
+const told = (node, facts) => {
+  node.querySelector("title")?.remove();
+  const title = drawn("title", {});
+  title.textContent = Object.entries(facts).map(([key, value]) => `${key}: ${typeof value === "number" && !Number.isInteger(value) ? value.toFixed(4) : value}`).join("\n");
+  node.append(title);
+};
+const moved = (dot, x, y, facts) => {
+  put(dot.querySelector(".at"), { transform: `translate(${x} ${y})` });
+  dot.querySelector(".span")?.remove();
+  told(dot, facts);
+};
+
+const pairOf = (figure) => (figure.dataset.first !== undefined ? [clientFilter.state.a, clientFilter.state.b] : figure.dataset.pair.split(" ").map(place));
+const everyone = () => clientFilter.data().ids.map((_, i) => i);
+const of = (slice) => (slice === clientFilter.data().all ? everyone() : clientFilter.data().slices.get(slice));
+const record = (pair) => ({ queries: pair.places.length, "better / equal / worse": `${pair.better} / ${pair.equal} / ${pair.worse}` });
+const dotsOf = (node, value) => [...node.querySelectorAll(".dot")].map((dot) => ({ dot, value: value(dot.dataset) }))
+  .filter(({ dot, value }) => { if (Number.isNaN(value)) dot.remove(); return !Number.isNaN(value); });
+// Rows of differences, each the pair that it shows; one that there is not leaves its row empty.
+const forest = (svg, rows, title) => {
+  const axis = svg.querySelector(".axis"), margin = svg.querySelector(".margin"), zero = svg.querySelector(".zero");
+  if (clientFilter.state.measure) margin?.remove(); // it is one of the primary measure
+  const half = clientFilter.state.measure || !margin ? 0 : Number(margin.dataset.margin);
+  const at = scaled(axis, ...ends([0, -half, half, ...rows.map(({ pair }) => pair.mean).filter((mean) => !Number.isNaN(mean))], false));
+  put(zero, { x1: at(0), x2: at(0) });
+  if (half) put(margin, { x: at(-half), width: px(at(half) - at(-half)) });
+  for (const { dot, pair } of rows) {
+    if (Number.isNaN(pair.mean)) dot.remove();
+    else moved(dot, at(pair.mean), spot(dot)[1], { slice: dot.dataset.slice, difference: pair.mean, ...record(pair) });
+  }
+  for (const node of svg.querySelectorAll(":scope > .beside")) node.remove();
+  const lines = axis.querySelector(".title"), [first] = lines.children, end = Number(axis.dataset.end);
+  const words = `${clientFilter.data().measures[clientFilter.state.measure]}: ${title}`.split(" ").reduce((held, word) => {
+    const longer = `${held.at(-1)} ${word}`;
+    return held.length && longer.length * LETTER <= end ? [...held.slice(0, -1), longer] : [...held, word];
+  }, []);
+  lines.replaceChildren(...words.map((line, i) => {
+    const text = first.cloneNode();
+    put(text, { y: Number(first.getAttribute("y")) + LINE * i });
+    text.textContent = line;
+    return text;
+  }));
+};
+// Each kind of chart as the clientFilter sees it, from the scores of the chosen queries.
 const kinds = {
-  means: (spec) => {
-    const data = spec.datasets;
-    data.rows = data.rows.map((row) => ({ ...row, mean: clientFilter.mean(place(row.retriever)) })).filter((row) => !Number.isNaN(row.mean))
-      .map((row) => ({ ...row, ...alone(row.mean) }));
+  means: (svg) => {
+    const held = dotsOf(svg, ({ retriever }) => clientFilter.mean(place(retriever)));
+    if (!held.length) return;
+    const at = scaled(svg.querySelector(".axis[data-side=y]"), ...ends(held.map(({ value }) => value)));
+    for (const { dot, value } of held) moved(dot, spot(dot)[0], at(value), { retriever: dot.dataset.retriever, mean: value });
     let best = -Infinity;
-    data.edge = data.rows.toSorted((x, y) => x.price - y.price || y.mean - x.mean)
-      .filter((row) => row.mean > best && ((best = row.mean), true)).map(({ price, mean }) => ({ price, mean }));
+    const edge = held.toSorted((p, q) => p.dot.dataset.price - q.dot.dataset.price || q.value - p.value)
+      .filter(({ value }) => value > best && ((best = value), true)).map(({ dot }) => spot(dot));
+    put(svg.querySelector(".edge"), { d: edge.map(([x, y], i) => (i ? `H${x}V${y}` : `M${x},${y}`)).join("") });
   },
-  measures: (spec) => {
-    const names = clientFilter.data().measures;
-    spec.datasets.rows = spec.datasets.rows.filter((row) => names.includes(row.measure)).map((row) => {
-      const mean = clientFilter.mean(place(row.retriever), names.indexOf(row.measure));
-      return { ...row, mean, ...alone(mean) };
-    }).filter((row) => !Number.isNaN(row.mean));
-    // A measure that no chosen query defines has no column.
-    const left = new Set(spec.datasets.rows.map((row) => row.measure));
-    spec.concat = spec.concat.filter((column) => left.has(column.title));
+  measures: (svg) => {
+    for (const panel of svg.querySelectorAll(".panel")) {
+      const m = clientFilter.data().measures.indexOf(panel.dataset.measure);
+      const held = m < 0 ? [] : dotsOf(panel, ({ retriever }) => clientFilter.mean(place(retriever), m));
+      if (!held.length) { panel.remove(); continue; } // no chosen query defines it
+      const at = scaled(panel.querySelector(".axis"), ...ends(held.map(({ value }) => value)));
+      for (const { dot, value } of held) moved(dot, at(value), spot(dot)[1], { retriever: dot.dataset.retriever, measure: panel.dataset.measure, mean: value });
+    }
   },
-  lines: (spec) => {
-    const inside = new Set(clientFilter.chosen());
-    spec.datasets.rows = spec.datasets.rows.filter((row) => inside.has(row.at))
-      .map((row) => ({ ...row, value: clientFilter.values(place(row.retriever))[row.at] })).filter((row) => row.value !== null);
+  lines: (svg) => {
+    const inside = new Set(clientFilter.chosen()), columns = [...svg.querySelectorAll("[data-at]")];
+    const middle = new Map(columns.map((node) => [Number(node.dataset.at), px(Number(node.getAttribute("x")) + Number(node.getAttribute("width")) / 2)]));
+    for (const node of columns) if (!inside.has(Number(node.dataset.at))) node.remove();
+    const lines = [...svg.querySelectorAll(".line")].map((line) => [line, clientFilter.values(place(line.dataset.retriever))]);
+    const at = scaled(svg.querySelector(".axis"), 0, Math.max(1, ...lines.flatMap(([, values]) => values)));
+    for (const [line, values] of lines) {
+      put(line, { points: [...middle].filter(([i]) => inside.has(i) && values[i] !== null).map(([i, x]) => `${x},${at(values[i])}`).join(" ") });
+    }
   },
-  differences: (spec, figure) => {
-    const [a, b] = pairOf(figure, spec);
-    const { retrievers, ids } = clientFilter.data();
-    const texts = new Map(evidence().queries.map((query) => [query.id, query.text]));
-    const pair = clientFilter.apart(a, b);
+  differences: (svg, figure) => {
+    const [a, b] = pairOf(figure), pair = clientFilter.apart(a, b), axis = svg.querySelector(".axis");
     let order = [...pair.places.keys()].sort((x, y) => pair.differences[y] - pair.differences[x]);
-    const most = spec.width > 0 ? 306 : order.length;
-    if (order.length > most) order = Array.from({ length: most }, (_, i) => order[Math.round((i * (order.length - 1)) / (most - 1))]);
-    const better = (d) => (d > 0 ? retrievers[a] : d < 0 ? retrievers[b] : "neither");
-    spec.datasets.rows = order.map((at, i) => {
-      const where = pair.places[at], d = pair.differences[at];
-      return { place: i, at: where, query: ids[where], text: texts.get(ids[where]) ?? "", difference: d, better: better(d) };
-    });
-    spec.datasets.mean = [{ difference: pair.mean }];
-    const limit = Math.max(...pair.differences.map(Math.abs)) || 1;
+    if (order.length > BARS) order = Array.from({ length: BARS }, (_, i) => order[Math.round((i * (order.length - 1)) / (BARS - 1))]);
+    const wide = Math.max(1, Math.floor(BARS / Math.max(1, order.length))), left = Number(axis.dataset.from);
+    axis.dataset.to = left + wide * order.length;
+    const limit = Math.max(0, ...pair.differences.map(Math.abs)) || 1, at = scaled(axis, -limit, limit);
     const colors = [a, b].map((r) => evidence().retrievers[r].color);
-    const scale = spec.layer[0].encoding.color.scale;
-    scale.domain = [retrievers[a], retrievers[b], "neither"];
-    scale.range = [...colors, scale.range[2]];
-    for (const layer of spec.layer) if (layer.encoding.y?.scale) layer.encoding.y.scale.domain = [-limit, limit];
-    spec.width = order.length * Math.max(1, Math.floor(306 / Math.max(1, order.length)));
-    figure.querySelector("figcaption").textContent = `${retrievers[a]} \u2212 ${retrievers[b]}`;
+    svg.querySelector(".bars").replaceChildren(...order.map((i, bar) => {
+      const d = pair.differences[i], y = at(Math.max(0, d));
+      return drawn("rect", { "data-at": pair.places[i], x: left + wide * bar, y, width: order.length <= 60 ? wide * 0.75 : wide, height: px(at(Math.min(0, d)) - y), fill: colors[d > 0 ? 0 : 1] });
+    }));
+    put(svg.querySelector(".zero"), { x2: axis.dataset.to, y1: at(0), y2: at(0) });
+    put(svg.querySelector(".mean"), { x2: axis.dataset.to, y1: at(pair.mean || 0), y2: at(pair.mean || 0) });
   },
-  leader: (spec) => {
-    const { retrievers } = clientFilter.data(), a = clientFilter.state.a;
-    spec.datasets.rows = retrievers.map((name, r) => [name, clientFilter.apart(a, r)]).filter(([name]) => name !== retrievers[a])
-      .map(([name, pair]) => ({ label: name, slice: name, retriever: name, difference: pair.mean, ...alone(pair.mean), queries: pair.places.length,
-        record: `${pair.better} / ${pair.equal} / ${pair.worse}`, whole: false, beside: "" }));
-    forestTitle(spec, `right of 0 ${retrievers[a]} is higher`);
-  },
-  slices: (spec, figure) => {
-    const { retrievers, slices, all } = clientFilter.data();
-    const [a, b] = figure.dataset.first !== undefined ? [clientFilter.state.a, clientFilter.state.b] : figure.dataset.pair.split(" ").map(place);
-    spec.datasets.rows = spec.datasets.rows.filter((row) => row.slice === all || slices.has(row.slice)).map((row) => {
-      const pair = clientFilter.apart(a, b, clientFilter.state.measure, slices.get(row.slice) ?? clientFilter.data().ids.map((_, i) => i));
-      return { ...row, difference: pair.mean, ...alone(pair.mean), record: `${pair.better} / ${pair.equal} / ${pair.worse}` };
+  leader: (svg) => {
+    const { retrievers } = clientFilter.data(), { a } = clientFilter.state;
+    const others = retrievers.map((_, r) => r).filter((r) => r !== a), names = svg.querySelectorAll(".name");
+    const rows = [...svg.querySelectorAll(".dot")].map((dot, i) => {
+      dot.dataset.slice = dot.dataset.retriever = names[i].textContent = retrievers[others[i]];
+      return { dot, pair: clientFilter.apart(a, others[i]) };
     });
-    forestTitle(spec, `right of 0 ${retrievers[a]} is higher than ${retrievers[b]}`);
+    forest(svg, rows, `right of 0 ${retrievers[a]} is higher`);
+  },
+  slices: (svg, figure) => {
+    const [a, b] = pairOf(figure), { retrievers } = clientFilter.data();
+    const rows = [...svg.querySelectorAll(".dot")].map((dot) => ({ dot, pair: clientFilter.apart(a, b, clientFilter.state.measure, of(dot.dataset.slice) ?? []) }));
+    forest(svg, rows, `right of 0 ${retrievers[a]} is higher than ${retrievers[b]}`);
   },
 };
 // What a chart is called while it shows another choice than the page's own.
+const measured = () => clientFilter.data().measures[clientFilter.state.measure];
+const names = (figure) => pairOf(figure).map((r) => clientFilter.data().retrievers[r]);
 const titles = {
-  means: (figure) => figure.dataset.title.replace(clientFilter.data().measures[0], clientFilter.data().measures[clientFilter.state.measure]),
+  means: (figure) => figure.dataset.title.replace(clientFilter.data().measures[0], measured()),
   measures: () => "Means of every measure",
-  lines: () => `${clientFilter.data().measures[clientFilter.state.measure]} of each query`,
-  leader: () => `${clientFilter.data().retrievers[clientFilter.state.a]} \u2212 each other in ${clientFilter.data().measures[clientFilter.state.measure]}`,
-  slices: (figure) => {
-    const [a, b] = figure.dataset.first !== undefined ? [clientFilter.state.a, clientFilter.state.b].map((r) => clientFilter.data().retrievers[r]) : figure.dataset.pair.split(" ");
-    return `${a} \u2212 ${b} in ${clientFilter.data().measures[clientFilter.state.measure]}, by slice`;
-  },
-};
-const forestTitle = (spec, title) => {
-  const labels = spec.datasets.rows.map((row) => row.label);
-  for (const layer of spec.layer) {
-    if (layer.encoding.x?.title) layer.encoding.x.title = `${clientFilter.data().measures[clientFilter.state.measure]}: ${title}`;
-    if (layer.encoding.y?.sort) layer.encoding.y.sort = labels;
-  }
-  // The declared margin is one of the primary measure.
-  if (clientFilter.state.measure) spec.datasets.margin &&= [];
+  lines: () => `${measured()} of each query`,
+  differences: (figure) => names(figure).join(" \u2212 "),
+  leader: () => `${clientFilter.data().retrievers[clientFilter.state.a]} \u2212 each other in ${measured()}`,
+  slices: (figure) => `${names(figure).join(" \u2212 ")} in ${measured()}, by slice`,
 };
 // Charts of a pair follow A and B; all follow slice and measure. What is the page's own choice keeps its intervals.
 const PAIRED = { differences: true, leader: true, slices: true };
 const ownChoice = (figure) => {
-  const { a, b } = clientFilter.state, [first, second] = clientFilter.data().pair;
-  const kind = figure.dataset.follows;
+  const { a, b } = clientFilter.state, { retrievers } = clientFilter.data(), kind = figure.dataset.follows;
+  if (!kind) return true;
   if (!clientFilter.plain()) return false;
-  if (kind === "leader") return clientFilter.data().retrievers[a] === figure.dataset.pair;
-  if (PAIRED[kind] && figure.dataset.first !== undefined) return figure.dataset.pair === `${clientFilter.data().retrievers[a]} ${clientFilter.data().retrievers[b]}`;
-  return a === first && b === second ? true : !PAIRED[kind] || figure.dataset.first === undefined;
+  if (kind === "leader") return retrievers[a] === figure.dataset.pair;
+  return !PAIRED[kind] || figure.dataset.first === undefined || figure.dataset.pair === `${retrievers[a]} ${retrievers[b]}`;
 };
-const relensed = (figure) => {
-  const spec = given(figure), follows = kinds[figure.dataset.follows], caption = figure.querySelector("figcaption");
-  caption.textContent = figure.dataset.title;
-  const changed = Boolean(follows && clientFilter.data() && !ownChoice(figure));
-  if (changed) follows(spec, figure);
-  const kind = figure.dataset.follows;
-  if (changed && titles[kind]) caption.textContent = titles[kind](figure);
+const own = new Map();
+const draw = (figure) => {
+  const plot = figure.querySelector(".plot"), kind = figure.dataset.follows, caption = figure.querySelector("figcaption");
+  if (!own.has(figure)) own.set(figure, [...plot.children]);
+  const changed = !ownChoice(figure);
+  plot.replaceChildren(...own.get(figure).map((svg) => {
+    if (!changed) return svg;
+    const copy = svg.cloneNode(true);
+    kinds[kind](copy, figure);
+    return copy;
+  }));
+  caption.textContent = changed ? titles[kind](figure) : figure.dataset.title;
   const bare = changed && kind !== "differences" && kind !== "lines";
   const notes = [...(changed && !clientFilter.plain() ? [kind === "slices" ? "exploratory" : clientFilter.note()] : []), ...(bare ? ["without intervals"] : [])];
   if (notes.length) caption.append(make("small", "note", ` ${notes.join(", ")}`));
-  specs.set(figure, spec);
   figure.dataset.shows = changed ? JSON.stringify([clientFilter.state.a, clientFilter.state.b, clientFilter.state.slice, clientFilter.state.measure]) : "";
-  return spec;
 };
 
 // What a mark stands for: a query, a slice or a retriever.
-const meant = (datum) => {
-  if (!datum || !clientFilter.data()) return null;
-  const { ids, slices, all, retrievers } = clientFilter.data();
-  if (Number.isInteger(datum.at)) return { q: ids[datum.at], group: "" };
-  if (datum.slice === all || slices.has(datum.slice)) return { slice: datum.slice === all ? "" : datum.slice };
-  const r = retrievers.indexOf(datum.retriever);
-  if (r < 0 || r === clientFilter.state.a) return null;
-  return { b: r };
+const meant = (node) => {
+  const mark = node.closest("[data-at], [data-slice], [data-retriever]");
+  if (!mark || !clientFilter.data()) return null;
+  const { ids, slices, all } = clientFilter.data(), { at, slice, retriever } = mark.dataset;
+  if (at !== undefined) return { q: ids[Number(at)], group: "" };
+  if (slice === all || slices.has(slice)) return { slice: slice === all ? "" : slice };
+  const r = place(retriever ?? slice);
+  return r < 0 || r === clientFilter.state.a ? null : { b: r };
 };
-const datumOf = (node) => (node.__data__ && !Array.isArray(node.__data__) ? node.__data__.datum : null);
+const marksOf = (figure) => figure.querySelectorAll(".plot [data-at], .plot [data-slice], .plot [data-retriever]");
 const dim = (figure) => {
-  if (!clientFilter.data()) return;
   const { retrievers, pair } = clientFilter.data(), { a, b } = clientFilter.state;
-  const own = a === pair[0] && b === pair[1];
-  for (const node of figure.querySelectorAll(".plot svg path, .plot svg line, .plot svg text")) {
-    const name = datumOf(node)?.retriever;
-    if (name !== undefined) node.classList.toggle("dim", !own && name !== retrievers[a] && name !== retrievers[b]);
-    if (meant(datumOf(node))) node.classList.add("link");
+  const ours = a === pair[0] && b === pair[1];
+  for (const node of marksOf(figure)) {
+    const name = node.dataset.retriever;
+    if (name !== undefined) node.classList.toggle("dim", !ours && name !== retrievers[a] && name !== retrievers[b]);
+    node.classList.toggle("link", meant(node) !== null);
   }
 };
-// On a narrow screen a chart gives up the width of its plot, or stands in more lines, before it has to be scrolled.
-const LEAST = 90, COLUMN = 118;
-const wide = (node) => node.querySelector("svg")?.viewBox.baseVal.width ?? 0;
-const folded = (spec, by) => {
-  const columns = Math.max(1, spec.columns - Math.ceil(by / COLUMN));
-  if (columns === spec.columns) return false;
-  const axes = spec.concat[0].layer.map((layer) => layer.encoding.y.axis);
-  spec.concat.forEach((column, i) => column.layer.forEach((layer, l) => (layer.encoding.y.axis = i % columns ? null : axes[l])));
-  spec.columns = columns;
-  return true;
-};
-const narrowed = (spec, by) => {
-  if (spec.concat) return by > 0 && folded(spec, by);
-  const left = spec.width - by;
-  if (by <= 0 || left < LEAST || !spec.layer || spec.layer.some((layer) => layer.encoding.x?.axis === null)) return false;
-  for (const { encoding } of spec.layer) if (encoding.x?.value !== undefined) encoding.x.value -= by;
-  spec.width = left;
-  spec.config.axisX.titleAnchor = "end"; // a title longer than the plot goes on below its labels
-  return true;
-};
-// The words of a title in lines little wider than the plot: a longer line would make the chart wider than the page.
-const LETTER = 6.2;
-const lined = (title, width) => [title].flat().flatMap((line) => line.split(" ").reduce((lines, word) => {
-  const longer = `${lines.at(-1)} ${word}`;
-  return lines.length && longer.length * LETTER <= width ? [...lines.slice(0, -1), longer] : [...lines, word];
-}, []));
-const wrapped = (spec) => {
-  for (const { encoding } of spec.layer ?? []) if (encoding.x?.title) encoding.x.title = lined(encoding.x.title, spec.width + 60);
-};
-// The latest drawing of each chart that was looked at: an earlier one that ends later is dropped.
-const latest = new Map();
-const draw = (figure) => {
-  const turn = (latest.get(figure) ?? 0) + 1;
-  latest.set(figure, turn);
-  figure.setAttribute("aria-busy", "true");
-  const plot = figure.querySelector(".plot");
-  const stage = make("div");
-  const tooltip = { disableDefaultStyle: true, theme: "custom" };
-  const spec = relensed(figure);
-  wrapped(spec);
-  const look = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip };
-  const room = figure.querySelector(".scroll").clientWidth - 18;
-  // Twice at most: what a narrower plot does not make narrower, such as a long title, is scrolled.
-  const fitted = (times) => window.vegaEmbed(stage, spec, look)
-    .then((made) => (times && narrowed(spec, Math.ceil(wide(stage) - room)) ? fitted(times - 1) : made));
-  fitted(2).then(() => {
-    if (latest.get(figure) !== turn) return;
-    // The figure's label speaks for the whole chart.
-    stage.querySelector("svg").setAttribute("aria-hidden", "true");
-    plot.replaceChildren(...stage.childNodes);
-    figure.classList.add("live");
-    dim(figure);
-  }).finally(() => {
-    if (latest.get(figure) === turn) figure.removeAttribute("aria-busy");
-  });
+// A query's scores, for who points at its mark, and for a spreadsheet.
+const scoresAt = (figure, at) => {
+  const { ids, retrievers } = clientFilter.data(), id = ids[at];
+  const text = evidence().queries.find((query) => query.id === id)?.text ?? "";
+  const value = (r) => clientFilter.values(r)[at];
+  if (figure.dataset.follows === "lines") return { query: id, text, ...Object.fromEntries(retrievers.map((name, r) => [name, value(r)])) };
+  const [a, b] = pairOf(figure);
+  return { query: id, text, difference: value(a) - value(b), [retrievers[a]]: value(a), [retrievers[b]]: value(b) };
 };
 const figures = [...document.querySelectorAll("figure.chart")];
-if (window.vegaEmbed && "IntersectionObserver" in window) {
-  const watch = new IntersectionObserver((seen) => {
-    for (const entry of seen) {
-      if (!entry.isIntersecting) continue;
-      watch.unobserve(entry.target);
-      draw(entry.target);
-    }
-  }, { rootMargin: "100px" });
-  figures.forEach((figure) => watch.observe(figure));
-  clientFilter.follow(() => {
-    for (const figure of latest.keys()) {
-      const before = figure.dataset.shows ?? "";
-      const now = kinds[figure.dataset.follows] && !ownChoice(figure) ? JSON.stringify([clientFilter.state.a, clientFilter.state.b, clientFilter.state.slice, clientFilter.state.measure]) : "";
-      if (before !== now) draw(figure); else dim(figure);
-    }
-  });
-}
+const shownOf = (figure) => [...figure.querySelectorAll(".plot svg")].find((svg) => svg.getBoundingClientRect().width > 0) ?? figure.querySelector(".plot svg");
+const rowsOf = (figure) => {
+  const at = [...shownOf(figure).querySelectorAll("[data-at]")];
+  if (at.length) return at.map((node) => scoresAt(figure, Number(node.dataset.at)));
+  return [...shownOf(figure).querySelectorAll(".dot > title")].map((title) => Object.fromEntries(title.textContent.split("\n").map((line) => {
+    const [key, ...rest] = line.split(": ");
+    return [key, rest.join(": ")];
+  })));
+};
+clientFilter.follow(() => {
+  for (const figure of figures) {
+    const { a, b, slice, measure } = clientFilter.state;
+    if ((figure.dataset.shows ?? "") !== (ownChoice(figure) ? "" : JSON.stringify([a, b, slice, measure]))) draw(figure);
+    dim(figure);
+  }
+});
 for (const figure of figures) {
-  figure.querySelector(".plot").addEventListener("click", (event) => {
-    const choice = meant(datumOf(event.target));
+  const plot = figure.querySelector(".plot");
+  plot.addEventListener("pointerover", (event) => {
+    const node = event.target.closest("[data-at]");
+    if (node && clientFilter.data() && !node.querySelector("title")) told(node, scoresAt(figure, Number(node.dataset.at)));
+  });
+  plot.addEventListener("click", (event) => {
+    const choice = meant(event.target);
     if (!choice) return;
     clientFilter.change(choice);
     if (choice.q) $("forensics").scrollIntoView();

@@ -78,7 +78,7 @@ const clientFilter = (() => {
     return option;
   }));
   const start = async () => {
-    data = await unpacked("scores");
+    [data, kept] = await Promise.all(["scores", "evidence"].map(unpacked));
     data.slices = new Map(Object.entries(data.slices));
     places = new Map(data.ids.map((id, i) => [id, i]));
     const names = data.retrievers.map((name, i) => [String(i), name]);

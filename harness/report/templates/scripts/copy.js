@@ -42,13 +42,15 @@ for (const table of document.querySelectorAll(".scroll > table")) {
 
 // The picture as a file that stands alone, on white paper.
 const picture = (figure) => {
-  const shown = figure.querySelector(".plot svg");
+  const shown = shownOf(figure);
   const { width, height } = shown.getBoundingClientRect();
   const copy = shown.cloneNode(true);
   copy.setAttribute("xmlns", SVG);
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);
+  copy.setAttribute("font-family", getComputedStyle(shown).fontFamily);
   copy.removeAttribute("aria-hidden");
+  copy.removeAttribute("class");
   copy.querySelectorAll("[class~='dim']").forEach((node) => node.classList.remove("dim"));
   copy.prepend(drawn("rect", { width: "100%", height: "100%", fill: "white" }));
   const title = document.createElementNS(SVG, "title");
@@ -73,8 +75,7 @@ for (const figure of document.querySelectorAll("figure.chart")) {
   box.append(
     make("summary", "", "Copy or save"),
     button("Data as TSV", () => {
-      const rows = specOf(figure).datasets.rows;
-      const columns = Object.keys(rows[0] ?? {}).filter((key) => !["place", "at", "left", "right", "label"].includes(key));
+      const rows = rowsOf(figure), columns = Object.keys(rows[0] ?? {});
       copied(asTsv([columns, ...rows.map((row) => columns.map((key) => row[key]))]));
     }),
     button("SVG", () => save(`${figure.dataset.figure}.svg`, new Blob([picture(figure).code], { type: "image/svg+xml" }))),

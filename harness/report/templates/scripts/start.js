@@ -25,8 +25,8 @@ const signed = (value) => (Number(value.toFixed(3)) > 0 ? "+" : "") + round(Numb
 const fold = (text) => text.normalize("NFKC").toLocaleLowerCase();
 const later = window.requestIdleCallback ?? ((act) => setTimeout(act, 1));
 
-let kept = null;
-const evidence = () => (kept ??= JSON.parse($("evidence").textContent));
+let kept = null; // from clientFilter.start on
+const evidence = () => kept;
 // Packed JSON; rejected where the browser cannot unpack it.
 const unpacked = async (id) => {
   const letters = atob($(id).textContent);

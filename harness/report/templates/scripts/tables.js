@@ -46,7 +46,7 @@ for (const table of queryTables) {
 }
 let tags = null;
 const filterTables = () => {
-  if (!filterInput) return;
+  if (!filterInput || !evidence()) return;
   tags ??= new Map(evidence().queries.map((query) => [query.id, fold(query.fields.join("\n"))]));
   const wanted = fold(filterInput.value.trim());
   const members = clientFilter.members();

@@ -1,0 +1,157 @@
+"""How long people wait for commands: seconds, and each row against something measured in the same run.
+
+    python benchmarks/waiting.py            commands, a cached run of the quickstart, indexing, scoring
+    python benchmarks/waiting.py --large    besides, 20 retrievers x 2,000 queries x 7 measures: minutes
+
+Commands are processes of their own, the best of three each. They are held against the start of an interpreter, a run
+against `import qdrant_client`, indexing against `upload_collection` in memory, scoring against pytrec_eval. `make demo`
+and `make test`, which install packages, are timed by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import report, scoring
+
+PROJECT = Path(__file__).parents[1]
+QUICKSTART = str(PROJECT / "experiments" / "quickstart.toml")
+COUNT, DIMENSIONS = 50_000, 384
+
+
+def seconds(act: Callable[[], object], rounds: int = 3) -> float:
+    """The best of some rounds, after one that is not counted: files are then at hand, and compiled."""
+    times = []
+    for _ in range(rounds + 1):
+        started = time.perf_counter()
+        act()
+        times.append(time.perf_counter() - started)
+    return min(times[1:])
+
+
+def python(*words: str) -> None:
+    subprocess.run([sys.executable, *words], cwd=PROJECT, check=True, capture_output=True)
+
+
+def command(*words: object) -> None:
+    python("-m", "harness.cli", *map(str, words))
+
+
+def row(what: str, took: float, against: str, theirs: float, note: str = "") -> None:
+    print(f"{what:44} {took:8.2f} s {took / theirs:8.2f} of {against} ({theirs:.2f} s) {note}", flush=True)
+
+
+def commands(folder: Path) -> None:
+    start = seconds(partial(python, "-c", "pass"))
+    client = seconds(partial(python, "-c", "import qdrant_client"))
+    results = folder / "results"
+    of_start = partial(row, against="an interpreter's start", theirs=start)
+    of_start("harness --help", seconds(partial(command, "--help")))
+    made = folder / "new.toml"
+
+    def init() -> None:
+        made.unlink(missing_ok=True)
+        command("init", PROJECT / "datasets" / "survey-templates-en", "--output", made)
+
+    of_start("harness init", seconds(init))
+    of_start("harness check", seconds(partial(command, "check", QUICKSTART, "--results", results)))
+    of_start("harness plan", seconds(partial(command, "plan", QUICKSTART, "--results", results)))
+    run = seconds(partial(command, "run", QUICKSTART, "--results", results))
+    page = (results / "quickstart" / "report.html").stat().st_size / 1e6
+    row("quickstart, all cached", run, "import qdrant_client", client, f"page {page:.2f} MB")
+    saved = results / "quickstart"
+    of_start("harness score RESULTS", seconds(partial(command, "score", saved)))
+    of_start(
+        "harness score QRELS RUN", seconds(partial(command, "score", saved / "qrels.trec", saved / "runs/bm25.trec"))
+    )
+    of_start("harness report", seconds(partial(command, "report", saved)))
+
+
+def indexing(folder: Path) -> None:
+    from qdrant_client import QdrantClient, models
+
+    from retrievers.meter import Meter
+    from retrievers.stores import StoreOptions, open_store
+
+    vectors = np.random.default_rng(0).normal(size=(COUNT, DIMENSIONS)).astype(np.float32)
+    ids, payload = list(range(COUNT)), [{"id": f"d{i}"} for i in range(COUNT)]
+
+    def upload() -> None:
+        client = QdrantClient(":memory:")
+        client.create_collection("c", models.VectorParams(size=DIMENSIONS, distance=models.Distance.COSINE))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            client.upload_collection("c", vectors=vectors, ids=ids, payload=payload)
+
+    def ours(place: str) -> None:
+        store = open_store(StoreOptions(place), "c", documents=COUNT, folder=folder, meter=Meter(), form="dense")
+        store.create(DIMENSIONS, anew=True)
+        store.upsert([f"d{i}" for i in ids], vectors)
+        store.finish({})
+        store.close()
+
+    theirs = seconds(upload, 2)
+    for place in ("edge", ":memory:"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            row(
+                f"indexing {COUNT:,} x {DIMENSIONS}, {place}",
+                seconds(partial(ours, place), 2),
+                "upload_collection",
+                theirs,
+            )
+
+
+def measures() -> float:
+    data = scoring.data()
+    theirs = seconds(partial(scoring.pytrec_eval, *data))
+    row("27 measures, 2,000 queries x 100", seconds(partial(scoring.ours, *data)), "pytrec_eval", theirs)
+    return theirs
+
+
+def large(folder: Path, theirs: float) -> None:
+    """20 retrievers x 2,000 queries x 7 measures, from saved runs."""
+    path = report.experiment(folder, report.collection(folder / "data", 2_000), 20)
+    path.write_text(f"report = false\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+    command("run", path, "--results", folder / "large")
+    saved = folder / "large" / "big"
+    runs = sorted((saved / "runs").glob("*.trec"))
+    names = [word for name in ("nDCG@10", "P@5", "R@10", "R@100", "RR@10", "AP", "Success@10") for word in ("-m", name)]
+    took = seconds(partial(command, "compare", saved / "qrels.trec", *runs, *names), 1)
+    row("comparing 20 x 2,000 x 7", took, "pytrec_eval", theirs)
+    took = seconds(partial(command, "report", saved), 1)
+    size = (saved / "report.html").stat().st_size / 1e6
+    row("reporting 20 x 2,000 x 7", took, "pytrec_eval", theirs, f"page {size:.1f} MB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--large", action="store_true")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        os.environ["HARNESS_CACHE"] = str(folder / "cache")
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = str(folder / "compiled")  # nobody compiles his packages at each start
+        os.environ["PYTHONPATH"] = str(PROJECT)
+        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+        commands(folder)
+        indexing(folder / "stores")
+        theirs = measures()
+        if arguments.large:
+            large(folder, theirs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Axes of charts as SVG: where values lie in pixels, and ticks whose labels all differ."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from harness.report import text
+from harness.report.theme import RULE
+
+LETTER, LINE = 6.9, 16.0
+"""Pixels: a letter, a line of text."""
+
+TickLabels = Callable[[Sequence[float]], list[str]]
+"""Ticks -> how they read."""
+
+
+class Axis(NamedTuple):
+    """Where values lie."""
+
+    low: float
+    high: float
+    start: float
+    """Pixels of the lowest value; those of the highest are `end`, which lies above it on an upright axis."""
+    end: float
+    logarithmic: bool = False
+
+    def at(self, value: float) -> float:
+        """Where a value lies, in pixels.
+
+        >>> Axis(0.0, 2.0, 100.0, 300.0).at(0.5), Axis(1.0, 100.0, 0.0, 200.0, logarithmic=True).at(10.0)
+        (150.0, 100.0)
+        """
+        low, high, place = (math.log10(x) for x in (self.low, self.high, value)) if self.logarithmic else (
+            self.low, self.high, value)  # fmt: skip
+        return self.start + (self.end - self.start) * ((place - low) / ((high - low) or 1.0))
+
+    def ticks(self, apart: float) -> list[float]:
+        """Round values of the axis, so many pixels apart or a little more."""
+        most = max(2, int(abs(self.end - self.start) / apart))
+        if self.logarithmic:
+            return _powers(self.low, self.high)
+        while len(found := steps(self.low, self.high, most)) < 3:
+            most += 1
+        return found
+
+
+def steps(low: float, high: float, most: int) -> list[float]:
+    """Return the multiples of a round step between two values, `most` of them or a few less.
+
+    >>> steps(0.12, 0.68, 4), steps(-0.4, 0.4, 4)
+    ([0.2, 0.4, 0.6], [-0.4, -0.2, 0.0, 0.2, 0.4])
+    """
+    wide = (high - low) / most or 1.0
+    power = 10.0 ** math.floor(math.log10(wide))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= wide * 0.999)
+    places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    return [round(place * step, 12) for place in places]
+
+
+def _powers(low: float, high: float) -> list[float]:
+    """Powers of ten, with 2 and 5 between them where there are few; else round values."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for factors in ((1,), (1, 2, 5)):
+        found = [factor * 10.0**power for power in powers for factor in factors]
+        inside = [value for value in found if low * 0.999 <= value <= high * 1.001]
+        if len(inside) > 2:
+            return inside
+    return inside if len(inside) > 1 else [value for value in steps(low, high, 4) if value > 0]
+
+
+def reach(values: Iterable[float], *, room: float = 0.06, bounded: bool = True) -> tuple[float, float]:
+    """Return the ends of an axis that holds all values, with some room.
+
+    Args:
+        values: at least one.
+        room: on either side, as a share of what they span.
+        bounded: of scores: room below 0, which no score could use, is not given.
+
+    >>> reach([0.02, 0.52]), reach([-0.5, 0.5], room=0.1, bounded=False)
+    ((0.0, 0.55), (-0.6, 0.6))
+    """
+    held = list(values)
+    low, high = min(held), max(held)
+    more = (high - low) * room or 0.05
+    least = max(low - more, min(low, 0.0)) if bounded else low - more
+    return round(least, 12), round(high + more, 12)
+
+
+def numbers(ticks: Sequence[float], sign: str = "") -> list[str]:
+    """Return ticks with as many decimals as their step needs.
+
+    >>> numbers([0.0, 0.25, 0.5]), numbers([-0.2, 0.0, 0.2], "+")
+    (['0.00', '0.25', '0.50'], ['−0.2', '0', '+0.2'])
+    """
+    finest = 1e-6 * max(map(abs, ticks))
+    digits = next((d for d in range(12) if all(abs(value - round(value, d)) <= finest for value in ticks)), 12)
+    shown = [f"{value:{sign}.{digits}f}".replace("-", text.MINUS) for value in ticks]
+    return ["0" if sign and not value else word for value, word in zip(ticks, shown, strict=True)]
+
+
+def signed(ticks: Sequence[float]) -> list[str]:
+    """Return the same with signs, for an axis of differences."""
+    return numbers(ticks, "+")
+
+
+PRICED: dict[str, TickLabels] = {
+    "dollars": lambda ticks: [f"${text.plain(value)}" for value in ticks],
+    "ms": lambda ticks: [text.plain(value) for value in ticks],
+    "bytes": lambda ticks: [text.size(value) for value in ticks],
+}
+"""TickLabels of an axis of prices by its unit: half a dollar is $0.5, never 500m."""
+
+
+def long(words: str) -> float:
+    """How wide a text is, in pixels: letters of eastern scripts are as wide as high."""
+    return sum(12.0 if unicodedata.east_asian_width(letter) in "WF" else LETTER for letter in words)
+
+
+def px(pixels: float) -> str:
+    """Return a place with a decimal where it needs one: finer is not seen, and a page has thousands of them."""
+    return f"{pixels:.1f}".removesuffix(".0")
+
+
+def horizontal(axis: Axis, across: tuple[float, float], title: str, labels: TickLabels = numbers) -> Markup:
+    """An axis that lies below a chart, with its rules.
+
+    Args:
+        axis: its values and where they lie.
+        across: from where to where its rules run, in pixels from the top.
+        title: beneath it; a long one stands in lines.
+        labels: how its ticks read.
+    """
+    top, bottom = across
+    ticks = axis.ticks(60)
+    rule = Markup('<line x1="{0}" x2="{0}" y1="{1}" y2="{2}" stroke="{3}"/>')
+    word = Markup('<text x="{}" y="{}" text-anchor="middle">{}</text>')
+    parts, free = [rule.format(px(axis.at(v)), px(top), px(bottom), RULE.light) for v in ticks], -1e9
+    for value, shown in zip(ticks, labels(ticks), strict=True):
+        half = long(shown) / 2
+        if axis.at(value) - half >= free:  # those that would lie on another are left out
+            parts.append(word.format(px(axis.at(value)), px(bottom + LINE), shown))
+            free = axis.at(value) + half + 6
+    lines = Markup("").join(
+        word.format(px((axis.start + axis.end) / 2), px(bottom + LINE * (2.4 + i)), line)
+        for i, line in enumerate(lines_of(title, axis.end))
+    )
+    return Markup(
+        '<g class="axis" data-side="x" data-low="{}" data-high="{}" data-start="{}" data-end="{}" data-from="{}" '
+        'data-to="{}"{}><g class="ticks">{}</g><g class="title">{}</g></g>'
+    ).format(axis.low, axis.high, px(axis.start), px(axis.end), px(top), px(bottom),
+             Markup(' data-signed="1"') if labels is signed else "", Markup("").join(parts), lines)  # fmt: skip
+
+
+def upright(axis: Axis, across: tuple[float, float], labels: TickLabels = numbers) -> Markup:
+    """An axis that stands at the left of a chart; `across` says from where to where its rules run."""
+    left, right = across
+    ticks = axis.ticks(44)
+    form = Markup(
+        '<line x1="{0}" x2="{1}" y1="{2}" y2="{2}" stroke="{3}"/><text x="{4}" y="{5}" text-anchor="end">{6}</text>'
+    )
+    parts = [
+        form.format(px(left), px(right), px(axis.at(v)), RULE.light, px(left - 6), px(axis.at(v) + 4), shown)
+        for v, shown in zip(ticks, labels(ticks), strict=True)
+    ]
+    return Markup(
+        '<g class="axis" data-side="y" data-low="{}" data-high="{}" data-start="{}" data-end="{}" data-from="{}" '
+        'data-to="{}"{}><g class="ticks">{}</g></g>'
+    ).format(axis.low, axis.high, px(axis.start), px(axis.end), px(left), px(right),
+             Markup(' data-signed="1"') if labels is signed else "", Markup("").join(parts))  # fmt: skip
+
+
+def lines_of(title: str, width: float) -> list[str]:
+    """The words of a title in lines no wider than the chart."""
+    lines: list[str] = []
+    for word in text.visible(title).split():
+        if lines and long(f"{lines[-1]} {word}") <= width:
+            lines[-1] = f"{lines[-1]} {word}"
+        else:
+            lines.append(word)
+    return lines
