@@ -22,7 +22,8 @@ from harness.answers.systems import System
 from harness.evaluation.compare import family
 from harness.evaluation.evaluation import settings_of
 from harness.evaluation.labellers import interval_words, why_no_estimate
-from harness.evaluation.scores import Scores, clusters_of
+from harness.evaluation.question_units import clusters_of
+from harness.evaluation.scores import Scores
 from harness.measures import parse, score
 from harness.records import WORDS, By, Readings, Results, Word
 from harness.stats.agreement import cohen_kappa, confusion
