@@ -249,3 +249,26 @@ def test_a_results_folder_is_called_so_and_no_data_set(tmp_path, monkeypatch, ca
         said = capsys.readouterr().err
         assert f"{name}: is a results folder, no data set" in said
         assert f"harness report {shlex.quote(name)} shows what it says" in said
+
+
+def test_repeated_questions_are_counted_once_by_check_run_gate_and_report(tmp_path, capsys):
+    """Three questions under ten ids each: p was 0.002, and the gate passed."""
+    rows = [
+        {"id": f"q{i:02}", "query": f"  {text.upper()}" if i % 2 else text, "relevant_documents": docs}
+        for i in range(30)
+        for _, text, docs in [small.QUERIES[i % 3]]
+    ]
+    (small.dataset(tmp_path / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    blocks = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n[[retrievers]]\nname = "hash"\n'
+    blocks += 'encoder = { kind = "hashing", dimensions = 64 }\n'
+    path = small.experiment(tmp_path, retrievers=blocks, report=True)
+    assert "30 queries (3 different questions) to ask" in next(check(path).lines())
+    results = run(path, Options(tmp_path / "out"))
+    assert set(results.comparisons["clusters"]) == {3}
+    assert results.comparisons["p_value"].min() >= 0.25
+    assert "30 queries (3 different questions)" in (results.folder / "report.md").read_text(encoding="utf-8")
+    words = ("--baseline", "bm25", "--challenger", "hash", "--margin", "0.2")
+    with pytest.raises(SystemExit) as ended:
+        main(["gate", str(results.folder), *words])
+    assert ended.value.code == 1
+    assert "30 queries (3 different questions) cannot show it" in "".join(capsys.readouterr())

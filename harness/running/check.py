@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from harness.dataset import Dataset, reading_line, reference_of
 from harness.dataset import load as load_dataset
-from harness.english import counted
+from harness.english import asked, counted
 from harness.evaluation.grading import GradedLabels, grade_labels, with_claims_alone
 from harness.experiment import Block, Encoded, Loaded, QueryField, Standalone, reference_in, uses, with_files_located
 from harness.experiment import load as load_experiment
@@ -78,7 +78,8 @@ class Checked:
     def lines(self) -> Iterator[str]:
         """What `harness check` prints."""
         dataset = self.dataset
-        documents, queries = counted(dataset.count, "document"), counted(len(dataset.queries), "query")
+        documents = counted(dataset.count, "document")
+        queries = asked(len(dataset.queries), self.capacity.units if self.capacity.clusters else None)
         yield f"{dataset.path}: {dataset.format}, {documents}, {queries} to ask"
         if unread := reading_line(dataset):
             yield unread
