@@ -21,9 +21,10 @@ SLICES = 80
 
 def client_filter(view: View) -> dict[str, Any]:
     """Return the scores and slices, queries in the order of the file, retrievers by their means."""
-    measures = chosen_measures(view)
+    measures, weights = chosen_measures(view), view.evaluation.scores.weights
     places = list(view.order)
     return {
+        **({"weights": [weights[i] for i in places]} if weights is not None else {}),
         "all": ALL,
         "pair": [view.ranked.index(view.conclusion.leader), view.ranked.index(second(view))],
         "measures": [view.names[measure].short for measure in measures],

@@ -9,10 +9,11 @@ const clientFilter = (() => {
   const everywhere = () => data.ids.map((_, i) => i);
   const chosen = () => data.slices.get(state.slice) ?? everywhere();
   const values = (r, m = state.measure) => data.values[m][r];
+  const weight = (i) => (data.weights ? data.weights[i] : 1);
   const mean = (r, m = state.measure, among = chosen()) => {
-    let sum = 0, count = 0;
-    for (const i of among) { const value = values(r, m)[i]; if (value !== null) { sum += value; count += 1; } }
-    return count ? sum / count : NaN;
+    let sum = 0, whole = 0;
+    for (const i of among) { const value = values(r, m)[i]; if (value !== null) { sum += weight(i) * value; whole += weight(i); } }
+    return whole ? sum / whole : NaN;
   };
   // Queries, mean difference and who is higher, where both are defined.
   const apart = (a, b, m = state.measure, among = chosen()) => {
@@ -25,7 +26,8 @@ const clientFilter = (() => {
       pair.differences.push(d);
       if (d > 0) pair.better += 1; else if (d < 0) pair.worse += 1; else pair.equal += 1;
     }
-    if (pair.differences.length) pair.mean = pair.differences.reduce((x, y) => x + y, 0) / pair.differences.length;
+    const whole = pair.places.reduce((sum, i) => sum + weight(i), 0);
+    if (whole) pair.mean = pair.differences.reduce((sum, d, at) => sum + weight(pair.places[at]) * d, 0) / whole;
     return pair;
   };
   const plain = () => state.slice === "" && state.measure === 0;
