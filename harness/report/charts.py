@@ -186,7 +186,7 @@ def dots(order: Sequence[str], measured: Mapping[str, Sequence[Dot]], marks: Map
         line, column = divmod(place, beside)
         ends = reach(end for dot in of for end in (dot.low, dot.high))
         axis = Axis(*ends, rows.left + wide * column + 14, rows.left + wide * (column + 1) - 14)
-        head = Markup('<text class="head" x="{}" y="14" fill="{}" font-weight="600">{}</text>').format(
+        head = Markup('<text class="head" x="{}" y="14" fill="{}" font-weight="bold">{}</text>').format(
             px(axis.start - 8), INK.light, visible(measure)
         )
         marked = [

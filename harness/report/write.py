@@ -23,6 +23,7 @@ from harness.report.costs import costs_of
 from harness.report.figures import Figure, Section, svg
 from harness.report.html_page import environment, page, plain_environment, rendered, styled
 from harness.report.latex import tables
+from harness.report.pdf import pdf
 from harness.report.sections import sections
 from harness.report.text import cell
 from harness.report.view import View, view_of
@@ -118,13 +119,20 @@ def unlabelled(results: Results) -> dict[str, str]:
     return {"report.html": page, "report.md": text}
 
 
-def write(results: Results) -> None:
+def write(results: Results, *, papers: bool = False) -> None:
     """Write report.html, report.md, tables and figures; what an earlier report left is removed.
 
+    Args:
+        results: of one folder.
+        papers: whether figures are written as PDF too.
+
     Raises:
-        InputError: the folder cannot be written to.
+        InputError: the folder cannot be written to, or what writes PDF is not installed.
     """
-    files = _report(results) if results.scored else unlabelled(results)
+    files: dict[str, str | bytes] = {**(_report(results) if results.scored else unlabelled(results))}
+    if papers:
+        drawn = {name: image for name, image in files.items() if isinstance(image, str) and name.endswith(".svg")}
+        files |= {f"{name.removesuffix('.svg')}.pdf": pdf(image) for name, image in drawn.items()}
     for part in ("figures", "tables"):
         shutil.rmtree(results.folder / part, ignore_errors=True)
     for name, content in files.items():
@@ -145,10 +153,10 @@ def _report(results: Results) -> dict[str, str]:
     return files
 
 
-def _write(path: Path, content: str) -> None:
+def _write(path: Path, content: str | bytes) -> None:
     try:
         with create(path) as file:
-            file.write(content)
+            file.buffer.write(content.encode() if isinstance(content, str) else content)
     except OSError as error:
         remedy = "make room, or copy the results to where you may write"
         raise InputError(Problem(str(path), f"cannot be written: {error.strerror}", remedy)) from None
