@@ -50,6 +50,7 @@ from harness.console.shared_options import (
     Quiet,
     WholeSentences,
     columns_of,
+    refuse,
 )
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 
@@ -150,6 +151,7 @@ def report(
     results: Annotated[
         Path, typer.Argument(metavar="RESULTS", help="A results folder, or a folder of results folders.")
     ],
+    figures: Annotated[bool, typer.Option("--figures", help="Write the figures as PDF too, for papers.")] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -159,11 +161,12 @@ def report(
     from harness.report import write_report
 
     if holds_results(results):
+        refuse({"--figures": figures}, "is for one results folder")
         print_listing(write_index(results), results, quiet=quiet, as_json=as_json)
         return
 
     record = records.read(results)
-    write_report(record)
+    write_report(record, papers=figures)
     print_results(record, quiet=quiet, as_json=as_json)
 
 

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 import harness
 from harness import records
+from harness.cli import main
 from harness.report import browsed, html_page, text, write, write_report
 from harness.report.costs import costs_of
 from harness.report.sections import decision, forensics, per_query, sections
@@ -134,6 +135,32 @@ def test_figures_are_well_formed_and_described(which, request):
         assert [child.tag.rpartition("}")[2] for child in root][:2] == ["title", "desc"]
         assert not list(root.iter("{http://www.w3.org/2000/svg}script"))
         assert f"(figures/{file.name})" in markdown
+
+
+def test_figures_for_papers_are_pdf_the_same_each_time(results, tmp_path):
+    pytest.importorskip("matplotlib", reason="needs the extra `figures`")
+    copy = shutil.copytree(results.folder, tmp_path / "paper")
+    written = []
+    for _ in range(2):
+        with pytest.raises(SystemExit) as ended:
+            main(["report", str(copy), "--figures", "--quiet"])
+        assert ended.value.code == 0
+        written.append({file.name: file.read_bytes() for file in (copy / "figures").glob("*.pdf")})
+    assert written[0] == written[1]
+    assert {name.removesuffix(".pdf") for name in written[0]} == {
+        file.stem for file in (copy / "figures").glob("*.svg")
+    }
+    assert all(held.startswith(b"%PDF") for held in written[0].values())
+
+
+def test_figures_for_papers_name_what_they_need(results, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    before = sorted(file.name for file in (results.folder / "figures").iterdir())
+    with pytest.raises(SystemExit) as ended:
+        main(["report", str(results.folder), "--figures"])
+    assert ended.value.code == 2
+    assert "retriever-harness[figures]" in capsys.readouterr().err
+    assert sorted(file.name for file in (results.folder / "figures").iterdir()) == before
 
 
 def test_markdown_shows_hostile_strings_as_they_are(attacked):

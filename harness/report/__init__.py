@@ -5,8 +5,8 @@ from __future__ import annotations
 from harness.records import Results
 
 
-def write_report(results: Results) -> None:
-    """Write report.html, report.md, tables and figures into the results folder."""
+def write_report(results: Results, *, papers: bool = False) -> None:
+    """Write report.html, report.md, tables and figures into the results folder; for papers, figures as PDF too."""
     from harness.report.write import write
 
-    write(results)
+    write(results, papers=papers)

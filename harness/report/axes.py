@@ -12,8 +12,8 @@ from markupsafe import Markup
 from harness.report import text
 from harness.report.theme import RULE
 
-LETTER, LINE = 6.9, 16.0
-"""Pixels: a letter, a line of text."""
+LINE = 16.0
+"""Pixels of a line of text."""
 
 TickLabels = Callable[[Sequence[float]], list[str]]
 """Ticks -> how they read."""
@@ -79,16 +79,18 @@ def reach(values: Iterable[float], *, room: float = 0.06, bounded: bool = True) 
     Args:
         values: at least one.
         room: on either side, as a share of what they span.
-        bounded: of scores: room below 0, which no score could use, is not given.
+        bounded: of scores: room that none could use, below 0 or above 1, is not given.
 
-    >>> reach([0.02, 0.52]), reach([-0.5, 0.5], room=0.1, bounded=False)
-    ((0.0, 0.55), (-0.6, 0.6))
+    >>> reach([0.02, 0.52]), reach([-0.5, 0.5], room=0.1, bounded=False), reach([0.5, 1.0])
+    ((0.0, 0.55), (-0.6, 0.6), (0.47, 1.0))
     """
     held = list(values)
     low, high = min(held), max(held)
     more = (high - low) * room or 0.05
-    least = max(low - more, min(low, 0.0)) if bounded else low - more
-    return round(least, 12), round(high + more, 12)
+    least, most = low - more, high + more
+    if bounded:
+        least, most = max(least, min(low, 0.0)), min(most, 1.0 if high <= 1 else math.inf)
+    return round(least, 12), round(most, 12)
 
 
 def numbers(ticks: Sequence[float], sign: str = "") -> list[str]:
@@ -117,8 +119,14 @@ PRICED: dict[str, TickLabels] = {
 
 
 def long(words: str) -> float:
-    """How wide a text is, in pixels: letters of eastern scripts are as wide as high."""
-    return sum(12.0 if unicodedata.east_asian_width(letter) in "WF" else LETTER for letter in words)
+    """Return how wide a text may be, in pixels, in the widest font that a page is shown in."""
+    return sum(map(_width, words))
+
+
+def _width(letter: str) -> float:
+    if letter in "mwMW@%" or unicodedata.east_asian_width(letter) in "WF":
+        return 12.0
+    return 4.5 if letter in "iljtfI.,:;|' ()" else 7.5
 
 
 def px(pixels: float) -> str:

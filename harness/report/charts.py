@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from harness.report.axes import LINE, PRICED, Axis, horizontal, lines_of, long, px, reach, signed, upright
 from harness.report.text import visible
-from harness.report.theme import INK, MUTED, RULE, SHAPES, Mark
+from harness.report.theme import INK, MUTED, PAPER, RULE, SHAPES, Mark
 from harness.report.trade_off_facts import Plane, placed_names
 
 WIDE, NARROW = 700.0, 336.0
@@ -105,7 +105,9 @@ class _Rows(NamedTuple):
         above = not self.left
         x, up, end = (0, -STEP / 2 - 1, "start") if above else (self.left - 10, 4.0, "end")
         shown = [form.format(px(x), px(self.y(i) + up), end, visible(word)) for i, word in enumerate(words)]
-        return Markup('<g fill="{}" font-size="13">{}</g>').format(INK.light, Markup("").join(shown))
+        # Rules run under names that stand above their rows: a rim of paper keeps these legible.
+        rim = Markup(' stroke="{}" stroke-width="4" paint-order="stroke"').format(PAPER.light) if above else ""
+        return Markup('<g fill="{}" font-size="13"{}>{}</g>').format(INK.light, rim, Markup("").join(shown))
 
 
 def _rows(words: Sequence[str], width: float, top: float = 4.0) -> _Rows:
@@ -177,17 +179,16 @@ def dots(order: Sequence[str], measured: Mapping[str, Sequence[Dot]], marks: Map
     """Every measure at once: a panel each, a row a retriever, the mean with its interval."""
     rows = _rows(order, width, top=22.0)
     fit = max(1, int((width - rows.left) / PANEL))
-    lines = -(-len(measured) // fit)
-    beside = -(-len(measured) // lines)  # as many in each line
+    lines = max(1, -(-len(measured) // fit))
+    beside = max(1, -(-len(measured) // lines))  # as many in each line
     wide, high = (width - rows.left) / beside, rows.bottom + 2 * LINE
-    body = [Markup('<g transform="translate(0 {})">{}</g>').format(px(high * line), rows.names(order))
-            for line in range(lines)]  # fmt: skip
+    body = []
     for place, (measure, of) in enumerate(measured.items()):
         line, column = divmod(place, beside)
         ends = reach(end for dot in of for end in (dot.low, dot.high))
-        axis = Axis(*ends, rows.left + wide * column + 14, rows.left + wide * (column + 1) - 14)
-        head = Markup('<text class="head" x="{}" y="14" fill="{}" font-weight="600">{}</text>').format(
-            px(axis.start - 8), INK.light, visible(measure)
+        axis = Axis(*ends, rows.left + wide * column + 18, rows.left + wide * (column + 1) - 18)
+        head = Markup('<text class="head" x="{}" y="14" fill="{}" font-weight="bold">{}</text>').format(
+            px(axis.start - 12), INK.light, visible(measure)
         )
         marked = [
             _mean_dot(dot, axis, rows.y(order.index(dot.retriever)), marks[dot.retriever], measure=measure)
@@ -202,6 +203,8 @@ def dots(order: Sequence[str], measured: Mapping[str, Sequence[Dot]], marks: Map
                 Markup("").join(marked),
             )
         )
+    shift = Markup('<g transform="translate(0 {})">{}</g>')
+    body += [shift.format(px(high * line), rows.names(order)) for line in range(lines)]
     return Plot(width, high * lines, Markup("").join(body))
 
 
@@ -348,7 +351,7 @@ def trade_off(dots: Sequence[Dot], edge: Sequence[tuple[float, float]], marks: M
         price: what the axis says.
         width: of the chart.
     """
-    left, top, high = 44.0, 10.0, 260.0
+    left, top, high = 44.0, 22.0, 260.0
     spread = logarithmic(dot.price for dot in dots)
     ends = reach(end for dot in dots for end in (dot.low, dot.mean, dot.high))
     plane = Plane(width - left - 8, high, PADDING, spread)

@@ -50,7 +50,7 @@ SHAPES = {
 }
 """Names and outlines: what tables and charts draw."""
 DASHES = ((1, 0), (7, 2), (2, 2), (7, 2, 2, 2), (4, 2), (10, 3))
-SHADES = (INK, MUTED, RULE, *SERIES)
+SHADES = (PAPER, INK, MUTED, RULE, *SERIES)
 
 
 class Mark(NamedTuple):

@@ -22,6 +22,7 @@ from harness.report.costs import costs_of
 from harness.report.figures import Figure, Section, svg
 from harness.report.html_page import environment, page, plain_environment, rendered, styled
 from harness.report.latex import tables
+from harness.report.pdf import pdf
 from harness.report.sections import sections
 from harness.report.text import cell
 from harness.report.view import View, view_of
@@ -116,18 +117,25 @@ def unlabelled(results: Results) -> dict[str, str]:
     return {"report.html": page, "report.md": text}
 
 
-def write(results: Results) -> None:
+def write(results: Results, *, papers: bool = False) -> None:
     """Write report.html, report.md, tables and figures; what an earlier report left is removed.
 
+    Args:
+        results: of one folder.
+        papers: whether figures are written as PDF too.
+
     Raises:
-        InputError: the folder cannot be written to.
+        InputError: the folder cannot be written to, or what writes PDF is not installed.
     """
-    files = _report(results) if results.scored else unlabelled(results)
+    files: dict[str, str | bytes] = {**(_report(results) if results.scored else unlabelled(results))}
+    if papers:
+        drawn = {name: image for name, image in files.items() if isinstance(image, str) and name.endswith(".svg")}
+        files |= {f"{name.removesuffix('.svg')}.pdf": pdf(image) for name, image in drawn.items()}
     for part in ("figures", "tables"):
         shutil.rmtree(results.folder / part, ignore_errors=True)
     for name, content in files.items():
         with create(results.folder / name) as file:
-            file.write(content)
+            file.write(content) if isinstance(content, str) else file.buffer.write(content)
 
 
 def _report(results: Results) -> dict[str, str]:

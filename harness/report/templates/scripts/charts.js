@@ -2,7 +2,7 @@
 const place = (name) => clientFilter.data().retrievers.indexOf(name);
 const put = (node, attributes) => { for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value); };
 const px = (value) => Number(value.toFixed(1));
-const LETTER = 6.9, LINE = 16, BARS = 288;
+const LETTER = 7.2, LINE = 16, BARS = 288;
 
 // The same axes as those of axes.py: multiples of a round step, at least three of them.
 const steps = (low, high, most) => {
@@ -14,7 +14,7 @@ const steps = (low, high, most) => {
 };
 const ends = (values, bounded = true) => {
   const low = Math.min(...values), high = Math.max(...values), more = (high - low) * 0.06 || 0.05;
-  return [bounded ? Math.max(low - more, Math.min(low, 0)) : low - more, high + more];
+  return bounded ? [Math.max(low - more, Math.min(low, 0)), Math.min(high + more, high <= 1 ? 1 : Infinity)] : [low - more, high + more];
 };
 const scaled = (axis, low, high) => {
   const { side, signed: sign } = axis.dataset;
