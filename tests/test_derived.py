@@ -114,8 +114,8 @@ def test_a_search_ranks_as_each_pair_compared_by_itself(
     for query, ranking in zip(asked, store.search(queries, limit), strict=True):
         if quantization == "int8":
             steps = (ends - starts) / 255
-            levels = np.clip(np.floor((units - starts) / steps), 0, 255)
-            scores = (starts + (levels + 0.5) * steps) @ query
+            levels = np.clip(np.floor((units - starts) / steps + 0.5), 0, 255)
+            scores = (starts + levels * steps) @ query
         elif quantization == "binary":
             scores = np.array([1 - 2 * np.count_nonzero((row > 0) != (query > 0)) / 12 for row in units])
         else:
