@@ -168,6 +168,8 @@ def report(
     record = records.read(results)
     write_report(record, papers=figures)
     print_results(record, quiet=quiet, as_json=as_json)
+    if not quiet and not as_json:
+        warn(*(f"{name} failed: {reason}" for name, reason in record.manifest.failed.items()))
 
 
 @app.command()

@@ -18,22 +18,24 @@ class ValueRanges(NamedTuple):
     """Where the 256 levels of each dimension lie."""
 
     starts: Vectors
-    """(dimensions,): the smallest number."""
+    """(dimensions,): half a step below the smallest number."""
     steps: Vectors
     """(dimensions,): from one level to the next; 1 where all numbers are the same."""
 
 
 def calibrated(vectors: Vectors) -> ValueRanges:
-    """Return the levels between the smallest and the largest number of each dimension.
+    """Return the levels of each dimension: the smallest number is the middle of the first, the largest of the last.
 
-    As `quantize_embeddings` of sentence-transformers 6.0 does; its "int8" is these levels less 128.
+    `quantize_embeddings` of sentence-transformers 6.0 has the same steps with both numbers on the edge of a level,
+    where noise of 1e-7 in an embedding moves them to another.
 
     Args:
         vectors: (n, dimensions), n at least 1.
     """
-    starts = vectors.min(axis=0)
-    steps = (vectors.max(axis=0) - starts) / np.float32(LEVELS - 1)
-    return ValueRanges(starts, np.where(steps == 0, np.float32(1), steps))
+    smallest = vectors.min(axis=0)
+    steps = (vectors.max(axis=0) - smallest) / np.float32(LEVELS - 1)
+    steps = np.where(steps == 0, np.float32(1), steps)
+    return ValueRanges(smallest - steps / 2, steps)
 
 
 def to_bytes(vectors: Vectors, buckets: ValueRanges) -> Codes:
@@ -41,7 +43,7 @@ def to_bytes(vectors: Vectors, buckets: ValueRanges) -> Codes:
 
     >>> buckets = calibrated(np.array([[0.0], [255.0]], dtype=np.float32))
     >>> to_bytes(np.array([[-3], [0.5], [254.5], [300]], dtype=np.float32), buckets).ravel().tolist()
-    [0, 0, 254, 255]
+    [0, 1, 255, 255]
     """
     levels = np.floor((vectors - buckets.starts) / buckets.steps)
     return np.asarray(np.clip(levels, 0, LEVELS - 1), dtype=np.uint8)

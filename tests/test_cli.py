@@ -261,6 +261,8 @@ def test_a_backend_that_fails_ends_in_3_with_the_others_done(call: Call, tmp_pat
     said = call("run", path, "--results", tmp_path / "out")
     assert said.code == 3
     assert "error: api: " in said.err
+    assert (said.out + said.err).count("Connection refused") <= 1  # why is told once
+    assert "api failed" not in said.out
     assert "hybrid" in said.out
     assert (tmp_path / "out" / "small" / "scores.csv").exists()
 
@@ -378,8 +380,8 @@ def test_score_shows_every_measure_of_every_run_whatever_the_room(
     for number in range(9):
         shutil.copy("first.run", f"a-run-with-a-long-name-{number}.run")
     said = call("score", "qrels.txt", *sorted(Path().glob("*.run")))
-    assert all(f"long-name-{number}" in said.out for number in range(9))
-    assert said.out.count("nDCG@10") > 1
+    lines = said.out.split("\n")
+    assert all(sum(f"long-name-{number}" in line for line in lines) == 1 for number in range(9))  # a run a line
     assert max(map(len, said.out.split("\n"))) <= 80
 
 

@@ -64,7 +64,7 @@ def test_the_terminal_and_json_say_it_too(incomplete, capsys, monkeypatch):
     code, streams = called(capsys, "report", incomplete)
     assert code == 0
     assert streams.out.startswith(HEAD)
-    assert "gone failed: gone: 401" in streams.out
+    assert "gone failed: gone: 401" in streams.err
     assert not any(words in streams.out for words in RECOMMENDS)
     found = json.loads(called(capsys, "report", incomplete, "--json")[1].out)
     assert found["incomplete"].startswith(HEAD)

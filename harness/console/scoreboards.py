@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from harness.console.layout import Column, fitting, grid, head_of, side_by_side, text_line
+from harness.console.layout import GAP, Column, fitting, grid, head_of, side_by_side, text_line
 from harness.console.tables import Row
 
 if TYPE_CHECKING:
@@ -36,17 +36,23 @@ def runs(entries: Sequence[Entry], *, width: int) -> Iterator[RenderableType]:
 
 
 def scoreboard(summary: Sequence[Row], *, width: int) -> Iterator[RenderableType]:
-    """Means, a line a measure and a column a run; what has no room beside stands beneath.
+    """Means, a line a measure and a column a run; where the runs have no room side by side, a line a run.
 
     Args:
         summary: rows with retriever, measure and mean.
         width: cells of the terminal.
     """
     by_cell = {(row["retriever"], row["measure"]): row["mean"] for row in summary}
-    measures = Column("", list(dict.fromkeys(row["measure"] for row in summary)), left=True)
-    yield from side_by_side(measures, [
-        Column(name, [_shown(by_cell.get((name, measure))) for measure in measures.cells])
-        for name in dict.fromkeys(row["retriever"] for row in summary)
+    names, measures = (list(dict.fromkeys(row[key] for row in summary)) for key in ("retriever", "measure"))
+    beside = [
+        Column("", measures, left=True),
+        *(Column(name, [_shown(by_cell.get((name, one))) for one in measures]) for name in names),
+    ]
+    if sum(column.width for column in beside) + GAP * len(names) <= width:
+        yield grid(beside)
+        return
+    yield from side_by_side(Column("", names, left=True, name=True), [
+        Column(head_of(one), [_shown(by_cell.get((name, one))) for name in names]) for one in measures
     ], width)  # fmt: skip
 
 

@@ -36,7 +36,6 @@ def results(record: Results, *, width: int) -> Iterator[RenderableType]:
     if evaluation.incomplete:
         yield text_line(f"{evaluation.incomplete}.", "bold")
         yield ""
-    yield from (text_line(f"{name} failed: {reason}") for name, reason in evaluation.failed.items())
     words = [*evaluation.sentences(), *cautions(record.manifest, evaluation.conclusion)]
     yield from _scores_and_words(evaluation, rows_of(record.summary), words, width=width)
     yield from _stems(record)
