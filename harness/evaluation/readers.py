@@ -117,7 +117,8 @@ def answers_of(results: Results, retriever: str) -> dict[str, Sequence[str]]:
 
 def primary_of(resolved: ResolvedExperiment) -> str:
     """The primary measure in full; earlier folders leave gain and ideal to [relevance]."""
-    return str(parse(resolved.primary, **{key: resolved.relevance[key] for key in ("gain", "ideal")}))
+    relevance = checked(Relevance, resolved.relevance, "[relevance]")
+    return str(parse(resolved.primary, gain=relevance.gain, ideal=relevance.ideal))
 
 
 def score_folder(
