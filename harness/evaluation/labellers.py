@@ -20,7 +20,7 @@ from harness.evaluation.evaluation import settings_of
 from harness.evaluation.grading import by_labeller, grade_labels, grades_under, labels_that_count
 from harness.evaluation.readers import Judged, lists_of, primary_of, relevance_of, score_lists
 from harness.evaluation.scores import clusters_of
-from harness.evaluation.verdict import Comparison
+from harness.evaluation.verdict import Comparison, Verdict
 from harness.evaluation.wording import verdict_word
 from harness.experiment import Relevance
 from harness.measures import Measure, parse, score
@@ -71,7 +71,9 @@ def labellers_sentence(merged: Sequence[Comparison], verdicts: Sequence[Labeller
             pairs.append(f"{row.a} and {row.b}: {each}")
     if not pairs:
         names = " and ".join(one.labeller for one in verdicts)
-        return f"Every verdict is the same under the labels of {names} and under the merge of them."
+        undecided = any(row.finding.verdict is Verdict.UNDECIDED for row in merged)
+        kept = "No verdict is reversed" if undecided else "Every verdict is the same"
+        return f"{kept} under the labels of {names} and under the merge of them."
     return f"Verdicts depend on whose labels are taken: {'; '.join(pairs)}."
 
 
