@@ -1,6 +1,18 @@
-"""`python -m harness`: the command line where its script is not on the path."""
+"""What `harness` and `python -m harness` start: Ctrl-C ends in one line, also while all is being loaded."""
 
-from harness.cli import main
+import sys
+
+
+def start() -> None:
+    """Load the command line and run it; exit with 130 where that is stopped."""
+    try:
+        from harness.cli import main
+
+        main()
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped\n")
+        sys.exit(130)
+
 
 if __name__ == "__main__":
-    main()
+    start()

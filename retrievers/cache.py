@@ -213,7 +213,7 @@ class Cache:
         values: list[bytes] = []
         numbers: list[tuple[int, int]] = []
         for key, tokens, truncated, checksum, value in self._select(_SELECT, wanted):
-            if (value or blank) and checksum == _checksum(key, tokens, truncated, value):
+            if (value or blank) and _is_whole(key, tokens, truncated, checksum, value):
                 positions.append(place[key])
                 values.append(value)
                 numbers.append((tokens, truncated))
@@ -268,9 +268,7 @@ class Cache:
 
     def _damaged(self, model: int) -> int:
         rows = self._db.execute(f"{_SELECT} WHERE model = ?", (model,))
-        return sum(
-            _checksum(key, tokens, truncated, value) != checksum for key, tokens, truncated, checksum, value in rows
-        )
+        return sum(not _is_whole(*row) for row in rows)
 
     def _prepare(self) -> None:
         self._db.execute("PRAGMA page_size = 16384")
@@ -280,7 +278,7 @@ class Cache:
         self._db.execute("PRAGMA cache_size = -65536")
         if self._version() == 0:
             self._db.execute("BEGIN IMMEDIATE")
-            if self._version() == 0:  # no other process was faster
+            if self._version() == 0 and not self._tables():  # no other process was faster
                 for statement in _SCHEMA:
                     self._db.execute(statement)
                 self._db.execute(f"PRAGMA user_version = {_VERSION}")
@@ -289,6 +287,11 @@ class Cache:
             raise InputError(
                 Problem(str(self.path), f"is a cache of version {version}, this program reads {_VERSION}", _REMEDY)
             )
+        if not self._tables() >= set(_SCHEMA):  # ANALYZE adds its own
+            raise InputError(Problem(str(self.path), "is damaged: its tables are not those of a cache", _REMEDY))
+
+    def _tables(self) -> set[str]:
+        return {sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_master WHERE type IN ('table', 'view')")}
 
     def _version(self) -> int:
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])
@@ -309,3 +312,10 @@ _REMEDY = "move it away, or set HARNESS_CACHE to another folder"
 
 def _checksum(key: bytes, tokens: int, truncated: int, value: bytes) -> int:
     return zlib.crc32(value, zlib.crc32(b"%b%d,%d" % (key, tokens, truncated)))
+
+
+def _is_whole(key: object, tokens: object, truncated: object, checksum: object, value: object) -> bool:
+    """Whether a row is as it was written; SQLite keeps values of any type in any column."""
+    if not isinstance(tokens, int) or not isinstance(truncated, int):
+        return False
+    return isinstance(key, bytes) and isinstance(value, bytes) and checksum == _checksum(key, tokens, truncated, value)

@@ -2,6 +2,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,49 @@ def test_a_damaged_row_counts_as_absent_and_is_replaced(cache):
     assert [holding.damaged for holding in cache.info(check=True)] == [2]
     cache.put("model", names, embedded(3))
     assert sorted(cache.get(names)[0]) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("change", ["value = 'abc'", "tokens = 'many'", "checksum = 'none'", "lost = 0.5"])
+def test_a_row_with_values_of_other_types_counts_as_damaged(cache, change):
+    names = keys("model", "document", "a")
+    cache.put("model", names, embedded(1))
+    with closing(sqlite3.connect(cache.path)) as database, database:
+        database.execute(f"UPDATE rows SET {change}")
+    assert len(cache.get(names)[0]) == 0
+    assert [holding.damaged for holding in cache.info(check=True)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (["DROP TABLE rows"], "is damaged: its tables are not those of a cache"),
+        (["DROP TABLE models"], "is damaged: its tables are not those of a cache"),
+        (["ALTER TABLE rows RENAME COLUMN lost TO found"], "is damaged: its tables are not those of a cache"),
+        (["ALTER TABLE rows RENAME TO r", "CREATE TABLE rows AS SELECT * FROM r"], "its tables are not those of"),
+        (["ALTER TABLE rows RENAME TO r", "CREATE VIEW rows AS SELECT * FROM r"], "its tables are not those of"),
+        (["PRAGMA writable_schema = ON", "UPDATE sqlite_master SET sql = 'CREATE TABL'"], "malformed database schema"),
+        (["PRAGMA user_version = 0"], "is a cache of version 0"),
+    ],
+)
+def test_a_cache_whose_tables_are_damaged_is_one_message(tmp_path, changes, message):
+    path = tmp_path / "cache.sqlite"
+    Cache(path).close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        for change in changes:
+            database.execute(change)
+    with pytest.raises(InputError, match=message) as refused:
+        Cache(path)
+    assert "move it away, or set HARNESS_CACHE" in str(refused.value)
+
+
+def test_what_sqlite_itself_adds_is_no_damage(tmp_path):
+    names = keys("model", "document", "a")
+    with Cache(tmp_path / "cache.sqlite") as cache:
+        cache.put("model", names, embedded(1))
+    with closing(sqlite3.connect(tmp_path / "cache.sqlite")) as database, database:
+        database.execute("ANALYZE")
+    with Cache(tmp_path / "cache.sqlite") as cache:
+        assert len(cache.get(names)[0]) == 1
 
 
 def test_a_vector_under_another_texts_key_counts_as_damaged(cache):

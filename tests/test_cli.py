@@ -10,6 +10,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -283,6 +284,24 @@ def test_an_interrupt_is_one_line_that_says_how_to_go_on(
     assert f"finished rankings lie in {tmp_path / 'small.unfinished'} (harness score " in said.err
     monkeypatch.setattr("harness.running.check.check", interrupted)
     assert call("check", "x") == (130, "", "stopped\n")
+
+
+def test_an_interrupt_while_the_command_line_is_loaded_is_one_line() -> None:
+    stopping = (
+        "import sys\n"
+        "class Stopping:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'typer':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Stopping())\n"
+        "from harness.__main__ import start\n"
+        "start()\n"
+    )
+    said = subprocess.run([sys.executable, "-c", stopping], capture_output=True, text=True, check=False,
+                          env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])})  # fmt: skip
+    assert (said.returncode, said.stdout, said.stderr) == (130, "", "stopped\n")
+    script = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert script["scripts"] == {"harness": "harness.__main__:start"}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")

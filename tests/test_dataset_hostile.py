@@ -267,6 +267,14 @@ def test_scores_are_read_line_by_line_within_bounds(tmp_path, monkeypatch):
         read_scores(path)
 
 
+@pytest.mark.parametrize("value", ["1e308", "-1e308", "1e101"])
+def test_scores_whose_squares_are_no_numbers_are_refused(tmp_path, value):
+    path = tmp_path / "scores.csv"
+    path.write_text(f"retriever,query_id,measure,value\na,q1,m,{value}\nb,q1,m,0.5\n")
+    with pytest.raises(InputError, match=rf"scores.csv:2: '{value}' is no score .a number of at most 1e\+100; empty"):
+        read_scores(path)
+
+
 def test_a_value_that_stands_once_and_is_meant_by_every_row_is_refused_in_bounded_memory(tmp_path, monkeypatch):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr(rows, "FREE", 8 << 20)

@@ -81,6 +81,8 @@ def test_the_data_set_is_found_from_a_parent_of_the_file(folder: Path, monkeypat
         (HEAD.replace('primary = "nDCG@10"', 'primary = "AP"') + BM25, "primary: AP is not among the measures"),
         (HEAD + BM25 + "k2 = 1\n", "retrievers[0].k2: unknown key 'k2'"),
         (HEAD + BM25.replace('"bm25"\n', '"bm26"\n').replace('name = "bm26"', 'name = "b"'), "unknown kind 'bm26'"),
+        (HEAD + '[[retrievers]]\nname = "b"\nkind = ["bm25"]\n', "unknown kind ['bm25']"),
+        (HEAD + '[[retrievers]]\nname = "b"\nkind = { a = 1 }\n', "unknown kind {'a': 1}"),
         (HEAD + '[[retrievers]]\nname = "x"\n', "has neither an encoder nor a kind"),
         (HEAD + '[[retrievers]]\nname = "x"\nencoder = {kind = "hashng"}\n', "did you mean 'hashing'?"),
         (

@@ -8,6 +8,7 @@ import pytest
 
 import harness
 from harness import records
+from harness.evaluation.readers import primary_of
 from harness.experiment import Experiment
 from retrievers.errors import InputError
 from tests import small
@@ -82,6 +83,25 @@ def test_what_is_wrong_with_it_is_one_message(folder, tmp_path, change, message)
         records.read_manifest(changed(folder, tmp_path, change))
     assert message in str(caught.value)
     assert len(caught.value.problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [({}, "resolved.dataset.path: is missing"), ({"path": None}, "resolved.dataset.path: "),
+     ({"path": "data", "columns": None}, "resolved.dataset.columns: "), ({"path": "data", "match": 5}, "match")],
+)  # fmt: skip
+def test_a_data_set_of_other_types_is_one_message(folder, table, message):
+    results = records.read(folder)
+    resolved = replace(results.manifest.resolved, dataset=table)
+    with pytest.raises(InputError, match=message) as caught:
+        records.data_reference(replace(results, manifest=replace(results.manifest, resolved=resolved)))
+    assert str(folder / "manifest.json") in str(caught.value)
+
+
+def test_relevance_that_says_nothing_is_what_it_is_by_default(folder):
+    resolved = records.read_manifest(folder).resolved
+    assert resolved.relevance["gain"] == "linear" and resolved.relevance["ideal"] == "judged"
+    assert primary_of(replace(resolved, relevance={})) == primary_of(resolved)
 
 
 def test_a_retriever_is_followed_to_all_its_parts(folder):

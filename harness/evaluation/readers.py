@@ -31,6 +31,8 @@ LARGEST_IDS = 64 << 20
 """Bytes of a file of ids, at most."""
 COLUMNS = ("retriever", "query_id", "measure", "value")
 SHOWN = 20
+LARGEST_SCORE = 1e100
+"""Of a score; what is summed are squares and cubes of differences, which must stay finite."""
 UNDEFINED = frozenset({"", "nan", "null", "none", "na", "n/a"})
 """How tools write that a value is undefined, in lower case."""
 
@@ -119,7 +121,8 @@ def answers_of(results: Results, retriever: str) -> dict[str, Sequence[str]]:
 
 def primary_of(resolved: ResolvedExperiment) -> str:
     """The primary measure in full; earlier folders leave gain and ideal to [relevance]."""
-    return str(parse(resolved.primary, **{key: resolved.relevance[key] for key in ("gain", "ideal")}))
+    relevance = checked(Relevance, resolved.relevance, "[relevance]")
+    return str(parse(resolved.primary, gain=relevance.gain, ideal=relevance.ideal))
 
 
 def score_folder(
@@ -233,7 +236,8 @@ def read_scores(path: Path) -> Scores:
             continue
         value = _number(written)
         if value is None:
-            problems.append(Problem(where, f"{written!r} is no score", "a finite number; empty where undefined"))
+            remedy = f"a number of at most {LARGEST_SCORE:g}; empty where undefined"
+            problems.append(Problem(where, f"{written!r} is no score", remedy))
         elif (retriever, query, measure) in rows:
             problems.append(Problem(where, f"{retriever} has two scores of {measure} for query {query!r}", "keep one"))
         else:
@@ -259,10 +263,10 @@ def _lines(path: Path) -> Iterator[tuple[int, Row]]:
 
 
 def _number(written: str) -> float | None:
-    """A score; NaN where it is undefined, None where it is no number.
+    """A score; NaN where it is undefined, None where it is no number, or too large a one.
 
-    >>> _number("0.5"), _number("inf"), _number("")
-    (0.5, None, nan)
+    >>> _number("0.5"), _number("inf"), _number(""), _number("-1e308")
+    (0.5, None, nan, None)
     """
     text = written.strip()
     if text.lower() in UNDEFINED:
@@ -271,7 +275,7 @@ def _number(written: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if math.isfinite(value) else None
+    return value if abs(value) <= LARGEST_SCORE else None
 
 
 def read_ids(path: Path) -> list[str]:

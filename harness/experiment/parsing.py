@@ -65,8 +65,10 @@ def _kind_in(entry: Mapping[str, Any], where: str) -> str:
     kind = entry.get("kind") or ("dense" if "encoder" in entry else "rerank" if "rerank" in entry else None)
     if problems := list(retired_in([(f"{where}.kind", kind)])):
         raise InputError(problems)
-    foreign = {} if kind in KINDS else retriever_kinds()
-    if not isinstance(kind, str) or kind not in {*KINDS, *foreign}:
+    if isinstance(kind, str) and kind in KINDS:
+        return kind
+    foreign = retriever_kinds()
+    if not isinstance(kind, str) or kind not in foreign:
         what = f"unknown kind {kind!r}" if kind else "has neither an encoder nor a kind"
         raise InputError(Problem(where, what, did_you_mean(str(kind or ""), {*KINDS, *foreign})))
     return kind

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harness.dataset import Dataset, DatasetReference, load, trec
 from harness.experiment import DatasetTable, locate
+from harness.experiment.option_tables import checked
 from harness.records import kept
 from harness.records.csv_tables import LEADING, read_table
 from harness.records.kept import LabelledQuery, Run, StageLatency
@@ -225,12 +226,13 @@ def data_reference(results: Results) -> DatasetReference:
     resolved = results.manifest.resolved
     # JSON has no tuples, as the tables of an experiment have.
     table: dict[str, Any] = {k: tuple(one) if isinstance(one, list) else one for k, one in resolved.dataset.items()}
+    declared = checked(DatasetTable, table, f"{results.folder / 'manifest.json'}: resolved.dataset")
     try:
-        return locate(DatasetTable(**table), Path(results.manifest.experiment_file))
+        return locate(declared, Path(results.manifest.experiment_file))
     except InputError as absent:
         # The experiment's file may be named by a path that is right in another working directory alone.
         try:
-            return locate(DatasetTable(**table), results.folder.resolve() / "experiment.toml")
+            return locate(declared, results.folder.resolve() / "experiment.toml")
         except InputError:
             raise absent from None
 
