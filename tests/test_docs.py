@@ -263,3 +263,11 @@ def reference() -> str:
 if __name__ == "__main__":
     os.environ["COLUMNS"] = "80"
     (PROJECT / "docs" / "commands.md").write_text(reference(), encoding="utf-8")
+
+
+def test_every_test_that_the_faults_name_is_there() -> None:
+    table = (PROJECT / "benchmarks" / "faults.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", table)
+    assert {int(number) for number in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)} == set(range(1, 27))
+    assert [one for one in named if f"def {one[1]}(" not in (PROJECT / "tests" / one[0]).read_text("utf-8")] == []
+    assert named

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -112,6 +113,14 @@ def test_its_failure_names_file_and_line_of_the_users_code_and_debug_shows_all(
     assert ended("run", path, "--debug") == 3
     assert "Traceback" in (told := capsys.readouterr().err)
     assert f'{module}.py", line {line}, in' in told
+
+
+def test_an_encoder_that_exits_ends_embedding_for_others_with_3(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("retrievers.encoders.hashing.HashingEncoder.embed", lambda *_: sys.exit(0))
+    block = '[[retrievers]]\nname = "theirs"\nencoder = { kind = "hashing" }\n'
+    assert ended("embed", small.experiment(tmp_path, retrievers=block), "--to", tmp_path / "parts") == 3
+    assert "SystemExit: 0" in capsys.readouterr().err
 
 
 def test_a_module_that_exits_when_it_is_imported_is_one_message(tmp_path, module, capsys):

@@ -73,7 +73,7 @@ def test_a_live_run_comes_to_the_same_as_any_other(tmp_path: Path, pages: list[P
         assert (live / name).read_bytes() == (plain / name).read_bytes()
 
 
-class Killed(BaseException):
+class Killed(KeyboardInterrupt):
     """A process that was killed here."""
 
 

@@ -11,6 +11,7 @@ from retrievers import insisting
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, collection_name, connection, qdrant
+from retrievers.stores.held_collections import Collections
 from tests.qdrant_fake import fake_qdrant, store_at
 
 RNG = np.random.default_rng(11)
@@ -288,7 +289,7 @@ def test_collections_are_listed_and_removed(fake, opened):
     build(opened())
     opened(content="half").create(8)
     fake.engine.create_collection("somebody-else's", {})
-    held = qdrant.Collections(StoreOptions(fake.url))
+    held = Collections(StoreOptions(fake.url))
     names = [collection_name("c"), collection_name("half")]
     assert held.list() == [(names[0], COUNT, True), (names[1], 0, False)]
     held.remove(names[0])

@@ -28,6 +28,7 @@ def check(
         Path,
         typer.Option(help="Folder of earlier runs, which tell how many queries are needed."),
     ] = RESULTS,
+    online: Annotated[bool, typer.Option("--online", help="Ask every service for one text.")] = False,
     no_code: NoCode = False,
     as_json: Json = False,
 ) -> None:
@@ -35,9 +36,9 @@ def check(
     from harness.running.check import check as look
 
     if target.suffix.lower() != ".toml":
-        refuse({"--results": results != RESULTS}, "is for an experiment file")
+        refuse({"--results": results != RESULTS, "--online": online}, "is for an experiment file")
     try:
-        report = look(target, code=not no_code, results=results)
+        report = look(target, code=not no_code, results=results, online=online)
     except InputError as error:
         if not as_json:
             raise

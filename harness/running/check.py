@@ -19,6 +19,7 @@ from harness.running.capacity import Capacity, planned
 from harness.running.components import Components, build_components, in_block
 from harness.running.dataset_summary import DatasetSummary, dataset_summary
 from harness.running.forecast import truncation_estimates
+from harness.running.online import ask_services
 from harness.stats.settings import check_margin
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.failures import faults_of
@@ -64,6 +65,8 @@ class Checked:
     warnings: tuple[str, ...] = ()
     """What hinders no run and may change what it is worth: documents that a model reads the beginning of, weights that
     are not on this machine."""
+    online: tuple[str, ...] = ()
+    """Services that answered, where they were asked."""
 
     @property
     def answers(self) -> int:
@@ -97,6 +100,7 @@ class Checked:
         yield from self.capacity.lines()
         yield from (f"warning: {warning}" for warning in self.warnings)
         yield from self.uses
+        yield from self.online
         yield f"no error; {counted(len(self.warnings), 'warning')}" if self.warnings else "nothing is wrong"
 
     def as_json(self) -> dict[str, Any]:
@@ -106,7 +110,7 @@ class Checked:
                 "queries": len(dataset.queries), "references": self.answers, "claims": self.claims,
                 "digest": dataset.digest, "ledger": dict(dataset.ledger),
                 "portrait": self.summary.as_json(), "comparisons": self.capacity.comparisons,
-                "warnings": list(self.warnings), "uses": list(self.uses),
+                "warnings": list(self.warnings), "uses": list(self.uses), "online": list(self.online),
                 "capacity": self.capacity.as_json(), "carries": list(self.capacity.lines())}  # fmt: skip
 
 
@@ -120,16 +124,18 @@ class Prepared(NamedTuple):
     """By retriever; nothing is loaded yet."""
 
 
-def check(target: Path, *, code: bool = True, results: Path = Path("results")) -> Checked:
+def check(target: Path, *, code: bool = True, results: Path = Path("results"), online: bool = False) -> Checked:
     """Check an experiment file with its data set, or a data set alone.
 
     Args:
         target: either of them.
         code: whether the experiment may name code that is run.
         results: where results go: an earlier run of the same data tells what more queries would show.
+        online: whether every service of the experiment is asked for one text.
 
     Raises:
         InputError: with every problem that was found, of the experiment and of its data.
+        BackendError: services that do not answer.
     """
     if target.suffix.lower() != ".toml":
         dataset = load_dataset(reference_of(target))
@@ -156,7 +162,9 @@ def check(target: Path, *, code: bool = True, results: Path = Path("results")) -
     unread = (reach.warning() for reach in seen.reaches if reach.is_much)
     warnings = (*unread, *_absent(encoders), *_lacking(blocks, components))
     capacity = planned(loaded, dataset, graded.grades, results)
-    return Checked(dataset, seen, capacity, tuple(uses(with_files_located(loaded.written, loaded.path))), warnings)
+    used = tuple(uses(with_files_located(loaded.written, loaded.path)))
+    answered = tuple(ask_services(loaded.experiment, dataset, components)) if online else ()
+    return Checked(dataset, seen, capacity, used, warnings, answered)
 
 
 def _absent(encoders: Mapping[str, Encoder]) -> Iterator[str]:

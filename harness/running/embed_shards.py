@@ -17,6 +17,7 @@ from retrievers.chunking import Chunks, pieces
 from retrievers.derived import proof_texts
 from retrievers.embedding import Embedder
 from retrievers.errors import InputError, Problem
+from retrievers.failures import faults_of
 from retrievers.meter import Budget, Meter
 from retrievers.sharding import Request, Writing, planned_requests, write_shard
 from retrievers.storage import open_storage
@@ -109,7 +110,7 @@ def embed(
             meter = Meter(budget=budget, watch=lambda meter, name=fingerprint: watch(name, meter))  # type: ignore[misc]
             stage = "embed-documents" if task.role == "document" else "embed-queries"
             mine = islice(task.requests(), shard.number - 1, None, shard.total)
-            with meter.stage(stage):
+            with meter.stage(stage), faults_of((task.encoder,)):
                 written = write_shard(Embedder(task.encoder, cache), task.role, storage, mine, meter)
             counts = meter.counts(stage)
             cached, tokens = (int(counts.get(name, 0)) for name in ("cached", "tokens"))

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from retrievers.errors import BackendError
-from retrievers.meter import Meter
 from retrievers.parallel import answers
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, unit_rows
 from retrievers.stores.connection import Connection
-from retrievers.stores.options import LOWEST_FULL_SCAN, LOWEST_INDEXING, MEMORY, PREFIX, Opening, StoreOptions
+from retrievers.stores.held_collections import notes_of
+from retrievers.stores.options import LOWEST_FULL_SCAN, LOWEST_INDEXING, MEMORY, Opening, StoreOptions
 from retrievers.stores.points import (
     FIELDS,
     SPARSE,
@@ -98,7 +98,7 @@ class QdrantStore(Store):
     def finished(self) -> dict[str, tuple[str, ...]] | None:
         """Return the notes kept with the collection if it is there and complete, else None."""
         info = self._info()
-        return None if info is None else _notes(info)
+        return None if info is None else notes_of(info)
 
     def create(self, dimensions: int, *, anew: bool = False) -> None:
         """Make the collection, or take up the unfinished one on a server unless it is to be made `anew`."""
@@ -106,7 +106,7 @@ class QdrantStore(Store):
 
         self._added = 0
         info = self._info()
-        self._resumed = self._options.on_server and not anew and info is not None and _notes(info) is None
+        self._resumed = self._options.on_server and not anew and info is not None and notes_of(info) is None
         if self._resumed:
             return
         if info is not None:
@@ -276,43 +276,6 @@ class QdrantStore(Store):
         if not self._connection.call(lambda client: client.collection_exists(self.collection)):
             return None
         return self._connection.call(lambda client: client.get_collection(self.collection))
-
-
-class HeldCollection(NamedTuple):
-    """A collection on a server."""
-
-    name: str
-    points: int
-    complete: bool
-
-
-class Collections:
-    """The collections of a server that runs have made there."""
-
-    def __init__(self, options: StoreOptions) -> None:
-        self._connection = Connection(options, "", Meter())
-
-    def list(self) -> list[HeldCollection]:
-        """Return them by name."""
-        names = [one.name for one in self._connection.call(lambda client: client.get_collections()).collections]
-        held = []
-        for name in sorted(name for name in names if name.startswith(PREFIX)):
-            info = self._connection.call(lambda client, name=name: client.get_collection(name))  # type: ignore[misc]
-            held.append(HeldCollection(name, info.points_count or 0, _notes(info) is not None))
-        return held
-
-    def remove(self, name: str) -> None:
-        """Remove one of them."""
-        self._connection.remove(name)
-
-    def close(self) -> None:
-        """End the connection."""
-        self._connection.close()
-
-
-def _notes(info: models.CollectionInfo) -> dict[str, tuple[str, ...]] | None:
-    kept = (info.config.metadata or {}).get("finished")
-    return None if kept is None else {kind: tuple(ids) for kind, ids in kept.items()}
 
 
 def _filter(wanted: FilterValues) -> models.Filter:
