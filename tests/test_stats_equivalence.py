@@ -130,6 +130,8 @@ def test_a_margin_is_a_finite_number_above_0(margin):
         gate(np.ones(5), np.zeros(5), margin=margin)
     with pytest.raises(InputError, match="is not a finite number above 0"):
         Settings(margin=margin)
+    with pytest.raises(InputError, match="is larger than the range of any measure"):
+        Settings(margin=1e308)
     # Points of the measure: a DCG may well differ by more than 1.
     assert Settings(margin=1.5).margin == 1.5
 

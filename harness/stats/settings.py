@@ -15,6 +15,8 @@ Correction = Literal["holm", "bonferroni", "bh"]
 
 EXAMPLE = 0.05
 """Of the measure's range: the difference that a plan is for where none was declared."""
+LARGEST_MARGIN = 1e100
+"""No measure has such a range; squares of more are no numbers."""
 RETIRED: Mapping[str, str] = {"zeros": "wilcox", "interval": "t"}
 """Keys that manifests of earlier versions hold -> the value that means what is done today."""
 
@@ -59,8 +61,13 @@ class Statistics:
                 problems.append(Problem(f"[statistics] {name}", f"unknown {value!r}", did_you_mean(str(value), known)))
         if not 0 < self.alpha < 1:
             problems.append(Problem("[statistics] alpha", f"{self.alpha} is not between 0 and 1", "0.05 is usual"))
-        if self.margin is not None and not (math.isfinite(self.margin) and self.margin > 0):
-            what = f"{self.margin} is not a finite number above 0"
+        if self.margin is not None and not 0 < self.margin < LARGEST_MARGIN:
+            wrong = (
+                "is larger than the range of any measure"
+                if 0 < self.margin < math.inf
+                else "is not a finite number above 0"
+            )
+            what = f"{self.margin} {wrong}"
             problems.append(Problem("[statistics] margin", what, "leave it out for none"))
         if self.weight is not None and self.test == "sign":
             what = "the sign test has no weights"
