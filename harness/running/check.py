@@ -19,7 +19,6 @@ from harness.running.capacity import Capacity, planned
 from harness.running.components import Components, build_components, in_block
 from harness.running.dataset_summary import DatasetSummary, dataset_summary
 from harness.running.forecast import truncation_estimates
-from harness.running.online import ask_services
 from harness.stats.settings import check_margin
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.failures import faults_of
@@ -163,7 +162,11 @@ def check(target: Path, *, code: bool = True, results: Path = Path("results"), o
     warnings = (*unread, *_absent(encoders), *_lacking(blocks, components))
     capacity = planned(loaded, dataset, graded.grades, results)
     used = tuple(uses(with_files_located(loaded.written, loaded.path)))
-    answered = tuple(ask_services(loaded.experiment, dataset, components)) if online else ()
+    answered: tuple[str, ...] = ()
+    if online:
+        from harness.running.online import ask_services  # and the clients of all services with it
+
+        answered = tuple(ask_services(loaded.experiment, dataset, components))
     return Checked(dataset, seen, capacity, used, warnings, answered)
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from harness.stats.differences import Differences, Floats, Integers, differences
 
@@ -238,6 +238,8 @@ def saddlepoint_tail(ranks: Integers, low: int) -> float:
     top = 1.0 / r.max()
     while slope(top) < 0:
         top *= 2
+    from scipy import optimize  # a second of waiting for whoever needs it: nobody below 500 differences
+
     s: float = optimize.brentq(slope, 0.0, top, xtol=1e-300, rtol=1e-14)
     above = special.expit(s * r)
     spread = math.sqrt(float((r * r) @ (above * (1 - above))))
