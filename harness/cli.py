@@ -27,6 +27,7 @@ from harness.console import (
 from harness.console.printing import (
     agree,
     console_of,
+    hide_tracebacks,
     message,
     print_json,
     print_listing,
@@ -257,6 +258,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (Interrupted, KeyboardInterrupt) as stop:
         warn(str(stop) or "stopped")
         code = 130
+    hide_tracebacks()
     sys.exit(code or 0)
 
 

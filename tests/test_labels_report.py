@@ -154,7 +154,9 @@ def test_clusters_of_questions_are_the_units_of_the_estimate(both, monkeypatch):
         return tuple(query.id.rstrip("-") for query in queries)
 
     monkeypatch.setattr("harness.evaluation.labellers.clusters_of", fruit_apart)
-    assert combined(both).reason.startswith("people and the model judged 36 queries (6 different questions), and below 30")
+    assert combined(both).reason.startswith(
+        "people and the model judged 36 queries (6 different questions), and below 30"
+    )
 
 
 def test_the_page_shows_people_model_and_what_is_open(both):

@@ -1,7 +1,6 @@
 """No file holds what the environment holds: whoever it came from, `${NAME}` stands in its place."""
 
 import json
-import logging
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -52,7 +51,6 @@ def place(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("name", "code"), [("raises", 3), ("answers", 0)])
 def test_what_a_function_says_is_written_without_keys(tmp_path, place, monkeypatch, capsys, name, code):
-    monkeypatch.setattr(logging.getLogger("harness"), "handlers", [])
     module = f"theirs_{abs(hash(tmp_path)) % 10**8}"
     (tmp_path / f"{module}.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(tmp_path))

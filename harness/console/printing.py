@@ -74,14 +74,21 @@ def warn(*lines: str) -> None:
 
 def show_tracebacks() -> None:
     """Let each failure be followed by where it arose, on standard error."""
-
-    class Shown(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            warn(masked(self.format(record)))
-
     logger = logging.getLogger("harness")
     logger.setLevel(logging.DEBUG)
-    logger.addHandler(Shown())
+    logger.addHandler(_Shown())
+
+
+def hide_tracebacks() -> None:
+    """Undo `show_tracebacks`, for whoever calls several commands in one process."""
+    logger = logging.getLogger("harness")
+    logger.setLevel(logging.NOTSET)
+    logger.handlers[:] = [handler for handler in logger.handlers if not isinstance(handler, _Shown)]
+
+
+class _Shown(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        warn(masked(self.format(record)))
 
 
 def agree(uses: Sequence[str], option: str) -> None:
