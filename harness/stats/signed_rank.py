@@ -202,15 +202,16 @@ def grouped_tail(ranks: Integers, low: int) -> float:
     """
     values, members = np.unique(ranks, return_counts=True)
     *rest, largest = np.argsort(members, kind="stable").tolist()
-    sums, chances = np.zeros(1), np.ones(1)
+    sums, chances = np.zeros(1, dtype=np.int64), np.ones(1)
     for one in rest:
         m, k = int(members[one]), np.arange(members[one] + 1)
         log = special.gammaln(m + 1) - special.gammaln(k + 1) - special.gammaln(m - k + 1) - m * math.log(2)
         sums = np.add.outer(sums, k * values[one]).ravel()
         chances = np.multiply.outer(chances, np.exp(log)).ravel()
-    room = np.minimum((low - sums) // values[largest], members[largest])
-    fits = room >= 0
-    return math.fsum(chances[fits] * special.bdtr(room[fits], int(members[largest]), 0.5))
+    most = int(members[largest])
+    fits = sums <= low
+    room = np.minimum((low - sums[fits]) // int(values[largest]), most)
+    return float(chances[fits] @ special.bdtr(np.arange(most + 1), most, 0.5)[room])
 
 
 def saddlepoint_tail(ranks: Integers, low: int) -> float:
