@@ -217,7 +217,7 @@ def too_few(queries: int, units: int) -> str:
     """Why so few judged queries, of so many clusters, make no estimate that uses the model; "" where they do.
 
     >>> too_few(40, 12)
-    'people and the model judged 40 queries in 12 clusters, and below 30 an interval from both is too short'
+    'people and the model judged 40 queries (12 different questions), and below 30 an interval from both is too short'
     """
     if units >= ENOUGH:
         return ""
