@@ -45,7 +45,7 @@ def python(*words: str) -> None:
 
 
 def command(*words: object) -> None:
-    python("-m", "harness.cli", *map(str, words))
+    python("-m", "harness", *map(str, words))
 
 
 def row(what: str, took: float, against: str, theirs: float, note: str = "") -> None:
