@@ -295,7 +295,7 @@ def test_every_list_of_pairs_begins_with_the_leaders(view):
     leader, second, third = view.ranked
     assert list(view.retrievers) != [leader, second, third]
     read = [(leader, second), (leader, third), (second, third)]
-    for _, rows, _ in section_of_tests(view).context["families"]:
+    for _, rows, *_ in section_of_tests(view).context["families"]:
         assert [(row.a, row.b) for row in rows] == read
     assert [(row.a, row.b) for row in drawn_pairs(view)[0]] == read
     labels = labels_section(view).context
