@@ -101,7 +101,7 @@ def test_the_policy_allows_exactly_the_pages_own_scripts(which, request):
     assert len(elements.styles) == 1
     assert policy.startswith("default-src 'none';")
     assert "unsafe" not in policy
-    assert {kind for kind, _ in elements.scripts} == {"", "application/json", "text/plain"}
+    assert {kind for kind, _ in elements.scripts} == {"", "text/plain"}
     assert not [name for name in elements.attributes if name.startswith("on") or name == "style"]
     assert not {"img", "iframe", "object", "embed", "base", "form"} & set(elements.tags) - {"form"}
 
