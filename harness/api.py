@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harness import pipeline
 from harness.console.printing import console_of
 from harness.console.progress import Progress
+from harness.evaluation.compare import keys_of
 from harness.evaluation.evaluation import evaluate
 from harness.evaluation.folders import USUAL
 from harness.evaluation.runs import joined_runs, judgments_of, run_of, scored_run
@@ -139,8 +140,9 @@ def compare(
             for name, run in runs.items():
                 scored.append(scored_run(name, run_of(run, f"runs[{name!r}]"), judgments, parsed))
                 meter.step()
-        with meter.stage("comparing"):
-            evaluation = evaluate(joined_runs(scored, judgments, parsed), baseline=baseline, settings=chosen)
+        joined = joined_runs(scored, judgments, parsed)
+        with meter.stage("comparing", total=sum(map(len, keys_of(joined, baseline).values()))):
+            evaluation = evaluate(joined, baseline=baseline, settings=chosen, step=meter.step)
     return ComparedRuns(
         pd.DataFrame(list(evaluation.scores.rows())),
         pd.DataFrame(evaluation.summary_rows()),

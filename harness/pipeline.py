@@ -14,9 +14,10 @@ from harness.answers.judges import build_judge, check_price
 from harness.answers.rankings import ClaimsJudging, VerdictFolders, judge_run
 from harness.dataset import Dataset, reading_line, trec
 from harness.evaluation.cautions import judged_shares
+from harness.evaluation.compare import keys_of
 from harness.evaluation.grading import GradedLabels, gains
 from harness.evaluation.readers import Judged, score_lists
-from harness.evaluation.score_tables import score_tables, ties_of
+from harness.evaluation.score_tables import RunFacts, score_tables, ties_of
 from harness.experiment import Experiment, Loaded, load, unexpanded
 from harness.overview import write_index
 from harness.records import FOLDER, Commit, DatasetFacts, Ledger, Manifest, Results, RetrieverFacts, Run, StageLatency
@@ -188,9 +189,9 @@ def _write_scores(folder: Path, work: _Work, runs: Sequence[Run], earlier: tuple
     judged = Judged(question.measures, question.primary, graded, queries, question.experiment.statistics)
     with meter.stage("scoring"):
         scores = score_lists(judged, {one.retriever: one.lists for one in runs if not one.error})
-    with meter.stage("comparing"):
-        provenances = {one.retriever: one.provenance for one in runs}
-        tables = score_tables(question, graded, queries, scores, provenances, earlier=earlier)
+    facts = RunFacts({one.retriever: one.provenance for one in runs}, earlier)
+    with meter.stage("comparing", total=sum(map(len, keys_of(scores, question.experiment.baseline).values()))):
+        tables = score_tables(question, graded, queries, scores, facts, step=meter.step)
     for name in ("scores", "summary", "comparisons", "tests"):
         records.write_table(folder, name, getattr(tables, name))
 

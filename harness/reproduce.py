@@ -16,7 +16,7 @@ from harness import records
 from harness.evaluation.grading import grade_labels
 from harness.evaluation.index_drift import CUTOFF, IndexDrift, drifts_of
 from harness.evaluation.readers import Judged, lists_of, score_lists
-from harness.evaluation.score_tables import score_tables
+from harness.evaluation.score_tables import RunFacts, score_tables
 from harness.experiment import Question, load, uses, with_files_located, with_runs_located
 from harness.pipeline import run
 from harness.records import Results
@@ -118,7 +118,7 @@ def _check_consistency(results: Results, question: Question) -> None:
     graded = grade_labels(labels, question.experiment.relevance)
     judged = Judged(question.measures, question.primary, graded, queries, question.experiment.statistics)
     scores = score_lists(judged, lists_of(results))
-    right = score_tables(question, graded, queries, scores, earlier=results.manifest.earlier_looks)
+    right = score_tables(question, graded, queries, scores, RunFacts(earlier=results.manifest.earlier_looks))
     for name, keys, columns, slack in (
         ("scores", ["retriever", "query_id", "measure"], ["value"], 1e-9),
         ("summary", ["retriever", "measure"], ["mean"], TOLERANCE),

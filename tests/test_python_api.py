@@ -15,6 +15,7 @@ from harness.pipeline import run
 from harness.running.options import Options
 from harness.stats.settings import Settings
 from retrievers.errors import InputError
+from retrievers.meter import Meter
 from retrievers.runs import write_run
 from retrievers.types import ranked
 from tests import small
@@ -147,3 +148,19 @@ def test_progress_is_shown_where_it_is_wanted_or_seen(tmp_path, monkeypatch, cap
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     harness.compare({"a": A, "b": B}, QRELS)
     assert "comparing: " in capsys.readouterr().err
+
+
+def test_pairs_are_counted_while_they_are_compared(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = small.experiment(tmp_path)
+    seen = []
+
+    def watch(name: str, meter: Meter) -> None:
+        if meter.current == "comparing":
+            seen.append((meter.steps("comparing"), meter.expected("comparing")))
+
+    found = harness.run(path, harness.Options(results="out", watch=watch))
+    pairs = len(found.comparisons)
+    assert pairs > 1
+    assert (0, pairs) in seen
+    assert (pairs, pairs) in seen  # two threads count: not every number between them need be seen

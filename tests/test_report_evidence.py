@@ -57,7 +57,7 @@ def test_page_and_markdown_name_the_method_and_that_nothing_is_decided(folder: P
     assert all("mean difference in nDCG" in sentence for sentence in in_words(view))
 
 
-def test_the_leaders_pairs_stand_where_all_would_take_minutes_and_the_page_says_so(
+def test_the_leaders_pairs_stand_where_the_page_would_wait_for_all_and_the_page_says_so(
     folder: Path, view: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert left_out(view, len(pair_evidence(view))) == ""
@@ -65,7 +65,7 @@ def test_the_leaders_pairs_stand_where_all_would_take_minutes_and_the_page_says_
     kept = pair_evidence(view)
     assert len(kept) == 2
     assert all(view.ranked[0] in (row.a, row.b) for row in kept)
-    sentence = f"1 pair is left out: with {view.n} queries each they would take minutes."
+    sentence = f"1 pair is left out: with {view.n} queries each the page would wait for them."
     assert left_out(view, len(kept)).startswith(sentence)
     written = section(view)
     assert written is not None

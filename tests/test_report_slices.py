@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import harness
@@ -37,6 +38,7 @@ from harness.report.sections.slices import (
 from harness.report.sections.tests import matrix
 from harness.report.sections.tests import section as section_of_tests
 from harness.report.view import view_of
+from harness.report.write import markdown
 from tests import small
 from tests.scored import sentences
 
@@ -295,11 +297,39 @@ def test_every_list_of_pairs_begins_with_the_leaders(view):
     leader, second, third = view.ranked
     assert list(view.retrievers) != [leader, second, third]
     read = [(leader, second), (leader, third), (second, third)]
-    for _, rows, _ in section_of_tests(view).context["families"]:
+    for _, rows, *_ in section_of_tests(view).context["families"]:
         assert [(row.a, row.b) for row in rows] == read
     assert [(row.a, row.b) for row in drawn_pairs(view)[0]] == read
     labels = labels_section(view).context
     assert [(row.a, row.b) for row in [*labels["leading"], *labels["others"]]] == read
+
+
+def test_long_exploratory_lists_keep_the_leaders_pairs_and_say_how_many_rows_are_left(view, monkeypatch):
+    leader, measures = view.ranked[0], len(view.comparisons)
+    whole = section_of_tests(view).context
+    assert [left for *_, left in whole["families"]] == [0] * measures
+    assert whole["other_left"] == 0
+    monkeypatch.setattr("harness.report.sections.tests.ROWS", 2)
+    found = section_of_tests(view)
+    (_, primary, _, none), *others = found.context["families"]
+    assert (len(primary), none) == (3, 0)
+    assert others
+    for _, rows, _, left in others:
+        assert left == 1
+        assert all(leader in (row.a, row.b) for row in rows)
+    kept = [row for rows in found.context["other"].values() for row in rows]
+    assert all(leader in (row["a"], row["b"]) for row in kept if row.get("a"))
+    assert found.context["other_left"] == len(view.results.tests) - len(kept) > 0
+    written = markdown(view, [found])
+    assert written.count("1 row about neither the leader nor the baseline") == len(others)
+
+
+def test_of_many_rankings_the_page_lists_the_queries_that_differ_most(results, monkeypatch):
+    monkeypatch.setattr("harness.report.view.RANKINGS", 3 * 5)
+    thinned = view_of(results)
+    spread = {i: np.ptp([of[i] for of in thinned.scores[thinned.primary].values()]) for i in thinned.order}
+    assert len(thinned.shown) == 5 < len(thinned.order)
+    assert min(spread[i] for i in thinned.shown) >= max(spread[i] for i in set(thinned.order) - set(thinned.shown))
 
 
 def test_a_pair_that_is_turned_says_the_same(view):

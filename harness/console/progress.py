@@ -18,6 +18,8 @@ REFRESH = 0.1
 """Seconds between two redraws of the bars."""
 SILENCE = 30.0
 """Seconds without a line after which a log is told how far a stage is."""
+STEPS = {"comparing": "pairs"}
+"""What is counted in a stage that treats no texts, where it has a name."""
 FED_BY = {"index": "embed-documents"}
 """Stages that take turns with another, window by window: neither is finished before both are."""
 
@@ -35,16 +37,20 @@ class StageProgress(NamedTuple):
     seconds: float
     spent: float
     """Dollars of the whole run so far."""
+    unit: str = ""
+    """What is counted, where it is no texts and has a name."""
 
     def share(self) -> str:
         """Texts done, of those expected; the time that has passed where nothing is counted.
 
         >>> StageProgress(500, 1000, 0, 40.0, 0.0).share(), StageProgress(0, None, 0, 40.0, 0.0).share()
         ('500 of 1,000', 'for 0:40')
+        >>> StageProgress(412, 1330, 0, 4.0, 0.0, "pairs").share()
+        '412 of 1,330 pairs'
         """
         if not self.texts and not self.expected:
             return f"for {_clock(self.seconds)}"
-        return f"{self.texts:,}" + (f" of {self.expected:,}" if self.expected else "")
+        return f"{self.texts:,}" + (f" of {self.expected:,} {self.unit}".rstrip() if self.expected else "")
 
     def details(self, *, estimate_rest: bool) -> list[str]:
         """Rate, remaining time where it is asked for, cached share, dollars.
@@ -163,7 +169,7 @@ class Progress:
 def _reading(meter: Meter, stage: str, seconds: float) -> StageProgress:
     counts = meter.counts(stage)
     texts, cached = int(counts.get("texts", 0)) or meter.steps(stage), int(counts.get("cached", 0))
-    return StageProgress(texts, meter.expected(stage), cached, seconds, meter.budget.spent)
+    return StageProgress(texts, meter.expected(stage), cached, seconds, meter.budget.spent, STEPS.get(stage, ""))
 
 
 def _called(key: StageKey) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from typing import NamedTuple
@@ -63,7 +63,21 @@ def family(names: Sequence[str], baseline: str | None = None) -> list[tuple[str,
     return [(name, baseline) for name in names if name != baseline]
 
 
-def compare(scores: Scores, *, baseline: str | None = None, settings: Settings) -> list[Comparison]:
+def keys_of(scores: Scores, baseline: str | None = None) -> dict[str, list[Key]]:
+    """Return the pairs of each measure's family; all pairs where the baseline has no scores."""
+    return {
+        measure: [Key(measure, a, b) for a, b in family(list(group), baseline if baseline in group else None)]
+        for measure, group in scores.values.items()
+    }
+
+
+def uncounted() -> None:
+    """Stand for what counts pairs where nobody waits for them."""
+
+
+def compare(
+    scores: Scores, *, baseline: str | None = None, settings: Settings, step: Callable[[], None] = uncounted
+) -> list[Comparison]:
     """Compare retrievers on every measure, each one family; the primary measure's rows are confirmatory.
 
     A pair is compared over the queries for which both have a value; column `n` counts them. A pair without such a
@@ -74,19 +88,17 @@ def compare(scores: Scores, *, baseline: str | None = None, settings: Settings) 
         scores: of any measures; the draws are shared by all measures and pairs of the same queries.
         baseline: each other retriever is compared with it; None, or one without scores, compares all pairs.
         settings: the tests and their levels.
+        step: called once for each pair of `keys_of`, from several threads.
 
     Returns:
         The rows of each measure in turn; none for fewer than two retrievers.
     """
-    families = {
-        measure: [Key(measure, a, b) for a, b in family(list(group), baseline if baseline in group else None)]
-        for measure, group in scores.values.items()
-    }
+    families = keys_of(scores, baseline)
     kept = {key: scores.defined(*key) for keys in families.values() for key in keys}
     observed: dict[Key, Observed] = {}
     for mask in {one.tobytes(): one for one in kept.values() if one.any()}.values():
         keys = [key for key, one in kept.items() if np.array_equal(one, mask)]
-        observed |= observe(scores.only(mask), keys, settings.seed)
+        observed |= observe(scores.only(mask), keys, settings.seed, step)
     rows: list[Comparison] = []
     for measure, keys in families.items():
         members = [
@@ -99,13 +111,16 @@ def compare(scores: Scores, *, baseline: str | None = None, settings: Settings) 
     return rows
 
 
-def observe(scores: Scores, keys: Sequence[Key], seed: int) -> dict[Key, Observed]:
+def observe(
+    scores: Scores, keys: Sequence[Key], seed: int, step: Callable[[], None] = uncounted
+) -> dict[Key, Observed]:
     """Return pairs over the same queries, defined for both, as every test wants to see them.
 
     Args:
         scores: of the queries that count.
         keys: which pairs, of which measures; their sign flips share the draws.
         seed: of the draws.
+        step: called once for each pair, from several threads.
     """
     if not keys:
         return {}
@@ -118,7 +133,9 @@ def observe(scores: Scores, keys: Sequence[Key], seed: int) -> dict[Key, Observe
         a, b = scores.values[key.measure][key.a], scores.values[key.measure][key.b]
         by_query = differences(a, b)
         by_unit = differences(units.means(a), units.means(b)) if units.clustered else by_query
-        return Observed(by_query, by_unit, units, flips, signed_rank_of(by_unit))
+        observed = Observed(by_query, by_unit, units, flips, signed_rank_of(by_unit))
+        step()
+        return observed
 
     # NumPy lets go of the interpreter while it counts: two cores count two pairs at once.
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
-from harness.evaluation.compare import compare
+from harness.evaluation.compare import compare, uncounted
 from harness.evaluation.conclusion import Conclusion, conclude, power_of
 from harness.evaluation.grading import people_judged
 from harness.evaluation.readers import scores_of_results
@@ -78,7 +78,12 @@ class Evaluation:
 
 
 def evaluate(
-    scores: Scores, *, baseline: str | None, settings: Settings, low_is_good: AbstractSet[str] = frozenset()
+    scores: Scores,
+    *,
+    baseline: str | None,
+    settings: Settings,
+    low_is_good: AbstractSet[str] = frozenset(),
+    step: Callable[[], None] = uncounted,
 ) -> Evaluation:
     """Compare retrievers on every measure and conclude on the first.
 
@@ -87,13 +92,14 @@ def evaluate(
         baseline: each other retriever is compared with it; None compares all pairs.
         settings: the tests.
         low_is_good: measures of which less is better.
+        step: as for `compare`.
 
     Raises:
         InputError: the baseline has no score; no query has a value of the primary measure from everyone.
     """
     if baseline is not None and baseline not in scores.retrievers:
         raise InputError(Problem("--baseline", f"{baseline!r} has no score", did_you_mean(baseline, scores.retrievers)))
-    rows = compare(scores, baseline=baseline, settings=settings)
+    rows = compare(scores, baseline=baseline, settings=settings, step=step)
     rows = [_turned(row) if row.measure in low_is_good else row for row in rows]
     return Evaluation(
         scores=scores,

@@ -74,8 +74,8 @@ def next_step(results: Results) -> str:
     return f"harness pool {quote(folder.as_posix())} --depth 10{sample} --seed 1"
 
 
-MOST = 250_000
-"""Pairs times queries that are looked at: about a minute of one core (45,000 take 9 s)."""
+MOST = 40_000
+"""Pairs times queries that are looked at: about three seconds of one core at 2,000 queries."""
 MOST_UNITS = 4_000
 """Whose Walsh averages, eight million, fit into memory."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.evaluation.compare import compare, family
+from harness.evaluation.compare import compare, family, uncounted
 from harness.evaluation.evaluation import summary_rows
 from harness.evaluation.families import TestRow, friedman_rows, pair_family, pairwise_families, slice_families
 from harness.evaluation.grading import GradedLabels, scores_of
@@ -33,6 +33,15 @@ SUMMARY_COLUMNS = ("retriever", "measure", *(f.name for f in fields(Summary)))
 TEST_COLUMNS = tuple("verdict" if f.name == "finding" else f.name for f in fields(TestRow))
 
 
+class RunFacts(NamedTuple):
+    """What is known of runs beside their scores."""
+
+    provenances: Provenances = MappingProxyType({})
+    """Of a reranker, how many candidates it read; else its options say."""
+    earlier: tuple[int, ...] = ()
+    """How many queries each earlier look at this question had."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScoreTables:
     """What follows from rankings and labels: tables, columns as in the CSV files of a results folder."""
@@ -48,9 +57,9 @@ def score_tables(
     judged: GradedLabels,
     queries: Mapping[str, Query],
     scores: Scores,
-    provenances: Provenances = MappingProxyType({}),
+    facts: RunFacts = RunFacts(),  # noqa: B008 - immutable
     *,
-    earlier: tuple[int, ...] = (),
+    step: Callable[[], None] = uncounted,
 ) -> ScoreTables:
     """Summarize and compare scores.
 
@@ -59,20 +68,20 @@ def score_tables(
         judged: the labels after the grade rule.
         queries: every judged query, by id; their texts and fields make the slices.
         scores: those of the retrievers that finished; without a query, the tables are empty.
-        provenances: of a reranker, how many candidates it read; else its options say.
-        earlier: how many queries each earlier look at this question had.
+        facts: what is known of the runs.
+        step: as for `compare`.
     """
     import pandas as pd
 
     if not scores.n:
         columns = (SCORE_COLUMNS, SUMMARY_COLUMNS, COMPARISON_COLUMNS, TEST_COLUMNS)
         return ScoreTables(*(pd.DataFrame(columns=list(one)) for one in columns))
-    declared = replace(settings_of(question.experiment, earlier), by_people=judged.by_people)
+    declared = replace(settings_of(question.experiment, facts.earlier), by_people=judged.by_people)
     settings = at_look(declared, scores.n)
     # A declared baseline that failed has no rankings: then all pairs are compared.
     baseline = question.experiment.baseline if question.experiment.baseline in scores.retrievers else None
-    rows = compare(scores, baseline=baseline, settings=settings)
-    others = _tests(question, judged, queries, scores, (settings, baseline, provenances))
+    rows = compare(scores, baseline=baseline, settings=settings, step=step)
+    others = _tests(question, judged, queries, scores, (settings, baseline, facts.provenances))
     return ScoreTables(
         scores=pd.concat(_score_rows(scores), ignore_index=True),
         summary=pd.DataFrame(summary_rows(scores, settings.level), columns=list(SUMMARY_COLUMNS)),

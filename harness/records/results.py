@@ -92,7 +92,7 @@ class Results:
                 if query_id not in self.queries or query_id in answered:
                     raise ValueError(f"query {query_id!r} is answered twice, or was not asked")
                 answered.add(query_id)
-                yield query_id, Ranking(tuple(ids.setdefault(doc, doc) for doc in ranking.doc_ids), ranking.scores)
+                yield query_id, Ranking(tuple(map(ids.setdefault, ranking.doc_ids, ranking.doc_ids)), ranking.scores)
         except (OSError, ValueError) as error:
             raise InputError(Problem(str(path), f"cannot be read whole: {error}", AGAIN)) from None
         if len(answered) != asked:

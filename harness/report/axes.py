@@ -1,4 +1,4 @@
-"""Axes of charts as SVG: where values lie in pixels, and ticks whose labels all differ."""
+"""Axes of charts as SVG: where values and rows lie in pixels, and ticks whose labels all differ."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from harness.report import text
-from harness.report.theme import RULE
+from harness.report.theme import INK, PAPER, RULE
 
 LINE = 16.0
 """Pixels of a line of text."""
+STEP = 24.0
+"""Pixels that a row takes."""
 
 TickLabels = Callable[[Sequence[float]], list[str]]
 """Ticks -> how they read."""
@@ -191,3 +193,38 @@ def lines_of(title: str, width: float) -> list[str]:
         else:
             lines.append(word)
     return lines
+
+
+class Rows(NamedTuple):
+    """Where the rows of a chart lie: names beside them, or above them where these are too long for that."""
+
+    left: float
+    """0 where the names stand above."""
+    step: float
+    top: float
+    number: int
+
+    @property
+    def bottom(self) -> float:
+        """Where the last row ends."""
+        return self.top + self.step * self.number
+
+    def y(self, row: int) -> float:
+        """The middle of a row."""
+        return self.top + self.step * row + (0.0 if self.left else LINE) + STEP / 2
+
+    def names(self, words: Sequence[str]) -> Markup:
+        """The names, as dark as text."""
+        form = Markup('<text class="name" x="{}" y="{}" text-anchor="{}">{}</text>')
+        above = not self.left
+        x, up, end = (0, -STEP / 2 - 1, "start") if above else (self.left - 10, 4.0, "end")
+        shown = [form.format(px(x), px(self.y(i) + up), end, text.visible(word)) for i, word in enumerate(words)]
+        # Rules run under names that stand above their rows: a rim of paper keeps these legible.
+        rim = Markup(' stroke="{}" stroke-width="4" paint-order="stroke"').format(PAPER.light) if above else ""
+        return Markup('<g fill="{}" font-size="13"{}>{}</g>').format(INK.light, rim, Markup("").join(shown))
+
+
+def rows_of(words: Sequence[str], width: float, top: float = 4.0) -> Rows:
+    """Return where the rows with these names lie in a chart; `top` is where the first begins, in pixels."""
+    left = max(map(long, words), default=0.0) * 13 / 12 + 12
+    return Rows(left, STEP, top, len(words)) if left <= 0.5 * width else Rows(0.0, STEP + LINE, top, len(words))

@@ -70,7 +70,7 @@ def _ceiling(view: View, before: str, depth: int) -> Floats | None:
     return score([measure], dict(view.grades), best).of(measure)
 
 
-BUDGET = 8_000_000
+BUDGET = 4_000_000
 """Bytes of evidence that a page may hold, texts deflated."""
 STEPS = ((SHOWN, LENGTHS[0]), (SHOWN, 2_000), (SHOWN, 600), (SHOWN, 200), (10, 200), (10, 0))
 """Hits per ranking and characters per document, tried in this order until the budget holds."""

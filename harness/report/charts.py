@@ -7,17 +7,28 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from harness.report.axes import LINE, PRICED, Axis, horizontal, lines_of, long, px, reach, signed, upright
+from harness.report.axes import (
+    LINE,
+    PRICED,
+    STEP,
+    Axis,
+    horizontal,
+    lines_of,
+    long,
+    px,
+    reach,
+    rows_of,
+    signed,
+    upright,
+)
 from harness.report.text import visible
-from harness.report.theme import INK, MUTED, PAPER, RULE, SHAPES, Mark
+from harness.report.theme import INK, MUTED, RULE, SHAPES, Mark
 from harness.report.trade_off_facts import Plane, placed_names
 
 WIDE, NARROW = 700.0, 336.0
 """Pixels that charts take on a screen, and on a telephone."""
 BARS = 288
 """Pixels for the bars of paired differences, on either: so many are drawn at most."""
-STEP = 24.0
-"""Pixels that a row takes."""
 PANEL = 118.0
 """Pixels that one measure of many takes."""
 HIGH = 190.0
@@ -83,38 +94,6 @@ class StageDot(NamedTuple):
     p99: float
 
 
-class _Rows(NamedTuple):
-    """Where the rows of a chart lie: names beside them, or above them where these are too long for that."""
-
-    left: float
-    """0 where the names stand above."""
-    step: float
-    top: float
-    number: int
-
-    @property
-    def bottom(self) -> float:
-        return self.top + self.step * self.number
-
-    def y(self, row: int) -> float:
-        return self.top + self.step * row + (0.0 if self.left else LINE) + STEP / 2
-
-    def names(self, words: Sequence[str]) -> Markup:
-        """The names, as dark as text."""
-        form = Markup('<text class="name" x="{}" y="{}" text-anchor="{}">{}</text>')
-        above = not self.left
-        x, up, end = (0, -STEP / 2 - 1, "start") if above else (self.left - 10, 4.0, "end")
-        shown = [form.format(px(x), px(self.y(i) + up), end, visible(word)) for i, word in enumerate(words)]
-        # Rules run under names that stand above their rows: a rim of paper keeps these legible.
-        rim = Markup(' stroke="{}" stroke-width="4" paint-order="stroke"').format(PAPER.light) if above else ""
-        return Markup('<g fill="{}" font-size="13"{}>{}</g>').format(INK.light, rim, Markup("").join(shown))
-
-
-def _rows(words: Sequence[str], width: float, top: float = 4.0) -> _Rows:
-    left = max(map(long, words), default=0.0) * 13 / 12 + 12
-    return _Rows(left, STEP, top, len(words)) if left <= 0.5 * width else _Rows(0.0, STEP + LINE, top, len(words))
-
-
 def _title(facts: Mapping[str, object]) -> Markup:
     """What a mark tells who points at it, and a spreadsheet: a line a fact."""
     lines = [f"{key}: {f'{value:.4f}' if isinstance(value, float) else value}" for key, value in facts.items()]
@@ -168,7 +147,7 @@ def _mean_dot(dot: Dot, axis: Axis, y: float, mark: Mark, **data: object) -> Mar
 
 def means(dots: Sequence[Dot], marks: Mapping[str, Mark], title: str, width: float) -> Plot:
     """The leaderboard: means with their intervals, and letters where there are any."""
-    rows = _rows([dot.retriever for dot in dots], width)
+    rows = rows_of([dot.retriever for dot in dots], width)
     axis = Axis(*reach(end for dot in dots for end in (dot.low, dot.high)), rows.left + 8, width - 40)
     body = [horizontal(axis, (rows.top, rows.bottom), title), rows.names([dot.retriever for dot in dots])]
     body += [_mean_dot(dot, axis, rows.y(i), marks[dot.retriever]) for i, dot in enumerate(dots)]
@@ -177,7 +156,7 @@ def means(dots: Sequence[Dot], marks: Mapping[str, Mark], title: str, width: flo
 
 def dots(order: Sequence[str], measured: Mapping[str, Sequence[Dot]], marks: Mapping[str, Mark], width: float) -> Plot:
     """Every measure at once: a panel each, a row a retriever, the mean with its interval."""
-    rows = _rows(order, width, top=22.0)
+    rows = rows_of(order, width, top=22.0)
     fit = max(1, int((width - rows.left) / PANEL))
     lines = max(1, -(-len(measured) // fit))
     beside = max(1, -(-len(measured) // lines))  # as many in each line
@@ -210,7 +189,7 @@ def dots(order: Sequence[str], measured: Mapping[str, Sequence[Dot]], marks: Map
 
 def forest(rows: Sequence[ForestRow], title: str, margin: float | None, width: float) -> Plot:
     """Differences in the order given, a row each, the one over everything as a diamond; the margin is a band at 0."""
-    held = _rows([row.label for row in rows], width)
+    held = rows_of([row.label for row in rows], width)
     right = max((long(row.beside) for row in rows), default=0.0)
     ends = [end for row in rows for end in (row.low, row.difference, row.high) if end is not None]
     edges = (-margin, margin) if margin else ()
@@ -387,7 +366,7 @@ def stages(dots: Sequence[StageDot], order: Sequence[str], names: Sequence[str],
         names: of the stages, in their order.
         width: of the chart.
     """
-    rows = _rows(order, width)
+    rows = rows_of(order, width)
     rows = rows._replace(step=rows.step - STEP + max(STEP, 14.0 * len(names) + 10))
     ends = [value for dot in dots for value in (dot.p50, dot.p99)]
     axis = Axis(min(ends) / 1.2, max(ends) * 1.2, rows.left + 12, width - 16, logarithmic=True)

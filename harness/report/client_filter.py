@@ -33,7 +33,10 @@ def client_filter(view: View) -> dict[str, Any]:
         "ids": [text.visible(view.ids[i]) for i in places],
         "slices": filter_slices(view),
         "values": [
-            [[_rounded(value) for value in view.scores[measure][name][places].tolist()] for name in view.ranked]
+            [
+                [_short(value) for value in np.round(view.scores[measure][name][places], 6).tolist()]
+                for name in view.ranked
+            ]
             for measure in measures
         ],
     }
@@ -60,8 +63,7 @@ def filter_slices(view: View) -> dict[str, list[int]]:
     return members
 
 
-def _rounded(value: float) -> float | int | None:
+def _short(value: float) -> float | int | None:
     if math.isnan(value):
         return None
-    short = float(np.round(value, 6))
-    return int(short) if short.is_integer() else short
+    return int(value) if value.is_integer() else value

@@ -32,7 +32,7 @@ def _turned(row: DifferenceBounds) -> DifferenceBounds:
 
 
 def pair_evidence(view: View) -> list[PairEvidence]:
-    """Return the evidence on the pairs, the leader's first; on all of them unless that would take minutes."""
+    """Return the evidence on the pairs, the leader's first; on all of them unless the page would wait for it."""
     pairs = pairs_by_weight(view.ranked, view.baseline, view.n)
     return evidence(view.evaluation.scores, pairs, view.settings)
 
@@ -44,8 +44,8 @@ def left_out(view: View, shown: int) -> str:
         return ""
     stand = "is" if others == 1 else "are"
     return (
-        f"{counted(others, 'pair')} {stand} left out: with {view.n:,} queries each they would take minutes. The "
-        "leader's pairs come first, then the baseline's."
+        f"{counted(others, 'pair')} {stand} left out: with {view.n:,} queries each the page would wait for "
+        "them. The leader's pairs come first, then the baseline's."
     )
 
 

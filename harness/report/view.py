@@ -25,8 +25,8 @@ from harness.stats.differences import ScoreTable
 from harness.stats.looks import Look
 from harness.stats.settings import Settings
 
-SHOWN_QUERIES = 2_000
-"""A page lists so many queries; of more, those where the retrievers differ most."""
+RANKINGS = 10_000
+"""A page holds so many: the queries of all retrievers, or those where they differ most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -244,8 +244,9 @@ def other_gain(measure: Measure) -> Measure | None:
 
 
 def _shown(scores: ScoreTable, order: tuple[int, ...]) -> tuple[int, ...]:
-    if len(order) <= SHOWN_QUERIES:
+    most = max(1, RANKINGS // len(scores))
+    if len(order) <= most:
         return order
     spread = np.ptp(np.column_stack(list(scores.values())), axis=1)
-    kept = set(sorted(order, key=lambda i: -spread[i])[:SHOWN_QUERIES])
+    kept = set(sorted(order, key=lambda i: -spread[i])[:most])
     return tuple(i for i in order if i in kept)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 PERSISTENCE = 0.9
@@ -43,30 +45,35 @@ def overlap(a: Sequence[str], b: Sequence[str], p: float = PERSISTENCE) -> Overl
     shared = _shared(short, long)
     s, n = len(short), len(long)
     x_s, x_n = shared[s - 1], shared[n - 1]
-    weights = [p**depth for depth in range(n + 1)]
-    agreed = math.fsum(shared[d - 1] / d * weights[d] for d in range(1, n + 1))
-    uneven = math.fsum(x_s * (d - s) / (s * d) * weights[d] for d in range(s + 1, n + 1))
-    extrapolated = (1 - p) / p * (agreed + uneven) + ((x_n - x_s) / n + x_s / s) * weights[n]
+    weights = _weights(n, p)
+    agreed = math.fsum([count / d * weight for d, (count, weight) in enumerate(zip(shared, weights, strict=True), 1)])
+    uneven = math.fsum([x_s * (d - s) / (s * d) * weights[d - 1] for d in range(s + 1, n + 1)])
+    extrapolated = (1 - p) / p * (agreed + uneven) + ((x_n - x_s) / n + x_s / s) * weights[n - 1]
     # What is certain: the overlap at the depth of both lists goes on, and nothing is added.
-    head = math.fsum((shared[d - 1] - x_n) / d * weights[d] for d in range(1, n + 1))
+    head = math.fsum([
+        (count - x_n) / d * weight for d, (count, weight) in enumerate(zip(shared, weights, strict=True), 1)
+    ])  # fmt: skip
     minimum = (1 - p) / p * (head - x_n * math.log(1 - p))
     return Overlap(extrapolated, minimum, _residual(s, n, x_n, p), _top_share(short, long))
 
 
+@lru_cache(maxsize=1 << 12)
+def _weights(n: int, p: float) -> tuple[float, ...]:
+    """The weight of each depth."""
+    return tuple(p**depth for depth in range(1, n + 1))
+
+
 def _shared(short: Sequence[str], long: Sequence[str]) -> list[int]:
     """Return how many documents the two have in common down to each depth of the longer one."""
-    seen_short, seen_long, count, shared = set[str](), set[str](), 0, []
+    places = {document: place for place, document in enumerate(short)}
+    met = [0] * len(long)
     for place, document in enumerate(long):
-        other = short[place] if place < len(short) else None
-        if other is not None:
-            seen_short.add(other)
-            count += other in seen_long
-        seen_long.add(document)
-        count += document in seen_short
-        shared.append(count)
-    return shared
+        if document in places:
+            met[max(place, places[document])] += 1
+    return list(accumulate(met))
 
 
+@lru_cache(maxsize=1 << 16)
 def _residual(s: int, n: int, shared: int, p: float) -> float:
     """Return the most that the unseen ranks can add: both lists agree from here on (equation 30)."""
     full = s + n - shared

@@ -22,6 +22,8 @@ BLOCK = 1 << 22
 """Counts turned into floats at once; it bounds the memory and moves no result."""
 KEPT = 1 << 28
 """Bytes of resamples that are kept from one measure to the next; more are drawn again, in blocks."""
+NARROW = 30_000
+"""Units whose squares have room in 32 bits."""
 ResampleCounts = npt.NDArray[np.uint8]
 
 
@@ -199,11 +201,13 @@ def _effects(by_unit: Differences, counts: ResampleCounts) -> Floats:
     there = np.flatnonzero(sizes)
     order = there[np.argsort(sizes[there], kind="stable")]
     first = np.flatnonzero(np.diff(sizes[order], prepend=0))  # of each group of ties
-    drawn = counts[:, order].astype(np.int64)
-    members = np.add.reduceat(drawn, first, axis=1)
-    lead = np.add.reduceat(drawn * np.sign(by_unit.groups[order]), first, axis=1)
-    below = np.cumsum(members, axis=1) - members
-    ranks = 2 * below + members + 1
-    signed, total = (lead * ranks).sum(axis=1), (members * ranks).sum(axis=1)
+    # Of up to 30,000 units every product below has room in 32 bits, which take half of the time.
+    drawn = counts[:, order].astype(np.int32 if len(sizes) <= NARROW else np.int64)
+    lead = drawn * np.sign(by_unit.groups[order]).astype(drawn.dtype)
+    if len(first) < len(order):
+        drawn, lead = (np.add.reduceat(one, first, axis=1, dtype=one.dtype) for one in (drawn, lead))
+    ranks = 2 * np.cumsum(drawn, axis=1, dtype=drawn.dtype) - drawn + 1
+    signed, number = (lead * ranks).sum(axis=1, dtype=np.int64), drawn.sum(axis=1, dtype=np.int64)
+    total = number * (number + 1)  # of all doubled ranks, however they are tied
     effects: Floats = np.divide(signed, total, out=np.zeros(len(counts)), where=total > 0)
     return effects

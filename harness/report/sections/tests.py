@@ -28,8 +28,8 @@ FAMILIES = {
     "rerank uplift": "Reranked against its first stage",
 }
 """What the families of tests.csv are called; those of fields and of interactions follow from what they divide."""
-ROWS = 2_000
-"""Rows of other tests that the page shows."""
+ROWS = 60
+"""Rows of an exploratory family that the page shows, or those of the leader and the baseline: it is no archive."""
 SMALL = 20
 """Slices that are too small to be tested and are named: a field may have another value for each query."""
 
@@ -41,8 +41,9 @@ def section(view: View) -> Section | None:
     table, apart, evidence = view.results.tests, _apart(view), pair_evidence(view)
     small = _small_slices(view)
     families = {
-        _called(str(family)): group.drop(columns="family").dropna(axis=1, how="all").to_dict("records")
-        for family, group in table.head(ROWS).groupby("family", sort=False)
+        _called(str(family)): [row for row in rows if len(rows) <= ROWS or _about(view, row["a"], row["b"])]
+        for family, group in table.groupby("family", sort=False)
+        if (rows := group.drop(columns="family").dropna(axis=1, how="all").to_dict("records"))
     }
     return Section(
         "tests",
@@ -52,8 +53,9 @@ def section(view: View) -> Section | None:
             "columns": (view.baseline,) if view.baseline else view.ranked,
             "matrix": matrix(view),
             "families": [
-                (view.names[measure], in_reading_order(view, rows), _significant(view, rows))
+                (view.names[measure], shown, _significant(view, rows), len(rows) - len(shown))
                 for measure, rows in view.comparisons.items()
+                if (shown := _listed(view, measure, rows)) or not rows
             ],
             "evidence": evidence,
             "evidence_left_out": left_out(view, len(evidence)),
@@ -61,7 +63,7 @@ def section(view: View) -> Section | None:
             "other": families,
             "small_slices": small[:SMALL],
             "small_left": len(small[SMALL:]),
-            "other_left": max(0, len(table) - ROWS),
+            "other_left": len(table) - sum(map(len, families.values())),
             "apart": apart,
             "numeric": set(table.select_dtypes("number").columns),
             "signs": SIGNS,
@@ -70,6 +72,17 @@ def section(view: View) -> Section | None:
         },
         (apart,),
     )
+
+
+def _listed(view: View, measure: str, rows: Sequence[Comparison]) -> list[Comparison]:
+    """The rows of a measure that the page lists: all of the primary one."""
+    whole = measure == view.primary or len(rows) <= ROWS
+    return in_reading_order(view, [row for row in rows if whole or _about(view, row.a, row.b)])
+
+
+def _about(view: View, a: object, b: object) -> bool:
+    """Whether a row is of the leader or of the baseline; those of all retrievers at once name nobody."""
+    return not {view.conclusion.leader, view.baseline}.isdisjoint((a, b)) or not isinstance(a, str)
 
 
 def _small_slices(view: View) -> list[tuple[str, int]]:
