@@ -36,7 +36,7 @@ def read(reference: DatasetReference) -> Parts:
     names = reference.queries or ("queries.jsonl",)
     columns = Columns(reference.columns)
     queries = rows_of(*(pick(files, name, folder) for name in names))
-    tables = TableSource(rows_of(pick(files, CORPUS, folder)), queries, None, columns)
+    tables = TableSource(rows_of(pick(files, CORPUS, folder)), queries, rows_of(), columns)
     return Parts(tables.documents, tables.queries, partial(read_judgments, files.get(f"qrels/{split}.tsv")))
 
 

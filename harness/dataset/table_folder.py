@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from harness.dataset import judgments, markdown_folder
-from harness.dataset.columns import Columns, document_of, query_of
+from harness.dataset.columns import ASKED, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
 from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import File, listing, listing_of, pick
 from harness.dataset.label_rows import labels_of
@@ -24,6 +24,9 @@ RowSource = Callable[[Findings], Iterable[tuple[Place, Row]]]
 DOCUMENTS = ("documents", "corpus", "docs", "passages")
 QUERIES = ("queries", "questions", "topics")
 LABELS = ("labels", "qrels", "judgments", "judgements", "relevance")
+
+HEADERS = 64
+"""Sets of columns that are looked at: rows of JSON may differ in theirs without end."""
 
 
 def matches(reference: DatasetReference) -> bool:
@@ -102,7 +105,7 @@ class TableSource:
 
     def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
         """One document a row."""
-        for place, row in self.document_rows(problems):
+        for place, row in self._used(self.document_rows(problems), problems, kinds=OF_DOCUMENTS):
             document = document_of(row, place, self.columns, problems)
             if document is not None:
                 yield place, document
@@ -110,8 +113,9 @@ class TableSource:
     def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
         """One query a row; without ids they are q0, q1, … and a text that comes again is the same query."""
         seen: dict[str, str] = {}
-        for place, row in self.query_rows(problems):
-            query = query_of(row, place, self.columns, problems, unnamed=f"q{len(seen)}")
+        here = self.label_rows is None
+        for place, row in self._used(self.query_rows(problems), problems, kinds=OF_QUERIES if here else ASKED):
+            query = query_of(row, place, self.columns, problems, unnamed=f"q{len(seen)}", labelled=here)
             if query is None:
                 continue
             if self.columns.name("query_id", row) is None:
@@ -124,7 +128,8 @@ class TableSource:
     def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """The rows of labels, gathered by query."""
         if self.label_rows is not None:
-            yield from labels_of(self.label_rows(problems), self.columns, problems)
+            rows = self._used(self.label_rows(problems), problems, kinds=OF_QUERIES)
+            yield from labels_of(rows, self.columns, problems, lists=False)
             return
         if not any(self.columns.labelled(row) for _, row in self.query_rows(Findings())):
             return  # questions without labels: a beginning
@@ -140,3 +145,21 @@ class TableSource:
             if self.columns.labelled(row) or not self.columns.value("claims", row)
         )
         yield from labels_of(rows, self.columns, problems, unnamed or None)
+
+    def _used(
+        self, rows: Iterable[tuple[Place, Row]], problems: Findings, *, kinds: tuple[str, ...]
+    ) -> Iterator[tuple[Place, Row]]:
+        """The rows; what their columns are taken for is noted, and columns that may hold labels are not passed over."""
+        known = set[tuple[str, ...]]()
+        for place, row in rows:
+            if (names := tuple(row)) not in known and len(known) < HEADERS:
+                known.add(names)
+                taken = self.columns.taken(row, kinds)
+                problems.taken.setdefault(str(place.path), {}).update(
+                    (name, kind)
+                    for name, kind in taken.items()
+                    if kind or name not in problems.taken.get(str(place.path), {})
+                )
+                for problem in self.columns.overlooked(row, kinds) if kinds != OF_DOCUMENTS else ():
+                    problems.append(problem._replace(where=str(place)))
+            yield place, row

@@ -159,7 +159,7 @@ def _of_objects(inputs: str, outputs: str, *, recognised: tuple[str, ...], rows:
 
 RAGAS = Export(
     recognised=(("user_input",), ("reference_contexts", "reference_context_ids")),
-    query=("user_input",),
+    query=("user_input", "question", "query"),
     ids=("reference_context_ids",),
     contexts=("reference_contexts",),
     reference="reference",
@@ -274,7 +274,7 @@ class TablePair(NamedTuple):
 
         def questions(problems: Findings) -> Iterator[tuple[Place, Row]]:
             for place, row in asked(problems):
-                yield place, {name: value if name in kept else None for name, value in row.items()}
+                yield place, {name: value for name, value in row.items() if name in kept}
 
         def labels(problems: Findings) -> Iterator[tuple[Place, Row]]:
             key = self.columns["query_id"]
