@@ -21,7 +21,9 @@ CORPUS = "corpus.jsonl"
 
 def matches(reference: DatasetReference) -> bool:
     """Whether a folder or an archive looks like BEIR."""
-    return not (reference.documents or reference.labels) and CORPUS in listing_of(reference)
+    files = {} if reference.documents or reference.labels else listing_of(reference)
+    others = any("/" not in name and PurePosixPath(name).stem == "queries" for name in files)
+    return CORPUS in files and ("queries.jsonl" in files or not others)
 
 
 def read(reference: DatasetReference) -> Parts:

@@ -23,6 +23,9 @@ FORMATS = {
     "phoenix": "tool_exports:PHOENIX",
     "embench": "tool_exports:EMBENCH",
     "llama-index": "tool_exports:LLAMA_INDEX",
+    "squad": "quoted_passages:SQUAD",
+    "quoted": "quoted_passages:ROWS",
+    "msmarco": "msmarco",
     "tables": "table_folder",
     "markdown": "markdown_folder",
 }

@@ -7,10 +7,11 @@ or as the experiment says. Queries may carry their labels themselves, and docume
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from harness.dataset import judgments, markdown_folder
+from harness.dataset.archives import is_zip
 from harness.dataset.columns import ASKED, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
 from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import File, listing, listing_of, pick
@@ -31,17 +32,38 @@ HEADERS = 64
 
 def matches(reference: DatasetReference) -> bool:
     """Whether a folder or archive holds a table of queries or labels by one of the usual names, or one is declared."""
+    if single(reference):
+        return True
     files = listing_of(reference)
     if files and (reference.documents or reference.labels):
         return True
     top = {name: file for name, file in files.items() if "/" not in name}
+    if files and reference.queries:
+        return named(top, DOCUMENTS) is not None or any(not name.endswith(".json") for name in reference.queries)
     asked = named(top, QUERIES, PLAIN) or named(top, LABELS)
-    return asked is not None and asked.name != "queries.json"
+    return asked is not None and (asked.name != "queries.json" or named(top, DOCUMENTS) is not None)
+
+
+def single(reference: DatasetReference) -> bool:
+    """Whether a reference is one table, with its documents elsewhere."""
+    is_file = not reference.scheme and reference.documents is not None and reference.folder.is_file()
+    return is_file and File(reference.folder).suffix in (*SUFFIXES, *PLAIN)
 
 
 def read(reference: DatasetReference) -> Source:
-    """Open the tables of a folder or an archive."""
-    files, folder = listing(reference.folder), reference.folder
+    """Open the tables of a folder or an archive, or one table whose documents and labels lie where the reference says.
+
+    Raises:
+        InputError: something that is named, or that there must be, is not there.
+    """
+    files, folder = {}, reference.folder
+    if folder.is_file() and not is_zip(folder):
+        reference = replace(reference, queries=(*reference.queries, folder.name))
+        folder = folder.parent
+    else:
+        files = listing(folder)
+    named_files = (*reference.queries, *filter(None, (reference.documents, reference.labels)))
+    files |= {name: File(folder / name) for name in named_files if name not in files and (folder / name).is_file()}
     top = {name: file for name, file in files.items() if "/" not in name}
     columns = Columns(reference.columns)
     declared = reference.documents and not (folder / reference.documents).is_dir()
@@ -72,15 +94,26 @@ def read(reference: DatasetReference) -> Source:
 
 
 def named(files: Mapping[str, File], stems: Iterable[str], also: tuple[str, ...] = ()) -> File | None:
-    """The first file of a listing whose name without its suffix is one of these, and which tables are read from.
+    """The file of a listing whose name without its suffix is one of these, and which tables are read from.
 
     `also` are further suffixes that will do.
+
+    Raises:
+        InputError: two files have the first of these names that is there.
     """
     for stem in stems:
-        for name, file in files.items():
-            pure = PurePosixPath(name)
-            if pure.stem.lower() == stem and pure.suffix.lower() in (*SUFFIXES, *also) and name != judgments.NAME:
-                return file
+        found = [
+            file
+            for name, file in files.items()
+            if (pure := PurePosixPath(name)).stem.lower() == stem
+            and pure.suffix.lower() in (*SUFFIXES, *also)
+            and name != judgments.NAME
+        ]
+        if len(found) > 1:
+            what = f"{found[1].name} is there as well: which of the two is meant, nobody can say"
+            raise InputError(Problem(str(found[0].path), what, "keep one, or name it under dataset, or by an option"))
+        if found:
+            return found[0]
     return None
 
 
