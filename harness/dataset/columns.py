@@ -85,6 +85,8 @@ ASKED = ("query_id", "query", "label_query", "reference", "claims")
 OF_QUERIES = (*ASKED, *LABELLING)
 FIELDS = "fields"
 """Declares the columns, with commas between, that hold no labels whatever they are called."""
+WORDS = 4
+"""Of the name of a column, at most: a longer one is a text."""
 TEXT = "write it as a string"
 
 
@@ -186,6 +188,9 @@ class Columns:
         names = [str(name) for name in row]
         if declared is not None:
             return Problem("", f"there is no column {declared!r}", did_you_mean(declared, names))
+        if any(len(name.split()) > WORDS or name.isdigit() for name in names):
+            first = ", ".join(shown(name) for name in names[:8])
+            return Problem("", f"the first row is no header: {first}", "write one above it: query,document")
         remedy = f'there are: {", ".join(names[:8])}; say which: columns = {{ {kind} = "…" }}'
         return Problem("", f"{KNOWN[kind][0]!r} is missing", remedy)
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.dataset.converting import CONVERTED
-from harness.dataset.markdown_folder import SUFFIXES
+from harness.dataset.converting import CONVERTED, installed
+from harness.dataset.markdown_folder import REMEDY, SUFFIXES
 from harness.dataset.source import Findings, Place, Source, id_problem
 from retrievers.errors import DataChanged, InputError, Problem, did_you_mean
 from retrievers.types import Document
@@ -134,7 +134,10 @@ def check_documents(source: Source, seen: Findings, match: tuple[str, ...], aske
         for place, name in again:
             seen.wrong(place, f"document id {name!r} stands twice", f"ids must be unique; it is at {first[name]} too")
     if not documents.ids and not seen:
-        seen.wrong("documents", "the corpus is empty", "there must be a document")
+        lacks = not installed() and any(
+            name.lower().endswith(tuple(CONVERTED)) for name in seen.ledger.get("unread-file", ())
+        )
+        seen.wrong("documents", "the corpus is empty", REMEDY if lacks else "there must be a document")
     if match and documents.ids and not documents.keys:
         seen.wrong(
             "dataset.match",

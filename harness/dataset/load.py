@@ -167,8 +167,9 @@ def _check_labels(
         seen.wrong(file, what, f"{remedy}; {keeping(column)}")
     else:
         for place, query_id, doc in absent:
-            what = f"query {query_id!r} names document {doc!r}, which does not exist"
-            seen.wrong(place, what, documents.nearest(doc))
+            made_up = not {"query_id", "label_query", None} & {*seen.taken.get(str(place.path), {None: None}).values()}
+            who = "names" if made_up else f"query {query_id!r} names"  # a line, where the row has no id of its own
+            seen.wrong(place, f"{who} document {doc!r}, which does not exist", documents.nearest(doc))
     _note_contradictions(queries, labels, seen)
     return labels
 

@@ -15,7 +15,7 @@ from harness.evaluation.grading import GradedLabels, grade_labels, with_claims_a
 from harness.experiment import Block, Encoded, Loaded, QueryField, Standalone, reference_in, uses, with_files_located
 from harness.experiment import load as load_experiment
 from harness.measures import score, span
-from harness.running.capacity import Capacity, planned
+from harness.running.capacity import Capacity, measured, planned
 from harness.running.components import Components, build_components, in_block
 from harness.running.dataset_summary import DatasetSummary, dataset_summary
 from harness.running.forecast import truncation_estimates
@@ -143,7 +143,7 @@ def check(
     """
     if isinstance(target, DatasetReference) or target.suffix.lower() != ".toml":
         dataset = load_dataset(target if isinstance(target, DatasetReference) else reference_of(target))
-        return Checked(dataset, dataset_summary(dataset), Capacity(len(dataset.queries)))
+        return Checked(dataset, dataset_summary(dataset), Capacity(len(measured(dataset))))
     try:
         loaded = load_experiment(target, code=code)
     except InputError as error:
