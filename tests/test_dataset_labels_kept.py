@@ -96,6 +96,16 @@ def test_labels_that_stand_twice_are_refused_and_kept_as_a_field_where_that_is_s
     assert [query.fields[word] for query in kept.queries] == ["a", "b"]
 
 
+def test_labels_in_a_table_beside_queries_of_json_are_used_or_refused(tmp_path):
+    folder = texts(tmp_path / "d")
+    table(folder / "labels.csv", ["query_id", "doc", "rating"], [["x", "a", 2], ["x", "b", 0]])
+    (folder / "queries.json").write_text(json.dumps([{"id": "x", "query": "how much"}]))
+    assert grades(reference_of(folder)) == {0: 1, 2: 1}
+    (folder / "queries.json").write_text(json.dumps([{"id": "x", "query": "how much", "relevant_documents": ["a"]}]))
+    with pytest.raises(InputError, match="'relevant_documents' could hold the relevant documents, and is not used"):
+        load(reference_of(folder))
+
+
 def test_a_row_graded_0_is_judged_and_not_relevant(tmp_path):
     found = load(tables(tmp_path / "d", ["docid", "rating"], [list(row) for row in ROWS]))
     assert (found.labels["q0"].grades, found.labels["q0"].relevant) == ({"a": 2, "b": 0}, ("a",))

@@ -41,7 +41,9 @@ def matches(reference: DatasetReference) -> bool:
     if files and reference.queries:
         return named(top, DOCUMENTS) is not None or any(not name.endswith(".json") for name in reference.queries)
     asked = named(top, QUERIES, PLAIN) or named(top, LABELS)
-    return asked is not None and (asked.name != "queries.json" or named(top, DOCUMENTS) is not None)
+    if asked is None or asked.name != "queries.json":
+        return asked is not None
+    return named(top, DOCUMENTS) is not None or named(top, LABELS) is not None
 
 
 def single(reference: DatasetReference) -> bool:
