@@ -41,16 +41,20 @@ from harness.console.printing import (
 from harness.console.shared_options import (
     ONLY,
     Columns,
+    DatasetForm,
     Debug,
+    Documents,
     ExperimentFile,
     Folder,
     Fresh,
     Json,
+    LabelFile,
     MaxCost,
     NoCode,
+    QueryFiles,
     Quiet,
     WholeSentences,
-    columns_of,
+    data_set,
     refuse,
 )
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
@@ -207,11 +211,15 @@ def init(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Documents and labelled queries.")],
     output: Annotated[Path | None, typer.Option(help="The file to write; else <folder>.toml here.")] = None,
     columns: Columns = None,
+    documents: Documents = None,
+    queries: QueryFiles = None,
+    labels: LabelFile = None,
+    form: DatasetForm = None,
 ) -> None:
-    """Look at a folder of documents and labels, and write an experiment that runs."""
+    """Look at documents and labels, say what was understood, and write an experiment that runs."""
     from harness.experiment.init import write_experiment
 
-    written = write_experiment(folder, output, columns_of(columns or []))
+    written = write_experiment(data_set(folder, columns, documents, queries, labels, form), output)
     say(*written.lines())
 
 

@@ -282,6 +282,76 @@ def test_a_malformed_json_file(tmp_path, form, raw, expected):
     refused(DatasetReference(tmp_path / "data.json", format=form), expected)
 
 
+def squad(context: object = "a car", **asked: object) -> bytes:
+    question = {"id": "q1", "question": "wheels", "answers": [{"text": "car"}], **asked}
+    return json.dumps({"data": [{"title": "t", "paragraphs": [{"context": context, "qas": [question]}]}]}).encode()
+
+
+SQUAD = [
+    (b"", "is not JSON"),
+    (b"{", "is not JSON"),
+    (b"\xff", "is not UTF-8"),
+    (b'{"data": []}', "the corpus is empty"),
+    (b"[]", "the corpus is empty"),
+    (b'{"data": 7}', "the corpus is empty"),
+    (squad(context=None), r"data\[0\]\.paragraphs\[0\]: 'context' is missing, or no text"),
+    (squad(context=["a"]), "'context' is missing, or no text"),
+    (squad(id=None), "a question has no id or no text"),
+    (squad(question=7), "a question has no id or no text"),
+    (squad(answers=[{"text": 7}]), "'reference' is no text and no list of texts"),
+    (squad(question=" "), "judged query 'q1' is blank"),
+]
+GOOD = '{"question": "wheels", "context": "a car"}\n'
+QUOTED = [
+    (b"", "the corpus is empty"),
+    (b"\xff", "is not UTF-8"),
+    (f"{GOOD}{{".encode(), "data.jsonl:2: is not JSON"),
+    (f"{GOOD}[1]".encode(), "data.jsonl:2: is not a JSON object"),
+    (f'{GOOD}{{"question": "x"}}'.encode(), "data.jsonl:2: holds no question with a context"),
+    (f'{GOOD}{{"context": "x"}}'.encode(), "data.jsonl:2: holds no question with a context"),
+    (f'{GOOD}{{"question": 7, "context": "x"}}'.encode(), "data.jsonl:2: holds no question with a context"),
+    (f'{GOOD}{{"question": "x", "context": 7}}'.encode(), "data.jsonl:2: 'context' is no list of texts"),
+    (f'{GOOD}{{"question": "x", "context": [7]}}'.encode(), "data.jsonl:2: 'context' is no list of texts"),
+    (f'{GOOD}{{"question": "x", "context": "y", "rating": "high"}}'.encode(), "grade 'high' is no whole number"),
+    (f'{GOOD}{{"question": "x", "context": "y", "answer": 7}}'.encode(), "'reference' is no text"),
+    (b'{"question": "x", "context": "y", "score": 1}\n{"question": "x", "context": "y", "score": 2}', "judged twice"),
+]
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "raw", "expected"),
+    [("squad", "data.json", *case) for case in SQUAD] + [("quoted", "data.jsonl", *case) for case in QUOTED],
+)
+def test_malformed_questions_with_their_passages(tmp_path, form, name, raw, expected):
+    (tmp_path / name).write_bytes(raw)
+    refused(DatasetReference(tmp_path / name, format=form), expected)
+
+
+MSMARCO = [
+    ("collection.tsv", b"", "the corpus is empty"),
+    ("collection.tsv", b"\xff", "collection.tsv:1: is not UTF-8"),
+    ("collection.tsv", b"car\ta\tb\n", r"collection.tsv:1: 3 columns \(expected 2"),
+    ("collection.tsv", b"car\ta\ncar\tb\n", "document id 'car' stands twice"),
+    ("queries.tsv", b"", "there is no query"),
+    ("queries.tsv", b"q1\tx\nq1\ty\n", "query id 'q1' stands twice"),
+    ("queries.tsv", b"q1 a query of words\n", r"queries.tsv:1: 5 columns \(expected 2"),
+    ("queries.tsv", b"\twheels\n", "'_id' is missing or empty"),
+    ("qrels.tsv", b"q1\t0\tcra\t1\n", "names document 'cra'"),
+    ("qrels.tsv", b"q2\t0\tcar\t1\n", "judgments name query 'q2'"),
+    ("qrels.tsv", b"q1\t0\tcar\thigh\n", 'grade "high" is no whole number'),
+    ("qrels.tsv", b"q1\tcar\t1\n", r"qrels.tsv:1: 3 columns \(expected 4"),
+    ("qrels.tsv", b"q1\t0\tcar\t1\nq1\t0\tcar\t0\n", "judged twice"),
+]
+
+
+@pytest.mark.parametrize(("name", "raw", "expected"), MSMARCO)
+def test_a_malformed_file_of_ms_marco(tmp_path, name, raw, expected):
+    whole = {"collection.tsv": b"car\ta car\n", "queries.tsv": b"q1\twheels\n", "qrels.tsv": b"q1\t0\tcar\t1\n"}
+    for file, content in {**whole, name: raw}.items():
+        (tmp_path / file).write_bytes(content)
+    refused(DatasetReference(tmp_path, format="msmarco"), expected)
+
+
 QA = {"qid": "q1", "query": "wheels", "retrieval_gt": [["car"]], "generation_gt": ["x"]}
 AUTORAG = [
     ("qa.parquet", [{"qid": "q1", "retrieval_gt": [["car"]]}], "qa.parquet:1: there is no column 'query'"),
@@ -369,7 +439,6 @@ MARKDOWN = [
     (b'[{"query": 3, "relevant_documents": ["a"]}]', "'query' is not a string but 3"),
     (b'[{"query": "x", "relevant_documents": ["a"]}, {"query": "y"}]', "'relevant_documents' is missing"),
     (b'[{"query": "x", "relevant_documents": "a"}]', "'relevant_documents' is no list"),
-    (b'[{"query": "x", "relevant_documents": ["a.md"]}]', r"names document 'a.md'.*did you mean 'a'\?"),
     (b'[{"query": "x", "relevant_documents": {"a": "high"}}]', "grade 'high' of document 'a' is no whole number"),
     (b'[{"id": 3, "query": "x", "relevant_documents": ["a"]}]', "'id' is 3, not a name"),
     (b'[{"querry": "x", "relevant_documents": ["a"]}]', "unknown key 'querry' .did you mean 'query'"),
@@ -442,7 +511,9 @@ def _exports(form: str) -> list[object]:
 MALFORMED = {
     "hub": HUB, "ir_datasets": CATALOGUE, "beir": BEIR, "huggingface": SHARDS, "autorag": AUTORAG, "trec": TREC,
     "ragas": _exports("ragas"), "langsmith": _exports("langsmith"), "phoenix": _exports("phoenix"), "embench": EMBENCH,
-    "llama-index": LLAMA, "tables: csv": CSV, "tables: tsv": TSV, "tables: jsonl": JSONL, "tables: parquet": PARQUET,
+    "llama-index": LLAMA, "squad": SQUAD,
+    "quoted": QUOTED, "msmarco": MSMARCO,
+    "tables: csv": CSV, "tables: tsv": TSV, "tables: jsonl": JSONL, "tables: parquet": PARQUET,
     "markdown": MARKDOWN,
 }  # fmt: skip
 """Reader -> its malformed files, each of which is a test above."""

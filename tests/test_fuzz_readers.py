@@ -81,8 +81,31 @@ def markdown(folder: Path) -> Path:
     return folder
 
 
+def squad(folder: Path) -> Path:
+    asked = {"id": "q1", "question": "wheels", "answers": [{"text": "car"}]}
+    paragraphs = [{"context": "a car", "qas": [asked]}, {"context": "a boat", "qas": []}]
+    folder.mkdir(parents=True)
+    path = folder / "dev.json"
+    path.write_text(json.dumps({"data": [{"title": "t", "paragraphs": paragraphs}]}), encoding="utf-8")
+    return path
+
+
+def quoted(folder: Path) -> Path:
+    path = folder / "asked.csv"
+    layouts.table(path, [{"question": "wheels", "context": "a car"}, {"question": "sails", "context": "a boat"}])
+    return path
+
+
+def msmarco(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    for name, text in (("collection", "car\ta car\n"), ("queries", "q1\twheels\n"), ("qrels", "q1\t0\tcar\t1\n")):
+        (folder / f"{name}.tsv").write_text(text, encoding="utf-8")
+    return folder
+
+
 LAYOUTS: dict[str, Callable[[Path], Path]] = {
-    **layouts.GRADED, "autorag": autorag, "llama-index": llama_index, "ragas": ragas, "langsmith": langsmith,
+    **layouts.GRADED, "autorag": autorag, "llama-index": llama_index, "squad": squad, "quoted": quoted,
+    "msmarco": msmarco, "ragas": ragas, "langsmith": langsmith,
     "phoenix": phoenix, "markdown": markdown,
 }  # fmt: skip
 CONTEXTS = {"ragas", "langsmith", "phoenix"}

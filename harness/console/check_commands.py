@@ -10,7 +10,18 @@ import typer
 
 from harness.console.layout import Column, fitting, grid, text_line
 from harness.console.printing import print_json, print_result, show
-from harness.console.shared_options import ExperimentFile, Json, NoCode, refuse
+from harness.console.shared_options import (
+    Columns,
+    DatasetForm,
+    Documents,
+    ExperimentFile,
+    Json,
+    LabelFile,
+    NoCode,
+    QueryFiles,
+    data_set,
+    refuse,
+)
 from retrievers.errors import InputError, Problem
 
 RESULTS = Path("results")
@@ -30,6 +41,11 @@ def check(
     ] = RESULTS,
     online: Annotated[bool, typer.Option("--online", help="Ask every service for one text.")] = False,
     no_code: NoCode = False,
+    columns: Columns = None,
+    documents: Documents = None,
+    queries: QueryFiles = None,
+    labels: LabelFile = None,
+    form: DatasetForm = None,
     as_json: Json = False,
 ) -> None:
     """Tell all that is wrong, and what will be counted, before anything is embedded."""
@@ -37,8 +53,13 @@ def check(
 
     if target.suffix.lower() != ".toml":
         refuse({"--results": results != RESULTS, "--online": online}, "is for an experiment file")
+        described = data_set(target, columns, documents, queries, labels, form)
+    else:
+        parts = {"--columns": columns, "--documents": documents, "--queries": queries, "--labels": labels}
+        refuse({**parts, "--format": form}, "stands in the experiment file, under dataset", "write it there")
+        described = None
     try:
-        report = look(target, code=not no_code, results=results, online=online)
+        report = look(described or target, code=not no_code, results=results, online=online)
     except InputError as error:
         if not as_json:
             raise

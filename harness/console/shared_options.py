@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,6 +17,8 @@ from retrievers.errors import InputError, Problem
 if TYPE_CHECKING:
     from typer._click import Context
     from typer._click.formatting import HelpFormatter
+
+    from harness.dataset import DatasetReference
 
 ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (TOML).")]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
@@ -57,6 +61,10 @@ PlanOnly = Annotated[bool, typer.Option("--plan", help="Tell calls, tokens and d
 
 COLUMNS = typer.Option("--columns", metavar="KIND=NAME", help="What a column is called: query=search_term.")
 Columns = Annotated[list[str] | None, COLUMNS]
+Documents = Annotated[str | None, typer.Option(help="A table of documents, or a folder of them.")]
+QueryFiles = Annotated[list[str] | None, typer.Option(help="The file of queries; may be given again.")]
+LabelFile = Annotated[str | None, typer.Option(help="The table of labels.")]
+DatasetForm = Annotated[str | None, typer.Option("--format", help="The reader; else seen from what is there.")]
 LONGEST = 1_000
 """Characters of a sentence: more than any has, so that none is cut."""
 
@@ -78,6 +86,46 @@ def columns_of(written: Sequence[str]) -> dict[str, str]:
             raise InputError(Problem("--columns", what, "KIND=NAME, such as query=search_term"))
         columns[kind] = name
     return columns
+
+
+def data_set(
+    path: Path,
+    columns: Sequence[str] | None,
+    documents: str | None,
+    queries: Sequence[str] | None,
+    labels: str | None,
+    form: str | None,
+) -> DatasetReference:
+    """The data set that a command line describes, as the keys under `dataset` of an experiment would.
+
+    Args:
+        path: a folder, an archive or a file; or a name.
+        columns: what columns are called, each as KIND=NAME.
+        documents: a table or a folder of documents; like the next two below the data set, or where the command runs.
+        queries: the files of queries.
+        labels: the table of labels.
+        form: the reader.
+    """
+    from harness.dataset import reference_of
+
+    reference = reference_of(path)
+
+    def below(name: str) -> str:
+        if reference.scheme:
+            return name
+        folder = reference.folder.parent if reference.folder.is_file() else reference.folder
+        if (folder / name).exists() or not Path(name).exists():
+            return name
+        return Path(os.path.relpath(name, folder)).as_posix()
+
+    return replace(
+        reference,
+        columns=columns_of(columns or ()),
+        documents=None if documents is None else below(documents),
+        queries=tuple(map(below, queries or ())),
+        labels=None if labels is None else below(labels),
+        format=form,
+    )
 
 
 def refuse(given: Mapping[str, object], reason: str, remedy: str = "leave it out") -> None:

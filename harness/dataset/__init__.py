@@ -5,6 +5,7 @@ from harness.dataset.dataset_model import BY_MODEL, Dataset, DatasetReference, L
 from harness.dataset.formats import FORMATS, format_of, suggestion
 from harness.dataset.load import load
 from harness.dataset.markdown_folder import reading_line
+from harness.dataset.understood import column_lines, grade_counts
 
 __all__ = [
     "BY_MODEL",
@@ -13,7 +14,9 @@ __all__ = [
     "DatasetReference",
     "LabelSource",
     "Labels",
+    "column_lines",
     "format_of",
+    "grade_counts",
     "load",
     "reading_line",
     "reference_of",

@@ -21,7 +21,9 @@ CORPUS = "corpus.jsonl"
 
 def matches(reference: DatasetReference) -> bool:
     """Whether a folder or an archive looks like BEIR."""
-    return not (reference.documents or reference.labels) and CORPUS in listing_of(reference)
+    files = {} if reference.documents or reference.labels else listing_of(reference)
+    others = any("/" not in name and PurePosixPath(name).stem == "queries" for name in files)
+    return CORPUS in files and ("queries.jsonl" in files or not others)
 
 
 def read(reference: DatasetReference) -> Parts:
@@ -36,7 +38,7 @@ def read(reference: DatasetReference) -> Parts:
     names = reference.queries or ("queries.jsonl",)
     columns = Columns(reference.columns)
     queries = rows_of(*(pick(files, name, folder) for name in names))
-    tables = TableSource(rows_of(pick(files, CORPUS, folder)), queries, None, columns)
+    tables = TableSource(rows_of(pick(files, CORPUS, folder)), queries, rows_of(), columns)
     return Parts(tables.documents, tables.queries, partial(read_judgments, files.get(f"qrels/{split}.tsv")))
 
 

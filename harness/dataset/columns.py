@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -34,14 +34,59 @@ KNOWN: dict[str, tuple[str, ...]] = {
         "q",
     ),
     "label_query": ("query-id", "query_id", "qid"),
-    "label_document": ("corpus-id", "corpus_id", "doc_id", "docid", "document_id", "docno", "pid"),
-    "grade": ("score", "grade", "relevance", "rel", "label"),
+    "label_document": (
+        "corpus-id",
+        "corpus_id",
+        "doc_id",
+        "document_id",
+        "docno",
+        "pid",
+        "passage_id",
+        "clicked_doc_id",
+        "clicked_id",
+        "doc",
+        "document",
+        "file",
+        "file_name",
+        "path",
+        "url",
+        "source",
+    ),
+    "grade": ("score", "grade", "relevance", "rel", "label", "rating", "judgment", "judgement", "gain"),
     "reference": ("reference", "reference_answer", "generation_gt"),
     "claims": ("claims",),
-    "relevant": ("relevant_documents", "relevant_docs", "relevant", "relevant_ids", "doc_ids", "positives"),
+    "relevant": (
+        "relevant_documents",
+        "relevant_docs",
+        "relevant",
+        "relevant_ids",
+        "relevant_doc_ids",
+        "doc_ids",
+        "document_ids",
+        "expected_doc_ids",
+        "expected_documents",
+        "reference_context_ids",
+        "positives",
+        "positive",
+    ),
 }
-"""What a column may be called, in any case, where the experiment does not declare it; the first one that is there
-counts."""
+"""What a column may be called, in any case and with any of space, hyphen and underscore between its words, where the
+experiment does not declare it; the first one that is there counts."""
+PLACES = ("file", "filename", "path", "url", "source")
+"""Names documents where no other column does; else it says where something is from."""
+CLICKS = "clicks"
+"""How often a document was clicked: grades only where the experiment says so."""
+CONTEXTS = ("referencecontexts", "contexts")
+"""Texts of documents: what finds them is the reader `ragas`."""
+LABELLING = ("label_document", "relevant", "grade")
+OF_DOCUMENTS = ("document_id", "title", "text")
+ASKED = ("query_id", "query", "label_query", "reference", "claims")
+"""What a row of queries holds where the labels stand in a table of their own."""
+OF_QUERIES = (*ASKED, *LABELLING)
+FIELDS = "fields"
+"""Declares the columns, with commas between, that hold no labels whatever they are called."""
+WORDS = 4
+"""Of the name of a column, at most: a longer one is a text."""
 TEXT = "write it as a string"
 
 
@@ -52,8 +97,9 @@ class Columns:
     declared: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if wrong := [key for key in self.declared if key not in KNOWN]:
-            raise InputError([Problem(f"dataset.columns.{key}", "is no kind of column", did_you_mean(key, KNOWN))
+        kinds = (*KNOWN, FIELDS)
+        if wrong := [key for key in self.declared if key not in kinds]:
+            raise InputError([Problem(f"dataset.columns.{key}", "is no kind of column", did_you_mean(key, kinds))
                               for key in wrong])  # fmt: skip
 
     def name(self, kind: str, row: Row) -> str | None:
@@ -61,7 +107,14 @@ class Columns:
         declared = self.declared.get(kind)
         if declared is not None:
             return declared if has_path(row, declared) else None
-        return recognised(kind, tuple(row))
+        names = tuple(row)
+        if kind in LABELLING and self.declared:
+            others = {name for other, name in self.declared.items() if other != kind}.union(self._fields())
+            names = tuple(name for name in names if name not in others)
+        found = recognised(kind, names)
+        if kind == "label_document" and found is not None and folded(found) in PLACES:
+            return found if self.name("relevant", row) is None else None
+        return found
 
     def value(self, kind: str, row: Row) -> Any:
         """What stands in the column of a kind; None where there is no such column.
@@ -74,8 +127,60 @@ class Columns:
 
     def labelled(self, row: Row) -> bool:
         """Whether a row has, or is declared to have, a column of labels."""
-        kinds = ("label_document", "relevant", "grade")
-        return any(kind in self.declared or self.name(kind, row) is not None for kind in kinds)
+        return any(kind in self.declared or self.name(kind, row) is not None for kind in LABELLING)
+
+    def taken(self, row: Row, kinds: Iterable[str]) -> dict[str, str]:
+        """What each column of a row is taken for: one of the kinds, a field, or "" where it is not used.
+
+        >>> Columns().taken({"query": "a", "day": 1, "tags": []}, ("query",))
+        {'query': 'query', 'day': 'fields', 'tags': ''}
+        """
+        names = {self.name(kind, row): kind for kind in reversed(tuple(kinds))}
+        return {
+            name: names.get(name) or (FIELDS if isinstance(value, str | int | float) or name == "metadata" else "")
+            for name, value in row.items()
+        } | {name: kind for name, kind in names.items() if name is not None}
+
+    def fields(self, row: Row) -> Iterator[str]:
+        """The columns of a row of labels that no kind takes and nothing declares a field."""
+        taken = self.taken(row, OF_QUERIES)
+        return (name for name in row if taken[name] == FIELDS and name not in self._fields())
+
+    def _free(self, row: Row) -> Iterator[str]:
+        """The columns of a row that nothing declared names."""
+        declared = {*self.declared.values(), *self._fields()}
+        return (name for name in row if name not in declared)
+
+    def _fields(self) -> list[str]:
+        return [name.strip() for name in self.declared.get(FIELDS, "").split(",")]
+
+    def overlooked(self, row: Row, kinds: tuple[str, ...]) -> Iterator[Problem]:
+        """Complain, without a place, of columns that could hold labels or grades and are not used.
+
+        Args:
+            row: of queries or of labels.
+            kinds: what is read of it: `ASKED` alone where the labels stand in a table of their own.
+        """
+        here = kinds == OF_QUERIES
+        taken = {self.name(kind, row) for kind in ASKED}
+        documents = (self.name("label_document", row) or self.name("relevant", row)) if here else None
+        grades = self.name("grade", row) if here else None
+        taken |= {documents, grades}
+        for name in self._free(row):
+            word = folded(str(name))
+            kind = next((kind for kind in LABELLING if word in FOLDED[kind] and word not in PLACES), "")
+            if word == CLICKS and documents is not None and grades is None:
+                kind = "grade"
+            elif word in CONTEXTS and documents is None:
+                remedy = f'their texts are found in documents by format = "ragas"; {keeping(name)}'
+                yield Problem("", f"{name!r} could hold the relevant documents, and is not used", remedy)
+            meant = LABELLING[2:] if kind == "grade" else LABELLING[:2]
+            if kind and name not in taken and not (here and self.declared.keys() & meant):
+                what = "grades" if kind == "grade" else "the relevant documents"
+                remedy = f'say so: columns = {{ {kind} = "{name}" }}; {keeping(name)}'
+                if not here:
+                    remedy = f"the labels stand in a table of their own: remove it; {keeping(name)}"
+                yield Problem("", f"{name!r} could hold {what}, and is not used", remedy)
 
     def lacking(self, kind: str, row: Row) -> Problem:
         """A complaint, without its place, that a row has no such column."""
@@ -83,6 +188,9 @@ class Columns:
         names = [str(name) for name in row]
         if declared is not None:
             return Problem("", f"there is no column {declared!r}", did_you_mean(declared, names))
+        if any(len(name.split()) > WORDS or name.isdigit() for name in names):
+            first = ", ".join(shown(name) for name in names[:8])
+            return Problem("", f"the first row is no header: {first}", "write one above it: query,document")
         remedy = f'there are: {", ".join(names[:8])}; say which: columns = {{ {kind} = "…" }}'
         return Problem("", f"{KNOWN[kind][0]!r} is missing", remedy)
 
@@ -96,8 +204,25 @@ def recognised(kind: str, names: tuple[str, ...]) -> str | None:
     """
     if exact := next((name for name in KNOWN[kind] if name in names), None):
         return exact
-    folded = {str(name).casefold(): name for name in reversed(names)}
-    return next((folded[name] for name in KNOWN[kind] if name in folded), None)
+    there = {folded(str(name)): name for name in reversed(names)}
+    return next((there[name] for name in FOLDED[kind] if name in there), None)
+
+
+def folded(name: str) -> str:
+    """A name without its case and what stands between its words.
+
+    >>> folded("Doc ID"), folded("relevant-docs")
+    ('docid', 'relevantdocs')
+    """
+    return re.sub(r"[\s_-]+", "", name.casefold())
+
+
+FOLDED = {kind: tuple(map(folded, names)) for kind, names in KNOWN.items()}
+
+
+def keeping(name: str) -> str:
+    """The remedy where a column holds no label."""
+    return f'if it holds no label, keep it as a field: columns = {{ {FIELDS} = "{name}" }}'
 
 
 def document_of(row: Row, place: Place, columns: Columns, problems: Findings) -> Document | None:
@@ -116,14 +241,25 @@ def document_of(row: Row, place: Place, columns: Columns, problems: Findings) ->
     return None if id_ is None or text is None else Document(id_, title or "", text, fields_of(row, named))
 
 
-def query_of(row: Row, place: Place, columns: Columns, problems: Findings, *, unnamed: str) -> Query | None:
-    """Read a query; without a column for its id it is called `unnamed`; None after a complaint."""
+def query_of(
+    row: Row, place: Place, columns: Columns, problems: Findings, *, unnamed: str, labelled: bool
+) -> Query | None:
+    """Read a query; None after a complaint.
+
+    Args:
+        row: of a table of queries.
+        place: where it stands.
+        columns: what they are called.
+        problems: where complaints go.
+        unnamed: what it is called where there is no column for its id.
+        labelled: whether its labels stand in the row, too: they are no fields of it.
+    """
     named = columns.name("query_id", row) is not None or "query_id" in columns.declared
     id_ = id_in(row, "query_id", place, columns, problems) if named else unnamed
     text = _text(row, "query", place, columns, problems)
     if id_ is None or text is None:
         return None
-    kinds = ("query_id", "query", "label_document", "grade", "relevant", "reference", "claims")
+    kinds = ("query_id", "query", "reference", "claims", *(LABELLING if labelled else ()))
     used = {columns.name(kind, row) for kind in kinds}
     reference = read_reference(columns.value("reference", row), columns.value("claims", row), place, problems)
     return Query(id_, text, fields_of(row, used), reference)

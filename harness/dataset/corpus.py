@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.dataset.converting import CONVERTED, installed
+from harness.dataset.markdown_folder import REMEDY, SUFFIXES
 from harness.dataset.source import Findings, Place, Source, id_problem
 from retrievers.errors import DataChanged, InputError, Problem, did_you_mean
 from retrievers.types import Document
@@ -16,6 +18,8 @@ COMPARABLE = 2_000
 """Ids, at most, among which the nearest is looked for where a label names one that does not exist."""
 JOINED = "#"
 """Between the values of several fields by which labels name documents: `manual.pdf#3`."""
+FILES = SUFFIXES | CONVERTED
+"""Suffixes of files that are documents."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 
 
@@ -33,18 +37,32 @@ class CheckedDocuments:
     by_field: bool = False
     field_names: set[str] = field(default_factory=set)
     digest: str = ""
+    _stems: dict[str, str] | None = None
+    """Id without the suffix of a file -> the one id that it is of, "" where it is of several."""
 
     def named(self, label: str) -> str | None:
-        """The document that a label names, None where there is none."""
-        return self.keys.get(label) if self.by_field else label if label in self.ids else None
+        """The document that a label names, None where there is none; the suffix of a file may be too much or lacking.
+
+        >>> CheckedDocuments(ids={"a", "b.pdf"}).named("a.md"), CheckedDocuments(ids={"b.pdf"}).named("b")
+        ('a', 'b.pdf')
+        """
+        if self.by_field:
+            return self.keys.get(label)
+        if label in self.ids:
+            return label
+        if (stem := _stem(label)) != label:
+            return stem if stem in self.ids else None
+        if self._stems is None:
+            self._stems = {}
+            for id_ in self.ids:
+                if (stem := _stem(id_)) != id_:
+                    self._stems[stem] = "" if stem in self._stems else id_
+        return self._stems.get(label) or None
 
     def nearest(self, label: str) -> str:
         """A remedy for a label that names nothing."""
         known = self.keys if self.by_field else self.ids
         otherwise = 'correct the id, or set dangling = "drop" under [relevance]'
-        stem = label.rpartition(".")[0]
-        if stem in known:
-            return f"did you mean {stem!r}? {otherwise}"
         if len(known) > COMPARABLE:
             return otherwise
         remedy = did_you_mean(label, known)
@@ -59,6 +77,12 @@ class CheckedDocuments:
         if first != document.id:
             self.same_as[document.id] = first
         return True
+
+
+def _stem(name: str) -> str:
+    """A name without the suffix of a file that may be a document."""
+    stem, dot, suffix = name.rpartition(".")
+    return stem if stem and f"{dot}{suffix.lower()}" in FILES else name
 
 
 def _first_places(source: Source, ids: set[str]) -> dict[str, Place]:
@@ -110,7 +134,10 @@ def check_documents(source: Source, seen: Findings, match: tuple[str, ...], aske
         for place, name in again:
             seen.wrong(place, f"document id {name!r} stands twice", f"ids must be unique; it is at {first[name]} too")
     if not documents.ids and not seen:
-        seen.wrong("documents", "the corpus is empty", "there must be a document")
+        lacks = not installed() and any(
+            name.lower().endswith(tuple(CONVERTED)) for name in seen.ledger.get("unread-file", ())
+        )
+        seen.wrong("documents", "the corpus is empty", REMEDY if lacks else "there must be a document")
     if match and documents.ids and not documents.keys:
         seen.wrong(
             "dataset.match",

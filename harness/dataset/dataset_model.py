@@ -211,6 +211,8 @@ class Dataset:
     """The queries that results keep: asked or judged, in file order."""
     ledger: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What was counted and not refused: kind -> ids."""
+    columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Of tables: file -> column -> the kind that it was taken for, "" where it is not used."""
     field_names: frozenset[str] = frozenset()
     """Fields that documents have."""
     same_as: Mapping[str, str] = field(default_factory=dict)

@@ -11,9 +11,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
-from harness.dataset.columns import Columns, id_in, plain_id, shown
+from harness.dataset.columns import CLICKS, Columns, folded, id_in, keeping, plain_id, shown
 from harness.dataset.dataset_model import Labels
 from harness.dataset.rows import Row
 from harness.dataset.source import WHOLE, Findings, Place, grade_of, parse_json
@@ -21,8 +22,12 @@ from retrievers.errors import Problem
 
 LISTS = "|;\n,"
 """What parts the ids of a list in one cell: the first of these that stands in it."""
+PARTED = LISTS[:-1]
+"""What parts them where the column is called after one document: names of files may hold commas."""
 
 
+HIGHEST = 10
+"""Whole numbers from 0 to this one, at most, may be grades."""
 MOST = 10
 """So many documents of merged lists are kept, or as many as the longest list has."""
 Labelled = tuple[Place, str, Labels]
@@ -35,6 +40,10 @@ class Gathered:
     places: dict[str, Place] = field(default_factory=dict)
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
     lines: dict[str, array[int]] = field(default_factory=dict)
+    fields: tuple[str, ...] = ()
+    """Columns of the rows that nothing uses, where none is known to hold grades."""
+    numbers: dict[str, set[int | None]] = field(default_factory=dict)
+    """What stands in them, None for what is no whole number."""
 
     def add(self, place: Place, query: str, document: str, grade: int, problems: Findings) -> None:
         """Take in one judgment; a document that is judged twice for a query becomes a problem."""
@@ -52,6 +61,46 @@ class Gathered:
             judged[document] = grade
             self.lines[query].append(place.line or 0)
 
+    def add_row(
+        self,
+        place: Place,
+        judgment: tuple[str, Iterable[str], int],
+        row: Row,
+        grades: str | None,
+        problems: Findings,
+    ) -> None:
+        """Take in a row of one query, some documents and their grade.
+
+        A pair that comes again is counted once where nothing grades it, and its clicks are added up.
+
+        Args:
+            place: where the row stands.
+            judgment: query, documents and grade.
+            row: the row, for numbers that may be grades.
+            grades: the column of grades, None where there is none.
+            problems: where complaints go.
+        """
+        query, documents, grade = judgment
+        for name in self.fields:
+            self.numbers.setdefault(name, set()).add(grade_of(row[name]))
+        for document in documents:
+            known = document in self.grades.get(query, ())
+            if known and grades is None:
+                problems.note("repeated-label", f"{query} {document}")
+            elif known and folded(str(grades)) == CLICKS:
+                self.grades[query][document] += grade
+            else:
+                self.add(place, query, document, grade, problems)
+
+    def overlooked(self, path: Path) -> Iterator[Problem]:
+        """Complain of columns of whole numbers from 0 on, where no column is known to hold grades."""
+        for name, found in self.numbers.items():
+            given = sorted(grade for grade in found if grade is not None)
+            if len(given) == len(found) > 1 and given[0] == 0 and given[-1] <= HIGHEST:
+                what = f"{name!r} could hold grades ({', '.join(map(str, given))}), and is not used"
+                remedy = f'say so: columns = {{ grade = "{name}" }}; {keeping(name)}'
+                yield Problem(str(path), what, remedy)
+
     def labels(self) -> Iterator[tuple[Place, str, Labels]]:
         """The labels of each query, at the place of its first row, with the line of each document."""
         for query, judged in self.grades.items():
@@ -59,42 +108,49 @@ class Gathered:
 
 
 def labels_of(
-    rows: Iterable[tuple[Place, Row]], columns: Columns, problems: Findings, queries: Mapping[str, str] | None = None
+    rows: Iterable[tuple[Place, Row]],
+    columns: Columns,
+    problems: Findings,
+    queries: Mapping[str, str] | None = None,
+    *,
+    lists: bool = True,
 ) -> Iterator[tuple[Place, str, Labels]]:
     """Labels in any of three shapes: a row a judgment with a grade, a row a relevant document, or a list a query.
 
     A list is best first, a list of lists are groups of alternatives, an object holds grades; in one cell of text it is
-    JSON, or ids with `|`, `;`, line feeds or commas between.
+    JSON, or ids with `|`, `;`, line feeds or commas between. A pair that stands on several rows without a grade is
+    counted once, and clicks on it are added up.
 
     Args:
         rows: of the labels, or of queries that carry their labels.
         columns: what they are called.
         problems: where complaints go.
         queries: text -> id, where the rows have no column for a query's id.
+        lists: whether a cell that names one document may name several.
     """  # fmt: skip
     gathered, listed = Gathered(), dict[str, Place]()
     header: list[str] = []
     names: tuple[str, str, str] | None = None
     for place, row in rows:
-        if queries is None and header != (header := list(row)):
-            names = _judgment_names(row, columns)
-        if names is not None and (judgment := _plain_judgment(row, names)) is not None:
+        if header != (header := list(row)):
+            names = _judgment_names(row, columns) if queries is None else None
+            gathered.fields = () if columns.name("grade", row) is not None else tuple(columns.fields(row))
+        if names is not None and (judgment := _plain_judgment(row, names, lists=lists)) is not None:
             gathered.add(place, *judgment, problems)
             continue
         query = _query_named(row, place, columns, problems, queries)
         if query is None:
             continue
-        document = columns.value("label_document", row)
-        if document is not None:
+        if (document := _document_in(row, columns)) is not None:
+            ids = _ids_in(document) if lists or not isinstance(document, str) else [plain_id(document)]
             grade = _grade(row, place, columns, problems)
-            id_ = plain_id(document)
-            if id_ is None:
+            if None in ids or not ids:
                 problems.append(Problem(str(place), f"the document's id is {shown(document)}", "an id is text"))
             elif grade is not None:
-                gathered.add(place, query, id_, grade, problems)
+                judged = query, map(str, ids), grade
+                gathered.add_row(place, judged, row, columns.name("grade", row), problems)
         elif columns.name("relevant", row) is None:
-            lacking = columns.lacking("relevant" if "relevant" in columns.declared else "label_document", row)
-            problems.append(lacking._replace(where=str(place)))
+            problems.append(_without_documents(row, columns, lists=lists)._replace(where=str(place)))
             return  # the same for every row
         elif query in listed:
             problems.append(Problem(str(place), f"query {query!r} has labels on two rows", f"also {listed[query]}"))
@@ -103,7 +159,25 @@ def labels_of(
             listed[query] = place
             if labels is not None:
                 yield place, query, labels
+    if gathered.numbers:
+        problems.extend(gathered.overlooked(place.path))
     yield from gathered.labels()
+
+
+def _document_in(row: Row, columns: Columns) -> Any:
+    """What names the documents of a row that is a judgment: a list, too, where a grade stands beside it."""
+    document = columns.value("label_document", row)
+    graded = "grade" in columns.declared or columns.name("grade", row) is not None
+    return columns.value("relevant", row) if document is None and graded else document
+
+
+def _without_documents(row: Row, columns: Columns, *, lists: bool) -> Problem:
+    """A complaint, without its place, that no column names documents."""
+    grades = columns.name("grade", row)
+    if grades is None or not lists:
+        return columns.lacking("relevant" if "relevant" in columns.declared else "label_document", row)
+    what = f"{grades!r} could hold grades, and no column names the documents"
+    return Problem("", what, f'say which: columns = {{ label_document = "…" }}; {keeping(grades)}')
 
 
 def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:
@@ -140,6 +214,14 @@ def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:
     return None
 
 
+def _ids_in(document: object) -> list[str | None]:
+    """The ids of one cell; None among them where it holds something else."""
+    if isinstance(document, str) and not document.strip().startswith("{"):
+        parted = any(mark in document for mark in PARTED) or document.strip().startswith("[")
+        document = _cell(document) if parted else document
+    return [plain_id(one) for one in document] if isinstance(document, list) else [plain_id(document)]
+
+
 def _cell(text: str) -> Any:
     """What one cell of text lists."""
     text = text.strip()
@@ -161,9 +243,11 @@ def _judgment_names(row: Row, columns: Columns) -> tuple[str, str, str] | None:
     return query, document, grade
 
 
-def _plain_judgment(row: Row, names: tuple[str, str, str]) -> tuple[str, str, int] | None:
+def _plain_judgment(row: Row, names: tuple[str, str, str], *, lists: bool) -> tuple[str, str, int] | None:
     """A judgment that needs no conversion, as nearly all do; None for any other row, which is read with care."""
     query, document, grade = row[names[0]], row[names[1]], row[names[2]]
+    if (lists and _ids_in(document) != [document]) or folded(names[2]) == CLICKS:
+        return None
     if type(query) is not str or type(document) is not str or query.isspace() or document.isspace():
         return None
     if type(grade) is str and grade.isascii() and grade.isdigit() and len(grade) < 9:

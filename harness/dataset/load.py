@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from harness.dataset import references
+from harness.dataset.columns import FIELDS, folded, keeping
 from harness.dataset.corpus import COMPARABLE, CheckedDocuments, check_documents, digest_line, read_again, text_key
 from harness.dataset.dataset_model import Dataset, DatasetReference, Labels
 from harness.dataset.formats import open_source
@@ -14,6 +15,9 @@ from harness.dataset.merging import note_changes, overlay, read_overlay
 from harness.dataset.source import Findings, Place, Source, id_problem
 from retrievers.errors import InputError, did_you_mean
 from retrievers.types import Query
+
+LIKELY = 0.9
+"""Share of a column's cells that name documents, above which it is more likely to hold labels than not."""
 
 
 def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset:
@@ -31,6 +35,8 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
     queries = _check_queries(source, seen)
     documents = check_documents(source, seen, reference.match, {text_key(query.text) for query in queries.values()})
     labels = _check_labels(source, seen, documents, queries, drop_dangling)
+    if not labels:
+        _refuse_labels_as_fields(queries.values(), documents, reference.columns.get(FIELDS, ""), seen)
     judgments = read_overlay(reference, seen)
     if judgments is not None:
         labels = overlay(labels, judgments, queries, documents.ids, seen)
@@ -66,6 +72,7 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
         count=len(documents.ids),
         digest=digest.hexdigest(),
         corpus_digest=documents.digest,
+        columns=seen.taken,
         ledger={kind: tuple(ids) for kind, ids in seen.ledger.items()},
         field_names=frozenset(documents.field_names),
         same_as=documents.same_as,
@@ -124,6 +131,8 @@ def _check_labels(
     source: Source, seen: Findings, documents: CheckedDocuments, queries: dict[str, Query], drop_dangling: bool
 ) -> dict[str, Labels]:
     labels: dict[str, Labels] = {}
+    absent: list[tuple[Place, str, str]] = []
+    matched = False
     for place, query_id, given in source.labels(seen):
         if query_id not in queries:
             if not drop_dangling and queries:
@@ -133,22 +142,55 @@ def _check_labels(
                 seen.wrong(place, f"judgments name query {query_id!r}, which does not exist", remedy)
             seen.note("dangling-query", query_id)
             continue
+        names = {doc: documents.named(doc) for doc in given.documents}
+        matched = matched or any(name is not None for name in names.values())
         dangling = dict[str, int]()
         for position, doc in enumerate(given.documents):
-            if documents.named(doc) is None:
+            if names[doc] is None:
                 dangling.setdefault(doc, position)
         for doc, position in dangling.items():
             if not drop_dangling and documents.ids:
-                what = f"query {query_id!r} names document {doc!r}, which does not exist"
-                seen.wrong(place.of(position), what, documents.nearest(doc))
+                absent.append((place.of(position), query_id, doc))
             seen.note("dangling-document", f"{query_id} {doc}")
         if not queries[query_id].text.strip():
             seen.wrong(place, f"judged query {query_id!r} is blank", "write its text, or remove its labels")
         _count(query_id, given, seen)
-        kept = given.keeping(lambda doc: documents.named(doc) is not None) if dangling else given
-        labels[query_id] = kept.renamed(documents.keys) if documents.by_field else kept
+        found = {doc: name for doc, name in names.items() if name is not None}
+        kept = given.keeping(found.__contains__) if dangling else given
+        labels[query_id] = kept.renamed(found) if any(doc != name for doc, name in found.items()) else kept
+    guessed = [] if matched or len(absent) < 2 else list(_columns_taken(seen, ("label_document", "relevant")))
+    if guessed and not folded(guessed[0][1]).endswith("id"):  # what is called an id was not guessed
+        file, column = guessed[0]
+        named = ", ".join(repr(doc) for _, _, doc in absent[:3])
+        what = f"{column!r} was taken for the relevant documents, and names none: {named}"
+        remedy = 'name documents by their ids; or say which column does: columns = { label_document = "…" }'
+        seen.wrong(file, what, f"{remedy}; {keeping(column)}")
+    else:
+        for place, query_id, doc in absent:
+            made_up = not {"query_id", "label_query", None} & {*seen.taken.get(str(place.path), {None: None}).values()}
+            who = "names" if made_up else f"query {query_id!r} names"  # a line, where the row has no id of its own
+            seen.wrong(place, f"{who} document {doc!r}, which does not exist", documents.nearest(doc))
     _note_contradictions(queries, labels, seen)
     return labels
+
+
+def _columns_taken(seen: Findings, kinds: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """File and column of each that was taken for one of these kinds."""
+    for file, columns in seen.taken.items():
+        yield from ((file, column) for column, kind in columns.items() if kind in kinds)
+
+
+def _refuse_labels_as_fields(
+    queries: Iterable[Query], documents: CheckedDocuments, declared: str, seen: Findings
+) -> None:
+    """Complain where nothing is a label and a field of the queries names documents."""
+    kept = [name.strip() for name in declared.split(",")]
+    for file, column in list(_columns_taken(seen, (FIELDS,))):
+        values = [query.fields[column] for query in queries if column in query.fields]
+        named = sum(documents.named(value) is not None for value in values)
+        if column not in kept and named > LIKELY * len(values):
+            what = f"{column!r} names documents ({named:,} of {len(values):,} rows), and is not used"
+            seen.wrong(file, what, f'say so: columns = {{ label_document = "{column}" }}; {keeping(column)}')
 
 
 def _note_contradictions(queries: Mapping[str, Query], labels: Mapping[str, Labels], seen: Findings) -> None:

@@ -54,6 +54,8 @@ class Findings:
     def __init__(self) -> None:
         self.ledger: dict[str, list[str]] = {}
         """Kind -> ids."""
+        self.taken: dict[str, dict[str, str]] = {}
+        """File -> its columns, each with what it was taken for: see `Columns.taken`."""
         self._problems: list[Problem] = []
         self._repeats: dict[tuple[str, str, str], int] = {}
         """Of each listed problem, by its file and words: at how many more places of the file it was found."""

@@ -7,11 +7,12 @@ or as the experiment says. Queries may carry their labels themselves, and docume
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from harness.dataset import judgments, markdown_folder
-from harness.dataset.columns import Columns, document_of, query_of
+from harness.dataset.archives import is_zip
+from harness.dataset.columns import ASKED, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
 from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import File, listing, listing_of, pick
 from harness.dataset.label_rows import labels_of
@@ -25,20 +26,46 @@ DOCUMENTS = ("documents", "corpus", "docs", "passages")
 QUERIES = ("queries", "questions", "topics")
 LABELS = ("labels", "qrels", "judgments", "judgements", "relevance")
 
+HEADERS = 64
+"""Sets of columns that are looked at: rows of JSON may differ in theirs without end."""
+
 
 def matches(reference: DatasetReference) -> bool:
     """Whether a folder or archive holds a table of queries or labels by one of the usual names, or one is declared."""
+    if single(reference):
+        return True
     files = listing_of(reference)
     if files and (reference.documents or reference.labels):
         return True
     top = {name: file for name, file in files.items() if "/" not in name}
+    if files and reference.queries:
+        return named(top, DOCUMENTS) is not None or any(not name.endswith(".json") for name in reference.queries)
     asked = named(top, QUERIES, PLAIN) or named(top, LABELS)
-    return asked is not None and asked.name != "queries.json"
+    if asked is None or asked.name != "queries.json":
+        return asked is not None
+    return named(top, DOCUMENTS) is not None or named(top, LABELS) is not None
+
+
+def single(reference: DatasetReference) -> bool:
+    """Whether a reference is one table, with its documents elsewhere."""
+    is_file = not reference.scheme and reference.documents is not None and reference.folder.is_file()
+    return is_file and File(reference.folder).suffix in (*SUFFIXES, *PLAIN)
 
 
 def read(reference: DatasetReference) -> Source:
-    """Open the tables of a folder or an archive."""
-    files, folder = listing(reference.folder), reference.folder
+    """Open the tables of a folder or an archive, or one table whose documents and labels lie where the reference says.
+
+    Raises:
+        InputError: something that is named, or that there must be, is not there.
+    """
+    files, folder = {}, reference.folder
+    if folder.is_file() and not is_zip(folder):
+        reference = replace(reference, queries=(*reference.queries, folder.name))
+        folder = folder.parent
+    else:
+        files = listing(folder)
+    named_files = (*reference.queries, *filter(None, (reference.documents, reference.labels)))
+    files |= {name: File(folder / name) for name in named_files if name not in files and (folder / name).is_file()}
     top = {name: file for name, file in files.items() if "/" not in name}
     columns = Columns(reference.columns)
     declared = reference.documents and not (folder / reference.documents).is_dir()
@@ -69,15 +96,26 @@ def read(reference: DatasetReference) -> Source:
 
 
 def named(files: Mapping[str, File], stems: Iterable[str], also: tuple[str, ...] = ()) -> File | None:
-    """The first file of a listing whose name without its suffix is one of these, and which tables are read from.
+    """The file of a listing whose name without its suffix is one of these, and which tables are read from.
 
     `also` are further suffixes that will do.
+
+    Raises:
+        InputError: two files have the first of these names that is there.
     """
     for stem in stems:
-        for name, file in files.items():
-            pure = PurePosixPath(name)
-            if pure.stem.lower() == stem and pure.suffix.lower() in (*SUFFIXES, *also) and name != judgments.NAME:
-                return file
+        found = [
+            file
+            for name, file in files.items()
+            if (pure := PurePosixPath(name)).stem.lower() == stem
+            and pure.suffix.lower() in (*SUFFIXES, *also)
+            and name != judgments.NAME
+        ]
+        if len(found) > 1:
+            what = f"{found[1].name} is there as well: which of the two is meant, nobody can say"
+            raise InputError(Problem(str(found[0].path), what, "keep one, or name it under dataset, or by an option"))
+        if found:
+            return found[0]
     return None
 
 
@@ -102,7 +140,7 @@ class TableSource:
 
     def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
         """One document a row."""
-        for place, row in self.document_rows(problems):
+        for place, row in self._used(self.document_rows(problems), problems, kinds=OF_DOCUMENTS):
             document = document_of(row, place, self.columns, problems)
             if document is not None:
                 yield place, document
@@ -110,8 +148,9 @@ class TableSource:
     def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
         """One query a row; without ids they are q0, q1, … and a text that comes again is the same query."""
         seen: dict[str, str] = {}
-        for place, row in self.query_rows(problems):
-            query = query_of(row, place, self.columns, problems, unnamed=f"q{len(seen)}")
+        here = self.label_rows is None
+        for place, row in self._used(self.query_rows(problems), problems, kinds=OF_QUERIES if here else ASKED):
+            query = query_of(row, place, self.columns, problems, unnamed=f"q{len(seen)}", labelled=here)
             if query is None:
                 continue
             if self.columns.name("query_id", row) is None:
@@ -124,7 +163,8 @@ class TableSource:
     def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """The rows of labels, gathered by query."""
         if self.label_rows is not None:
-            yield from labels_of(self.label_rows(problems), self.columns, problems)
+            rows = self._used(self.label_rows(problems), problems, kinds=OF_QUERIES)
+            yield from labels_of(rows, self.columns, problems, lists=False)
             return
         if not any(self.columns.labelled(row) for _, row in self.query_rows(Findings())):
             return  # questions without labels: a beginning
@@ -140,3 +180,21 @@ class TableSource:
             if self.columns.labelled(row) or not self.columns.value("claims", row)
         )
         yield from labels_of(rows, self.columns, problems, unnamed or None)
+
+    def _used(
+        self, rows: Iterable[tuple[Place, Row]], problems: Findings, *, kinds: tuple[str, ...]
+    ) -> Iterator[tuple[Place, Row]]:
+        """The rows; what their columns are taken for is noted, and columns that may hold labels are not passed over."""
+        known = set[tuple[str, ...]]()
+        for place, row in rows:
+            if (names := tuple(row)) not in known and len(known) < HEADERS:
+                known.add(names)
+                taken = self.columns.taken(row, kinds)
+                problems.taken.setdefault(str(place.path), {}).update(
+                    (name, kind)
+                    for name, kind in taken.items()
+                    if kind or name not in problems.taken.get(str(place.path), {})
+                )
+                for problem in self.columns.overlooked(row, kinds) if kinds != OF_DOCUMENTS else ():
+                    problems.append(problem._replace(where=str(place)))
+            yield place, row

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,8 +55,8 @@ class Export:
     def matches(self, reference: DatasetReference) -> bool:
         """Whether the reference is a file that the tool wrote."""
         if self.rows:
-            return _holds_keys(reference, *(names[0] for names in self.recognised))
-        row = _first_row(reference)
+            return holds_keys(reference, *(names[0] for names in self.recognised))
+        row = first_row(reference)
         return bool(row) and all(any(name in row for name in names) for names in self.recognised)
 
     def read(self, reference: DatasetReference) -> Parts:
@@ -107,7 +107,7 @@ class Export:
         return ReferencedQuestion(
             query,
             _ids(value_at(row, by_id), by_id, place, problems) if by_id else (),
-            _texts(value_at(row, by_text), by_text, place, problems) if by_text else (),
+            texts_in(value_at(row, by_text), by_text, place, problems) if by_text else (),
         )
 
     def _text(self, row: Row) -> object:
@@ -159,7 +159,7 @@ def _of_objects(inputs: str, outputs: str, *, recognised: tuple[str, ...], rows:
 
 RAGAS = Export(
     recognised=(("user_input",), ("reference_contexts", "reference_context_ids")),
-    query=("user_input",),
+    query=("user_input", "question", "query"),
     ids=("reference_context_ids",),
     contexts=("reference_contexts",),
     reference="reference",
@@ -182,10 +182,11 @@ class Keyed(NamedTuple):
 
     def matches(self, reference: DatasetReference) -> bool:
         """Whether the reference is such a file."""
-        return _holds_keys(reference, "queries", "corpus", self.labels)
+        return holds_keys(_only_file(reference), "queries", "corpus", self.labels)
 
     def read(self, reference: DatasetReference) -> TableSource:
         """Open the file."""
+        reference = _only_file(reference)
         if reference.scheme or not reference.folder.is_file():
             raise InputError(Problem(reference.name, "is not a file", "name the JSON file itself"))
         file = File(reference.folder)
@@ -262,19 +263,26 @@ class TablePair(NamedTuple):
     groups: str
     """The column of the labels: groups, all needed, each of alternatives; a plain list is one group."""
 
+    def _folder(self, reference: DatasetReference) -> DatasetReference:
+        """The folder of the pair, where one of the two is named."""
+        if reference.scheme or not reference.folder.is_file() or reference.folder.name not in self[:2]:
+            return reference
+        return replace(reference, path=reference.folder.parent)
+
     def matches(self, reference: DatasetReference) -> bool:
         """Whether a folder or an archive holds the pair."""
-        return listing_of(reference).keys() >= {self.documents, self.queries}
+        return listing_of(self._folder(reference)).keys() >= {self.documents, self.queries}
 
     def read(self, reference: DatasetReference) -> TableSource:
         """Open the pair."""
+        reference = self._folder(reference)
         files = listing(reference.folder)
         texts, asked = (rows_of(pick(files, name, reference.folder)) for name in (self.documents, self.queries))
         kept = {self.columns["query_id"], self.columns["query"], "generation_gt"}
 
         def questions(problems: Findings) -> Iterator[tuple[Place, Row]]:
             for place, row in asked(problems):
-                yield place, {name: value if name in kept else None for name, value in row.items()}
+                yield place, {name: value for name, value in row.items() if name in kept}
 
         def labels(problems: Findings) -> Iterator[tuple[Place, Row]]:
             key = self.columns["query_id"]
@@ -301,7 +309,16 @@ AUTORAG = TablePair(
 """AutoRAG 0.3.27."""
 
 
-def _holds_keys(reference: DatasetReference, *keys: str) -> bool:
+def _only_file(reference: DatasetReference) -> DatasetReference:
+    """The one JSON file of a folder that holds no other; else what was given."""
+    if reference.scheme or not reference.folder.is_dir():
+        return reference
+    files = [file for name, file in listing(reference.folder).items() if "/" not in name]
+    alone = len(files) == 1 and files[0].suffix == ".json"
+    return replace(reference, path=files[0].path) if alone else reference
+
+
+def holds_keys(reference: DatasetReference, *keys: str) -> bool:
     """Whether the reference is a JSON file whose keys are these."""
     if reference.scheme or not reference.folder.is_file() or File(reference.folder).suffix != ".json":
         return False
@@ -309,7 +326,7 @@ def _holds_keys(reference: DatasetReference, *keys: str) -> bool:
     return text.lstrip("\ufeff \r\n\t").startswith("{") and all(f'"{key}"' in text for key in keys)
 
 
-def _first_row(reference: DatasetReference) -> Row:
+def first_row(reference: DatasetReference) -> Row:
     """The first row of a file of rows; empty where it is none."""
     if reference.scheme or not reference.folder.is_file() or File(reference.folder).suffix not in SUFFIXES:
         return {}
@@ -351,7 +368,7 @@ def _ids(cell: object, name: str, place: Place, problems: Findings) -> tuple[str
     return tuple(str(one) for one in ids)
 
 
-def _texts(cell: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
+def texts_in(cell: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
     """A list of texts, or one; empty, after a complaint, where it is something else."""
     listed = _listed(cell)
     texts = [listed] if isinstance(listed, str) else [] if listed is None else listed

@@ -6,13 +6,12 @@ import importlib.util
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
-from harness.dataset import Dataset, DatasetReference, format_of, load, reading_line, reference_of
+from harness.dataset import Dataset, DatasetReference, column_lines, format_of, load, reading_line, reference_of
 from harness.dataset.markdown_folder import document_names, unread_line
 from harness.dataset.rows import File, read_json
 from harness.english import counted
@@ -43,6 +42,7 @@ class NewExperiment:
         yield f"{dataset.path}: {dataset.format}, {documents}, {queries}"
         if unread := reading_line(dataset):
             yield unread
+        yield from column_lines(dataset)
         repeats, blank = (len(dataset.ledger.get(kind, ())) for kind in ("repeated-row", "blank-query"))
         if repeats or blank:
             yield f"rows of questions that are not asked: {repeats:,} that repeat an earlier one, {blank:,} blank"
@@ -68,15 +68,13 @@ class _Found(NamedTuple):
     repeated: tuple[str, ...] = ()
 
 
-def write_experiment(
-    folder: Path, output: Path | None = None, columns: Mapping[str, str] = MappingProxyType({})
-) -> NewExperiment:
-    """Look at a folder and write an experiment for it.
+def write_experiment(given: Path | DatasetReference, output: Path | None = None) -> NewExperiment:
+    """Look at a data set and write an experiment for it.
 
     Args:
-        folder: documents and labelled queries, in any form that `harness.dataset` reads.
+        given: documents and labelled queries, in any form that `harness.dataset` reads; a reference says which file
+            holds what, and what columns are called.
         output: the file to write, `<folder>.toml` here if left out.
-        columns: what the columns of tables are called: {"query": "search_term"}.
 
     Raises:
         InputError: the folder holds no documents or no labels (with what they look like), or its data is wrong,
@@ -84,8 +82,9 @@ def write_experiment(
     """
     if output is not None and output.suffix != ".toml":  # by which every command knows one
         raise InputError(Problem(output.as_posix(), "does not end in .toml", "name the experiment file NAME.toml"))
-    reference, repeated = _look(folder)
-    reference = replace(reference, columns=columns)
+    given = given if isinstance(given, DatasetReference) else DatasetReference(given)
+    reference, repeated = _look(given)
+    folder = given.folder if not given.scheme else Path(str(given.path))
     dataset = load(reference)
     name = _name_of(output.stem if output else folder.stem if folder.is_file() else folder.resolve().name)
     path = output or Path(f"{name}.toml")
@@ -101,13 +100,16 @@ def _name_of(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:64] or "experiment"
 
 
-def _look(folder: Path) -> _Found:
-    """The folder as a data set, its files of queries found; InputError where something is missing."""
-    reference = reference_of(folder)
+def _look(given: DatasetReference) -> _Found:
+    """The data set with its files of queries found; InputError where something is missing."""
+    reference = replace(reference_of(Path(given.path)), columns=given.columns)
+    folder = Path(given.path)
+    if any((given.documents, given.queries, given.labels, given.format)):
+        return _Found(replace(given, path=reference.path))
     if not reference.scheme and not folder.exists():
         raise InputError(Problem(str(folder), "no such folder", "give the folder that holds your documents"))
-    if folder.is_dir() and (folder / "corpus.jsonl").is_file():
-        return _beir(folder)
+    if folder.is_dir() and format_of(reference) == "beir":
+        return _beir(reference)
     if not folder.is_dir() or format_of(reference) not in ("markdown", None):
         return _Found(reference)
     documents = document_names(folder)
@@ -121,7 +123,7 @@ def _look(folder: Path) -> _Found:
     if not labelled:
         raise InputError(_missing_labels(folder, documents))
     queries = () if labelled == ["queries.json"] else tuple(labelled)
-    return _Found(DatasetReference(folder, queries=queries), tuple(repeated))
+    return _Found(replace(reference, queries=queries), tuple(repeated))
 
 
 def _query_files(folder: Path) -> tuple[list[str], list[str]]:
@@ -148,12 +150,13 @@ def _labelled_ids(file: Path) -> set[str]:
     return {str(row.get("id", f"q{number}")) for number, row in enumerate(rows) if isinstance(row, dict)}
 
 
-def _beir(folder: Path) -> _Found:
+def _beir(reference: DatasetReference) -> _Found:
+    folder = reference.folder
     splits = sorted(file.stem for file in (folder / "qrels").glob("*.tsv"))
     if not (folder / "queries.jsonl").is_file():
         remedy = '{"_id": "q1", "text": "what people ask"}, one a line'
         raise InputError(Problem(str(folder / "queries.jsonl"), "is missing: the questions", remedy))
-    return _Found(DatasetReference(folder, split=None if "test" in splits or len(splits) < 2 else splits[0]))
+    return _Found(replace(reference, split=None if "test" in splits or len(splits) < 2 else splits[0]))
 
 
 def _missing_labels(folder: Path, documents: Sequence[str]) -> str:
@@ -175,6 +178,8 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset) ->
     """The experiment: retrievers that run here without a key, and others to be uncommented."""
     keys = [f"path = {_quoted(reference.name)}"]
     keys += [f"split = {_quoted(reference.split)}"] if reference.split else []
+    parts = {"format": reference.format, "documents": reference.documents, "labels": reference.labels}
+    keys += [f"{key} = {_quoted(value)}" for key, value in parts.items() if value]
     keys += [f"queries = [{', '.join(map(_quoted, reference.queries))}]"] if reference.queries else []
     named = (f"{kind} = {_quoted(column)}" for kind, column in reference.columns.items())
     keys += [f"columns = {{ {', '.join(named)} }}"] if reference.columns else []

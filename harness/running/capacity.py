@@ -18,6 +18,7 @@ from harness.measures import span
 from harness.measures.compute import Judgments
 from harness.stats.settings import EXAMPLE
 from retrievers.errors import HarnessError
+from retrievers.types import Query
 
 if TYPE_CHECKING:
     from harness.evaluation.evaluation import PlannedPair
@@ -110,6 +111,12 @@ class Capacity(NamedTuple):
         return "different questions" if self.clusters else "queries"
 
 
+def measured(dataset: Dataset) -> tuple[Query, ...]:
+    """The queries of which a score can be made: those with a relevant document; all where nobody judged yet."""
+    found = (query for query in dataset.queries if (given := dataset.labels.get(query.id)) and given.relevant)
+    return tuple(found) or dataset.queries
+
+
 def planned(loaded: Loaded, dataset: Dataset, judgments: Judgments, results: Path) -> Capacity:
     """Return what an experiment means to compare.
 
@@ -126,9 +133,10 @@ def planned(loaded: Loaded, dataset: Dataset, judgments: Judgments, results: Pat
     origin = "the declared margin" if statistics.margin else f"a twentieth of the range of {loaded.question.primary}"
     folder = results / experiment.name
     earlier = tuple(_earlier(folder, dataset, str(loaded.question.primary), wanted))
-    together = clusters_of(dataset.queries, statistics.cluster)
+    queries = dataset.queries if loaded.question.primary.claimed else measured(dataset)
+    together = clusters_of(queries, statistics.cluster)
     return Capacity(
-        units=len(dataset.queries) if together is None else len({*together} - {""}) + together.count(""),
+        units=len(queries) if together is None else len({*together} - {""}) + together.count(""),
         clusters=together is not None,
         comparisons=max(names - 1 if experiment.baseline else names * (names - 1) // 2, 1),
         alpha=statistics.alpha,

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.dataset import Dataset, reading_line, reference_of
+from harness.dataset import Dataset, DatasetReference, column_lines, reading_line, reference_of
 from harness.dataset import load as load_dataset
 from harness.english import asked, counted
 from harness.evaluation.grading import GradedLabels, grade_labels, with_claims_alone
 from harness.experiment import Block, Encoded, Loaded, QueryField, Standalone, reference_in, uses, with_files_located
 from harness.experiment import load as load_experiment
 from harness.measures import score, span
-from harness.running.capacity import Capacity, planned
+from harness.running.capacity import Capacity, measured, planned
 from harness.running.components import Components, build_components, in_block
 from harness.running.dataset_summary import DatasetSummary, dataset_summary
 from harness.running.forecast import truncation_estimates
@@ -39,6 +39,7 @@ MEANINGS = {
     "negative-grade": "queries with grades below 0: those documents are judged and not relevant",
     "duplicate-label": "queries whose list names a document twice: its best place counts",
     "repeated-row": "rows that repeat the question of an earlier one: asked once",
+    "repeated-label": "rows that name a query and a document again: counted once",
     "blank-query": "queries without text: not asked",
     "repeated-query": "queries with the text of another",
     "contradicting-labels": "queries that ask what another asks and have other labels: one of the two must be wrong",
@@ -85,6 +86,7 @@ class Checked:
         yield f"{dataset.path}: {dataset.format}, {documents}, {queries} to ask"
         if unread := reading_line(dataset):
             yield unread
+        yield from column_lines(dataset)
         if self.answers or self.claims:
             answered, claimed = counted(self.answers, "query"), counted(self.claims, "query")
             yield f"{answered} with a reference answer, {claimed} with claims"
@@ -107,7 +109,8 @@ class Checked:
         dataset = self.dataset
         return {"path": dataset.path, "format": dataset.format, "documents": dataset.count,
                 "queries": len(dataset.queries), "references": self.answers, "claims": self.claims,
-                "digest": dataset.digest, "ledger": dict(dataset.ledger),
+                "digest": dataset.digest, "columns": {file: dict(one) for file, one in dataset.columns.items()},
+                "ledger": dict(dataset.ledger),
                 "portrait": self.summary.as_json(), "comparisons": self.capacity.comparisons,
                 "warnings": list(self.warnings), "uses": list(self.uses), "online": list(self.online),
                 "capacity": self.capacity.as_json(), "carries": list(self.capacity.lines())}  # fmt: skip
@@ -123,11 +126,13 @@ class Prepared(NamedTuple):
     """By retriever; nothing is loaded yet."""
 
 
-def check(target: Path, *, code: bool = True, results: Path = Path("results"), online: bool = False) -> Checked:
+def check(
+    target: Path | DatasetReference, *, code: bool = True, results: Path = Path("results"), online: bool = False
+) -> Checked:
     """Check an experiment file with its data set, or a data set alone.
 
     Args:
-        target: either of them.
+        target: either of them; a reference says more of a data set than its path.
         code: whether the experiment may name code that is run.
         results: where results go: an earlier run of the same data tells what more queries would show.
         online: whether every service of the experiment is asked for one text.
@@ -136,9 +141,9 @@ def check(target: Path, *, code: bool = True, results: Path = Path("results"), o
         InputError: with every problem that was found, of the experiment and of its data.
         BackendError: services that do not answer.
     """
-    if target.suffix.lower() != ".toml":
-        dataset = load_dataset(reference_of(target))
-        return Checked(dataset, dataset_summary(dataset), Capacity(len(dataset.queries)))
+    if isinstance(target, DatasetReference) or target.suffix.lower() != ".toml":
+        dataset = load_dataset(target if isinstance(target, DatasetReference) else reference_of(target))
+        return Checked(dataset, dataset_summary(dataset), Capacity(len(measured(dataset))))
     try:
         loaded = load_experiment(target, code=code)
     except InputError as error:

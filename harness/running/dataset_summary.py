@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.dataset import Dataset, Labels
+from harness.dataset import Dataset, grade_counts
 from harness.dataset.contexts import holders_of
 from harness.english import counted
 from harness.running.forecast import TruncationEstimate
@@ -103,7 +103,7 @@ def dataset_summary(dataset: Dataset, reach: EstimateOf = lambda documents: (), 
         tuple(near_duplicates(documents)),
         tuple(sorted(asked[key] for key in held)),
         len(named),
-        _grades(dataset.labels.values()),
+        grade_counts(dataset.labels.values()),
         (relevant[0], relevant[len(relevant) // 2], relevant[-1]) if relevant else (0, 0, 0),
         tuple(reach(documents)),
     )
@@ -140,11 +140,6 @@ def near_duplicates(documents: Sequence[Document]) -> Iterator[str]:
 def hash_of(text: str) -> int:
     """Return a text's hash of 32 bits, the same in every process."""
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).digest())
-
-
-def _grades(labels: Iterable[Labels]) -> tuple[tuple[int, int], ...]:
-    counts = Counter(grade for one in labels if one.grades is not None for grade in one.grades.values())
-    return tuple(sorted(counts.items()))
 
 
 def _language(text: str) -> str:

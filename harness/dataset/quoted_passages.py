@@ -1,0 +1,159 @@
+"""Questions beside the passages that answer them: SQuAD's JSON, or a table of question, answer and context.
+
+The passages are the documents. A passage that comes again is the same document; so is a question without an id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from harness.dataset.columns import Columns, fields_of, folded, id_in
+from harness.dataset.dataset_model import DatasetReference, Labels
+from harness.dataset.files import File
+from harness.dataset.label_rows import Gathered
+from harness.dataset.references import read_reference
+from harness.dataset.rows import Row, read_json, read_rows
+from harness.dataset.source import WHOLE, Findings, Parts, Place, Reader, grade_of
+from harness.dataset.tool_exports import first_row, holds_keys, texts_in
+from retrievers.errors import InputError, Problem
+from retrievers.types import Document, Query
+
+CONTEXTS = ("context", "contexts", "passage", "passages")
+ANSWERS = ("answer", "answers", "groundtruth", "response")
+
+
+class Quoted(NamedTuple):
+    """Some passages, and what is asked of them; a paragraph of which nothing is asked has no query."""
+
+    place: Place
+    passages: tuple[Document, ...]
+    query: Query | None = None
+    grade: int = 1
+
+
+ReadQuoted = Callable[[Findings], Iterable[Quoted]]
+
+
+def parts(read: ReadQuoted) -> Parts:
+    """Documents, queries and labels of what is read; what is wrong with it is told with the queries."""
+    return Parts(partial(_documents, read), partial(_queries, read), partial(_labels, read))
+
+
+def _documents(read: ReadQuoted, _: Findings) -> Iterator[tuple[Place, Document]]:
+    seen = set[str]()
+    for one in read(Findings()):
+        for passage in one.passages:
+            if passage.id not in seen:
+                seen.add(passage.id)
+                yield one.place, passage
+
+
+def _queries(read: ReadQuoted, problems: Findings) -> Iterator[tuple[Place, Query]]:
+    seen = dict[str, str]()
+    for one in read(problems):
+        if one.query is not None and seen.get(one.query.id) != one.query.text:
+            seen[one.query.id] = one.query.text
+            yield one.place, one.query
+
+
+def _labels(read: ReadQuoted, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
+    gathered = Gathered()
+    for one in read(Findings()):
+        if one.query is None:
+            continue
+        for passage in one.passages:
+            if gathered.grades.get(one.query.id, {}).get(passage.id) != one.grade:
+                gathered.add(one.place, one.query.id, passage.id, one.grade, problems)
+    yield from gathered.labels()
+
+
+def _is_table(reference: DatasetReference) -> bool:
+    """Whether the first row of a file has a question and a context, and no documents are named."""
+    row = {} if reference.documents else first_row(reference)
+    columns = Columns(reference.columns)
+    asks = columns.name("query", row) is not None and columns.name("label_document", row) is None
+    return asks and _context_column(row) is not None
+
+
+def _read_table(reference: DatasetReference) -> Parts:
+    return parts(partial(_table_rows, File(reference.folder), Columns(reference.columns)))
+
+
+def _context_column(row: Row) -> str | None:
+    return next((name for name in row if folded(str(name)) in CONTEXTS), None)
+
+
+def _table_rows(file: File, columns: Columns, problems: Findings) -> Iterator[Quoted]:
+    passages, named = dict[str, Document](), dict[str, str]()
+    for place, row in read_rows(file, problems):
+        query_column, context = columns.name("query", row), _context_column(row)
+        text = columns.value("query", row)
+        if query_column is None or context is None or not isinstance(text, str):
+            remedy = "every row has a question, which is text, and its context"
+            problems.wrong(place, "holds no question with a context", remedy)
+            continue
+        answer = next((name for name in row if folded(str(name)) in ANSWERS), columns.name("reference", row))
+        id_column, grades = columns.name("query_id", row), columns.name("grade", row)
+        id_ = named.setdefault(text, f"q{len(named)}")
+        if id_column is not None:
+            id_ = id_in(row, "query_id", place, columns, problems) or id_
+        grade = 1 if grades is None else grade_of(row[grades])
+        if grade is None:
+            problems.wrong(place, f"grade {row[str(grades)]!r:.40} is no whole number", WHOLE)
+            continue
+        for one in texts_in(row[context], context, place, problems):
+            passages.setdefault(one, Document(f"p{len(passages)}", "", one))
+        found = tuple(passages[one] for one in texts_in(row[context], context, place, Findings()))
+        kinds = {query_column: "query", context: "text", answer: "reference", id_column: "query_id", grades: "grade"}
+        taken = {str(name): kind for name, kind in kinds.items() if name is not None}
+        problems.taken.setdefault(str(file.path), {name: taken.get(name, "fields") for name in row})
+        expected = read_reference(None if answer is None else row[answer], None, place, problems)
+        yield Quoted(place, found, Query(id_, text, fields_of(row, taken), expected), grade)
+
+
+def _read_squad(reference: DatasetReference) -> Parts:
+    return parts(partial(_paragraphs, File(reference.folder)))
+
+
+def _paragraphs(file: File, problems: Findings) -> Iterator[Quoted]:
+    """The paragraphs of SQuAD's JSON (https://rajpurkar.github.io/SQuAD-explorer, 1.1 and 2.0) with their questions.
+
+    A question that its paragraph does not answer (`is_impossible`) has grade 0 for it.
+    """
+    try:
+        whole = read_json(file)
+    except InputError as error:
+        problems.extend(error.problems)
+        return
+    for number, article in enumerate(_list(whole, "data")):
+        title = article.get("title") if isinstance(article, Mapping) else None
+        for position, paragraph in enumerate(_list(article, "paragraphs")):
+            place = Place(file.path.with_name(f"{file.path.name}: data[{number}].paragraphs[{position}]"))
+            text = paragraph.get("context") if isinstance(paragraph, Mapping) else None
+            if not isinstance(text, str):
+                problems.wrong(place, "'context' is missing, or no text", "as SQuAD has it")
+                continue
+            name = title if isinstance(title, str) else ""
+            passage = Document(f"{name or number}#{position}", name.replace("_", " "), text)
+            yield Quoted(place, (passage,))
+            for asked in _list(paragraph, "qas"):
+                id_, question = (asked.get(key) if isinstance(asked, Mapping) else None for key in ("id", "question"))
+                if not isinstance(id_, str) or not isinstance(question, str):
+                    problems.append(Problem(str(place), "a question has no id or no text", '{"id": …, "question": …}'))
+                    continue
+                answers = [one.get("text") for one in _list(asked, "answers") if isinstance(one, Mapping)]
+                expected = read_reference(list(dict.fromkeys(filter(None, answers))), None, place, problems)
+                yield Quoted(place, (passage,), Query(id_, question, {}, expected), int(not asked.get("is_impossible")))
+
+
+def _list(holder: Any, key: str) -> list[Any]:
+    """The list under a key; empty where there is none."""
+    held = holder.get(key) if isinstance(holder, Mapping) else None
+    return held if isinstance(held, list) else []
+
+
+ROWS = Reader(_is_table, _read_table)
+"""A table, a question with its context a row; contexts may be a list."""
+SQUAD = Reader(lambda reference: holds_keys(reference, "data", "paragraphs", "context", "qas"), _read_squad)

@@ -1,0 +1,179 @@
+"""Nothing that looks like a label is dropped in silence: a column that may hold labels is used, or refused by name."""
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness.dataset import DatasetReference, load, reference_of
+from retrievers.errors import InputError
+
+DOCUMENTS = ("doc", "document", "docid", "doc_id", "Doc ID", "file", "path", "url", "source", "passage_id",
+             "expected_doc_ids", "relevant_documents", "clicked_doc_id", "reference_contexts", "positive")  # fmt: skip
+GRADES = ("grade", "rating", "relevance", "rel", "score", "label", "judgment", "gain", "clicks")
+ROWS = [("leave", "a", 2), ("leave", "b", 0), ("travel", "b", 1)]
+"""Queries, documents and grades: four documents and queries with a grade each."""
+
+
+def table(path: Path, header: list[str], rows: list[list[object]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
+def texts(folder: Path) -> Path:
+    folder.mkdir()
+    for name in ("a", "b", "c"):
+        (folder / f"{name}.md").write_text(f"# {name}\n\nthe text of {name}")
+    return folder
+
+
+def markdown(folder: Path, header: list[str], rows: list[list[object]]) -> DatasetReference:
+    table(texts(folder) / "questions.csv", ["question", *header], rows)
+    return reference_of(folder)
+
+
+def tables(folder: Path, header: list[str], rows: list[list[object]]) -> DatasetReference:
+    folder.mkdir()
+    table(folder / "documents.csv", ["id", "text"], [[name, f"text {name}"] for name in "abc"])
+    table(folder / "queries.csv", ["query", *header], rows)
+    return reference_of(folder)
+
+
+def one_table(folder: Path, header: list[str], rows: list[list[object]]) -> DatasetReference:
+    table(texts(folder) / "asked.csv", ["query", *header], rows)
+    return DatasetReference(folder, queries=("asked.csv",), documents=".", format="tables")
+
+
+def with_labels(folder: Path, header: list[str], rows: list[list[object]]) -> DatasetReference:
+    """The labels in a table of their own, whose queries are named by id."""
+    folder.mkdir()
+    table(folder / "documents.csv", ["id", "text"], [[name, f"text {name}"] for name in "abc"])
+    table(folder / "queries.csv", ["query_id", "query"], [["leave", "how much"], ["travel", "by train"]])
+    table(folder / "labels.csv", ["query_id", *header], rows)
+    return reference_of(folder)
+
+
+def grades(reference: DatasetReference) -> Counter[int]:
+    found = load(reference).labels.values()
+    return Counter(grade for one in found for grade in (one.grades or dict.fromkeys(one.documents, 1)).values())
+
+
+@pytest.mark.parametrize("shape", [markdown, tables, one_table, with_labels])
+@pytest.mark.parametrize("word", DOCUMENTS)
+def test_a_column_of_documents_is_used_with_its_grades_or_refused(tmp_path, shape, word):
+    reference = shape(tmp_path / "d", [word, "rating"], [list(row) for row in ROWS])
+    try:
+        assert grades(reference) == {0: 1, 1: 1, 2: 1}
+    except InputError as error:
+        assert word == "reference_contexts", error
+        assert f"{word!r} could hold the relevant documents, and is not used" in str(error)
+        assert 'format = "ragas"' in str(error)
+
+
+@pytest.mark.parametrize("shape", [markdown, tables, one_table, with_labels])
+@pytest.mark.parametrize("word", GRADES)
+def test_a_column_of_grades_is_used_or_refused(tmp_path, shape, word):
+    reference = shape(tmp_path / "d", ["docid", word], [list(row) for row in ROWS])
+    try:
+        assert grades(reference) == {0: 1, 1: 1, 2: 1}
+    except InputError as error:
+        assert word == "clicks", error
+        assert """'clicks' could hold grades, and is not used (say so: columns = { grade = "clicks" }""" in str(error)
+
+
+@pytest.mark.parametrize("word", [*DOCUMENTS, *GRADES])
+def test_labels_that_stand_twice_are_refused_and_kept_as_a_field_where_that_is_said(tmp_path, word):
+    reference = with_labels(tmp_path / "d", ["doc_id", "grade"], [list(row) for row in ROWS])
+    table(tmp_path / "d" / "queries.csv", ["query_id", "query", word], [["leave", "x", "a"], ["travel", "y", "b"]])
+    try:
+        kept = load(reference)
+    except InputError as error:
+        assert f"queries.csv:2: {word!r} could hold " in str(error)
+        of_labels = {"label_document": "doc_id", "grade": "grade"}
+        kept = load(DatasetReference(reference.path, columns={"fields": word, **of_labels}))
+    assert [query.fields[word] for query in kept.queries] == ["a", "b"]
+
+
+def test_labels_in_a_table_beside_queries_of_json_are_used_or_refused(tmp_path):
+    folder = texts(tmp_path / "d")
+    table(folder / "labels.csv", ["query_id", "doc", "rating"], [["x", "a", 2], ["x", "b", 0]])
+    (folder / "queries.json").write_text(json.dumps([{"id": "x", "query": "how much"}]))
+    assert grades(reference_of(folder)) == {0: 1, 2: 1}
+    (folder / "queries.json").write_text(json.dumps([{"id": "x", "query": "how much", "relevant_documents": ["a"]}]))
+    with pytest.raises(InputError, match="'relevant_documents' could hold the relevant documents, and is not used"):
+        load(reference_of(folder))
+
+
+def test_a_row_graded_0_is_judged_and_not_relevant(tmp_path):
+    found = load(tables(tmp_path / "d", ["docid", "rating"], [list(row) for row in ROWS]))
+    assert (found.labels["q0"].grades, found.labels["q0"].relevant) == ({"a": 2, "b": 0}, ("a",))
+
+
+def test_grades_under_a_word_that_nobody_knows_are_asked_about(tmp_path):
+    reference = tables(tmp_path / "d", ["docid", "bewertung"], [list(row) for row in ROWS])
+    with pytest.raises(InputError, match=r"'bewertung' could hold grades \(0, 1, 2\), and is not used"):
+        load(reference)
+    assert grades(DatasetReference(reference.path, columns={"grade": "bewertung"})) == {0: 1, 1: 1, 2: 1}
+    assert grades(DatasetReference(reference.path, columns={"fields": "bewertung"})) == {1: 3}
+
+
+def test_documents_under_a_word_that_nobody_knows_are_asked_about(tmp_path):
+    reference = tables(tmp_path / "d", ["gold"], [["leave", "a"], ["travel", "b"]])
+    with pytest.raises(InputError, match=r"'gold' names documents \(2 of 2 rows\), and is not used"):
+        load(reference)
+    assert grades(DatasetReference(reference.path, columns={"label_document": "gold"})) == {1: 2}
+    assert not load(DatasetReference(reference.path, columns={"fields": "gold"})).labels
+
+
+def test_a_column_that_names_no_document_is_one_message(tmp_path):
+    reference = tables(tmp_path / "d", ["source"], [["leave", "web"], ["travel", "app"], ["tax", "web"]])
+    with pytest.raises(InputError) as told:
+        load(reference)
+    [problem] = told.value.problems
+    assert "'source' was taken for the relevant documents, and names none: 'web', 'app', 'web'" in problem.what
+    assert not load(DatasetReference(reference.path, columns={"fields": "source"})).labels
+
+
+def test_grades_without_documents_say_what_is_missing(tmp_path):
+    reference = tables(tmp_path / "d", ["rating"], [["leave", 2]])
+    with pytest.raises(InputError, match="'rating' could hold grades, and no column names the documents"):
+        load(reference)
+
+
+@pytest.mark.parametrize("cell", ['["a", "b"]', "a|b", "a; b", "a\nb"])
+@pytest.mark.parametrize("word", ["doc", "doc_id", "relevant_documents"])
+def test_a_cell_may_list_documents(tmp_path, word, cell):
+    found = load(tables(tmp_path / "d", [word], [["leave", cell]]))
+    assert found.labels["q0"].relevant == ("a", "b")
+    graded = load(tables(tmp_path / "e", [word, "rating"], [["leave", cell, 0], ["leave", "c", 1]]))
+    assert graded.labels["q0"].grades == {"a": 0, "b": 0, "c": 1}
+
+
+def test_lists_of_json_lines_are_read_under_every_word(tmp_path):
+    tables(tmp_path / "d", [], [])
+    (tmp_path / "d" / "queries.csv").unlink()
+    rows = [{"query": "leave", "docid": ["a", "b"], "rating": 2}, {"query": "leave", "docid": "c", "rating": 0}]
+    (tmp_path / "d" / "queries.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert load(reference_of(tmp_path / "d")).labels["q0"].grades == {"a": 2, "b": 2, "c": 0}
+
+
+@pytest.mark.parametrize(("ids", "label"), [("a", "a.md"), ("a.pdf", "a"), ("a.md", "a"), ("a", "a.PDF")])
+def test_the_suffix_of_a_file_may_be_too_much_or_lacking(tmp_path, ids, label):
+    reference = tables(tmp_path / "d", ["file"], [["leave", label]])
+    table(tmp_path / "d" / "documents.csv", ["id", "text"], [[ids, "text"], ["b.md", "text"], ["b.pdf", "more"]])
+    assert load(reference).labels["q0"].relevant == (ids,)
+    table(tmp_path / "d" / "queries.csv", ["query", "file"], [["leave", label], ["travel", "b"]])
+    with pytest.raises(InputError, match="names document 'b', which does not exist"):
+        load(reference)  # which of the two is meant, nobody can say
+
+
+def test_pairs_without_a_grade_that_stand_twice_are_one_and_clicks_are_added_where_they_are_grades(tmp_path):
+    rows = [["leave", "a"], ["leave", "a"], ["leave", "b"], ["travel", "a"]]
+    found = load(tables(tmp_path / "d", ["clicked_doc_id"], rows))
+    assert found.labels["q0"].grades == {"a": 1, "b": 1}
+    assert found.ledger["repeated-label"] == ("q0 a",)
+    counted = tables(tmp_path / "e", ["clicked_doc_id", "clicks"], [[*row, 2] for row in rows])
+    found = load(DatasetReference(counted.path, columns={"grade": "clicks"}))
+    assert (found.labels["q0"].grades, found.labels["q1"].grades) == ({"a": 4, "b": 2}, {"a": 2})
