@@ -7,9 +7,11 @@ UV := $(if $(PIP_FIND_LINKS),UV_FIND_LINKS="$(PIP_FIND_LINKS)") $(if $(PIP_INDEX
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 install = if $(BIN)/uv --version >/dev/null 2>&1; then $(UV) $(1); else $(PIP) $(1); fi
 
-.PHONY: help demo test slow fuzz lock
+.PHONY: help setup demo test slow fuzz lock
 help:  ## Say what there is.
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/'
+
+setup: .venv/.test  ## Set everything up in .venv, to work on the project.
 
 demo: .venv/.demo  ## Compare three retrievers on the data sets that come along.
 	$(BIN)/harness run experiments/quickstart.toml
