@@ -13,8 +13,8 @@ help:  ## Say what there is.
 
 setup: .venv/.test  ## Set everything up in .venv, to work on the project.
 
-demo: .venv/.demo  ## Compare three retrievers on the data sets that come along.
-	$(BIN)/harness run experiments/quickstart.toml
+demo: .venv/.demo  ## Compare three retrievers on the survey templates that come along.
+	$(BIN)/harness demo
 
 test: .venv/.test  ## Lint, types, and the tests that take a moment.
 	$(BIN)/ruff check .
@@ -37,7 +37,7 @@ lock: .venv/.test  ## Pin the newest versions of all packages.
 	$(PIP) uv || echo "uv is not to be had: pip does the same, more slowly" >&2
 	touch $@
 
-.venv/.demo: .venv/.made requirements.lock pyproject.toml
+.venv/.demo: .venv/.made requirements.lock pyproject.toml setup.py
 	$(call install,-r requirements.lock)
 	$(call install,--no-deps --no-build-isolation --editable .)
 	touch $@
