@@ -7,7 +7,7 @@ UV := $(if $(PIP_FIND_LINKS),UV_FIND_LINKS="$(PIP_FIND_LINKS)") $(if $(PIP_INDEX
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 install = if $(BIN)/uv --version >/dev/null 2>&1; then $(UV) $(1); else $(PIP) $(1); fi
 
-.PHONY: help setup demo test slow fuzz lock
+.PHONY: help setup demo test slow fuzz site lock
 help:  ## Say what there is.
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -27,6 +27,9 @@ slow: .venv/.test  ## The other tests: calibrations, kills, browsers, commands o
 
 fuzz: .venv/.test  ## The property tests with examples that were never tried.
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -q -n 2 -m "not slow"
+
+site: .venv/.test  ## Build the pages as a site, build/site/index.html.
+	$(BIN)/python .ci/site
 
 lock: .venv/.test  ## Pin the newest versions of all packages.
 	$(BIN)/python .ci/lock
