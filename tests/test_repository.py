@@ -1,0 +1,101 @@
+"""What stands beside the code for those who carry it on says what is so."""
+
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import harness
+from harness.records.manifest import SCHEMA
+from retrievers import errors
+
+PROJECT = Path(__file__).parents[1]
+DECISIONS = sorted((PROJECT / "docs" / "decisions").glob("*.md"))
+
+
+def text_of(*place: str) -> str:
+    return PROJECT.joinpath(*place).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def project() -> dict[str, Any]:
+    return tomllib.loads(text_of("pyproject.toml"))["project"]
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md", ".github/pull_request_template.md"])
+def test_links_and_files_of_a_page_are_there(page: str) -> None:
+    text = text_of(page)
+    for link in re.findall(r"\]\(([^)\s#]+)", text):
+        assert ((PROJECT / page).parent / link).exists(), f"{page}: {link}"
+    for file in re.findall(r"`((?:harness|retrievers|tests|docs)/[\w./-]+)`", text):
+        assert (PROJECT / file).exists(), f"{page}: {file}"
+
+
+def test_every_target_that_contributors_are_told_of_is_one_of_make() -> None:
+    told = set(re.findall(r"make ([a-z]+)", text_of("CONTRIBUTING.md")))
+    assert told <= set(re.findall(r"^([a-z]+):", text_of("Makefile"), re.MULTILINE))
+
+
+def test_every_commit_that_is_an_example_is_in_the_history() -> None:
+    named = re.findall(
+        r"`([0-9a-f]{7})`", text_of("CONTRIBUTING.md") + text_of("docs", "decisions", "no-chart-engine.md")
+    )
+    assert len(named) >= 6
+    git = ["git", "-C", str(PROJECT)]
+    if not (PROJECT / ".git").exists() or not shutil.which("git"):
+        pytest.skip("needs a clone and git")
+    shallow = subprocess.run([*git, "rev-parse", "--is-shallow-repository"], capture_output=True, text=True, check=True)
+    if shallow.stdout.strip() == "true":
+        pytest.skip("needs the whole history: this clone has a part of it")
+    for commit in named:
+        assert not subprocess.run([*git, "merge-base", "--is-ancestor", commit, "HEAD"], check=False).returncode, commit
+
+
+def test_public_ci_runs_what_ours_does_on_every_python_that_is_claimed(project: dict[str, Any]) -> None:
+    (job,) = yaml.safe_load(text_of(".github", "workflows", "tests.yml"))["jobs"].values()
+    pythons = job["strategy"]["matrix"]["python"]
+    claimed = [word.rpartition(" ")[2] for word in project["classifiers"] if ":: 3." in word]
+    assert pythons == claimed
+    assert project["requires-python"] == f">={pythons[0]}"
+    assert [step["run"] for step in job["steps"] if "run" in step] == [".ci/run"]
+
+
+def test_the_hooks_before_a_commit_are_the_tools_of_the_lock() -> None:
+    (repo,) = yaml.safe_load(text_of(".pre-commit-config.yaml"))["repos"]
+    tested = re.findall(r"\$\(BIN\)/((?:ruff|mypy).*)", text_of("Makefile"))
+    hooks = [hook["entry"].removeprefix(".venv/bin/").removesuffix(" --force-exclude") for hook in repo["hooks"]]
+    assert hooks == [command.removesuffix(" .") for command in tested]
+    assert repo["repo"] == "local"
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=lambda page: page.stem)
+def test_a_decision_is_half_a_page_with_its_question_its_reason_and_its_end(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    heads = re.findall(r"^\*\*(.+?)\.\*\*", text, re.MULTILINE)
+    assert [head for head in heads if head != "What it costs"] == [
+        "The question",
+        "What was decided",
+        "Why",
+        "What would change it",
+    ]
+    assert len(text.split()) < 300
+
+
+def test_what_the_versions_call_public_is_all_that_is() -> None:
+    page = text_of("docs", "versioning.md")
+    (listed,) = re.findall(r"`harness.__all__` lists: (.*?) \|", page)
+    assert re.findall(r"`(\w+)`", listed) == harness.__all__
+    groups = {f"retriever_harness.{what}" for what in ("encoders", "rerankers", "retrievers", "stores")}
+    assert set(re.findall(r"retriever_harness\.\w+", page)) == groups
+    family = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.HarnessError)]
+    assert {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)} == {
+        0,
+        130,
+        *(one.exit_code for one in family),
+    }
+    assert f'`"schema": {SCHEMA}`' in page

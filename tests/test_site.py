@@ -1,0 +1,42 @@
+"""The pages as a site: built strictly, whole, and without anything from elsewhere."""
+
+import re
+import runpy
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import harness
+
+PROJECT = Path(__file__).parents[1]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("mkdocs") is None, reason="MkDocs is not installed: requirements-dev.lock has it"),
+]
+
+
+@pytest.fixture(scope="module")
+def script() -> dict:
+    return runpy.run_path(str(PROJECT / ".ci" / "site"))
+
+
+def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(script: dict, tmp_path: Path) -> None:
+    script["gather"](tmp_path / "site-source")
+    assert script["build"](tmp_path) == 0
+    site = tmp_path / "site"
+    for page in (PROJECT / "docs").rglob("*.md"):
+        name = "index" if page.stem == "README" else page.stem
+        assert (site / page.relative_to(PROJECT).with_name(f"{name}.html")).is_file()
+    api = (site / "docs" / "api.html").read_text(encoding="utf-8")
+    assert re.findall(r"<h2 id=[^>]*>\s*harness\.(\w+)\s*<", api) == harness.__all__
+    loaded = r"<(?:script|img|iframe)[^>]* src=\"http|<link[^>]* rel=\"stylesheet\"[^>]* href=\"http"
+    assert [page for page in site.rglob("*.html") if re.search(loaded, page.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize("link", ["nowhere.md", "tutorial.md#nowhere"])
+def test_a_link_that_leads_nowhere_builds_no_site(script: dict, tmp_path: Path, link: str) -> None:
+    script["gather"](tmp_path / "site-source")
+    page = tmp_path / "site-source" / "docs" / "scale.md"
+    page.write_text(page.read_text(encoding="utf-8") + f"\n[there]({link})\n", encoding="utf-8")
+    assert script["build"](tmp_path) != 0
