@@ -99,7 +99,7 @@ def test_what_is_counted_and_not_refused(tmp_path: Path) -> None:
     queries = "\n".join(json.dumps({"_id": i, "text": t}) for i, t in [("1", "Other"), ("2", "two"), ("3", "three")])
     dataset = load(DatasetReference(beir(tmp_path / "d", corpus=corpus, queries=queries, qrels="1\ta\t1\n2\tb\t0\n")))
     assert dataset.ledger == {
-        "duplicate-text": ("b",),
+        "duplicate-text": ("b (as a)",),
         "empty-document": ("c",),
         "no-relevant-document": ("2",),
         "unjudged-query": ("3",),

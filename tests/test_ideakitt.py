@@ -247,7 +247,7 @@ def test_what_befell_texts_and_requests_is_in_the_manifest_and_in_the_report(tmp
         assert counts["retries"] == 3
         sent = next(text for text in provider.embedded if text.startswith("long"))
         assert counts["lost_tokens"] == tokens_of("long # long " + long) - tokens_of(sent)
-        assert told["dataset"]["duplicate-text"] == ["twin"]
+        assert told["dataset"]["duplicate-text"] == ["twin (as apple)"]
         assert told["dataset"]["empty-document"] == ["empty"]
 
         warm = run(path, Options(tmp_path / "out"))

@@ -104,7 +104,7 @@ def check_documents(source: Source, seen: Findings, match: tuple[str, ...], aske
         asked: the queries' texts, each as `text_key` gives it.
     """
     documents, digest = CheckedDocuments(by_field=bool(match)), hashlib.sha256()
-    contents: set[bytes] = set()
+    contents: dict[bytes, str] = {}
     again: list[tuple[Place, str]] = []
     for place, document in source.documents(seen):
         if reason := id_problem(document.id):
@@ -124,9 +124,8 @@ def check_documents(source: Source, seen: Findings, match: tuple[str, ...], aske
             seen.note("empty-document", document.id)
             continue
         key = text_key(content)
-        if key in contents:
-            seen.note("duplicate-text", document.id)
-        contents.add(key)
+        if (first_with := contents.setdefault(key, document.id)) != document.id:
+            seen.note("duplicate-text", f"{document.id} (as {first_with})")
         keys = {key, *map(text_key, (document.title, document.text))} if document.title else {key}
         documents.asked |= keys & asked
     if again:
