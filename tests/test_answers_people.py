@@ -154,7 +154,9 @@ def test_estimates_are_the_formula_on_whole_queries_and_stand_from_thirty_on() -
     assert "by people's verdicts on 35 queries" in pair.sentence() and pair.sentence().startswith("m, a less b: +")
     clusters = [str(i // 2) for i in range(60)]
     (clustered, *_) = estimates(people, judge, PeopleSample([("a", "b")], whole, clusters), 0.95)
-    assert clustered.estimate.units == 18 and "35 queries in 18 clusters, and below 30" in clustered.sentence()
+    assert (
+        clustered.estimate.units == 18 and "35 queries (18 different questions), and below 30" in clustered.sentence()
+    )
 
 
 def test_fewer_queries_show_agreement_and_say_what_is_missing(ran, tmp_path) -> None:

@@ -271,7 +271,8 @@ def headline(result: Conclusion, settings: Settings, family: Sequence[Comparison
 def _against_leader(result: Conclusion, settings: Settings, family: Sequence[Comparison]) -> str:
     queries, leader, others = asked(result.n, result.clusters), result.leader, result.others
     if len(_alike(result)) == len(others):
-        return f"{few_names([leader, *others])} rank identically on these {queries}"
+        which = join([leader, *others]) if len(others) == 1 else f"The {len(result.means)} retrievers"
+        return f"{which} rank identically on these {queries}"
     if len(result.unresolved) == len(others):
         if any(row.verdict.separates for row in family):
             return f"{leader} leads, but {queries} cannot tell it from any other"
