@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 import stats_null
+import stats_other
 import stats_repeated
 import stats_sizes
 import stats_verdicts
@@ -169,6 +170,32 @@ By how much the mean of the chosen retriever lies above its true mean: the truth
 resamples (before, "at least"), and the cross-fitted estimate of five parts (now). At most 2,000 experiments a row.""",
         lambda experiments: stats_sizes.flattery(min(experiments, 2_000)),
         name="flattery",
+    ),
+    Section(
+        "Decided, whatever is judged next",
+        """\
+Bounds of the difference of mean nDCG@5 under unjudged documents (five queries of 30 documents; nine in ten of those
+shown are judged, no other): how often they decide, and how often judging the rest turns the sign. Before: the ideal as
+judged. Now: the ideal open. At most 2,000 experiments a row.""",
+        lambda experiments: stats_other.decided(min(experiments, 2_000)),
+        name="decided",
+    ),
+    Section(
+        "Agreement of two judges",
+        """\
+The bootstrap interval of Cohen's kappa over queries of 20 documents, nominal 95 %. Below ten queries none is given any
+more. At most 2,000 experiments a row.""",
+        lambda experiments: stats_other.kappa(min(experiments, 2_000)),
+        name="kappa",
+    ),
+    Section(
+        "The cheapest",
+        """\
+Two retrievers that are equal in truth, and a third that is better by 0.03 and scatters (deviation 0.3): how often one
+of the two was called "as good as the best" while the third was not resolved. Now the sentence says "within 0.02 of"
+the leader, and that the third may still be better. At most 2,000 experiments a row.""",
+        lambda experiments: stats_other.cheapest(min(experiments, 2_000)),
+        name="cheapest",
     ),
     Section(
         "The null hypothesis made true: pairs",
