@@ -1,10 +1,12 @@
 """Queries that count by their traffic: means, intervals, sign flips and verdicts."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 
+import harness
 from harness.evaluation.question_units import weights_of
 from harness.stats.differences import differences, singles, units_of
 from harness.stats.intervals import mean, standard_error, student
@@ -12,6 +14,7 @@ from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, sign_flip
 from retrievers.errors import InputError
 from retrievers.types import Query
+from tests import small
 from tests.scored import compare, concluded, scored, sentences
 
 WEIGHTS, VALUES = np.array([4.0, 2.0, 1.0, 1.0]), np.array([0.1, 0.2, -0.1, 0.3])
@@ -99,3 +102,24 @@ def test_the_table_of_scores_keeps_its_weights():
     table = scored({"a": np.array([0.1, np.nan, 0.3])}, weights=(1.0, 2.0, 3.0))
     assert table.mean(table.primary, "a") == pytest.approx((0.1 + 0.9) / 4)
     assert table.only(np.array([True, False, True])).weights == (1.0, 3.0)
+
+
+def test_a_weighted_run_weighs_its_summary_and_says_so(tmp_path):
+    """A query with most of the traffic has most of the mean, in summary.csv, and the page says what the weights are."""
+    data = small.dataset(tmp_path / "data")
+    rows = [
+        {"id": f"q{i}", "query": text, "relevant_documents": docs, "fields": {"traffic": str(100 if i == 0 else 1)}}
+        for i, (_, text, docs) in enumerate(small.QUERIES)
+    ]
+    (data / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    path = small.experiment(tmp_path, more='[statistics]\nweight = "traffic"\n', report=True)
+    results = harness.run(path, harness.Options(tmp_path / "out"))
+    scores = results.scores[results.scores["measure"] == "nDCG@3"]
+    weights = {f"q{i}": 100.0 if i == 0 else 1.0 for i in range(len(rows))}
+    summary = results.summary[results.summary["measure"] == "nDCG@3"].set_index("retriever")["mean"]
+    for name, group in scores.groupby("retriever"):
+        of = dict(zip(group["query_id"], group["value"], strict=True))
+        total = sum(weights[query] for query in of)
+        assert summary[name] == pytest.approx(sum(weights[q] * v for q, v in of.items()) / total)
+    assert set(results.comparisons["method"]) <= {"enumerated", "draws"}
+    assert "Means are weighted by traffic" in (results.folder / "report.md").read_text(encoding="utf-8")

@@ -8,17 +8,19 @@ from dataclasses import asdict, dataclass, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from harness.evaluation.compare import compare, family, uncounted
 from harness.evaluation.evaluation import summary_rows
 from harness.evaluation.families import TestRow, friedman_rows, pair_family, pairwise_families, slice_families
 from harness.evaluation.grading import GradedLabels, scores_of
-from harness.evaluation.scores import Lists, Scores
+from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Finding
 from harness.evaluation.wording import COMPARISON_COLUMNS, comparison_cells, verdict_cell
 from harness.experiment import Experiment, Question, Reranked
 from harness.measures import tie_ranges
 from harness.records import TieRange
-from harness.stats.intervals import Summary
+from harness.stats.intervals import Summary, mean
 from harness.stats.looks import at_look
 from harness.stats.settings import Settings
 from retrievers.types import Query, Ranking
@@ -131,15 +133,23 @@ def _uplifts(
     for row in pair_family(scores, list(blocks), "rerank uplift", settings) if blocks else ():
         # Nobody judged the claims against candidates below the cutoff: what could be made of them is not known.
         note = "no ceiling: the candidates below the cutoff have no verdicts" if question.primary.claimed else (
-            f"ceiling {_ceiling(question, judged, scores.lists[row.b](), blocks[row.a, row.b]):.4f}"
+            f"ceiling {_ceiling(question, judged, (scores, row.b), blocks[row.a, row.b]):.4f}"
         )  # fmt: skip
         yield replace(row, note=note)
 
 
-def _ceiling(question: Question, judged: GradedLabels, answers: Lists, depth: int | None) -> float:
-    """The mean that a perfect reranker would reach from the first `depth` candidates."""
+def _ceiling(question: Question, judged: GradedLabels, first: tuple[Scores, str], depth: int | None) -> float:
+    """The mean that a perfect reranker would reach from the first `depth` candidates of a retriever."""
+    scores, name = first
+    answers = scores.lists[name]()
     best = {query: perfect(answers[query], judged.grades[query], depth) for query in judged.grades if query in answers}
-    return scores_of([question.primary], judged, best).means()[question.primary]
+    reached = scores_of([question.primary], judged, best)
+    if scores.weights is None:
+        return reached.means()[question.primary]
+    weights = dict(zip(scores.ids, scores.weights, strict=True))
+    known = dict(zip(reached.query_ids, reached.of(question.primary).tolist(), strict=True))
+    asked = [query for query in weights if query in known]
+    return mean(np.array([known[query] for query in asked]), np.array([weights[query] for query in asked]))
 
 
 def _score_rows(scores: Scores) -> list[pd.DataFrame]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 from harness.report.browsed import reranked
 from harness.report.figures import Section
 from harness.report.view import View
 from harness.stats.differences import differences
+from harness.stats.intervals import mean
 
 PLACE = 45
 
@@ -47,7 +47,7 @@ def rerun_rows(view: View) -> list[RerunRow]:
         rows.append(
             RerunRow(
                 name, rerun.before, rerun.depth, view.conclusion.means[rerun.before], view.conclusion.means[name],
-                None if rerun.ceiling is None else math.fsum(rerun.ceiling) / len(rerun.ceiling),
+                None if rerun.ceiling is None else mean(rerun.ceiling, view.evaluation.scores.units.weights),
                 better, len(after) - better - worse, worse,
             )
         )  # fmt: skip

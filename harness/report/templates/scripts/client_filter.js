@@ -118,6 +118,7 @@ const clientFilter = (() => {
     // Ids of the slice's queries; null where all are looked at.
     members: () => members,
     place: (id) => places.get(id),
+    weight: (id) => (data && places.has(id) ? weight(places.get(id)) : 1),
     score: (id, r, m) => (data && m < data.values.length && places.has(id) ? data.values[m][r][places.get(id)] ?? NaN : undefined),
   };
 })();

@@ -163,7 +163,11 @@ const startLooking = async () => {
     if (by === "flip") matching = matching.toSorted((p, q) => (Math.abs(apart(q)) || 0) - (Math.abs(apart(p)) || 0));
     if (by === "hard") matching = matching.toSorted((p, q) => Math.max(...p.scores) - Math.max(...q.scores));
     const shown = matching.slice(0, MOST);
-    const mean = (r) => { const known = matching.map((query) => score(query, r)).filter((value) => !Number.isNaN(value)); return known.length ? known.reduce((p, q) => p + q, 0) / known.length : NaN; };
+    const mean = (r) => {
+      const known = matching.filter((query) => !Number.isNaN(score(query, r)));
+      const whole = known.reduce((sum, query) => sum + clientFilter.weight(query.id), 0);
+      return whole ? known.reduce((sum, query) => sum + clientFilter.weight(query.id) * score(query, r), 0) / whole : NaN;
+    };
     const means = `; mean ${clientFilter.data().measures[measure]}: ${[...new Set([x, y])].map((r) => `${all.retrievers[r].name} ${round(mean(r))}`).join(", ")}`;
     $("look-count").textContent = `${matching.length} of ${all.queries.length} queries${matching.length > MOST ? `, the first ${MOST} are listed` : ""}${matching.length ? means : ""}`;
     const wantedQuery = all.queries.find((query) => query.id === clientFilter.state.q) ?? current;

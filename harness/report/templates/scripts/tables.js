@@ -62,8 +62,8 @@ const filterTables = () => {
       for (let column = 2; column < row.cells.length; column += 1) {
         const value = clientFilter.score(id, column - 2, i) ?? number(row.cells[column]);
         if (Number.isNaN(value)) continue;
-        sums[column] = (sums[column] ?? 0) + value;
-        counts[column] = (counts[column] ?? 0) + 1;
+        sums[column] = (sums[column] ?? 0) + clientFilter.weight(id) * value;
+        counts[column] = (counts[column] ?? 0) + clientFilter.weight(id);
       }
     }
     table.tFoot.hidden = !(wanted || members !== null);
