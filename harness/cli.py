@@ -222,6 +222,37 @@ def reproduce(
 
 
 @app.command()
+def noise(
+    experiment: ExperimentFile,
+    retriever: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only these; else all that embed.")
+    ] = None,
+    queries: Annotated[int, typer.Option(min=2, help="Queries that are asked again, at most.")] = 20,
+    results: Annotated[Path, typer.Option(help="Where the results of the experiment lie.")] = Path("results"),
+    max_cost: MaxCost = None,
+    no_code: NoCode = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Embed a sample of a run again in other ways: how far the mean moves is the floor below which nothing counts."""
+    from dataclasses import asdict
+
+    from harness.console.progress import Progress
+    from harness.console.tables import noise_lines
+    from harness.report import write_report
+    from harness.running.noise import measure_noise
+    from harness.running.options import Options
+
+    with Progress(console_of(stderr=True), quiet=quiet) as progress:
+        options = Options(results, max_cost=max_cost, code=not no_code, watch=progress.watch)
+        measured = measure_noise(experiment, retriever or (), queries=queries, options=options)
+    if (measured.folder / "report.html").exists():
+        write_report(measured)
+    found = {name: {**asdict(one), "largest": one.largest} for name, one in measured.manifest.noise.items()}
+    print_result([] if quiet else noise_lines(measured), as_json=as_json, noise=found)
+
+
+@app.command()
 def init(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Documents and labelled queries.")],
     output: Annotated[Path | None, typer.Option(help="The file to write; else <folder>.toml here.")] = None,

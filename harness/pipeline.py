@@ -20,7 +20,18 @@ from harness.evaluation.readers import Judged, score_lists
 from harness.evaluation.score_tables import RunFacts, score_tables, ties_of
 from harness.experiment import Experiment, Loaded, load, unexpanded
 from harness.overview import write_index
-from harness.records import FOLDER, Commit, DatasetFacts, Ledger, Manifest, Results, RetrieverFacts, Run, StageLatency
+from harness.records import (
+    FOLDER,
+    Commit,
+    DatasetFacts,
+    EncodingNoise,
+    Ledger,
+    Manifest,
+    Results,
+    RetrieverFacts,
+    Run,
+    StageLatency,
+)
 from harness.report import write_report
 from harness.running import machine
 from harness.running.check import prepare
@@ -62,7 +73,8 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
         aside = held.folder
         budget = Budget(options.max_cost)
         together = Meter(budget, lambda meter: options.watch("", meter))
-        work = _Work(loaded, dataset, graded, place, together, datetime.now(UTC), time.perf_counter())
+        started, noise = datetime.now(UTC), {} if options.fresh else _noise(place, loaded, dataset)
+        work = _Work(loaded, dataset, graded, place, together, started, time.perf_counter(), noise)
         finished = dict(known)
         write_qrels(aside, graded)
         with Cache(default_path(), fresh=options.fresh) as cache:
@@ -116,6 +128,8 @@ class _Work(NamedTuple):
     """Of what is done for all retrievers together."""
     started: datetime
     clock: float
+    noise: Mapping[str, EncodingNoise]
+    """What `harness noise` measured of these retrievers on these data before."""
 
 
 def _write(
@@ -137,6 +151,7 @@ def _write(
         judge=dict(judgment.facts),
         warnings=(*manifest.warnings, *filter(None, [judgment.warning])),
         earlier_looks=earlier,
+        noise=work.noise,
         waiting=waiting,
         started=work.started.isoformat(timespec="seconds"),
         seconds=time.perf_counter() - work.clock,
@@ -225,6 +240,12 @@ def _latencies(place: Path, loaded: Loaded, dataset: Dataset) -> dict[str, dict[
         return {}
     earlier = records.read(place)
     return {name: dict(earlier.run(name).latency) for name in earlier.retrievers}
+
+
+def _noise(place: Path, loaded: Loaded, dataset: Dataset) -> Mapping[str, EncodingNoise]:
+    """What was measured after an earlier run of this experiment."""
+    same = records.experiment_and_data(place) == (loaded.asked, dataset.digest)
+    return records.read_manifest(place).noise if same else {}
 
 
 def _known(place: Path, loaded: Loaded, dataset: Dataset, only: tuple[str, ...]) -> dict[str, Run]:

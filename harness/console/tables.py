@@ -65,6 +65,21 @@ def _stems(record: Results) -> Iterator[RenderableType]:
     yield from (text_line(f"{join(names)}: words {how}") for how, names in named.items())
 
 
+def noise_lines(record: Results) -> Iterator[str]:
+    """What `harness noise` found, a line a retriever, and what it means for the comparisons with the leader."""
+    from harness.evaluation.cautions import below_noise
+    from harness.evaluation.evaluation import evaluation_of
+
+    for name, one in record.manifest.noise.items():
+        yield (
+            f"{name}: embedded {len(one.means) - 1} times more ({one.queries} queries, {one.documents:,} documents), "
+            f"the mean {record.manifest.resolved.primary} moves by {one.deviation:.2g} (standard deviation), at most "
+            f"{one.largest:.2g}; the first ten hits change for {one.moved:.0%} of the queries"
+        )
+    near = list(below_noise(record.manifest, evaluation_of(record).conclusion))
+    yield from near or ["No difference from the leader is below twice that."]
+
+
 def verdict(evaluation: Evaluation, complete: bool, *, width: int) -> Iterator[RenderableType]:
     """Means, comparisons, and what they came to in words.
 

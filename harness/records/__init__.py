@@ -15,6 +15,7 @@ from harness.records.kept import (
 from harness.records.manifest import (
     Commit,
     DatasetFacts,
+    EncodingNoise,
     Ledger,
     Manifest,
     ResolvedExperiment,
@@ -23,6 +24,7 @@ from harness.records.manifest import (
     TieRange,
     read_manifest,
     resolved_experiment,
+    rewrite_manifest,
     write_manifest,
 )
 from harness.records.readings import (
@@ -72,6 +74,7 @@ __all__ = [
     "ClaimPassage",
     "Commit",
     "DatasetFacts",
+    "EncodingNoise",
     "Glance",
     "LabelledQuery",
     "Ledger",
@@ -113,6 +116,7 @@ __all__ = [
     "read_readings",
     "refuse_links",
     "resolved_experiment",
+    "rewrite_manifest",
     "truth_of",
     "unfinished",
     "write_costs",

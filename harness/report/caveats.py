@@ -7,6 +7,7 @@ import math
 from harness.english import counted, join
 from harness.evaluation.cautions import (
     asked_sentence,
+    below_noise,
     flattery_sentence,
     interval_note,
     judged_note,
@@ -30,7 +31,7 @@ def first_caveats(view: View) -> list[str]:
         sentences.append(look_sentence(view.look, view.n))
     elif len(view.retrievers) > 1:
         sentences.append(second_look_sentence(1 + len(view.manifest.earlier_looks)))
-    return [sentence for sentence in sentences if sentence]
+    return [sentence for sentence in (*sentences, *below_noise(view.manifest, view.conclusion)) if sentence]
 
 
 def moved_sentences(view: View) -> list[str]:
