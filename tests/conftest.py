@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,32 @@ for name in ("default", "fuzz"):
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 PROJECT = Path(__file__).parents[1]
+
+
+REAL = {
+    "--qdrant": "URL of a Qdrant server over REST, such as http://localhost:6333; its collections of tests are removed",
+    "--qdrant-grpc": "URL of the same server over gRPC, such as grpc://localhost:6334",
+    "--ollama": "URL of an Ollama server, such as http://localhost:11434",
+    "--ollama-model": "name of an embedding model that the Ollama server has",
+    "--s3": "a bucket with a folder, such as s3://bucket/tests?endpoint_override=localhost:9000&scheme=http",
+}
+"""Options that name real servers, which the tests marked `server` need; without them they are skipped."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Real servers are named on the command line: pytest -m server --qdrant http://localhost:6333"""
+    for name, meaning in REAL.items():
+        parser.addoption(name, metavar="WHERE", help=meaning)
+
+
+@pytest.fixture(scope="session")
+def real(request: pytest.FixtureRequest) -> Callable[[str], str]:
+    """Return what an option names, or skip with the reason."""
+
+    def named(option: str) -> str:
+        return request.config.getoption(option) or pytest.skip(f"needs {option}: {REAL[option]}")
+
+    return named
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
