@@ -23,8 +23,12 @@ def script() -> dict:
 
 def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(script: dict, tmp_path: Path) -> None:
     script["gather"](tmp_path / "site-source")
+    script["gallery"](tmp_path / "site-source")
     assert script["build"](tmp_path) == 0
     site = tmp_path / "site"
+    reports = re.findall(r'href="(gallery/[^"]+/report\.html)"', (site / "docs" / "gallery.html").read_text("utf-8"))
+    assert len(set(reports)) == len(script["SHOWN_OFF"])
+    assert all("<title>" in (site / "docs" / one).read_text(encoding="utf-8") for one in reports)
     for page in (PROJECT / "docs").rglob("*.md"):
         name = "index" if page.stem == "README" else page.stem
         assert (site / page.relative_to(PROJECT).with_name(f"{name}.html")).is_file()
@@ -37,6 +41,7 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(script: dict, 
 @pytest.mark.parametrize("link", ["nowhere.md", "tutorial.md#nowhere"])
 def test_a_link_that_leads_nowhere_builds_no_site(script: dict, tmp_path: Path, link: str) -> None:
     script["gather"](tmp_path / "site-source")
+    (tmp_path / "site-source" / "docs" / "gallery.md").write_text("# Gallery\n", encoding="utf-8")
     page = tmp_path / "site-source" / "docs" / "scale.md"
     page.write_text(page.read_text(encoding="utf-8") + f"\n[there]({link})\n", encoding="utf-8")
     assert script["build"](tmp_path) != 0
