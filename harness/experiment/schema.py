@@ -44,6 +44,8 @@ LIMITS: Mapping[str, Mapping[str, float]] = {
     "margin": {"exclusiveMinimum": 0},
 }
 """What `[statistics]` refuses, as far as a schema can say it."""
+SCHEMA_ID = "urn:retriever-harness:experiment:1"
+"""Its number rises where a key of before means something else, as docs/versioning.md says."""
 START, END = "<!-- keys: written by python -m harness.experiment.schema -->", "<!-- end of keys -->"
 
 
@@ -70,6 +72,7 @@ def experiment_schema() -> dict[str, Any]:
         defs["Statistics"]["properties"][key] |= limits
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": SCHEMA_ID,
         "title": "An experiment of the retriever harness",
         **root,
         "$defs": dict(sorted(defs.items())),
