@@ -11,7 +11,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
-from harness.english import counted, join
+from harness.english import counted, join, short_p
 from harness.pages import policy
 from harness.report import figures, text, theme
 from harness.report.browsed import packed
@@ -25,6 +25,7 @@ FILTERS = {
     "between": text.between,
     "between_signed": text.between_signed,
     "p_value": text.p_value,
+    "short_p": short_p,
     "plain": text.plain,
     "dollars": text.dollars,
     "milliseconds": text.milliseconds,
@@ -76,6 +77,7 @@ def styled(env: jinja2.Environment, declared: Sequence[theme.Shade] = ()) -> Mar
             shades=(*theme.SHADES, *declared),
             font=_ours(theme.FONT),
         )
+        + source("board.css")
     )
 
 
@@ -84,7 +86,7 @@ def environment() -> jinja2.Environment:
     """The templates, autoescaped; strings are made visible as they are written."""
     env = _environment(without="markdown", autoescape=True, finalize=_visible)
     env.filters |= FILTERS
-    env.globals |= {"interval": interval, "grade_chip": grade_chip}
+    env.globals |= {"grade_chip": grade_chip}
     return env
 
 
@@ -116,20 +118,6 @@ def _source_without(block: str, name: str) -> str:
     """A template without one of its two blocks, which would be compiled in vain; the lines keep their numbers."""
     block_of = re.compile(rf"{{% block {block} %}}.*?{{% endblock %}}", re.DOTALL)
     return block_of.sub(lambda match: "\n" * match[0].count("\n"), source(name))
-
-
-def interval(
-    ends: tuple[float | None, float | None], mean: float, axis: tuple[float, float], mark: theme.Mark
-) -> Markup:
-    """An interval of a table's row, drawn on the axis that the rows share; where there is none, its mean alone."""
-    start, end = axis
-    low, high = (mean if value is None else value for value in ends)
-    x = [f"{100 * (value - start) / (end - start):.2f}%" for value in (low, mean, high)]
-    return Markup(
-        '<svg class="interval" aria-hidden="true" focusable="false">'
-        '<line x1="{}" x2="{}" y1="50%" y2="50%" stroke="{}" stroke-width="2"/>'
-        '<svg x="{}" y="50%" overflow="visible"><path d="{}" fill="{}" transform="scale(6)"/></svg></svg>'
-    ).format(x[0], x[2], mark.color, x[1], mark.outline, mark.color)
 
 
 def grade_chip(grade: int | None) -> Markup:
