@@ -15,7 +15,7 @@ from harness.measures import parse, score
 from harness.pages import visible
 from harness.records import LENGTHS, SHOWN
 from harness.report import text
-from harness.report.sections.failure_map import Group, columns, groups
+from harness.report.failures import Group, causes, columns, groups
 from harness.report.view import View
 from retrievers.types import Floats
 
@@ -148,7 +148,7 @@ def _evidence(
     numbers: dict[str, int] = {}
     members = {group.key: frozenset(group.places) for group in failing}
     ceilings = [(view.ranked.index(name), rerun.ceiling) for name, rerun in reruns.items() if rerun.ceiling is not None]
-    queries = []
+    queries, why = [], causes(view)
     for i in places:
         qid, judged = view.ids[i], view.grades[view.ids[i]]
         lists = [view.answers[name].top.get(qid, ())[:hits] for name in view.ranked]
@@ -169,6 +169,7 @@ def _evidence(
                  [view.answers[name].places.get(qid, {}).get(doc, 0) for name in view.ranked]]
                 for doc, grade in graded
             ],
+            **({"why": [[view.ranked.index(name), said] for name, said in why[i].items()]} if i in why else {}),
             **({"ceilings": {place: round(float(values[i]), 6) for place, values in ceilings}} if ceilings else {}),
         })  # fmt: skip
     evidence = {

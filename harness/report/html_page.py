@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from harness.english import counted, join, short_p
 from harness.pages import policy
 from harness.report import figures, text, theme
 from harness.report.browsed import packed
+from harness.report.citation import citation
 from harness.report.client_filter import client_filter
 from harness.report.figures import Section
 from harness.report.view import View
@@ -40,8 +41,8 @@ SCRIPTS = ("start", "copy", "client_filter", "tables", "follow", "charts", "text
 """What runs on the page, in this order, all in one scope."""
 
 
-def page(view: View, sections: Sequence[Section]) -> str:
-    """Return the report as one HTML file."""
+def page(view: View, sections: Sequence[Section], files: Iterable[str] = ()) -> str:
+    """Return the report as one HTML file; `files` are those beside it, which it names."""
     env = environment()
     style = styled(env, theme.declared_shades(view.marks))
     script = "".join(['"use strict";\n(() => {\n', *(source(f"scripts/{name}.js") for name in SCRIPTS), "})();\n"])
@@ -56,6 +57,8 @@ def page(view: View, sections: Sequence[Section]) -> str:
         script=_ours(script),
         policy=policy([script], str(style)),
         scores=packed(client_filter(view)),
+        quote=citation(view),
+        files=sorted(files),
     )
 
 

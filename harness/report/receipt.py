@@ -9,7 +9,7 @@ from harness.english import count, few_names
 from harness.measures import parse
 from harness.report import text
 from harness.report.costs import Cost, costs_of
-from harness.report.sections.failure_map import hits_within
+from harness.report.failures import hits_within
 from harness.report.sections.slices import Slice, called, labels_of, pair_of
 from harness.report.view import View
 

@@ -158,5 +158,7 @@ def _report(results: Results) -> dict[str, str]:
     files["tables/queries.csv"] = spreadsheet(view)
     files["tables/leaderboard.html"] = _fragment(environment(), view)
     files["report.md"] = markdown(view, shown)
-    files["report.html"] = page(view, shown)
+    beside = {file.relative_to(results.folder).as_posix() for file in results.folder.rglob("*") if file.is_file()}
+    kept = {name for name in beside if not name.startswith(("figures/", "tables/"))}
+    files["report.html"] = page(view, shown, kept | files.keys() - {"report.html"})
     return files

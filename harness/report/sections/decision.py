@@ -38,4 +38,4 @@ def _figure(view: View, screen: Screen) -> Figure:
         f"Mean paired difference of {name}, {where}: {differences}.",
         f"{name} {where}",
     )
-    return forest(words, rows, board.margin)
+    return forest(words, {"": rows}, board.margin)

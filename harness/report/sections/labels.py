@@ -9,7 +9,7 @@ from harness.report.figures import Section
 from harness.report.pair_details import open_in_reading_order
 from harness.report.view import View
 
-PLACE = 70
+PLACE = 71
 
 SHARE = 0.999
 """Where less than this share of the top documents is judged, somebody should know what the rest could change."""
@@ -42,4 +42,5 @@ def section(view: View) -> Section | None:
             "mixed": sources.count("mixed"),
             "alone": not view.settings.by_people,
         },
+        within="trust",
     )
