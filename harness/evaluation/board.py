@@ -1,4 +1,4 @@
-"""The leaderboard as data: every retriever against the leader or the declared baseline, for page, terminal and CI."""
+"""The leaderboard as data, and what is said above it, for the page, the terminal, CI and notebooks alike."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from harness.evaluation import statements
 from harness.evaluation.evaluation import Evaluation
+from harness.evaluation.statements import Topic
 from harness.evaluation.verdict import Reason, Verdict
 
 Standing = Literal["leader", "good", "open", "worse", "baseline", "better", "failed", "waiting"]
@@ -59,6 +61,30 @@ class Board:
         held = [end for row in self.rows for end in (row.difference, row.low, row.high) if end is not None]
         edges = (0.0, self.margin or 0.0, -(self.margin or 0.0) if self.against_baseline else 0.0)
         return min(*edges, *held), max(*edges, *held)
+
+
+NEXT = (Topic.NOTHING_MEASURED, Topic.WITHIN_MARGIN, Topic.PLAN)
+"""What neither the headline nor the lead says, and what to do follows from."""
+
+
+class Said(NamedTuple):
+    """What stands above the leaderboard."""
+
+    headline: str
+    lead: str
+    """How far the highest mean is ahead; "" where nothing follows from it."""
+    following: tuple[str, ...]
+    """What is equal, and what more queries would tell."""
+
+
+def said_of(evaluation: Evaluation, *, complete: bool = True) -> Said:
+    """Return the verdict in a few lines; nothing is recommended while retrievers are missing."""
+    result, settings = evaluation.conclusion, evaluation.settings
+    headline = evaluation.incomplete or statements.headline(result, settings, evaluation.comparisons[result.measure])
+    based = any(row.verdict.separates for row in result.against_baseline)
+    lead = "" if based or evaluation.partial or not complete else statements.lead_sentence(result, settings)
+    following = [one.text for one in evaluation.statements(complete=complete) if one.topic in NEXT]
+    return Said(headline, lead, tuple(following[: None if result.measured else 1]))
 
 
 def board_of(evaluation: Evaluation) -> Board:

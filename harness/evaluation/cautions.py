@@ -61,14 +61,10 @@ def half_read(manifest: Manifest) -> Iterator[str]:
         name for name in manifest.finished if name not in cut and any(_is_made_of(name, of, manifest) for of in cut)
     ]
     most, up_to = max(cut.values()), "up to " if len(set(cut.values())) > 1 else ""
-    others = (
-        f" {few_names(made)} {'is' if len(made) == 1 else 'are'} made of {'it' if len(cut) == 1 else 'them'}."
-        if made
-        else ""
-    )
+    also = f", and {few_names(made)} made of {'it' if len(cut) == 1 else 'them'}," if made else ""
     yield (
-        f"{few_names(list(cut))} read only the beginning of {up_to}{most:,} of {documents:,} documents "
-        f"({100 * most / documents:.0f} %): cut them into passages (chunk), or take a model that reads more.{others}"
+        f"{few_names(list(cut))}{also} read only the beginning of {up_to}{most:,} of {documents:,} documents "
+        f"({100 * most / documents:.0f} %): cut them into passages (chunk), or take a model that reads more."
     )
 
 

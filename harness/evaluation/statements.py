@@ -276,11 +276,10 @@ def lead_sentence(result: Conclusion, settings: Settings) -> str:
     for other in result.others[:2]:
         row = result.against[other]
         known = row.ci_low is not None and row.ci_high is not None
-        words = f"{100 * settings.level:.3g} % interval " if not parts else ""
-        ends = f" ({words}{row.ci_low:.3f} to {row.ci_high:.3f})" if known else ""
+        ends = f" ({row.ci_low:.3f} to {row.ci_high:.3f})" if known and not parts else ""
         parts.append(f"{other} by {row.mean_difference:.3f}{ends}".replace("-", "\N{MINUS SIGN}"))
     rest = len(result.others) - 2
-    return f"Its mean is ahead of that of {', of '.join(parts)}{f', and of {rest} more' if rest > 0 else ''}."
+    return f"Mean ahead of {', of '.join(parts)}{f', and of {rest} more' if rest > 0 else ''}."
 
 
 def _against_leader(result: Conclusion, settings: Settings, family: Sequence[Comparison]) -> str:

@@ -8,18 +8,13 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from harness.english import shared_beginning
-from harness.evaluation import statements
-from harness.evaluation.board import Board, BoardRow, board_of
-from harness.evaluation.statements import Topic
+from harness.evaluation.board import Board, BoardRow, board_of, said_of
 from harness.evaluation.wording import STANDINGS
 from harness.report.alerts import Alert, alerts
 from harness.report.axes import numbers, steps
 from harness.report.caveats import first_caveats
 from harness.report.receipt import Clause, choice, facts
 from harness.report.view import View
-
-NEXT = (Topic.NOTHING_MEASURED, Topic.WITHIN_MARGIN, Topic.PLAN)
-"""What the second line does not say, and what to do follows from."""
 
 
 class Screen(NamedTuple):
@@ -52,28 +47,18 @@ class Screen(NamedTuple):
 
 def screen_of(view: View) -> Screen:
     """Put the first screen together."""
-    evaluation, result = view.evaluation, view.conclusion
-    based = any(row.verdict.separates for row in result.against_baseline)
-    lead = "" if based or evaluation.partial else statements.lead_sentence(result, view.settings)
-    stated = [view.spoken(one.text) for one in evaluation.statements() if one.topic in NEXT]
-    if not result.measured:
-        stated = stated[:1]
+    said = said_of(view.evaluation)
+    following = [view.spoken(sentence) for sentence in said.following]
     return Screen(
-        headline=headline(view),
-        lead=lead,
-        notes=(*stated, *choice(view), *first_caveats(view)),
+        headline=view.spoken(said.headline),
+        lead=said.lead,
+        notes=(*following, *choice(view), *first_caveats(view)),
         alerts=tuple(alerts(view)),
-        board=board_of(evaluation),
-        beginning=shared_beginning(list(result.means)),
+        board=board_of(view.evaluation),
+        beginning=shared_beginning(list(view.conclusion.means)),
         facts=tuple(facts(view)),
-        failed=evaluation.failed,
+        failed=view.evaluation.failed,
     )
-
-
-def headline(view: View) -> str:
-    """The conclusion in one line."""
-    family = view.comparisons[view.primary]
-    return view.evaluation.incomplete or view.spoken(statements.headline(view.conclusion, view.settings, family))
 
 
 def strip(row: BoardRow, screen: Screen) -> Markup:
