@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from harness.evaluation.board import Board, BoardRow
 
+ROOMY = 70
+"""Cells from which on heads stand in one line."""
 WIDEST, WANTED, LEAST = 36, 24, 10
 """Cells of the drawing."""
 
@@ -43,7 +45,7 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
             for row in rows
         ]  # fmt: skip
         beside = [
-            Column("wins/ties/losses", [*records, ""]),
+            Column("wins/ties/losses" if width >= ROOMY else "wins/\nties/\nlosses", [*records, ""]),
             Column("adj. p", [*(short_p(row.p) for row in rows), ""], rank=2),
             Column(f"by ({100 * board.level:.3g} %)", [*ends, ""], left=True, rank=3),
         ]
@@ -53,13 +55,15 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
         cells = max(LEAST, min(WIDEST, width - taken - GAP * len(kept)))
         place = kept.index(least)
         kept[place] = Column(
-            _head(board), [*(_drawn(row, board, cells) for row in rows), _ruler(board, cells)], left=True
+            _head(board, width), [*(_drawn(row, board, cells) for row in rows), _ruler(board, cells)], left=True
         )
         columns = kept
     yield grid(columns)
 
 
-def _head(board: Board) -> str:
+def _head(board: Board, width: int) -> str:
+    if width < ROOMY:
+        return "ahead" if board.against_baseline else "behind"
     where = f"ahead of {board.reference}" if board.against_baseline else "behind the leader"
     return where if not board.margin else f"{where} (▒ {board.margin:g})"
 
