@@ -35,6 +35,10 @@ def unpacked(text: str) -> Any:
     return json.loads(zlib.decompress(base64.b64decode(text)))
 
 
+Causes = Mapping[int, Mapping[str, str]]
+"""Place of a query -> retriever -> why it missed."""
+
+
 class Rerun(NamedTuple):
     """A retriever whose first hits were put into another order."""
 
@@ -70,9 +74,11 @@ def _ceiling(view: View, before: str, depth: int) -> Floats | None:
     return score([measure], dict(view.grades), best).of(measure)
 
 
-BUDGET = 4_000_000
-"""Bytes of evidence that a page may hold, texts deflated."""
-STEPS = ((SHOWN, LENGTHS[0]), (SHOWN, 2_000), (SHOWN, 600), (SHOWN, 200), (10, 200), (10, 0))
+BUDGET = 1_200_000
+"""Bytes of evidence that a page may hold, deflated."""
+DEFLATED = 0.5
+"""What is left of text about, deflated and written in letters."""
+STEPS = ((SHOWN, LENGTHS[0]), (SHOWN, 2_000), (SHOWN, 600), (SHOWN, 200), (SHOWN, 0), (SHOWN // 2, 0))
 """Hits per ranking and characters per document, tried in this order until the budget holds."""
 
 
@@ -88,6 +94,8 @@ class Browsed(NamedTuple):
     """The evidence of one page."""
 
     evidence: Mapping[str, Any]
+    packed: str
+    """The same, packed."""
     texts: str
     """The texts of the evidence's documents, packed."""
     kept: EvidenceKept
@@ -95,22 +103,19 @@ class Browsed(NamedTuple):
 
 def browsed(view: View) -> Browsed:
     """The evidence that fits the budget: shorter texts first, then fewer queries, those that differ most kept."""
-    distances, failing, reruns = spread(view), groups(view), reranked(view)
-    places, holds = list(view.shown), None
-    for hits, letters in STEPS:
-        if holds is None or holds.kept.hits != hits:
-            evidence, documents = _evidence(view, places, (failing, reruns), hits)
-        texts = packed([_text(view, doc, letters) for doc in documents]) if letters else packed([])
-        holds = Browsed(evidence, texts, EvidenceKept(hits, letters, len(places)))
-        if _size(holds) <= BUDGET:
-            return holds
-    assert holds is not None  # STEPS are not empty
-    while _size(holds) > BUDGET and len(places) > 1:
+    distances, about = spread(view), (groups(view), reranked(view), causes(view))
+    places, taken = list(view.shown), 0
+    while True:
+        for hits, letters in STEPS:
+            if hits != taken:
+                evidence, documents = _evidence(view, places, about, hits)
+                code, taken = packed(evidence), hits
+            lengths = (len(kept.text) for doc in documents if (kept := view.results.documents.get(doc)))
+            if len(code) + DEFLATED * sum(min(length, letters) for length in lengths) <= BUDGET or len(places) == 1:
+                texts = packed([_text(view, doc, letters) for doc in documents] if letters else [])
+                return Browsed(evidence, code, texts, EvidenceKept(hits, letters, len(places)))
         near = set(sorted(places, key=lambda i: -distances[i])[: len(places) // 2])
-        places = [i for i in places if i in near]
-        evidence, _ = _evidence(view, places, (failing, reruns), hits)
-        holds = Browsed(evidence, packed([]), EvidenceKept(hits, 0, len(places)))
-    return holds
+        places, taken = [i for i in places if i in near], 0
 
 
 def spread(view: View) -> list[float]:
@@ -136,19 +141,15 @@ def fields_of(view: View, query_id: str) -> list[str]:
     ]
 
 
-def _size(holds: Browsed) -> int:
-    return len(json.dumps(holds.evidence, ensure_ascii=False).encode("utf-8", "replace")) + len(holds.texts)
-
-
 def _evidence(
-    view: View, places: Sequence[int], about: tuple[Sequence[Group], Mapping[str, Rerun]], hits: int
+    view: View, places: Sequence[int], about: tuple[Sequence[Group], Mapping[str, Rerun], Causes], hits: int
 ) -> tuple[dict[str, Any], list[str]]:
     """The queries at some places, and the documents that stand in their lists."""
-    failing, reruns = about
+    failing, reruns, why = about
     numbers: dict[str, int] = {}
     members = {group.key: frozenset(group.places) for group in failing}
     ceilings = [(view.ranked.index(name), rerun.ceiling) for name, rerun in reruns.items() if rerun.ceiling is not None]
-    queries, why = [], causes(view)
+    queries = []
     for i in places:
         qid, judged = view.ids[i], view.grades[view.ids[i]]
         lists = [view.answers[name].top.get(qid, ())[:hits] for name in view.ranked]

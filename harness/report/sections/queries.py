@@ -34,7 +34,8 @@ def section(view: View) -> Section:
         "queries",
         "Queries",
         {
-            "evidence": held.evidence,
+            "evidence": held.packed,
+            "held": len(held.evidence["queries"]),
             "texts": held.texts,
             "kept": held.kept,
             "whole": held.kept == EvidenceKept(*STEPS[0], len(view.order)),
