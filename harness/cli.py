@@ -44,6 +44,8 @@ from harness.console.shared_options import (
     DatasetForm,
     Debug,
     Documents,
+    EveryMeasure,
+    EveryPair,
     ExperimentFile,
     Folder,
     Fresh,
@@ -57,6 +59,7 @@ from harness.console.shared_options import (
     data_set,
     refuse,
 )
+from harness.console.tables import More
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 
 log = logging.getLogger(__name__)
@@ -116,6 +119,8 @@ def run(
     ] = False,
     no_code: NoCode = False,
     debug: Debug = False,
+    measures: EveryMeasure = False,
+    pairs: EveryPair = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -139,7 +144,7 @@ def run(
                 spent = f"; ${progress.spent:.6f} were spent" if progress.spent else ""
     except KeyboardInterrupt:
         raise Interrupted(_kept(experiment, results, code=not no_code) + spent) from None
-    print_results(record, quiet=quiet, as_json=as_json)
+    print_results(record, quiet=quiet, as_json=as_json, more=More(measures, pairs))
     if failed := record.manifest.failed:
         raise BackendError("\n".join(f"{name}: {error}" for name, error in failed.items()))
 
@@ -172,6 +177,8 @@ def report(
         Path, typer.Argument(metavar="RESULTS", help="A results folder, or a folder of results folders.")
     ],
     figures: Annotated[bool, typer.Option("--figures", help="Write the figures as PDF too, for papers.")] = False,
+    measures: EveryMeasure = False,
+    pairs: EveryPair = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -187,7 +194,7 @@ def report(
 
     record = records.read(results)
     write_report(record, papers=figures)
-    print_results(record, quiet=quiet, as_json=as_json)
+    print_results(record, quiet=quiet, as_json=as_json, more=More(measures, pairs))
     if not quiet and not as_json:
         warn(*(f"{name} failed: {reason}" for name, reason in record.manifest.failed.items()))
 

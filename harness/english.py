@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+LONG_NAME = 16
+"""Letters from which on what names have in common is worth setting once."""
+
 
 def format_p(p: float, least: float | None = None) -> str:
     """Return a p-value for people: three digits, never 0, and a bound where draws cannot say more.
@@ -71,10 +74,35 @@ def join(names: Sequence[str]) -> str:
     return f"{', '.join(head)} and {last}" if head else last
 
 
-def few_names(names: Sequence[str]) -> str:
-    """Return up to four names, or three and how many more.
+def few_names(names: Sequence[str], most: int = 4) -> str:
+    """Return up to so many names, or one less and how many more.
 
-    >>> few_names(["a", "b"]), few_names(list("abcde"))
-    ('a and b', 'a, b, c and 2 others')
+    >>> few_names(["a", "b"]), few_names(list("abcde")), few_names(list("abc"), 2)
+    ('a and b', 'a, b, c and 2 others', 'a and 2 others')
     """
-    return join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} others"
+    if len(names) <= most:
+        return join(names)
+    return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} others"
+
+
+def shared_beginning(names: Sequence[str]) -> str:
+    """Return what three or more long names begin with, up to a mark between words; "" where that saves little.
+
+    >>> shared_beginning(["bge-m3-dense-of-all", "bge-m3-sparse", "bge-m3-colbert"]), shared_beginning(["ab", "ac"])
+    ('bge-m3-', '')
+    """
+    first, last = min(names), max(names)  # whatever these two begin with, all between them do
+    common = first[: next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
+    end = max((common.rfind(mark) for mark in "-_/.: "), default=-1) + 1
+    return common[:end] if len(names) > 2 and end > 5 and max(map(len, names)) > LONG_NAME else ""
+
+
+def short_p(p: float | None) -> str:
+    """Return a p-value for a narrow column: three decimals, or that it is below them.
+
+    >>> short_p(0.0104), short_p(2e-9), short_p(1.0), short_p(None)
+    ('.010', '<.001', '1.00', '')
+    """
+    if p is None:
+        return ""
+    return "<.001" if p < 0.001 else f"{p:.2f}" if p >= 0.9995 else f"{p:.3f}".removeprefix("0")

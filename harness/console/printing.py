@@ -114,8 +114,8 @@ def asked() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def print_results(results: Results, *, quiet: bool, as_json: bool) -> None:
-    """The leaderboard, the comparisons, the verdict in words, what to be wary of, and where to read on."""
+def print_results(results: Results, *, quiet: bool, as_json: bool, more: tables.More = tables.More()) -> None:  # noqa: B008 - frozen
+    """The verdict in words, what may change it, the paired leaderboard, and where to read on."""
     if as_json:
         from harness.evaluation.evaluation import evaluation_of
 
@@ -124,10 +124,10 @@ def print_results(results: Results, *, quiet: bool, as_json: bool) -> None:
         rows = {name: tables.rows_of(getattr(results, name)) for name in names}
         print_json(**rows, failed=failed, incomplete=evaluation_of(results).incomplete)
     elif not quiet:
-        show(tables.results, results)
+        show(tables.results, results, more)
         warn(*(f"warning: {warning}" for warning in results.manifest.warnings))
         page = results.folder / "report.html"
-        say("", f"report: {page}" if page.is_file() else f"results: {results.folder}")
+        say(f"report: {page}" if page.is_file() else f"results: {results.folder}")
 
 
 def print_listing(read: Listing, place: Path, *, quiet: bool, as_json: bool) -> None:
@@ -153,7 +153,13 @@ def print_listing(read: Listing, place: Path, *, quiet: bool, as_json: bool) -> 
         say("", f"index: {place / 'index.html'}")
 
 
-def print_scores(evaluation: Evaluation, notes: Sequence[str], *, as_json: bool) -> None:
+def print_scores(
+    evaluation: Evaluation,
+    notes: Sequence[str],
+    *,
+    as_json: bool,
+    more: tables.More = tables.More(),  # noqa: B008 - frozen
+) -> None:
     """Per-query scores of any tool: means, comparisons, the verdict in words, what to know about the numbers."""
     comparisons, summary = evaluation.comparison_rows(), evaluation.summary_rows()
     if as_json:
@@ -161,7 +167,8 @@ def print_scores(evaluation: Evaluation, notes: Sequence[str], *, as_json: bool)
         print_json(scores=rows, summary=summary, comparisons=comparisons, notes=list(notes))
         return
     show(scoreboards.scoreboard, summary)
-    show(tables.decided, evaluation)
+    say("")
+    show(tables.verdict, evaluation, tables.Told(more, summary))
     say(*notes)
 
 

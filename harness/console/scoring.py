@@ -14,6 +14,8 @@ from harness.console.printing import print_csv, print_json, print_scores, say, s
 from harness.console.shared_options import (
     DOUBLE,
     INTERSECTION,
+    EveryMeasure,
+    EveryPair,
     Folder,
     Form,
     GradeRule,
@@ -105,6 +107,8 @@ def compare(
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page; for a file of scores.")] = None,
     form: Form = "table",
+    measures: EveryMeasure = False,
+    pairs: EveryPair = False,
     as_json: Json = False,
 ) -> None:
     """Compare runs query by query: differences, exact tests, a verdict. The first measure decides.
@@ -134,7 +138,7 @@ def compare(
         without_effect = {"RUN": runs, "--grades": grades, "--skip-no-relevant": skip_no_relevant}
         refuse(without_effect, "does not go with a file of scores")
         wanted = ScoresWanted(qrels, tuple(measure or ()), ids, baseline, report, range_)
-        _compare_scores(wanted, settings, form, as_json=as_json)
+        _compare_scores(wanted, settings, form, None if as_json else tables.More(measures, pairs))
         return
     refuse({"--report": report, "--range": range_}, "is for a file of scores")
     conventions = Conventions(skip_no_relevant, queries=ids)
@@ -148,14 +152,15 @@ def compare(
     if as_json:
         from harness.evaluation.evidence import evidence, pairs_by_weight
 
-        pairs = pairs_by_weight(list(evaluation.conclusion.means), baseline, scores.n)
-        beside = [one.as_json() for one in evidence(scores, pairs, settings)]
+        looked_at = pairs_by_weight(list(evaluation.conclusion.means), baseline, scores.n)
+        beside = [one.as_json() for one in evidence(scores, looked_at, settings)]
         rows = evaluation.comparison_rows()
         print_json(summary=evaluation.summary_rows(), comparisons=rows, evidence=beside, notes=notes)
     elif form == "csv":
         print_csv(evaluation.comparison_rows())
     else:
-        show(tables.verdict, evaluation, not lacking)
+        told = tables.Told(tables.More(measures, pairs), evaluation.summary_rows(), complete=not lacking)
+        show(tables.verdict, evaluation, told)
 
 
 class ScoresWanted(NamedTuple):
@@ -169,8 +174,8 @@ class ScoresWanted(NamedTuple):
     range: tuple[float, float] | None
 
 
-def _compare_scores(wanted: ScoresWanted, settings: Settings, form: str, *, as_json: bool) -> None:
-    """Compare the per-query scores of any tool."""
+def _compare_scores(wanted: ScoresWanted, settings: Settings, form: str, more: tables.More | None) -> None:
+    """Compare the per-query scores of any tool; without `more`, print one JSON object."""
     from harness.evaluation.evaluation import evaluate
     from harness.evaluation.readers import read_scores
 
@@ -193,7 +198,7 @@ def _compare_scores(wanted: ScoresWanted, settings: Settings, form: str, *, as_j
     if form == "csv":
         print_csv(evaluation.comparison_rows())
     else:
-        print_scores(evaluation, notes, as_json=as_json)
+        print_scores(evaluation, notes, as_json=more is None, more=more or tables.More())
     if wanted.report is not None:
         from harness.report.scores_page import write_scores
 

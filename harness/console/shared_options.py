@@ -48,6 +48,8 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Embed anew what the cache 
 MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Dollars that may be spent.")]
 Form = Annotated[Literal["table", "csv"], typer.Option("--format", help="How rows are printed.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+EveryMeasure = Annotated[bool, typer.Option("--measures", help="Print the means of every measure, too.")]
+EveryPair = Annotated[bool, typer.Option("--pairs", help="Print every pair and all that was found, too.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where in the code each failure arose.")]
 NO_CODE = typer.Option("--no-code", help="Refuse an experiment that names code: for files of others.")
 NoCode = Annotated[bool, NO_CODE]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.console.layout import Column, fitting, grid, head_of, text_line
 
@@ -24,8 +24,18 @@ MOST = 20
 """Comparisons shown; `--json`, the CSV and the report hold them all."""
 
 
-def results(record: Results, *, width: int) -> Iterator[RenderableType]:
-    """All that a run has to say: means, comparisons, the verdict in words."""
+class More(NamedTuple):
+    """What is shown besides the verdict."""
+
+    measures: bool = False
+    """The means of every measure."""
+    pairs: bool = False
+    """Every pair, and all that was said of it."""
+
+
+def results(record: Results, more: More, *, width: int) -> Iterator[RenderableType]:
+    """All that a run has to say: the verdict, what may change it, the paired leaderboard."""
+    from harness.english import count
     from harness.evaluation.cautions import cautions
     from harness.evaluation.evaluation import evaluation_of
 
@@ -33,12 +43,12 @@ def results(record: Results, *, width: int) -> Iterator[RenderableType]:
         yield from _unlabelled(record)
         return
     evaluation = evaluation_of(record)
-    if evaluation.incomplete:
-        yield text_line(f"{evaluation.incomplete}.", "bold")
-        yield ""
-    words = [*evaluation.sentences(), *cautions(record.manifest, evaluation.conclusion)]
-    yield from _scores_and_words(evaluation, rows_of(record.summary), words, width=width)
-    yield from _stems(record)
+    n, documents, measure = evaluation.conclusion.n, record.manifest.dataset.documents, evaluation.conclusion.measure
+    yield text_line(f"{record.manifest.name} · {count(n)} · {documents:,} documents · {measure}", "dim")
+    notes = cautions(record.manifest, evaluation.conclusion)
+    yield from verdict(evaluation, Told(more, rows_of(record.summary), notes), width=width)
+    if more.pairs:
+        yield from _stems(record)
 
 
 def _unlabelled(record: Results) -> Iterator[RenderableType]:
@@ -80,39 +90,44 @@ def noise_lines(record: Results) -> Iterator[str]:
     yield from near or ["No difference from the leader is below twice that."]
 
 
-def verdict(evaluation: Evaluation, complete: bool, *, width: int) -> Iterator[RenderableType]:
-    """Means, comparisons, and what they came to in words.
+class Told(NamedTuple):
+    """What a verdict is told with."""
 
-    Args:
-        evaluation: of runs or folders.
-        complete: whether no retriever is missing; else nothing is recommended.
-        width: cells of the terminal.
-    """
-    words = evaluation.sentences(complete=complete)
-    yield from _scores_and_words(evaluation, evaluation.summary_rows(), words, width=width)
-
-
-def _scores_and_words(
-    evaluation: Evaluation, summary: Sequence[Row], words: Sequence[str], *, width: int
-) -> Iterator[RenderableType]:
-    """Means, comparisons, words; where nothing was measured, the words come first."""
-    conclusion, level = evaluation.conclusion, evaluation.settings.level
-    if not conclusion.measured:  # before any number is believed
-        yield from (text_line(sentence) for sentence in words)
-        yield ""
-    yield from leaderboard(summary, conclusion.measure, width=width, level=level, clusters=conclusion.clusters)
-    yield from _compared(evaluation, width=width)
-    if conclusion.measured:
-        yield from (text_line(sentence) for sentence in words)
+    more: More
+    summary: Sequence[Row]
+    """Rows of summary.csv."""
+    notes: Sequence[str] = ()
+    """What may change the verdict."""
+    complete: bool = True
+    """Whether no retriever is missing; else nothing is recommended."""
 
 
-def _compared(evaluation: Evaluation, *, width: int) -> Iterator[RenderableType]:
-    """The comparisons between empty lines."""
+def verdict(evaluation: Evaluation, told: Told, *, width: int) -> Iterator[RenderableType]:
+    """The verdict in words, what may change it, the paired leaderboard; then what was asked for besides."""
+    from harness.console.forest import forest
+    from harness.evaluation.board import board_of, said_of
+
+    said = said_of(evaluation, complete=told.complete)
+    yield text_line(f"{said.headline}.", "bold")
+    for sentence in (said.lead, *said.following):
+        if sentence:
+            yield text_line(sentence)
+    for note in told.notes:
+        yield text_line(f"! {note}")
     yield ""
-    if rows := evaluation.comparisons[evaluation.scores.primary]:
-        leader, level = evaluation.conclusion.leader, evaluation.settings.level
-        yield from comparisons(rows, width=width, level=level, leader=leader)
+    yield from forest(board_of(evaluation), width=width)
+    if told.more.measures:
         yield ""
+        conclusion, level = evaluation.conclusion, evaluation.settings.level
+        summary, measure, clusters = told.summary, conclusion.measure, conclusion.clusters
+        yield from leaderboard(summary, measure, width=width, level=level, clusters=clusters)
+    if told.more.pairs:
+        yield ""
+        if rows := evaluation.comparisons[evaluation.scores.primary]:
+            leader, level = evaluation.conclusion.leader, evaluation.settings.level
+            yield from comparisons(rows, width=width, level=level, leader=leader)
+            yield ""
+        yield from (text_line(sentence) for sentence in evaluation.sentences(complete=told.complete))
 
 
 def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -215,12 +230,6 @@ def _left_out(columns: Sequence[str]) -> str:
     return (
         f"Too wide for this terminal: {join(columns)}. A wider one or --json shows {'them' if columns[1:] else 'it'}."
     )
-
-
-def decided(evaluation: Evaluation, *, width: int) -> Iterator[RenderableType]:
-    """The comparisons on the measure that decides, and what they came to in words."""
-    yield from _compared(evaluation, width=width)
-    yield from (text_line(sentence) for sentence in evaluation.sentences())
 
 
 def _intervals(ends: Iterable[tuple[float | None, float | None, str]], form: str, level: float, *, rank: int) -> Column:

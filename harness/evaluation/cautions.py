@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from harness.english import count, counted, join
+from harness.english import count, counted, few_names, join
 from harness.evaluation.conclusion import Conclusion
 from harness.evaluation.grading import GradedLabels, scores_of
 from harness.evaluation.verdict import Comparison
@@ -47,20 +47,26 @@ def cautions(manifest: Manifest, result: Conclusion) -> list[str]:
 
 
 def half_read(manifest: Manifest) -> Iterator[str]:
-    """Models that read only the beginning of many documents, each with what is made of it."""
+    """Models that read only the beginning of many documents, with what is made of them, in one sentence."""
     documents, resolved = manifest.dataset.documents, manifest.resolved
-    for name in manifest.finished:
-        if resolved.blocks[name].get("derived_from") in manifest.finished:
-            continue  # its vectors are those of another, which is told
-        number = len(manifest.ledger.retrievers[name].notes.get("truncated", ()))
-        if number and number >= CUT * documents:
-            others = [other for other in manifest.finished if other != name and _is_made_of(other, name, manifest)]
-            made = f" {join(others)} {'is' if len(others) == 1 else 'are'} made of it." if others else ""
-            yield (
-                f"{name} read only the beginning of {number:,} of {documents:,} documents ({number / documents:.0%}): "
-                f"what stands later in them was not searched. Cut them into passages (chunk), or take a model that "
-                f"reads more.{made}"
-            )
+    cut = {
+        name: number
+        for name in manifest.finished
+        if resolved.blocks[name].get("derived_from") not in manifest.finished  # else the other is told
+        and (number := len(manifest.ledger.retrievers[name].notes.get("truncated", ())))
+        and number >= CUT * documents
+    }
+    if not cut:
+        return
+    made = [
+        name for name in manifest.finished if name not in cut and any(_is_made_of(name, of, manifest) for of in cut)
+    ]
+    most, up_to = max(cut.values()), "up to " if len(set(cut.values())) > 1 else ""
+    also = f", and {few_names(made)} made of {'it' if len(cut) == 1 else 'them'}," if made else ""
+    yield (
+        f"{few_names(list(cut))}{also} read only the beginning of {up_to}{most:,} of {documents:,} documents "
+        f"({100 * most / documents:.0f} %): cut them into passages (chunk), or take a model that reads more."
+    )
 
 
 def foreign_hits(manifest: Manifest) -> Iterator[str]:
@@ -125,8 +131,8 @@ def judged_note(a: str, b: str, judged_a: float, judged_b: float) -> str:
     more, less = (a, b) if judged_a > judged_b else (b, a)
     high, low = max(judged_a, judged_b), min(judged_a, judged_b)
     return (
-        f"{high:.0%} of what {more} returned was judged, but {low:.0%} of {less}'s: unjudged documents count as "
-        f"irrelevant, which favours {more}."
+        f"{100 * high:.0f} % of what {more} returned was judged, but {100 * low:.0f} % of {less}'s: unjudged documents "
+        f"count as irrelevant, which favours {more}."
     )
 
 

@@ -111,18 +111,19 @@ class PairEvidence(NamedTuple):
         }
 
 
-def pairs_by_weight(names: Sequence[str], baseline: str | None, n: int) -> list[tuple[str, str]]:
+def pairs_by_weight(names: Sequence[str], baseline: str | None, n: int, most: int = MOST) -> list[tuple[str, str]]:
     """Return the pairs to look at: all, or as many as can be looked at, the leader's first, then the baseline's.
 
     Args:
         names: the retrievers by their means, highest first.
         baseline: the declared one.
         n: queries.
+        most: pairs times queries.
     """
     pairs = list(combinations(names, 2))
     leader = names[0] if names else ""
     pairs.sort(key=lambda pair: (leader not in pair, baseline not in pair))
-    return pairs[: max(1, MOST // max(1, n))]
+    return pairs[: max(1, most // max(1, n))]
 
 
 def evidence(scores: Scores, pairs: Sequence[tuple[str, str]], settings: Settings) -> list[PairEvidence]:

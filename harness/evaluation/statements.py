@@ -268,6 +268,20 @@ def headline(result: Conclusion, settings: Settings, family: Sequence[Comparison
     return line
 
 
+def lead_sentence(result: Conclusion, settings: Settings) -> str:
+    """Return how far the highest mean is ahead of the next two; "" where there is nothing to compare."""
+    if not result.measured or not settings.by_people or not result.others:
+        return ""
+    parts: list[str] = []
+    for other in result.others[:2]:
+        row = result.against[other]
+        known = row.ci_low is not None and row.ci_high is not None
+        ends = f" ({row.ci_low:.3f} to {row.ci_high:.3f})" if known and not parts else ""
+        parts.append(f"{other} by {row.mean_difference:.3f}{ends}".replace("-", "\N{MINUS SIGN}"))
+    rest = len(result.others) - 2
+    return f"Mean ahead of {', of '.join(parts)}{f', and of {rest} more' if rest > 0 else ''}."
+
+
 def _against_leader(result: Conclusion, settings: Settings, family: Sequence[Comparison]) -> str:
     queries, leader, others = asked(result.n, result.clusters), result.leader, result.others
     if len(_alike(result)) == len(others):
@@ -279,10 +293,10 @@ def _against_leader(result: Conclusion, settings: Settings, family: Sequence[Com
         which = join([leader, *others]) if len(others) == 1 else f"the {len(result.means)} retrievers"
         return f"No difference shown: {queries} cannot tell {which} apart"
     if result.unresolved:
-        return f"{leader} leads, but {queries} cannot tell it from {few_names(list(result.unresolved))}"
+        return f"{leader} leads, but {queries} cannot tell it from {few_names(list(result.unresolved), 2)}"
     if len(result.within_margin) > 1:
         close = result.within_margin
         if all(result.against[name].reason is Reason.IDENTICAL for name in close[1:]):
-            return f"{few_names(close)} rank identically on these {queries}"
-        return f"{few_names(close)} are equally good within {settings.margin:g}"
-    return f"{leader} is the best of {len(result.means)}"
+            return f"{few_names(close, 2)} rank identically on these {queries}"
+        return f"{few_names(close, 2)} are equally good within {settings.margin:g}"
+    return f"Use {leader}"

@@ -275,12 +275,15 @@ def open_pairs(results: Results, a: str, b: str) -> UnjudgedPairs | None:
     return UnjudgedPairs(str(measure), cutoff, _mean([bounds(row) for row in rows.values()]), changes)
 
 
-def unjudged_bounds_of(results: Results, lists: Mapping[str, Mapping[str, Sequence[str]]]) -> UnjudgedBounds:
+def unjudged_bounds_of(
+    results: Results, lists: Mapping[str, Mapping[str, Sequence[str]]], of: str = ""
+) -> UnjudgedBounds:
     """Return the share that is judged and the bounds of every retriever's mean, and of every difference.
 
     Args:
         results: the labels, and which pairs were compared.
         lists: retriever -> query id -> document ids, best first, at least as deep as the primary measure looks.
+        of: only the differences of this retriever; "" for all.
     """
     primary = primary_of(results.manifest.resolved)
     measure = parse(primary)
@@ -290,10 +293,11 @@ def unjudged_bounds_of(results: Results, lists: Mapping[str, Mapping[str, Sequen
     between = _between(results, measure, known, lists)
     judged_at = parse(f"Judged@{cutoff}")
     means = tuple(
-        MeanBounds(name, score([judged_at], known, of).means()[judged_at], between(name, ""))
-        for name, of in lists.items()
+        MeanBounds(name, score([judged_at], known, answers).means()[judged_at], between(name, ""))
+        for name, answers in lists.items()
     )
-    rows = [row for row in results.comparisons.to_dict("records") if row["measure"] == primary]
+    compared = results.comparisons[results.comparisons["measure"] == primary].to_dict("records")
+    rows = [row for row in compared if not of or of in (row["a"], row["b"])]
     pairs = tuple(
         DifferenceBounds(row["a"], row["b"], open_)
         for row in rows

@@ -33,6 +33,17 @@ REASONS = {
 }
 """The words of the column `verdict` of comparisons.csv."""
 SIGNS = {Verdict.BETTER: "▲", Verdict.WORSE: "▼", Verdict.EQUIVALENT: "≈", Verdict.UNDECIDED: "·"}
+STANDINGS = {
+    "leader": ("●", "highest mean"),
+    "good": ("●", "as good"),
+    "open": ("?", "not resolved"),
+    "worse": ("▼", "worse"),
+    "baseline": ("■", "the baseline"),
+    "better": ("▲", "better"),
+    "failed": ("×", "failed"),
+    "waiting": ("…", "has not answered yet"),
+}
+"""A sign and a word for each standing of the leaderboard: never a colour alone."""
 TESTS = {
     "wilcoxon": "the exact signed-rank test",
     "randomization": "the sign-flip test of the mean",

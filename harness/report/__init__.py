@@ -10,3 +10,10 @@ def write_report(results: Results, *, papers: bool = False) -> None:
     from harness.report.write import write
 
     write(results, papers=papers)
+
+
+def first_screen(results: Results) -> str:
+    """Return the verdict, what may change it, and the paired leaderboard as HTML that stands alone, without scripts."""
+    from harness.report.write import fragment
+
+    return fragment(results)

@@ -30,7 +30,7 @@ class Alert(NamedTuple):
 def alerts(view: View) -> list[Alert]:
     """Everything that is large enough to change the decision, the gravest first."""
     about_hits = [*half_read(view.manifest), *foreign_hits(view.manifest)]
-    return [*(Alert(text, "integrity") for text in about_hits), *_unjudged(view), *_carried(view), *_latency(view)]
+    return [*(Alert(text, "trust") for text in about_hits), *_unjudged(view), *_carried(view), *_latency(view)]
 
 
 def _unjudged(view: View) -> Iterator[Alert]:
@@ -40,12 +40,12 @@ def _unjudged(view: View) -> Iterator[Alert]:
         return
     worst = max(shares, key=lambda name: shares[name])
     leader = view.conclusion.leader
-    beside = "" if worst == leader else f" ({shares[leader]:.0%} of {leader}'s)"
+    beside = "" if worst == leader else f" ({100 * shares[leader]:.0f} % of {leader}'s)"
     if shares[worst] >= UNJUDGED:
         yield Alert(
-            f"Nobody judged {shares[worst]:.0%} of the first {view.cutoff} hits of {worst}{beside}: "
+            f"Nobody judged {100 * shares[worst]:.0f} % of the first {view.cutoff} hits of {worst}{beside}: "
             "unjudged documents count as irrelevant.",
-            "integrity",
+            "trust",
         )
 
 

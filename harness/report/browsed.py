@@ -15,7 +15,7 @@ from harness.measures import parse, score
 from harness.pages import visible
 from harness.records import LENGTHS, SHOWN
 from harness.report import text
-from harness.report.sections.failure_map import Group, columns, groups
+from harness.report.failures import Group, causes, columns, groups
 from harness.report.view import View
 from retrievers.types import Floats
 
@@ -33,6 +33,10 @@ def packed(value: Any) -> str:
 def unpacked(text: str) -> Any:
     """Return what was packed."""
     return json.loads(zlib.decompress(base64.b64decode(text)))
+
+
+Causes = Mapping[int, Mapping[str, str]]
+"""Place of a query -> retriever -> why it missed."""
 
 
 class Rerun(NamedTuple):
@@ -70,9 +74,11 @@ def _ceiling(view: View, before: str, depth: int) -> Floats | None:
     return score([measure], dict(view.grades), best).of(measure)
 
 
-BUDGET = 4_000_000
-"""Bytes of evidence that a page may hold, texts deflated."""
-STEPS = ((SHOWN, LENGTHS[0]), (SHOWN, 2_000), (SHOWN, 600), (SHOWN, 200), (10, 200), (10, 0))
+BUDGET = 1_200_000
+"""Bytes of evidence that a page may hold, deflated."""
+DEFLATED = 0.5
+"""What is left of text about, deflated and written in letters."""
+STEPS = ((SHOWN, LENGTHS[0]), (SHOWN, 2_000), (SHOWN, 600), (SHOWN, 200), (SHOWN, 0), (SHOWN // 2, 0))
 """Hits per ranking and characters per document, tried in this order until the budget holds."""
 
 
@@ -88,6 +94,8 @@ class Browsed(NamedTuple):
     """The evidence of one page."""
 
     evidence: Mapping[str, Any]
+    packed: str
+    """The same, packed."""
     texts: str
     """The texts of the evidence's documents, packed."""
     kept: EvidenceKept
@@ -95,22 +103,19 @@ class Browsed(NamedTuple):
 
 def browsed(view: View) -> Browsed:
     """The evidence that fits the budget: shorter texts first, then fewer queries, those that differ most kept."""
-    distances, failing, reruns = spread(view), groups(view), reranked(view)
-    places, holds = list(view.shown), None
-    for hits, letters in STEPS:
-        if holds is None or holds.kept.hits != hits:
-            evidence, documents = _evidence(view, places, (failing, reruns), hits)
-        texts = packed([_text(view, doc, letters) for doc in documents]) if letters else packed([])
-        holds = Browsed(evidence, texts, EvidenceKept(hits, letters, len(places)))
-        if _size(holds) <= BUDGET:
-            return holds
-    assert holds is not None  # STEPS are not empty
-    while _size(holds) > BUDGET and len(places) > 1:
+    distances, about = spread(view), (groups(view), reranked(view), causes(view))
+    places, taken = list(view.shown), 0
+    while True:
+        for hits, letters in STEPS:
+            if hits != taken:
+                evidence, documents = _evidence(view, places, about, hits)
+                code, taken = packed(evidence), hits
+            lengths = (len(kept.text) for doc in documents if (kept := view.results.documents.get(doc)))
+            if len(code) + DEFLATED * sum(min(length, letters) for length in lengths) <= BUDGET or len(places) == 1:
+                texts = packed([_text(view, doc, letters) for doc in documents] if letters else [])
+                return Browsed(evidence, code, texts, EvidenceKept(hits, letters, len(places)))
         near = set(sorted(places, key=lambda i: -distances[i])[: len(places) // 2])
-        places = [i for i in places if i in near]
-        evidence, _ = _evidence(view, places, (failing, reruns), hits)
-        holds = Browsed(evidence, packed([]), EvidenceKept(hits, 0, len(places)))
-    return holds
+        places, taken = [i for i in places if i in near], 0
 
 
 def spread(view: View) -> list[float]:
@@ -136,15 +141,11 @@ def fields_of(view: View, query_id: str) -> list[str]:
     ]
 
 
-def _size(holds: Browsed) -> int:
-    return len(json.dumps(holds.evidence, ensure_ascii=False).encode("utf-8", "replace")) + len(holds.texts)
-
-
 def _evidence(
-    view: View, places: Sequence[int], about: tuple[Sequence[Group], Mapping[str, Rerun]], hits: int
+    view: View, places: Sequence[int], about: tuple[Sequence[Group], Mapping[str, Rerun], Causes], hits: int
 ) -> tuple[dict[str, Any], list[str]]:
     """The queries at some places, and the documents that stand in their lists."""
-    failing, reruns = about
+    failing, reruns, why = about
     numbers: dict[str, int] = {}
     members = {group.key: frozenset(group.places) for group in failing}
     ceilings = [(view.ranked.index(name), rerun.ceiling) for name, rerun in reruns.items() if rerun.ceiling is not None]
@@ -169,6 +170,7 @@ def _evidence(
                  [view.answers[name].places.get(qid, {}).get(doc, 0) for name in view.ranked]]
                 for doc, grade in graded
             ],
+            **({"why": [[view.ranked.index(name), said] for name, said in why[i].items()]} if i in why else {}),
             **({"ceilings": {place: round(float(values[i]), 6) for place, values in ceilings}} if ceilings else {}),
         })  # fmt: skip
     evidence = {

@@ -12,6 +12,7 @@ from harness.report.axes import (
     PRICED,
     STEP,
     Axis,
+    Rows,
     horizontal,
     lines_of,
     long,
@@ -31,6 +32,8 @@ BARS = 288
 """Pixels for the bars of paired differences, on either: so many are drawn at most."""
 PANEL = 118.0
 """Pixels that one measure of many takes."""
+FACET = 230.0
+"""Pixels that one panel of several takes at least."""
 HIGH = 190.0
 PADDING = 24.0
 """What is left beside the outermost points of a trade-off: pixels."""
@@ -145,15 +148,6 @@ def _mean_dot(dot: Dot, axis: Axis, y: float, mark: Mark, **data: object) -> Mar
     return _dot(_of(retriever=dot.retriever, **data), ends, (axis.at(dot.mean), y), look, facts)
 
 
-def means(dots: Sequence[Dot], marks: Mapping[str, Mark], title: str, width: float) -> Plot:
-    """The leaderboard: means with their intervals, and letters where there are any."""
-    rows = rows_of([dot.retriever for dot in dots], width)
-    axis = Axis(*reach(end for dot in dots for end in (dot.low, dot.high)), rows.left + 8, width - 40)
-    body = [horizontal(axis, (rows.top, rows.bottom), title), rows.names([dot.retriever for dot in dots])]
-    body += [_mean_dot(dot, axis, rows.y(i), marks[dot.retriever]) for i, dot in enumerate(dots)]
-    return Plot(width, rows.bottom + 3 * LINE, Markup("").join(body))
-
-
 def dots(order: Sequence[str], measured: Mapping[str, Sequence[Dot]], marks: Mapping[str, Mark], width: float) -> Plot:
     """Every measure at once: a panel each, a row a retriever, the mean with its interval."""
     rows = rows_of(order, width, top=22.0)
@@ -187,23 +181,50 @@ def dots(order: Sequence[str], measured: Mapping[str, Sequence[Dot]], marks: Map
     return Plot(width, high * lines, Markup("").join(body))
 
 
-def forest(rows: Sequence[ForestRow], title: str, margin: float | None, width: float) -> Plot:
-    """Differences in the order given, a row each, the one over everything as a diamond; the margin is a band at 0."""
-    held = rows_of([row.label for row in rows], width)
-    right = max((long(row.beside) for row in rows), default=0.0)
-    ends = [end for row in rows for end in (row.low, row.difference, row.high) if end is not None]
-    edges = (-margin, margin) if margin else ()
-    axis = Axis(*reach((*ends, *edges, 0.0), bounded=False), held.left + 16, width - right - 16)
-    body = [horizontal(axis, (held.top, held.bottom), title, signed)]
+def forest(panels: Mapping[str, Sequence[ForestRow]], title: str, margin: float | None, width: float) -> Plot:
+    """Differences in the order given, a row each, the one over everything as a diamond; the margin is a band at 0.
+
+    Args:
+        panels: head -> rows, the same parts in each; they share the names of the rows and the axis.
+        title: of the axis.
+        margin: None or 0 for none.
+        width: of the chart.
+    """
+    first = next(iter(panels.values()))
+    every = [row for rows in panels.values() for row in rows]
+    headed = len(panels) > 1
+    held = rows_of([row.label for row in first], width, 26.0 if headed else 4.0)
+    right = max((long(row.beside) for row in every), default=0.0)
+    fit = max(1, min(len(panels), int((width - held.left) / FACET)))
+    wide, high = (width - held.left) / fit, held.bottom + LINE * (2 + len(lines_of(title, width)))
+    ends = [end for row in every for end in (row.low, row.difference, row.high) if end is not None]
+    reached = reach((*ends, *((-margin, margin) if margin else ()), 0.0), bounded=False)
+    body = []
+    for place, (head, rows) in enumerate(panels.items()):
+        line, column = divmod(place, fit)
+        start = held.left + wide * column
+        axis = Axis(*reached, start + 16, start + wide - right - 16)
+        panel = _forest(rows, axis, held, margin)
+        if headed:
+            panel.append(_beside(head, start + 16, 16))
+        panel += [_beside(row.beside, width, held.y(i) + 4, "end", MUTED.light) for i, row in enumerate(rows)]
+        if not column:
+            panel.append(held.names([row.label for row in rows]))
+        panel.append(horizontal(axis, (held.top, held.bottom), "" if column else title, signed))
+        shift = Markup('<g class="panel" transform="translate(0 {})">{}</g>')
+        body.append(shift.format(px(high * line), Markup("").join(panel)))
+    return Plot(width, high * -(-len(panels) // fit), Markup("").join(body))
+
+
+def _forest(rows: Sequence[ForestRow], axis: Axis, held: Rows, margin: float | None) -> list[Markup]:
+    """The band, the zero and the rows of one panel."""
+    body = []
     if margin:
-        band = Markup(
-            '<rect class="margin" data-margin="{}" x="{}" y="{}" width="{}" height="{}" fill="{}" opacity="0.6"/>'
-        )
-        body.append(band.format(margin, px(axis.at(-margin)), px(held.top), px(axis.at(margin) - axis.at(-margin)),
+        band = Markup('<rect class="margin" x="{}" y="{}" width="{}" height="{}" fill="{}" opacity="0.6"/>')
+        body.append(band.format(px(axis.at(-margin)), px(held.top), px(axis.at(margin) - axis.at(-margin)),
                                 px(held.bottom - held.top), RULE.light))  # fmt: skip
     zero = Markup('<line class="zero" x1="{0}" x2="{0}" y1="{1}" y2="{2}" stroke="{3}"/>')
-    body += [zero.format(px(axis.at(0)), px(held.top), px(held.bottom), MUTED.light),
-             held.names([row.label for row in rows])]  # fmt: skip
+    body.append(zero.format(px(axis.at(0)), px(held.top), px(held.bottom), MUTED.light))
     for i, row in enumerate(rows):
         y, (low, high) = held.y(i), (row.difference if end is None else end for end in (row.low, row.high))
         look = _Look(SHAPES["diamond" if row.whole else "square"], INK.light)
@@ -211,49 +232,7 @@ def forest(rows: Sequence[ForestRow], title: str, margin: float | None, width: f
                  "better / equal / worse": row.record}  # fmt: skip
         ends_of = (axis.at(low), axis.at(high), y, y)
         body.append(_dot(_of(slice=row.slice), ends_of, (axis.at(row.difference), y), look, facts))
-        body.append(_beside(row.beside, width, y + 4, "end", MUTED.light))
-    lines = len(lines_of(title, axis.end))
-    return Plot(width, held.bottom + LINE * (2 + lines), Markup("").join(body))
-
-
-def over_queries(
-    ids: Sequence[str], scores: Mapping[str, Sequence[float | None]], marks: Mapping[str, Mark], width: float
-) -> Plot:
-    """Each query's score, in the order of the file: the article's plot, a line a retriever.
-
-    Args:
-        ids: of the queries; few of them label the axis.
-        scores: retriever -> the score of each query, None where it has none.
-        marks: how retrievers are drawn.
-        width: of the chart.
-    """
-    left, top = 44.0, 6.0
-    high = max((value for of in scores.values() for value in of if value is not None), default=1.0)
-    axis = Axis(0.0, max(1.0, high), top + HIGH, top)
-    step = (width - left - 8) / max(1, len(ids))
-    places = [left + step * (i + 0.5) for i in range(len(ids))]
-    body = [upright(axis, (left, width - 8))]
-    for name, of in scores.items():
-        points = " ".join(f"{px(x)},{px(axis.at(y))}" for x, y in zip(places, of, strict=True) if y is not None)
-        dash = "none" if not marks[name].dash[1] else " ".join(map(str, marks[name].dash))
-        line = Markup('<polyline class="line"{} points="{}" fill="none" stroke="{}" stroke-width="1.6" '
-                      'stroke-linejoin="round" stroke-dasharray="{}"/>')  # fmt: skip
-        body.append(line.format(_of(retriever=name), points, marks[name].color, dash))
-    # Whoever points at a query is told its scores: the column over it, which is not seen.
-    column = Markup('<rect data-at="{}" x="{}" y="{}" width="{}" height="{}" fill="none" pointer-events="all"/>')
-    body += [column.format(i, px(x - step / 2), px(top), px(step), px(HIGH)) for i, x in enumerate(places)]
-    below = top + HIGH
-    if step >= 14:  # room for the ids, upright
-        word = Markup('<text transform="translate({} {}) rotate(-90)" text-anchor="end">{}</text>')
-        short = [one if len(one) <= 12 else f"{one[:11]}…" for one in map(visible, ids)]
-        body += [word.format(px(x + 4), px(below + 6), one) for x, one in zip(places, short, strict=True)]
-        below += 12 + max(map(long, short))
-    else:
-        body.append(Markup('<text x="{}" y="{}" text-anchor="middle">query, in the order of the file</text>').format(
-            px((left + width) / 2), px(below + LINE)))  # fmt: skip
-        below += LINE + 6
-    legend, below = _legend({name: (marks[name].outline, marks[name].color) for name in scores}, width, below + 18)
-    return Plot(width, below, Markup("").join([*body, legend]))
+    return body
 
 
 def _legend(looks: Mapping[str, tuple[str, str]], width: float, top: float) -> tuple[Markup, float]:

@@ -13,7 +13,7 @@ from harness.report.browsed import fields_of
 from harness.report.sections.slices import ALL, kinds_of, label_of, labels_of
 from harness.report.view import View, second
 
-VALUES = 250_000
+VALUES = 120_000
 """Scores that a page holds; beyond, it keeps the first measures: the primary one always."""
 SLICES = 80
 """Slices that can be chosen: those of the tests, then the most frequent values of fields."""

@@ -30,7 +30,7 @@ class Figure(NamedTuple):
     """The retrievers that it compares."""
 
 
-def figure(name: str, title: str, description: str, draw: Callable[[float], Plot]) -> Figure:
+def figure(name: str, title: str, description: str, draw: Callable[[float], Plot], *, wide: float = WIDE) -> Figure:
     """Draw a chart for both widths.
 
     Args:
@@ -38,10 +38,11 @@ def figure(name: str, title: str, description: str, draw: Callable[[float], Plot
         title: what it shows.
         description: what is to be seen.
         draw: draws it at a width in pixels.
+        wide: the larger width.
     """
-    wide, narrow = draw(WIDE), draw(NARROW)
-    return Figure(re.sub(r"[^A-Za-z0-9.@_-]+", "-", name).strip("-"), title, description, wide,
-                  wide if narrow == wide else narrow)  # fmt: skip
+    broad, narrow = draw(wide), draw(NARROW)
+    return Figure(re.sub(r"[^A-Za-z0-9.@_-]+", "-", name).strip("-"), title, description, broad,
+                  broad if narrow == broad else narrow)  # fmt: skip
 
 
 def svg(figure: Figure) -> str:
@@ -75,6 +76,8 @@ class Section(NamedTuple):
     context: Mapping[str, Any]
     """What the template reads."""
     figures: tuple[Figure, ...] = ()
+    within: str = ""
+    """The section in which this one is a fold; "" where it stands for itself."""
 
 
 class ForestWords(NamedTuple):
@@ -86,8 +89,13 @@ class ForestWords(NamedTuple):
     axis: str
 
 
-def forest(words: ForestWords, rows: Sequence[charts.ForestRow], margin: float | None) -> Figure:
+FACETED = 1080.0
+"""Pixels of a forest with several panels."""
+
+
+def forest(words: ForestWords, panels: Mapping[str, Sequence[charts.ForestRow]], margin: float | None) -> Figure:
     """Draw differences in the order given; the margin is a band around zero, None or 0 for none."""
     return figure(
-        words.name, words.title, words.description, lambda width: charts.forest(rows, words.axis, margin, width)
-    )
+        words.name, words.title, words.description, lambda width: charts.forest(panels, words.axis, margin, width),
+        wide=FACETED if len(panels) > 1 else WIDE,
+    )  # fmt: skip

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from typing import Any
 
 import jinja2
 from markupsafe import Markup, escape
 
-from harness.english import counted, join
+from harness.english import counted, join, short_p
 from harness.pages import policy
 from harness.report import figures, text, theme
 from harness.report.browsed import packed
+from harness.report.citation import citation
 from harness.report.client_filter import client_filter
 from harness.report.figures import Section
 from harness.report.view import View
@@ -25,6 +26,7 @@ FILTERS = {
     "between": text.between,
     "between_signed": text.between_signed,
     "p_value": text.p_value,
+    "short_p": short_p,
     "plain": text.plain,
     "dollars": text.dollars,
     "milliseconds": text.milliseconds,
@@ -39,8 +41,8 @@ SCRIPTS = ("start", "copy", "client_filter", "tables", "follow", "charts", "text
 """What runs on the page, in this order, all in one scope."""
 
 
-def page(view: View, sections: Sequence[Section]) -> str:
-    """Return the report as one HTML file."""
+def page(view: View, sections: Sequence[Section], files: Iterable[str] = ()) -> str:
+    """Return the report as one HTML file; `files` are those beside it, which it names."""
     env = environment()
     style = styled(env, theme.declared_shades(view.marks))
     script = "".join(['"use strict";\n(() => {\n', *(source(f"scripts/{name}.js") for name in SCRIPTS), "})();\n"])
@@ -55,6 +57,8 @@ def page(view: View, sections: Sequence[Section]) -> str:
         script=_ours(script),
         policy=policy([script], str(style)),
         scores=packed(client_filter(view)),
+        quote=citation(view),
+        files=sorted(files),
     )
 
 
@@ -76,6 +80,7 @@ def styled(env: jinja2.Environment, declared: Sequence[theme.Shade] = ()) -> Mar
             shades=(*theme.SHADES, *declared),
             font=_ours(theme.FONT),
         )
+        + source("board.css")
     )
 
 
@@ -84,7 +89,7 @@ def environment() -> jinja2.Environment:
     """The templates, autoescaped; strings are made visible as they are written."""
     env = _environment(without="markdown", autoescape=True, finalize=_visible)
     env.filters |= FILTERS
-    env.globals |= {"interval": interval, "grade_chip": grade_chip}
+    env.globals |= {"grade_chip": grade_chip}
     return env
 
 
@@ -116,20 +121,6 @@ def _source_without(block: str, name: str) -> str:
     """A template without one of its two blocks, which would be compiled in vain; the lines keep their numbers."""
     block_of = re.compile(rf"{{% block {block} %}}.*?{{% endblock %}}", re.DOTALL)
     return block_of.sub(lambda match: "\n" * match[0].count("\n"), source(name))
-
-
-def interval(
-    ends: tuple[float | None, float | None], mean: float, axis: tuple[float, float], mark: theme.Mark
-) -> Markup:
-    """An interval of a table's row, drawn on the axis that the rows share; where there is none, its mean alone."""
-    start, end = axis
-    low, high = (mean if value is None else value for value in ends)
-    x = [f"{100 * (value - start) / (end - start):.2f}%" for value in (low, mean, high)]
-    return Markup(
-        '<svg class="interval" aria-hidden="true" focusable="false">'
-        '<line x1="{}" x2="{}" y1="50%" y2="50%" stroke="{}" stroke-width="2"/>'
-        '<svg x="{}" y="50%" overflow="visible"><path d="{}" fill="{}" transform="scale(6)"/></svg></svg>'
-    ).format(x[0], x[2], mark.color, x[1], mark.outline, mark.color)
 
 
 def grade_chip(grade: int | None) -> Markup:

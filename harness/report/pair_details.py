@@ -11,6 +11,9 @@ from harness.evaluation.verdict import Comparison
 from harness.evaluation.wording import pair_sentence
 from harness.report.view import View
 
+LOOKED_AT = 4_000
+"""Pairs times queries that the page looks at: half a second; `harness compare --json` has more of them."""
+
 
 def in_reading_order(view: View, rows: Sequence[Comparison]) -> list[Comparison]:
     """The leader's pairs first, then those of the next; whoever has the higher mean on the primary measure is a."""
@@ -33,7 +36,7 @@ def _turned(row: DifferenceBounds) -> DifferenceBounds:
 
 def pair_evidence(view: View) -> list[PairEvidence]:
     """Return the evidence on the pairs, the leader's first; on all of them unless the page would wait for it."""
-    pairs = pairs_by_weight(view.ranked, view.baseline, view.n)
+    pairs = pairs_by_weight(view.ranked, view.baseline, view.n, LOOKED_AT)
     return evidence(view.evaluation.scores, pairs, view.settings)
 
 

@@ -1,15 +1,15 @@
-"""The decision in plain words: each clause stands only where its condition holds, and links to its evidence."""
+"""What a choice hangs on in plain words: each clause where its condition holds, with a link to its evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from harness.english import count, join
+from harness.english import count, few_names
 from harness.measures import parse
 from harness.report import text
-from harness.report.costs import costs_of
-from harness.report.sections.failure_map import hits_within
+from harness.report.costs import Cost, costs_of
+from harness.report.failures import hits_within
 from harness.report.sections.slices import Slice, called, labels_of, pair_of
 from harness.report.view import View
 
@@ -25,25 +25,52 @@ class Clause(NamedTuple):
     """Where its evidence stands."""
 
 
-def receipt(view: View) -> list[Clause]:
-    """What to use, what it finds, where the gain comes from, what it costs; nothing of a run that is not whole."""
+class Expense(NamedTuple):
+    """One way to be the cheapest."""
+
+    word: str
+    unit: str
+    price: Callable[[Cost], float | None]
+    shown: Callable[[float], str]
+
+
+EXPENSES = (
+    Expense("Cheapest", "a million queries", lambda cost: cost.usd_per_million, text.dollars),
+    Expense("Fastest", "a query (median)", lambda cost: cost.p50, text.milliseconds),
+    Expense("Smallest", "of vectors", lambda cost: cost.vector_bytes, text.size),
+)
+
+
+def facts(view: View) -> list[Clause]:
+    """What the first retrievers find, where the lead comes from, what it costs; nothing of a run that is not whole."""
     if view.evaluation.partial:
         return []
-    return [*_use(view), *_finds(view), *_gain(view), *_cost(view), *_judging(view)]
+    return [*_finds(view), *_gain(view), *_cost(view), *_judging(view)]
 
 
-def recommended(view: View) -> str | None:
-    """The one retriever to use: every other one is shown to be worse than it; None where that is not so."""
-    whole = view.conclusion
-    alone = len(whole.within_margin) == 1 and not whole.unresolved
-    return whole.leader if alone and len(whole.means) > 1 and not view.evaluation.partial else None
-
-
-def _use(view: View) -> Iterator[Clause]:
-    """Stands where one retriever is shown better than every other."""
-    name = recommended(view)
-    if name is not None:
-        yield Clause(f"Use {name}: every other retriever is shown to be worse.", "tests")
+def choice(view: View) -> list[str]:
+    """The cheapest and the fastest of what is shown within the margin of the leader, only of a whole run."""
+    result = view.conclusion
+    if view.evaluation.waiting:
+        return ["Nothing is recommended before every retriever has answered."]
+    if view.evaluation.failed:
+        return ["Nothing is recommended: a retriever that failed might be better. Run the experiment again."]
+    if not view.settings.by_people:
+        return ["Nothing is recommended: let people judge a random part of these queries."]
+    good = result.within_margin
+    if len(good) == 1 or not result.measured:
+        return []
+    costs = costs_of(view.results)
+    # What is not resolved may be better than the leader: then nothing is as good as the best.
+    still = f"; {few_names(list(result.unresolved))} may still be better" if result.unresolved else ""
+    sentences = []
+    for word, unit, price, shown in EXPENSES:
+        priced = [(value, name) for name in good if (value := price(costs[name])) is not None]
+        if len(priced) == len(good) and len({value for value, _ in priced}) > 1:
+            value, name = min(priced)
+            within = f"within {view.settings.margin:g} of {result.leader}"
+            sentences.append(f"{word} {within}: {name}, {shown(value)} {unit}{still}.")
+    return sentences or ["No price, latency or size tells them apart."]
 
 
 def _finds(view: View) -> Iterator[Clause]:
@@ -51,12 +78,10 @@ def _finds(view: View) -> Iterator[Clause]:
     if parse(view.primary).claimed:
         return
     k = view.cutoff
-    counts = {name: int((hits > 0).sum()) for name, hits in hits_within(view, k).items()}
-    first, *others = view.ranked[:COUNTED]
-    rest = f"; {join([f'{name} for {counts[name]:,}' for name in others])}" if others else ""
+    counts = [f"{name} {int((hits > 0).sum()):,}" for name, hits in hits_within(view, k).items()]
+    more = f" and {len(counts) - COUNTED} more" if len(counts) > COUNTED else ""
     yield Clause(
-        f"{first} finds a relevant document among its first {k} hits for {counts[first]:,} of {count(view.n)}{rest}.",
-        "failure_map",
+        f"A relevant document in the top {k}: {', '.join(counts[:COUNTED])}{more}, of {count(view.n)}.", "queries"
     )
 
 
@@ -70,15 +95,12 @@ def _gain(view: View) -> Iterator[Clause]:
     shown = [test for test in pair.interactions if test.p_adjusted <= level]
     for test in sorted(shown, key=lambda test: test.p_adjusted)[:1]:
         rows = sorted((row for row in pair.rows if row.family == test.family), key=lambda row: -row.difference)
-        said = (
-            f"The lead of {pair.a} over {pair.b} in {view.names[view.primary].short} depends on the query type "
-            f"(exploratory, extremes shown): {_of_slice(rows[0])}, {_of_slice(rows[-1])}"
-        )
-        yield Clause(said if said.endswith("…") else f"{said}.", "slices")
+        said = f"{_of_slice(rows[0])}, {_of_slice(rows[-1])}"
+        yield Clause(f"Lead of {pair.a} over {pair.b}, extremes (exploratory): {said}.", "slices")
 
 
 def _of_slice(row: Slice) -> str:
-    return f"{text.signed(row.difference)} on {called(row)}"
+    return f"{called(row)} {text.signed(row.difference)} (n = {row.queries})"
 
 
 def _judging(view: View) -> Iterator[Clause]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from harness.evaluation.evaluation import Evaluation, evaluation_of
 from harness.evaluation.verdict import Comparison
 from harness.experiment import Dense
 from harness.measures import Measure, parse
-from harness.measures.grades import STEEPEST
 from harness.pages.colors import is_color
 from harness.records import LabelledQuery, Manifest, ResolvedExperiment, Results
 from harness.report.answers import Answers, read_answers
@@ -157,7 +156,7 @@ def view_of(results: Results) -> View:
     qrels = results.grades()
     grades = {query: qrels.get(query, {}) for query in scores.ids}  # a query may have claims and no labels
     primary = parse(scores.primary)
-    extra = extra_measures(measures, grades, (primary.cutoff or resolved.depth, resolved.depth))
+    extra = extra_measures(measures, (primary.cutoff or resolved.depth, resolved.depth))
     return View(
         results=results,
         evaluation=evaluation,
@@ -209,38 +208,19 @@ def identity(manifest: Manifest, retriever: str) -> str:
     return json.dumps([own, model, parts], sort_keys=True, default=str)
 
 
-def extra_measures(declared: Sequence[str], grades: trec.Qrels, depths: tuple[int, int]) -> tuple[Measure, ...]:
-    """What a report tells beside the declared measures: Judged, Success, and each nDCG with the other gain.
+def extra_measures(declared: Sequence[str], depths: tuple[int, int]) -> tuple[Measure, ...]:
+    """What a report tells beside the declared measures: Judged and Success.
 
     Args:
         declared: the measures of the experiment.
-        grades: after the grade rule.
         depths: the primary measure's cutoff, and how many hits were kept.
     """
-    cutoff = depths[0]
-    twins = [other_gain(parse(full)) for full in declared if _largest(grades) <= STEEPEST]
-    wanted = [
-        parse(f"Judged@{cutoff}"),
-        *(parse(f"Success@{depth}") for depth in depths),
-        *(twin for twin in twins if twin is not None),
-    ]
+    wanted = [parse(f"Judged@{depths[0]}"), *(parse(f"Success@{depth}") for depth in depths)]
     return tuple(dict.fromkeys(measure for measure in wanted if str(measure) not in declared))
 
 
 def _largest(grades: trec.Qrels) -> int:
     return max((grade for judged in grades.values() for grade in judged.values()), default=0)
-
-
-def other_gain(measure: Measure) -> Measure | None:
-    """Return an nDCG with the other gain, None for any other measure.
-
-    >>> str(other_gain(parse("nDCG@10")))
-    "nDCG(dcg='exp-log2')@10"
-    """
-    if measure.name != "nDCG" or measure.get("groups") is not None:
-        return None
-    rest = tuple(param for param in measure.params if param[0] != "dcg")
-    return replace(measure, params=rest if measure.get("dcg") else (("dcg", "exp-log2"), *rest))
 
 
 def _shown(scores: ScoreTable, order: tuple[int, ...]) -> tuple[int, ...]:

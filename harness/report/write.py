@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
+import jinja2
 from markupsafe import Markup
 
 from harness.evaluation.evidence import next_step, overlaps
@@ -20,9 +21,10 @@ from harness.records import Results, create
 from harness.report import text
 from harness.report.costs import costs_of
 from harness.report.figures import Figure, Section, svg
-from harness.report.html_page import environment, page, plain_environment, rendered, styled
+from harness.report.html_page import environment, page, plain_environment, rendered, source, styled
 from harness.report.latex import tables
 from harness.report.pdf import pdf
+from harness.report.screen import context
 from harness.report.sections import sections
 from harness.report.text import cell
 from harness.report.view import View, view_of
@@ -89,9 +91,17 @@ def spreadsheet(view: View) -> str:
     return "\ufeff" + out.getvalue()
 
 
-def notebook(view: View, decision: Section) -> str:
-    """Return the verdict and the leaderboard as a fragment of HTML, with no style or script."""
-    return environment().get_template("notebook.html").render(view=view, context=decision.context)
+def fragment(results: Results) -> str:
+    """Return the first screen as HTML that stands alone; of a folder without labels, the next step."""
+    env = environment()
+    if not results.scored:
+        return str(Markup("<p>No query has labels. Next: {}</p>").format(text.visible(next_step(results))))
+    return _fragment(env, view_of(results))
+
+
+def _fragment(env: jinja2.Environment, view: View) -> str:
+    style = Markup(source("board.css"))  # noqa: S704 - ours
+    return env.get_template("first_screen.html").render(view=view, style=style, **context(view))
 
 
 def _called(full: str) -> str | None:
@@ -146,7 +156,9 @@ def _report(results: Results) -> dict[str, str]:
     files |= {f"tables/{name}.tex": table for name, table in tables(view).items()}
     files |= {f"tables/{name}.mteb.json": result for name, result in mteb(view).items()}
     files["tables/queries.csv"] = spreadsheet(view)
-    files["tables/leaderboard.html"] = notebook(view, shown[0])
+    files["tables/leaderboard.html"] = _fragment(environment(), view)
     files["report.md"] = markdown(view, shown)
-    files["report.html"] = page(view, shown)
+    beside = {file.relative_to(results.folder).as_posix() for file in results.folder.rglob("*") if file.is_file()}
+    kept = {name for name in beside if not name.startswith(("figures/", "tables/"))}
+    files["report.html"] = page(view, shown, kept | files.keys() - {"report.html"})
     return files

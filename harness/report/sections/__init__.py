@@ -1,7 +1,8 @@
 """The sections of a report: a file here and its template in `templates/` make one, and nothing lists them.
 
 Each file has `PLACE`, which orders the page (the decision, where it comes from, why, what it costs, what it hangs on,
-the evidence), and `section(view)`, which is None where there is nothing to show.
+the evidence), and `section(view)`, which is None where there is nothing to show. One that is `within` another is a fold
+of it.
 """
 
 from __future__ import annotations

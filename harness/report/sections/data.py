@@ -10,7 +10,7 @@ import numpy as np
 from harness.report.figures import Section
 from harness.report.view import View
 
-PLACE = 120
+PLACE = 74
 
 IDS = 20
 """Values of a field that are listed."""
@@ -36,6 +36,7 @@ def section(view: View) -> Section:
             "fields": [(key, values.most_common(IDS), len(values)) for key, values in fields.items()],
             "relevance": view.resolved.relevance,
         },
+        within="trust",
     )
 
 

@@ -8,7 +8,7 @@ from harness.report import charts, text
 from harness.report.figures import Figure, Section, figure
 from harness.report.view import View
 
-PLACE = 110
+PLACE = 81
 
 
 def section(view: View) -> Section:
@@ -21,7 +21,7 @@ def section(view: View) -> Section:
     ]  # fmt: skip
     best = {measure: max(row["mean"] for row in table if row["measure"] == measure) for measure in view.measures}
     drawn = _dots(view)
-    return Section("distribution", "Every measure", {"rows": rows, "best": best, "dots": drawn}, (drawn,))
+    return Section("distribution", "Every measure", {"rows": rows, "best": best, "dots": drawn}, (drawn,), "tests")
 
 
 def _dots(view: View) -> Figure:
@@ -36,7 +36,7 @@ def _dots(view: View) -> Figure:
     leaders = (f"{measure}: {dot.retriever} {text.score(dot.mean)}" for measure, dot in best.items())
     return figure(
         "measures",
-        f"Means of every measure with their {view.settings.level:.0%} intervals",
+        f"Means of every measure with their {100 * view.settings.level:g} % intervals",
         f"The highest mean of each measure: {'; '.join(leaders)}.",
         lambda width: charts.dots(view.ranked, shown, view.marks, width),
-    )._replace(follows="measures")
+    )

@@ -11,7 +11,7 @@ from harness.records import FOLDER, Manifest, RetrieverLedger
 from harness.report.figures import Section
 from harness.report.view import View
 
-PLACE = 130
+PLACE = 73
 
 KINDS = {
     "truncated": "truncated documents",
@@ -61,7 +61,7 @@ def section(view: View) -> Section:
         counts.setdefault(f"queries with fewer than {view.cutoff} hits", {})[name] = answers.short
     return Section(
         "integrity",
-        "Integrity",
+        "Counted on the way",
         {
             "dataset": [
                 (_called(kind), len(noted), noted[:IDS]) for kind, noted in view.manifest.ledger.dataset.items()
@@ -72,6 +72,7 @@ def section(view: View) -> Section:
             "unjudged": unjudged(view),
             "claims": claims_sentence(view.manifest.judge, view.n, bool(by_person(view.results.folder / FOLDER))),
         },
+        within="trust",
     )
 
 

@@ -6,10 +6,10 @@ from harness.evaluation.labellers import combined, sentence
 from harness.evaluation.unjudged import unjudged_bounds_of
 from harness.measures import parse
 from harness.report.figures import Section
-from harness.report.pair_details import open_in_reading_order
+from harness.report.pair_details import LOOKED_AT, open_in_reading_order
 from harness.report.view import View
 
-PLACE = 70
+PLACE = 71
 
 SHARE = 0.999
 """Where less than this share of the top documents is judged, somebody should know what the rest could change."""
@@ -19,7 +19,9 @@ def section(view: View) -> Section | None:
     """Judged@k and the certain bounds beside each mean, and the estimate with a model's labels; None without labels."""
     if parse(view.primary).claimed:
         return None
-    ends = unjudged_bounds_of(view.results, {name: view.answers[name].heads for name in view.retrievers})
+    heads = {name: view.answers[name].heads for name in view.retrievers}
+    many = view.n * len(view.comparisons[view.primary]) > LOOKED_AT
+    ends = unjudged_bounds_of(view.results, heads, view.conclusion.leader if many else "")
     leader, pairs = view.conclusion.leader, open_in_reading_order(view, ends.pairs)
     both = combined(view.results)
     sources = [labelled.labels.source for labelled in view.results.queries.values()]
@@ -42,4 +44,5 @@ def section(view: View) -> Section | None:
             "mixed": sources.count("mixed"),
             "alone": not view.settings.by_people,
         },
+        within="trust",
     )

@@ -14,7 +14,7 @@ from harness.report import text
 from harness.report.figures import Section
 from harness.report.view import View
 
-PLACE = 140
+PLACE = 100
 
 
 def section(view: View) -> Section:

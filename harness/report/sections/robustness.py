@@ -12,7 +12,7 @@ from harness.measures.sensitivity import sensitivity
 from harness.report.figures import Section
 from harness.report.view import View
 
-PLACE = 80
+PLACE = 90
 
 
 def section(view: View) -> Section | None:

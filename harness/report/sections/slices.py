@@ -23,7 +23,7 @@ PLACE = 20
 FEWEST = 10
 """Queries below which a slice has no row: the tests leave it out as well."""
 DRAWN = 3
-"""Pairs that have a picture; the table has every pair with the leader."""
+"""Pairs that have a panel; the tables have every pair with the leader."""
 ALL = "all queries"
 BY_LENGTH, LENGTHS = "query length", ("short", "medium", "long")
 """The family of slices that the length of a query makes, and what their names begin with."""
@@ -84,19 +84,20 @@ def section(view: View) -> Section | None:
     if len(view.retrievers) < 2 or not kinds:
         return None
     pairs = [pair_of(view, view.conclusion.leader, other, kinds) for other in compared(view)]
-    drawn = [_forest(view, pair) for pair in pairs[:DRAWN]]
+    drawn = _forest(view, pairs[:DRAWN])
     return Section(
         "slices",
         "Slices",
         {
             "pairs": pairs,
             "drawn": drawn,
+            "left": len(pairs) - DRAWN,
             "turned": [sentence for pair in pairs for sentence in turns(view, pair)],
             "called": called,
             "divided": divided,
             "odd": any(disagrees(row) for pair in pairs for row in pair.rows[1:]),
         },
-        tuple(drawn),
+        (drawn,),
     )
 
 
@@ -250,26 +251,28 @@ def _tests(view: View, a: str, b: str) -> tuple[dict[tuple[str, str], Tested], l
     return slices, interactions
 
 
-def _forest(view: View, pair: SlicePair) -> Figure:
-    name = view.names[view.primary].short
-    rows = [
-        ForestRow(
-            f"{text.shortened(called(row).replace(UNIT, ')'), 48)} ({row.queries})",
-            called(row),
-            row.difference,
-            row.low,
-            row.high,
-            row.queries,
-            f"{row.wins} / {row.ties} / {row.losses}",
-            whole=place == 0,
-        )
-        for place, row in enumerate(pair.rows)
-    ]
-    means = "; ".join(f"{called(row)} {text.signed(row.difference)}" for row in pair.rows)
-    words = ForestWords(
-        f"slices-{pair.a}-{pair.b}",
-        f"{pair.a} − {pair.b} in {name}, by slice, with {view.settings.level:.0%} intervals",
-        f"Mean difference of each slice, right of zero {pair.a} is better: {means}.",
-        f"{name}: {pair.b} better ← 0 → {pair.a} better",
+def _forest(view: View, pairs: Sequence[SlicePair]) -> Figure:
+    """One panel a pair, on one axis."""
+    name, leader = view.names[view.primary].short, pairs[0].a
+    panels = {
+        f"behind: {text.shortened(pair.b, 30)}" if len(pairs) > 1 else "": [
+            ForestRow(
+                f"{text.shortened(called(row).replace(UNIT, ')'), 48)} ({row.queries})", called(row),
+                row.difference, row.low, row.high, row.queries, f"{row.wins} / {row.ties} / {row.losses}",
+                whole=place == 0,
+            )
+            for place, row in enumerate(pair.rows)
+        ]
+        for pair in pairs
+    }  # fmt: skip
+    means = "; ".join(
+        f"{pair.b}: {', '.join(f'{called(row)} {text.signed(row.difference)}' for row in pair.rows)}" for pair in pairs
     )
-    return forest(words, rows, view.settings.margin)._replace(follows="slices", pair=(pair.a, pair.b))
+    words = ForestWords(
+        "slices",
+        f"{leader} − {', '.join(pair.b for pair in pairs)} in {name}, by slice, with "
+        f"{100 * view.settings.level:g} % intervals",
+        f"Mean difference of each slice, right of zero {leader} is better. {means}.",
+        f"{name}: right of 0 {leader} is better",
+    )
+    return forest(words, panels, view.settings.margin)

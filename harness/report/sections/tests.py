@@ -8,15 +8,13 @@ from harness.evaluation.families import slices_of
 from harness.evaluation.verdict import Comparison
 from harness.evaluation.wording import SIGNS, reason_words, settings_sentence, significance_sentence, verdict_word
 from harness.report import text
-from harness.report.charts import ForestRow
-from harness.report.figures import Figure, ForestWords, Section, forest
+from harness.report.figures import Section
 from harness.report.pair_details import in_reading_order, in_words, left_out, pair_evidence
-from harness.report.sections.integrity import unjudged
 from harness.report.sections.slices import divided, label_of
 from harness.report.view import View
 from harness.stats.query_slices import small_slices
 
-PLACE = 90
+PLACE = 80
 
 FAMILIES = {
     "randomization": "Sign-flip test of the mean",
@@ -38,7 +36,7 @@ def section(view: View) -> Section | None:
     """The matrix of the primary measure, the rows of every family, the other tests."""
     if len(view.retrievers) < 2:
         return None
-    table, apart, evidence = view.results.tests, _apart(view), pair_evidence(view)
+    table, evidence = view.results.tests, pair_evidence(view)
     small = _small_slices(view)
     families = {
         _called(str(family)): [row for row in rows if len(rows) <= ROWS or _about(view, row["a"], row["b"])]
@@ -47,10 +45,11 @@ def section(view: View) -> Section | None:
     }
     return Section(
         "tests",
-        "Tests",
+        "Tests and measures",
         {
             "settings": text.visible(settings_sentence(view.settings)),
-            "columns": (view.baseline,) if view.baseline else view.ranked,
+            "columns": (view.baseline,) if view.baseline else view.ranked[1:],
+            "shown": _significant(view, view.comparisons[view.primary]),
             "matrix": matrix(view),
             "families": [
                 (view.names[measure], shown, _significant(view, rows), len(rows) - len(shown))
@@ -64,13 +63,11 @@ def section(view: View) -> Section | None:
             "small_slices": small[:SMALL],
             "small_left": len(small[SMALL:]),
             "other_left": len(table) - sum(map(len, families.values())),
-            "apart": apart,
             "numeric": set(table.select_dtypes("number").columns),
             "signs": SIGNS,
             "word": verdict_word,
             "reason": reason_words,
         },
-        (apart,),
     )
 
 
@@ -114,40 +111,13 @@ def _called(family: str) -> str:
 
 
 def matrix(view: View) -> list[tuple[str, list[Comparison | None]]]:
-    """Rows and columns by their mean: how the row's retriever stands against the column's; None on the diagonal."""
+    """Rows and columns by their mean: how the row's retriever stands against the column's; each pair once."""
     cells = {}
     for row in view.comparisons[view.primary]:
         cells[row.a, row.b], cells[row.b, row.a] = row, row.swapped
-    columns = (view.baseline,) if view.baseline else view.ranked
-    rows = [name for name in view.ranked if name != view.baseline]
-    return [(a, [cells.get((a, b)) for b in columns]) for a in rows]
-
-
-def _apart(view: View) -> Figure:
-    """The leader against each other: the differences with their intervals, and the margin as a band."""
-    whole, name, margin, missing = view.conclusion, view.names[view.primary].short, view.settings.margin, unjudged(view)
-    rows = [
-        ForestRow(
-            other,
-            other,
-            row.mean_difference,
-            row.ci_low,
-            row.ci_high,
-            row.n,
-            f"{row.wins} / {row.ties} / {row.losses}",
-            beside=f"judged {1 - missing[other]:.0%}" if missing else "",
-        )
-        for other, row in whole.against.items()
+    if view.baseline:
+        return [(a, [cells.get((a, view.baseline))]) for a in view.ranked if a != view.baseline]
+    return [
+        (a, [cells.get((a, b)) if at > place else None for at, b in enumerate(view.ranked) if at])
+        for place, a in enumerate(view.ranked[:-1])
     ]
-    differences = "; ".join(f"{other} {text.signed(row.mean_difference)}" for other, row in whole.against.items())
-    band = f"; the band is the margin of {margin:g}" if margin else ""
-    judged = (
-        f"; judged of the first {view.cutoff} hits, {whole.leader} {1 - missing[whole.leader]:.0%}" if missing else ""
-    )
-    words = ForestWords(
-        "leader",
-        f"{whole.leader} − each other in {name}, with {view.settings.level:.0%} intervals{band}{judged}",
-        f"Mean difference of {whole.leader} from each other: {differences}.",
-        f"{name}: right of 0 {whole.leader} is better",
-    )
-    return forest(words, rows, margin)._replace(follows="leader", pair=(whole.leader,))

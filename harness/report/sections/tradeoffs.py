@@ -33,7 +33,7 @@ def section(view: View) -> Section:
     timed = _stages(view, costs)
     return Section(
         "tradeoffs",
-        "Trade-offs",
+        "Cost and speed",
         {
             "costs": [(name, costs[name]) for name in view.ranked],
             "plots": plots,
@@ -85,7 +85,7 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
         f"{name.short} against {short}",
         f"{axis} and mean {name.short}: {points}. On the frontier: {', '.join(_on_frontier(view, costs, price))}.",
         lambda width: charts.trade_off(dots, edge, view.marks, says, width),
-    )._replace(follows="means")
+    )
 
 
 def _stages(view: View, costs: Mapping[str, Cost]) -> Figure | None:

@@ -7,7 +7,7 @@ from harness.measures import parse
 from harness.report.figures import Section
 from harness.report.view import View
 
-PLACE = 75
+PLACE = 72
 
 
 def section(view: View) -> Section | None:
@@ -28,4 +28,5 @@ def section(view: View) -> Section | None:
             "means": {measure: [(name, view.mean(measure, name)) for name in view.retrievers] for measure in measures},
             "weak": judge["judge"].startswith("lexical"),
         },
+        within="trust",
     )

@@ -58,20 +58,25 @@ const clientFilter = (() => {
     if (state.q) words.set("q", state.q);
     return `#${words}`;
   };
-  const remember = () => history.replaceState(null, "", address());
-  const change = (choice) => { Object.assign(state, choice); draw(); remember(); };
+  // Each choice is a step of the history: Back takes it back.
+  const change = (choice) => {
+    Object.assign(state, choice);
+    draw();
+    if (location.hash !== address()) history.pushState(null, "", address());
+  };
   // A link says what it changes; what the page does not have is passed over.
-  const restore = () => {
+  const restore = ({ state: past } = {}) => {
     const words = new URLSearchParams(location.hash.slice(1));
-    if (!["a", "b", "slice", "measure", "group", "q"].some((key) => words.has(key))) return;
+    const said = ["a", "b", "slice", "measure", "group", "q"].some((key) => words.has(key));
+    if (!said && past === undefined) return;
+    Object.assign(state, { a: data.pair[0], b: data.pair[1], slice: "", measure: 0, group: "", q: "" });
     for (const key of ["a", "b"]) if (data.retrievers.includes(words.get(key))) state[key] = data.retrievers.indexOf(words.get(key));
     if (words.has("slice")) state.slice = data.slices.has(words.get("slice")) ? words.get("slice") : "";
     if (words.has("measure")) state.measure = Math.max(0, data.measures.indexOf(words.get("measure")));
-    if (words.has("group")) state.group = Object.hasOwn(evidence().groups, words.get("group")) ? words.get("group") : "";
+    if (words.has("group")) state.group = Object.hasOwn(evidence().groups, words.get("group")) || ["lost", "won"].includes(words.get("group")) ? words.get("group") : "";
     if (words.has("q")) state.q = places.has(words.get("q")) ? words.get("q") : "";
     draw();
-    remember();
-    if (words.has("q") || words.has("group")) $("forensics").scrollIntoView();
+    if (past === undefined && (words.has("q") || words.has("group"))) $("queries").scrollIntoView();
   };
 
   const options = (select, entries) => select?.replaceChildren(...entries.map(([value, text]) => {
@@ -97,7 +102,7 @@ const clientFilter = (() => {
     for (const [key, select] of Object.entries(pick)) {
       select?.addEventListener("input", () => change({ [key]: key === "slice" ? select.value : Number(select.value) }));
     }
-    $("client-filter-copy").addEventListener("click", () => { remember(); copied(location.href); });
+    $("client-filter-copy").addEventListener("click", () => copied(location.href.split("#")[0] + address()));
     $("client-filter-reset").addEventListener("click", () => change({ a: data.pair[0], b: data.pair[1], slice: "", measure: 0, group: "", q: "" }));
     bar.querySelector("details").open = innerWidth > 720;
     bar.hidden = false;
@@ -106,7 +111,8 @@ const clientFilter = (() => {
     const clear = () => { root.style.scrollPaddingBottom = `${bar.offsetHeight + 12}px`; };
     clear();
     if ("ResizeObserver" in window) new ResizeObserver(clear).observe(bar);
-    addEventListener("hashchange", restore);
+    addEventListener("popstate", restore);
+    addEventListener("hashchange", () => restore());
     draw();
     restore();
   };

@@ -33,7 +33,7 @@ const save = (name, blob) => {
 
 const tableRows = (table) => [...table.rows].filter((row) => !row.hidden).map((row) =>
   [...row.cells].filter((one) => !one.hidden).map((one) => one.dataset.value ?? one.textContent.replace(/ [↕↑↓]$/, "").replace(/\s+/g, " ").trim()));
-for (const table of document.querySelectorAll(".scroll > table")) {
+for (const table of document.querySelectorAll(".scroll > table:not(.board)")) {
   const act = () => copied(asTsv(tableRows(table)));
   const place = make("p", "copies");
   place.append(button("Copy table", act));

@@ -1,4 +1,4 @@
-// What follows the clientFilter beside the charts: the leaderboard, the table of every query, the picture of failures.
+// What follows the clientFilter beside the charts: the leaderboard and the picture of all queries.
 const markRows = () => {
   const { a, b } = clientFilter.state, chosenSlice = clientFilter.state.slice || clientFilter.data().all;
   for (const row of document.querySelectorAll("[data-r]")) row.classList.toggle("looked", row.dataset.r === String(a) || row.dataset.r === String(b));
@@ -41,28 +41,14 @@ for (const row of document.querySelectorAll(".failure_map > svg")) {
     const at = order[Math.min(order.length - 1, Math.max(0, Math.floor(((event.clientX - left) / width) * order.length)))];
     const rival = Number(row.dataset.row);
     clientFilter.change({ q: clientFilter.data().ids[at], group: "", ...(rival === clientFilter.state.a ? {} : { b: rival }) });
-    $("forensics").scrollIntoView();
+    $("queries").scrollIntoView();
   });
 }
 clientFilter.follow(markRows);
 clientFilter.follow(leaderboard);
-clientFilter.follow(filterTables);
 let redrawn = false;
 clientFilter.follow(() => {
   if (clientFilter.plain() && !redrawn) return; // The picture is the page's own.
   redrawn = true;
   pictureOfFailures();
 });
-let measureOpened = 0;
-clientFilter.follow(() => {
-  if (clientFilter.state.measure === measureOpened || !queryTables[clientFilter.state.measure]) return;
-  measureOpened = clientFilter.state.measure;
-  queryTables[measureOpened].closest("details").open = true;
-});
-for (const press of document.querySelectorAll("button.look[data-group]")) {
-  press.addEventListener("click", () => {
-    clientFilter.change({ group: press.dataset.group, q: "", slice: "" });
-    $("forensics").scrollIntoView();
-    $("look-group").focus({ preventScroll: true });
-  });
-}

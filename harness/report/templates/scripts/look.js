@@ -1,12 +1,12 @@
 // The browser of queries: a list that follows the clientFilter, two rankings side by side, what moved between them, and texts.
-const MOST = 200;
+const MOST = 12, HITS = 5;
 const browser = document.querySelector(".browser");
 const startLooking = async () => {
   const all = evidence();
   const texts = await unpacked("texts");
   const one = all.retrievers.length < 2;
   const group = $("look-group"), order = $("look-order");
-  let current = null;
+  let current = null, most = MOST, hits = HITS;
   const pair = () => (one ? [0, 0] : [clientFilter.state.a, clientFilter.state.b]);
 
   const spoken = (node) => { if (all.lang) node.lang = all.lang; node.dir = "auto"; return node; };
@@ -43,9 +43,8 @@ const startLooking = async () => {
       details.addEventListener("toggle", () => {
         if (details.open && !full.hasChildNodes()) full.append(markedText(text, hitsIn(text, wanted), 0, text.length));
       });
-      const small = spoken(make("small"));
-      small.append(snippet(text, wanted));
-      inside.append(details, small);
+      inside.append(details);
+      if (!title) { name.replaceChildren(snippet(text, wanted)); }
     } else inside.append(name);
     node.append(make("span", "r", String(rank)), grade(graded.get(number), most), inside);
     return node;
@@ -98,10 +97,11 @@ const startLooking = async () => {
       const top = make("h4", "head");
       top.append(named(all.retrievers[r]), make("b", "", round(query.scores[r])));
       const list = make("ol");
-      query.lists[r].forEach((number, i) => list.append(item(i + 1, number, graded, most, { both: (r === x || r === y) && common.has(number), wanted })));
+      query.lists[r].slice(0, hits).forEach((number, i) => list.append(item(i + 1, number, graded, most, { both: (r === x || r === y) && common.has(number), wanted })));
       if (!query.lists[r].length) list.append(make("li", "none", "nothing"));
       rankings.set(r, list);
-      column.append(top, list);
+      const why = (query.why ?? []).find(([place]) => place === r);
+      column.append(top, ...(why ? [make("p", "why", why[1])] : []), list);
       lists.append(column);
       if (r === x && columns.length > 1 && x !== y) {
         gap = make("div", "gap");
@@ -116,9 +116,11 @@ const startLooking = async () => {
     // Where claims alone are judged, no document is relevant.
     frame.hidden = !query.judged.some(([, grade]) => grade > 0);
     watchSize(lists); watchSize(frame);
-    const legend = one ? "" : ` Grey titles stand in both lists; a line joins a document’s two ranks, thick and green where it is relevant.`;
-    $("look-detail").replaceChildren(...[head, fields, rerun(query, [x, y]), lists, frame,
-      make("p", "note", `“missed”: not among the first ${all.depth} hits. A filled grade is the best one, a framed one relevant, 0 was judged irrelevant, and nobody judged “–”.${legend}`)].filter(Boolean));
+    const legend = one ? "" : ` A line joins a document’s two ranks, green where it is relevant.`;
+    const further = Math.max(...query.lists.map((of) => of.length)) > hits
+      ? button("all hits that are kept", () => { hits = Infinity; show(query); }) : null;
+    $("look-detail").replaceChildren(...[head, fields, rerun(query, [x, y]), frame, lists, further,
+      make("p", "note", `“missed”: not among the first ${all.depth} hits; “–”: nobody judged it.${legend}`)].filter(Boolean));
     if (gap) {
       const redraw = () => shifts(gap, rankings.get(x), rankings.get(y), graded);
       redraw();
@@ -134,7 +136,7 @@ const startLooking = async () => {
     column("Grade", "n"); column("Document", "");
     columns.forEach((r) => column(named(all.retrievers[r]), "n"));
     const body = table.createTBody();
-    for (const [number, value, ranks] of query.judged.filter(([, grade]) => grade > 0)) {
+    for (const [number, value, ranks] of query.judged.filter(([, grade]) => grade > 0).slice(0, hits * 2)) {
       const row = body.insertRow();
       const chip = make("td", "n");
       chip.append(grade(value, most));
@@ -150,6 +152,11 @@ const startLooking = async () => {
     return table;
   };
 
+  const inGroup = (query) => {
+    const { group: key, measure } = clientFilter.state, [x, y] = pair();
+    const [mine, other] = [x, y].map((r) => clientFilter.score(query.id, r, measure) ?? query.scores[r]);
+    return !key || (key === "lost" ? mine < other : key === "won" ? mine > other : query.groups.includes(key));
+  };
   const list = () => {
     const wanted = fold($("look-text").value.trim());
     const [x, y] = pair(), members = clientFilter.members(), { measure } = clientFilter.state;
@@ -157,21 +164,21 @@ const startLooking = async () => {
     const apart = (query) => score(query, x) - score(query, y);
     let matching = all.queries.filter((query) =>
       (!wanted || fold(query.text).includes(wanted) || fold(query.id).includes(wanted)) &&
-      (!clientFilter.state.group || query.groups.includes(clientFilter.state.group)) &&
+      inGroup(query) &&
       (members === null || members.has(query.id)));
     const by = order ? order.value : "file";
     if (by === "flip") matching = matching.toSorted((p, q) => (Math.abs(apart(q)) || 0) - (Math.abs(apart(p)) || 0));
     if (by === "hard") matching = matching.toSorted((p, q) => Math.max(...p.scores) - Math.max(...q.scores));
-    const shown = matching.slice(0, MOST);
+    const shown = matching.slice(0, most);
     const mean = (r) => {
       const known = matching.filter((query) => !Number.isNaN(score(query, r)));
       const whole = known.reduce((sum, query) => sum + clientFilter.weight(query.id), 0);
       return whole ? known.reduce((sum, query) => sum + clientFilter.weight(query.id) * score(query, r), 0) / whole : NaN;
     };
     const means = `; mean ${clientFilter.data().measures[measure]}: ${[...new Set([x, y])].map((r) => `${all.retrievers[r].name} ${round(mean(r))}`).join(", ")}`;
-    $("look-count").textContent = `${matching.length} of ${all.queries.length} queries${matching.length > MOST ? `, the first ${MOST} are listed` : ""}${matching.length ? means : ""}`;
+    $("look-count").textContent = `${matching.length} of ${all.queries.length} queries${matching.length ? means : ""}`;
     const wantedQuery = all.queries.find((query) => query.id === clientFilter.state.q) ?? current;
-    current = matching.includes(wantedQuery) ? wantedQuery : shown[0] ?? null;
+    current = matching.includes(wantedQuery) && (wantedQuery.id === clientFilter.state.q || shown.includes(wantedQuery)) ? wantedQuery : shown[0] ?? null;
     $("look-list").replaceChildren(...shown.map((query) => {
       const label = make("label");
       const radio = make("input");
@@ -184,9 +191,22 @@ const startLooking = async () => {
       label.append(radio, make("bdi", "i", query.id), make("span", "d", one ? round(score(query, 0)) : Number.isNaN(d) ? "–" : signed(d)), text);
       return label;
     }));
+    if (matching.length > most) {
+      $("look-list").append(button(`${matching.length - most} more`, () => {
+        const at = most;
+        most = Infinity;
+        list();
+        $("look-list").querySelectorAll("input")[at]?.focus();
+      }));
+    }
+    if (current && !shown.includes(current)) { most = Infinity; list(); return; }
     if (current) show(current); else $("look-detail").replaceChildren();
   };
   const mark = () => {
+    if (!one) {
+      const [x, y] = pair().map((r) => all.retrievers[r].name);
+      for (const [key, words] of [["lost", `${x} loses to ${y}`], ["won", `${x} beats ${y}`]]) group.querySelector(`[value=${key}]`).textContent = words;
+    }
     // A choice within the list leaves the list where it is.
     if (group) { group.value = clientFilter.state.group; if (group.selectedIndex < 0) clientFilter.state.group = group.value = ""; }
   };
@@ -212,6 +232,7 @@ const startLooking = async () => {
 };
 let looking = null;
 const look = () => (looking ??= startLooking());
+$("look-text").addEventListener("input", look, { once: true });
 // What cannot be unpacked leaves the page as it is without scripts.
 later(() => clientFilter.start().then(() => {
   browser.hidden = false;

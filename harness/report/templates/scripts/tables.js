@@ -1,4 +1,3 @@
-// Tables: sorting, and the table of every query, which follows the clientFilter and says its own means.
 // Tables: a button in each header sorts by its column; a third press gives the first order back.
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];
@@ -32,43 +31,26 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
-
-// A filtered list says its own means: over the rows that are left.
-const filterInput = document.querySelector("input.filter");
-const queryTables = [...document.querySelectorAll("table.queries")];
-for (const table of queryTables) {
-  const foot = table.createTFoot().insertRow();
-  const head = make("th", "", "Mean of these rows");
-  head.scope = "row";
-  foot.append(head, make("td"));
-  for (let i = 2; i < table.tHead.rows[0].cells.length; i += 1) foot.append(make("td", "n"));
-  table.tFoot.hidden = true;
-}
-let tags = null;
-const filterTables = () => {
-  if (!filterInput || !evidence()) return;
-  tags ??= new Map(evidence().queries.map((query) => [query.id, fold(query.fields.join("\n"))]));
-  const wanted = fold(filterInput.value.trim());
-  const members = clientFilter.members();
-  queryTables.forEach((table, i) => {
-    const sums = [], counts = [];
-    let shown = 0;
-    for (const row of table.tBodies[0].rows) {
-      const id = row.cells[0].textContent;
-      const matches = !wanted || fold(id).includes(wanted) || fold(row.cells[1].textContent).includes(wanted) || (tags.get(id) ?? "").includes(wanted);
-      row.hidden = !matches || (members !== null && !members.has(id));
-      if (row.hidden) continue;
-      shown += 1;
-      for (let column = 2; column < row.cells.length; column += 1) {
-        const value = clientFilter.score(id, column - 2, i) ?? number(row.cells[column]);
-        if (Number.isNaN(value)) continue;
-        sums[column] = (sums[column] ?? 0) + clientFilter.weight(id) * value;
-        counts[column] = (counts[column] ?? 0) + clientFilter.weight(id);
-      }
-    }
-    table.tFoot.hidden = !(wanted || members !== null);
-    [...table.tFoot.rows[0].cells].forEach((one, column) => { if (column > 1) one.textContent = counts[column] ? round(sums[column] / counts[column]) : "–"; });
-    if (i === 0) filterInput.closest("section").querySelector("output").textContent = wanted || members !== null ? `${shown} ${shown === 1 ? "query" : "queries"}` : "";
-  });
-};
-filterInput?.addEventListener("input", filterTables);
+// Menus: one at a time, away with Escape.
+const menus = [...document.querySelectorAll("details.menu")];
+const close = (kept) => menus.forEach((menu) => { if (menu !== kept) menu.open = false; });
+for (const menu of menus) menu.addEventListener("toggle", () => { if (menu.open) close(menu); });
+addEventListener("click", (event) => close(event.target.closest("details.menu")));
+addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  const open = menus.find((menu) => menu.open);
+  close(null);
+  open?.querySelector("summary").focus();
+});
+$("print")?.addEventListener("click", () => print());
+// A way within the page leaves the address, which holds the state; a fold that it leads to opens.
+addEventListener("click", (event) => {
+  const link = event.target.closest('a[href^="#"]'), target = link && $(decodeURIComponent(link.hash.slice(1)));
+  if (!target) return;
+  event.preventDefault();
+  if (target.matches("details")) target.open = true;
+  target.closest("details")?.setAttribute("open", "");
+  target.scrollIntoView();
+  if (!target.matches("input, summary, button")) target.tabIndex = -1;
+  target.focus({ preventScroll: true });
+});

@@ -19,11 +19,11 @@ const wordsOf = (text) => {
 };
 // Two words are alike where one is the other or its beginning of four letters or more.
 const alike = (x, y) => x === y || (Math.min(x.length, y.length) >= 4 && !UNSPACED.test(x) && (x.startsWith(y) || y.startsWith(x)) && Math.abs(x.length - y.length) <= 3);
-// The query's words, without those that more than half of the shown documents have, unless none is left.
+// The query's words, without those that more than a quarter of the shown documents have, unless none is left.
 const wantedWords = (query, texts) => {
   const words = [...new Set(wordsOf(query).map((one) => one.word))];
   const bags = texts.map((text) => new Set(wordsOf(text.slice(0, 4000)).map((one) => one.word)));
-  const rare = words.filter((word) => bags.filter((bag) => bag.has(word)).length <= bags.length / 2);
+  const rare = words.filter((word) => bags.filter((bag) => bag.has(word)).length <= Math.max(1, bags.length / 4));
   return rare.length ? rare : words;
 };
 const hitsIn = (text, wanted) => wordsOf(text).flatMap((one) => {

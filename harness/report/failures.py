@@ -1,4 +1,4 @@
-"""Which queries fail, and how: every query and retriever in one picture, and the failures in groups."""
+"""Which queries fail, and why: every query and retriever in one picture, groups of failures, a cause for each miss."""
 
 from __future__ import annotations
 
@@ -10,20 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from harness.english import join
 from harness.measures import parse
-from harness.report.figures import Section
 from harness.report.sections.integrity import inherited
 from harness.report.view import View
 from retrievers.types import Floats
-
-PLACE = 30
 
 LEVELS = 4
 """Shades above the empty one."""
 COLUMNS = 600
 """Columns of the picture; more would be narrower than a pixel."""
-NAMED = 5
-"""Queries of a group that are named on the page without scripts."""
 WORD = re.compile(r"[^\W_]+")
 UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 """Scripts without spaces between words: there two letters in a row stand for a word."""
@@ -51,25 +47,6 @@ class Stretch(NamedTuple):
     length: int
     level: int
     """0 to 4."""
-
-
-def section(view: View) -> Section:
-    """The picture of all queries, and the groups of failures with their counts."""
-    order = columns(view)
-    rows = {name: list(_runs(view.scores[view.primary][name], order)) for name in view.ranked}
-    alike = groups(view)
-    return Section(
-        "failure_map",
-        "Failures",
-        {
-            "groups": alike,
-            "without": "" if alike else without_groups(view),
-            "rows": rows,
-            "drawn": len(order),
-            "named": NAMED,
-            "ids": lambda group: [view.ids[place] for place in group.places[:NAMED]],
-        },
-    )
 
 
 def hits_within(view: View, depth: int) -> dict[str, Floats]:
@@ -139,7 +116,7 @@ def _cut(view: View, near: Members) -> Iterator[GroupKind]:
 def _unjudged(view: View) -> Iterator[GroupKind]:
     """Queries whose first hit of the leader nobody judged, where labels say what is irrelevant at all."""
     leader = view.conclusion.leader
-    if any(grade <= 0 for judged in view.grades.values() for grade in judged.values()):
+    if _negatives(view):
         tops = [view.answers[leader].top.get(query_id, ())[:1] for query_id in view.ids]
         mask = np.array([bool(top) and top[0] not in view.grades[query_id]
                          for top, query_id in zip(tops, view.ids, strict=True)])  # fmt: skip
@@ -163,7 +140,43 @@ def columns(view: View) -> list[int]:
     return [order[at] for at in np.linspace(0, len(order) - 1, COLUMNS).round().astype(int).tolist()]
 
 
-def _runs(scores: Floats, order: list[int]) -> Iterator[Stretch]:
+def causes(view: View) -> dict[int, dict[str, str]]:
+    """Place of a query -> retriever -> why nothing relevant is among its first hits, as far as that can be reckoned."""
+    k, depth = view.cutoff, view.resolved.depth
+    near, far = hits_within(view, k), hits_within(view, depth)
+    cut = {name: frozenset(inherited(view.manifest, name).notes.get("truncated", ())) for name in view.ranked}
+    found: dict[int, dict[str, str]] = {}
+    for i in view.shown:
+        relevant = _relevant(view, i)
+        for name in view.ranked if relevant else ():
+            if near[name][i] > 0:
+                continue
+            parts = [part for part in view.resolved.made_of(name) if part in near and near[part][i] > 0]
+            top = view.answers[name].top.get(view.ids[i], ())[:1]
+            if far[name][i] > 0:
+                ranks = view.answers[name].places.get(view.ids[i], {}).values()
+                why = f"below the cutoff: rank {min(ranks)}" if ranks else f"below the cutoff of {k}"
+            elif parts:
+                why = f"lost: {join(parts)} had it"
+            elif cut[name].issuperset(relevant):
+                why = "the model read only the beginning of every relevant document"
+            elif _no_word_in_common(view, i):
+                why = "no word in common with a relevant document"
+            elif top and top[0] not in view.grades[view.ids[i]] and _negatives(view):
+                why = "nobody judged its first hit"
+            else:
+                why = f"not among the first {depth} hits"
+            found.setdefault(i, {})[name] = why
+    return found
+
+
+def _negatives(view: View) -> bool:
+    """Whether labels say what is irrelevant at all."""
+    return any(grade <= 0 for judged in view.grades.values() for grade in judged.values())
+
+
+def runs(scores: Floats, order: list[int]) -> Iterator[Stretch]:
+    """The row of one retriever in the picture: neighbours of one shade together."""
     top = max(1.0, float(scores.max()))
     start = 0
     for level, members in groupby(math.ceil(LEVELS * float(scores[i]) / top - 1e-9) for i in order):

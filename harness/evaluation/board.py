@@ -1,0 +1,116 @@
+"""The leaderboard as data, and what is said above it, for the page, the terminal, CI and notebooks alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from harness.evaluation import statements
+from harness.evaluation.evaluation import Evaluation
+from harness.evaluation.statements import Topic
+from harness.evaluation.verdict import Reason, Verdict
+
+Standing = Literal["leader", "good", "open", "worse", "baseline", "better", "failed", "waiting"]
+BY_VERDICT: Mapping[Verdict, Standing] = {
+    Verdict.BETTER: "better", Verdict.WORSE: "worse", Verdict.EQUIVALENT: "good", Verdict.UNDECIDED: "open",
+}  # fmt: skip
+
+
+class BoardRow(NamedTuple):
+    """One retriever; what was not compared is None."""
+
+    retriever: str
+    standing: Standing
+    """Of the leader's board its set; against a baseline what was shown."""
+    mean: float | None
+    """None where it failed or has not answered yet."""
+    difference: float | None = None
+    """Behind the leader, or ahead of the baseline, in points of the measure."""
+    low: float | None = None
+    """The difference's interval; None where none can be estimated."""
+    high: float | None = None
+    wins: int | None = None
+    """Queries where this one is better than the reference."""
+    ties: int | None = None
+    losses: int | None = None
+    p: float | None = None
+    """Adjusted, of the deciding test."""
+    p_of_mean: float | None = None
+    """Adjusted, of the sign-flip test of the mean, where it and the deciding test do not agree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """The paired leaderboard on the primary measure, highest mean first."""
+
+    measure: str
+    n: int
+    reference: str
+    """Whom every row is held against."""
+    against_baseline: bool
+    """Whether the reference is the declared baseline: rows are ahead of it, else behind the leader."""
+    level: float
+    margin: float | None
+    rows: tuple[BoardRow, ...]
+    """Those that failed or wait stand last."""
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The ends of what the rows and the margin reach, 0 among them."""
+        held = [end for row in self.rows for end in (row.difference, row.low, row.high) if end is not None]
+        edges = (0.0, self.margin or 0.0, -(self.margin or 0.0) if self.against_baseline else 0.0)
+        return min(*edges, *held), max(*edges, *held)
+
+
+NEXT = (Topic.NOTHING_MEASURED, Topic.WITHIN_MARGIN, Topic.PLAN)
+"""What neither the headline nor the lead says, and what to do follows from."""
+
+
+class Said(NamedTuple):
+    """What stands above the leaderboard."""
+
+    headline: str
+    lead: str
+    """How far the highest mean is ahead; "" where nothing follows from it."""
+    following: tuple[str, ...]
+    """What is equal, and what more queries would tell."""
+
+
+def said_of(evaluation: Evaluation, *, complete: bool = True) -> Said:
+    """Return the verdict in a few lines; nothing is recommended while retrievers are missing."""
+    result, settings = evaluation.conclusion, evaluation.settings
+    headline = evaluation.incomplete or statements.headline(result, settings, evaluation.comparisons[result.measure])
+    based = any(row.verdict.separates for row in result.against_baseline)
+    lead = "" if based or evaluation.partial or not complete else statements.lead_sentence(result, settings)
+    following = [one.text for one in evaluation.statements(complete=complete) if one.topic in NEXT]
+    return Said(headline, lead, tuple(following[: None if result.measured else 1]))
+
+
+def board_of(evaluation: Evaluation) -> Board:
+    """Put the retrievers of an evaluation against the leader, or against its declared baseline."""
+    result = evaluation.conclusion
+    based = bool(result.baseline)
+    reference = result.baseline if based else result.leader
+    rows = [_row(evaluation, name, based=based) for name in result.means]
+    rows += [BoardRow(name, "failed", None) for name in evaluation.failed]
+    rows += [BoardRow(name, "waiting", None) for name in evaluation.waiting]
+    settings = evaluation.settings
+    reference = result.baseline if based else result.leader
+    return Board(result.measure, result.n, reference, based, settings.level, settings.margin, tuple(rows))
+
+
+def _row(evaluation: Evaluation, name: str, *, based: bool) -> BoardRow:
+    result = evaluation.conclusion
+    mean = result.means[name]
+    standing: Standing = "worse" if name in result.shown_worse else "open" if name in result.unresolved else "good"
+    pairs = {row.a: row for row in result.against_baseline} if based else result.against
+    row = pairs.get(name)
+    if row is None:
+        return BoardRow(name, "baseline" if based else "leader", mean)
+    if based:
+        standing = BY_VERDICT[row.verdict]
+    ends = (row.mean_difference, row.ci_low, row.ci_high)
+    record = (row.wins, row.ties, row.losses) if based else (row.losses, row.ties, row.wins)
+    p_of_mean = row.p_randomization_adjusted if row.reason is Reason.DISAGREE else None
+    return BoardRow(name, standing, mean, *ends, *record, row.p_adjusted, p_of_mean)
