@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from harness.console import completion, scoreboards, tables
+from harness.console import completion, github, scoreboards, tables
 from harness.console.printing import print_csv, print_json, print_scores, say, show, warn
 from harness.console.shared_options import (
     DOUBLE,
@@ -227,6 +227,9 @@ def gate(
         Path | None,
         typer.Option("--from", metavar="FOLDER", help="Earlier results, which hold the baseline; else RESULTS do."),
     ] = None,
+    form: Annotated[
+        Literal["text", "github"], typer.Option("--format", help="github: an annotation, and the summary of the job.")
+    ] = "text",
     as_json: Json = False,
 ) -> None:
     """Exit with 0 where a challenger is shown not to be worse by the margin, with 1 where it is not."""
@@ -235,6 +238,8 @@ def gate(
     from harness.evaluation.grading import people_judged
     from harness.evaluation.wording import gate_cells, gate_sentence
 
+    if as_json and form == "github":
+        raise InputError(Problem("--json", "cannot go with --format github", "choose one of them"))
     read = records.read(results)
     earlier = read if source is None else records.read(source)
     for one in (read, earlier):
@@ -247,7 +252,9 @@ def gate(
         print_json(**gate_cells(verdict), which=which, **({"note": note} if note else {}))
     elif note:
         warn(note)
+    if form == "github":
+        github.tell(read, gate_sentence(verdict), passed=verdict.passed, which=which)
     if not verdict.passed:
         raise NotShown(f"gate failed: {gate_sentence(verdict)}; {which}")
-    if not as_json:
+    if not as_json and form == "text":
         say(f"gate passed: {gate_sentence(verdict)}; {which}")
