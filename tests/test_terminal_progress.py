@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
+from harness.cli import main
 from harness.console import progress
 from harness.console.progress import Progress
 from retrievers import meter
@@ -198,3 +199,15 @@ def test_a_stage_that_began_again_leaves_no_bar_behind(monkeypatch: pytest.Monke
         with watched(shown, "three").stage("fuse"):
             pass
         assert [task.description for task in shown._bars.tasks] == ["three: fuse"]
+
+
+def test_the_pairs_of_a_large_comparison_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"r{name},q{query},nDCG@10,{(name * query) % 7 / 7}" for name in range(16) for query in range(9)]
+    (tmp_path / "scores.csv").write_text("retriever,query_id,measure,value\n" + "\n".join(rows), encoding="utf-8")
+    monkeypatch.setattr(progress, "SILENCE", 0.0)
+    with pytest.raises(SystemExit) as stopped:
+        main(["compare", str(tmp_path / "scores.csv")])
+    assert stopped.value.code == 0
+    assert "of 120 pairs" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import typer
 
 from harness.console import completion, github, scoreboards, tables
-from harness.console.printing import print_csv, print_json, print_scores, say, show, warn
+from harness.console.printing import console_of, print_csv, print_json, print_scores, say, show, warn
 from harness.console.shared_options import (
     DOUBLE,
     INTERSECTION,
@@ -32,11 +32,15 @@ from harness.console.shared_options import (
 from retrievers.errors import InputError, NotShown, Problem
 
 if TYPE_CHECKING:
+    from harness.evaluation.evaluation import Evaluation
+    from harness.evaluation.scores import Scores
     from harness.stats.differences import Range
     from harness.stats.settings import Settings
 
 LEVEL = 0.95
 """Confidence of the intervals where no experiment declares another."""
+MANY = 100
+"""Comparisons from which on progress is shown: fewer take no second."""
 
 
 def score(
@@ -116,7 +120,6 @@ def compare(
     Of several results folders, the retrievers of all are compared on the queries that all folders share. Takes also
     the per-query scores of any tool: a CSV file with retriever, query_id, measure, value.
     """
-    from harness.evaluation.evaluation import evaluate
     from harness.evaluation.folders import declared_margin, missing_retrievers, score_rankings
     from harness.evaluation.readers import read_ids
     from harness.evaluation.runs import Conventions
@@ -148,7 +151,7 @@ def compare(
     lacking = missing_retrievers(paths)
     notes = [*lacking, *scores.notes]
     warn(*notes)
-    evaluation = evaluate(scores, baseline=baseline, settings=settings)
+    evaluation = _evaluated(scores, baseline, settings)
     if as_json:
         from harness.evaluation.evidence import evidence, pairs_by_weight
 
@@ -161,6 +164,20 @@ def compare(
     else:
         told = tables.Told(tables.More(measures, pairs), evaluation.summary_rows(), complete=not lacking)
         show(tables.verdict, evaluation, told)
+
+
+def _evaluated(scores: Scores, baseline: str | None, settings: Settings) -> Evaluation:
+    """Compare, with progress where there are many pairs."""
+    from harness.console.progress import Progress
+    from harness.evaluation.compare import keys_of
+    from harness.evaluation.evaluation import evaluate
+    from retrievers.meter import Meter
+
+    pairs = sum(map(len, keys_of(scores, baseline).values()))
+    with Progress(console_of(stderr=True), quiet=pairs < MANY) as progress:
+        meter = Meter(watch=lambda meter: progress.watch("", meter))
+        with meter.stage("comparing", total=pairs):
+            return evaluate(scores, baseline=baseline, settings=settings, step=meter.step)
 
 
 class ScoresWanted(NamedTuple):
@@ -176,7 +193,6 @@ class ScoresWanted(NamedTuple):
 
 def _compare_scores(wanted: ScoresWanted, settings: Settings, form: str, more: tables.More | None) -> None:
     """Compare the per-query scores of any tool; without `more`, print one JSON object."""
-    from harness.evaluation.evaluation import evaluate
     from harness.evaluation.readers import read_scores
 
     scores = read_scores(wanted.path).selected(wanted.measures, wanted.queries)
@@ -184,7 +200,7 @@ def _compare_scores(wanted: ScoresWanted, settings: Settings, form: str, more: t
         raise InputError(Problem(str(wanted.path), "has the scores of only one retriever", "give two or more"))
     if wanted.range is not None:
         scores = replace(scores, ranges={scores.primary: _range(*wanted.range)})
-    evaluation = evaluate(scores, baseline=wanted.baseline, settings=settings)
+    evaluation = _evaluated(scores, wanted.baseline, settings)
     notes = [
         f"{measure} is undefined for some of {len(scores.ids)} queries: "
         + ", ".join(f"{number} of {name}" for name, number in of.items())
