@@ -14,8 +14,7 @@ from tests.chat_fake import ChatProvider
 from tests.dialects import KEY, RerankProvider
 from tests.qdrant_fake import fake_qdrant
 from tests.servers import BedrockProvider, OpenAIProvider, serving
-from tests.test_cohere import Cohere
-from tests.test_gemini import Gemini
+from tests.test_json_encoders import Cohere, Gemini
 
 pytestmark = pytest.mark.slow
 
