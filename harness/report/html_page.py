@@ -37,7 +37,7 @@ FILTERS = {
     "shortened": text.shortened,
     "packed": packed,
 }
-SCRIPTS = ("start", "copy", "client_filter", "tables", "follow", "charts", "texts", "look")
+SCRIPTS = ("start", "copy", "client_filter", "sort", "menus", "follow", "charts", "texts", "look")
 """What runs on the page, in this order, all in one scope."""
 
 
