@@ -54,7 +54,7 @@ def page(read: Listing, place: str) -> str:
     drawn = marks_of(read.entries)
     shown_groups = groups(read.entries)
     style = styled(env) + _source(env, "index.css")
-    script = '"use strict";\n(() => {\n' + source("scripts/sort.js") + "})();\n" + _source(env, "index.js")
+    script = Markup("(() => {\n" + source("scripts/sort.js") + "})();\n") + _source(env, "index.js")  # noqa: S704 - ours
     return env.get_template("index.html").render(
         entries=read.entries,
         before={entry.folder: _before(read.entries, place) for place, entry in enumerate(read.entries)},
