@@ -162,5 +162,5 @@ def _report(results: Results) -> dict[str, str]:
     files["report.md"] = markdown(view, shown)
     beside = {file.relative_to(results.folder).as_posix() for file in results.folder.rglob("*") if file.is_file()}
     kept = {name for name in beside if not name.startswith(("figures/", "tables/"))}
-    files["report.html"] = page(view, shown, kept | files.keys() - {"report.html"})
+    files["report.html"] = page(view, shown, (kept | files.keys() | {"manifest.json"}) - {"report.html"})
     return files
