@@ -98,7 +98,7 @@ def pages(folder: Path) -> dict[str, Path]:
     three = block("bm25", 'kind = "bm25"') + block("minilm", f"encoder = {MODEL}")
     three += block("hybrid", 'kind = "fusion"\nof = ["bm25", "minilm"]')
     twelve = "".join(
-        block(f"{f'bm25-of-stemmed-words-with-k1-of-{i / 10:.1f}-':n<60}", f'kind = "bm25"\nk1 = {i / 10:.1f}')
+        block(f"bm25-with-k1-of-{i / 10:.1f}-of-stemmed-words-of-titles-and-texts", f'kind = "bm25"\nk1 = {i / 10:.1f}')
         for i in range(1, 13)
     )
     failing = three + block("unknown", 'encoder = { kind = "sentence-transformers", model = "nobody/nothing" }')
