@@ -138,6 +138,7 @@ def _environment(without: str, autoescape: bool, finalize: Any) -> jinja2.Enviro
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        optimized=False,  # each template is rendered once: looking for constants costs more than it saves
     )
     # A summary in Markdown is HTML; what is trusted there are digests and names that were checked.
     env.filters |= {"json": as_json, "html": escape, "trusted": Markup, "listed": join}
