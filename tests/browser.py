@@ -83,7 +83,7 @@ def settled(driver: Any) -> None:
         const wait = () => {
           if (!ready()) return setTimeout(wait, 20);
           if (opened()) return setTimeout(done, 50);
-          document.querySelector("#forensics").scrollIntoView();
+          document.querySelector("#queries").scrollIntoView();
           setTimeout(wait, 50);
         };
         wait();

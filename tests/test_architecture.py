@@ -34,8 +34,9 @@ FACES = {
     "harness.experiment": {"harness.experiment", "harness.experiment.init", "harness.experiment.option_tables",
                            "harness.experiment.retired"},
     "harness.records": {"harness.records", "harness.records.export", "harness.records.readings"},
-    "harness.report": {"harness.report", "harness.report.html_page", "harness.report.scores_page",
-                       "harness.report.text", "harness.report.theme", "harness.report.view"},
+    "harness.report": {"harness.report", "harness.report.axes", "harness.report.html_page",
+                       "harness.report.scores_page", "harness.report.text", "harness.report.theme",
+                       "harness.report.view"},
     "harness.overview": {"harness.overview"},
 }  # fmt: skip
 """What other wings may import of a wing; a wing that is not named here shows every file."""

@@ -1,6 +1,7 @@
 """The judging page in a real browser: by keyboard, in any script, with nothing lost."""
 
 import json
+import re
 import time
 from html import unescape
 
@@ -105,7 +106,9 @@ def test_a_pool_is_judged_by_keyboard_alone(opened):
         query = made.queries[one.query]
         assert text(opened, "#query") == query.query
         assert text(opened, "#text") == query.documents[one.document].text
-        assert text(opened, "#count") == f"{number} of 14"
+        left = "" if number < 3 else ", about 1 min left"
+        assert text(opened, "#count") == f"{number} of 14{left}"
+        assert text(opened, "#place") == f"{one.query + 1} of {len(made.queries)}"
         press(opened, "s" if number == 4 else str(number % 4))
     assert "All is judged" in text(opened, "#done")
     found = read_judgments([exported(opened)])
@@ -271,7 +274,9 @@ def test_hostile_texts_in_every_script_are_shown_as_they_are(driver, tmp_path):
         shown = driver.execute_script(
             """return ['query', 'text'].map((id) => document.getElementById(id).textContent)"""
         )
-        assert shown == [query.query, query.documents[0].text]
+        # Markdown reads as it is meant: the marks of headings, lists and code go, and nothing else.
+        rendered = re.sub(r"^#{1,6}\s+|`", "", query.documents[0].text, flags=re.MULTILINE)
+        assert shown == [query.query, re.sub(r"^(\s*)[-*+]\s+", r"\1• ", rendered, flags=re.MULTILINE)]
         directions[query.query] = driver.execute_script(
             "return getComputedStyle(document.getElementById('query')).direction"
         )

@@ -8,8 +8,8 @@ import pytest
 
 from harness import records
 from harness.cli import main
-from harness.evaluation import evidence as room
 from harness.pipeline import run
+from harness.report import pair_details as room
 from harness.report.pair_details import in_words, left_out, pair_evidence
 from harness.report.sections.tests import section
 from harness.report.view import View, view_of
@@ -61,7 +61,7 @@ def test_the_leaders_pairs_stand_where_the_page_would_wait_for_all_and_the_page_
     folder: Path, view: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert left_out(view, len(pair_evidence(view))) == ""
-    monkeypatch.setattr(room, "MOST", 2 * view.n)
+    monkeypatch.setattr(room, "LOOKED_AT", 2 * view.n)
     kept = pair_evidence(view)
     assert len(kept) == 2
     assert all(view.ranked[0] in (row.a, row.b) for row in kept)
@@ -70,7 +70,7 @@ def test_the_leaders_pairs_stand_where_the_page_would_wait_for_all_and_the_page_
     written = section(view)
     assert written is not None
     assert written.context["evidence_left_out"].startswith(sentence)
-    monkeypatch.setattr(room, "MOST", 1)
+    monkeypatch.setattr(room, "LOOKED_AT", 1)
     (row,) = pair_evidence(view)
     assert (row.a, row.b) == tuple(view.ranked[:2])
 

@@ -1,5 +1,6 @@
 """The groups of failures are the counts of scores.csv; the picture holds every query once."""
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -8,8 +9,9 @@ import pytest
 
 import harness
 from harness import records
-from harness.report.sections import failure_map
-from harness.report.sections.failure_map import groups, pattern, section, words
+from harness.report import failures
+from harness.report.failures import causes, groups, pattern, words
+from harness.report.sections.queries import section
 from harness.report.view import view_of
 from tests import small
 
@@ -53,6 +55,18 @@ def test_what_everybody_finds_stands_first(view):
     assert hits == sorted(hits, reverse=True)
 
 
+def test_every_miss_has_a_cause_and_no_hit_has_one(view):
+    near, far = counted(view, "Success@3"), counted(view, "Success@5")
+    found = causes(view)
+    for place, query in enumerate(view.ids):
+        missed = {name for name in view.ranked if not near.loc[query, name]}
+        assert set(found.get(place, {})) == missed
+        for name in missed:
+            assert bool(re.search(r"rank \d", found[place][name])) == far.loc[query, name]
+            parts = [part for part in view.resolved.made_of(name) if near.loc[query, part]]
+            assert found[place][name].startswith("lost") == bool(parts)
+
+
 def test_no_word_in_common_is_of_any_script():
     assert words("Cats and DOGS") & words("a dog, dogs")
     assert not words("feline") & words("a cat")
@@ -85,7 +99,7 @@ def test_truncated_answers_are_a_group_of_their_own(view):
 )  # fmt: skip
 def test_a_page_without_groups_says_why(monkeypatch, found, labelled, said):
     near = dict(zip("abc", np.array(found).T, strict=True))
-    monkeypatch.setattr(failure_map, "hits_within", lambda view, depth: near)
+    monkeypatch.setattr(failures, "hits_within", lambda view, depth: near)
     grades = {"x": {"d": 1} if labelled else {}, "y": {"d": 1} if labelled == 2 else {}}
     view = SimpleNamespace(n=2, ids=["x", "y"], grades=grades, cutoff=3)
-    assert failure_map.without_groups(view) == said
+    assert failures.without_groups(view) == said

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import harness
+from harness.evaluation.board import board_of
 from harness.evaluation.conclusion import Power
 from harness.evaluation.statements import headline as headline_of
 from harness.evaluation.verdict import Finding, Reason, Verdict
@@ -19,10 +20,9 @@ from harness.report.alerts import alerts
 from harness.report.axes import long
 from harness.report.client_filter import filter_slices
 from harness.report.pair_details import in_reading_order
+from harness.report.receipt import choice
 from harness.report.sections import tests as tests_of
-from harness.report.sections.decision import choice, leaderboard
 from harness.report.sections.labels import section as labels_section
-from harness.report.sections.over_queries import drawn_pairs
 from harness.report.sections.slices import (
     Interaction,
     Slice,
@@ -101,7 +101,7 @@ def test_the_section_draws_the_leader_against_each(view):
     assert [(pair.a, pair.b) for pair in drawn.context["pairs"]] == [
         (view.conclusion.leader, other) for other in view.ranked[1:]
     ]
-    assert len(drawn.figures) == len(view.ranked) - 1
+    assert [len(figure.wide.body.split('class="panel"')) - 1 for figure in drawn.figures] == [len(view.ranked) - 1]
     assert compared(view)[0] == view.ranked[1]
 
 
@@ -146,9 +146,10 @@ def test_much_that_was_cut_is_told_first_and_little_is_not(results):
     documents = results.manifest.dataset.documents
     cut = RetrieverLedger(notes={"truncated": tuple(TEXTS[:5])})
     (alert,) = [one for one in alerts(altered(results, hashing=cut)) if "beginning" in one.text]
-    assert alert.text.startswith(f"hashing read only the beginning of 5 of {documents} documents (83%)")
-    assert alert.text.endswith("hybrid is made of it.")
-    assert alert.section == "integrity"
+    assert alert.text.startswith(
+        f"hashing, and hybrid made of it, read only the beginning of 5 of {documents} documents (83 %): cut"
+    )
+    assert alert.section == "trust"
     assert not [one for one in alerts(altered(results)) if "beginning" in one.text]
 
 
@@ -156,10 +157,10 @@ def test_who_leads_is_not_held_against_itself(view, monkeypatch):
     leader, second = view.ranked[:2]
     monkeypatch.setattr(first_screen, "unjudged", lambda view: {leader: 0.6, second: 0.2})
     (alert,) = first_screen._unjudged(view)
-    assert alert.text.startswith(f"Nobody judged 60% of the first {view.cutoff} hits of {leader}: unjudged")
+    assert alert.text.startswith(f"Nobody judged 60 % of the first {view.cutoff} hits of {leader}: unjudged")
     monkeypatch.setattr(first_screen, "unjudged", lambda view: {leader: 0.2, second: 0.6})
     (alert,) = first_screen._unjudged(view)
-    assert f"hits of {second} (20% of {leader}'s): unjudged" in alert.text
+    assert f"hits of {second} (20 % of {leader}'s): unjudged" in alert.text
 
 
 def test_a_gain_that_changes_says_of_what_and_by_how_much(view, monkeypatch):
@@ -169,8 +170,8 @@ def test_a_gain_that_changes_says_of_what_and_by_how_much(view, monkeypatch):
     monkeypatch.setattr(receipt, "pair_of", lambda *of: tested)
     (clause,) = receipt._gain(view)
     assert clause.text == (
-        f"The lead of {leader} over {second} in nDCG@3 depends on the query type (exploratory, extremes shown): +0.250 "
-        f"on tags: vague, −0.050 on tags: {'x' * 59}…"
+        f"Lead of {leader} over {second}, extremes (exploratory): tags: vague +0.250 (n = 24), "
+        f"tags: {'x' * 59}… −0.050 (n = 24)."
     )
 
 
@@ -188,17 +189,23 @@ def test_where_all_rank_alike_nothing_is_said_of_differences(tmp_path):
 @pytest.mark.parametrize(
     ("price", "time", "said"),
     [
-        (None, None, "Neither price nor latency is known for each of x and y."),
-        (0.0, None, "x and y cost the same as far as it was measured."),
-        (None, 2.5, "x and y cost the same as far as it was measured."),
+        (None, None, ["No price, latency or size tells them apart."]),
+        ((0.0, 1.0), (2.0, 2.0), ["Cheapest within 0.02 of x: x, $0 a million queries."]),
+        (None, (3.0, 2.5), ["Fastest within 0.02 of x: y, 2.50 ms a query (median)."]),
     ],
 )
-def test_only_what_is_known_is_called_the_same(view, price, time, said):
-    cost = SimpleNamespace(usd_per_million=price, p50=time, vector_bytes=0.0)
-    lines = [SimpleNamespace(set="good", retriever=name, cost=cost) for name in ("x", "y")]
+def test_of_equals_only_what_is_known_is_compared(view, monkeypatch, price, time, said):
+    costs = {
+        name: SimpleNamespace(usd_per_million=price and price[i], p50=time and time[i], vector_bytes=0.0)
+        for i, name in enumerate("xy")
+    }
+    monkeypatch.setattr(receipt, "costs_of", lambda results: costs)
     seen = SimpleNamespace(**{name: getattr(view, name) for name in dir(view) if not name.startswith("__")})
     seen.settings = replace(view.settings, margin=0.02)
-    assert choice(seen, lines) == [said]
+    seen.conclusion = replace(
+        view.conclusion, means={"x": 0.5, "y": 0.5}, within_margin=("x", "y"), unresolved={}, measured=True
+    )
+    assert choice(seen) == said
 
 
 def test_a_field_of_many_values_does_not_fill_the_page(view, monkeypatch):
@@ -217,17 +224,17 @@ def test_a_verdict_that_the_test_of_the_mean_denies_shows_its_p(view):
     )
     seen = SimpleNamespace(**{name: getattr(view, name) for name in dir(view) if not name.startswith("__")})
     seen.conclusion = replace(view.conclusion, against={**view.conclusion.against, view.ranked[1]: denied})
-    lines = leaderboard(seen)
-    assert [line.p_of_mean for line in lines] == [None, 0.074, None]
+    board = board_of(replace(view.evaluation, conclusion=seen.conclusion))
+    assert [row.p_of_mean for row in board.rows] == [None, 0.074, None]
     seen.comparisons = {view.primary: [denied]}
     told = {name: [row and row.reason is Reason.DISAGREE for row in cells] for name, cells in matrix(seen)}
-    assert told[view.ranked[0]] == [None, True, None]
+    assert told[view.ranked[0]] == [True, None]
 
 
 def test_a_long_axis_stands_in_lines():
     row = charts.ForestRow("x", "x", 0.1, 0.0, 0.2, 5, "")
     title = f"nDCG@10: {'b' * 30} better ← 0 → {'a' * 30} better"
-    drawn = charts.forest([row], title, None, charts.NARROW)
+    drawn = charts.forest({"": [row]}, title, None, charts.NARROW)
     lines = re.findall(">([^<>]*)</text>", drawn.body.partition('class="title"')[2].partition("</g>")[0])
     assert " ".join(lines) == title
     assert all(long(line) <= charts.NARROW for line in lines)
@@ -285,12 +292,11 @@ def test_lengths_stand_from_short_to_long(view):
     assert chosen == sorted(chosen, key=["short", "medium", "long"].index)
 
 
-def test_the_test_of_interaction_is_seen_before_anything_is_opened(view, results):
+def test_each_pair_has_its_test_of_interaction(view, results):
     source = (results.folder / "report.html").read_text(encoding="utf-8")
-    shown = source.split('id="slices-title"')[1].split('id="failure_map-title"')[0].split("<details")[0]
-    # Each pair is named: under a filter the chart above shows another one.
-    told = re.findall(r"difference between (\w+) and (\w+) the same in every slice of <bdi>tags</bdi>\?", shown)
-    assert told == [(view.conclusion.leader, other) for other in view.ranked[1:]]
+    shown = source.split('id="slices-title"')[1].split('id="queries-title"')[0]
+    told = re.findall(r"difference the same in every slice of <bdi>tags</bdi>\?", shown)
+    assert len(told) == len(view.ranked) - 1
 
 
 def test_every_list_of_pairs_begins_with_the_leaders(view):
@@ -299,7 +305,6 @@ def test_every_list_of_pairs_begins_with_the_leaders(view):
     read = [(leader, second), (leader, third), (second, third)]
     for _, rows, *_ in section_of_tests(view).context["families"]:
         assert [(row.a, row.b) for row in rows] == read
-    assert [(row.a, row.b) for row in drawn_pairs(view)[0]] == read
     labels = labels_section(view).context
     assert [(row.a, row.b) for row in [*labels["leading"], *labels["others"]]] == read
 

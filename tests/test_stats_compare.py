@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from harness.english import format_p
 from harness.evaluation.cautions import flattery_sentence, interval_note
 from harness.evaluation.compare import compare as compare_table
-from harness.evaluation.compare import family, letter_display
+from harness.evaluation.compare import family
 from harness.evaluation.gate import gate
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Finding, Reason, Verdict
@@ -420,30 +420,6 @@ def test_p_is_written_for_people_and_never_as_zero():
 
 
 # Letters, ranks, guards, slices
-
-
-def test_letters_say_what_the_verdicts_say():
-    scores = noisy(16, 60, low=0.0, mid=0.05, top=0.3)
-    rows = compare(scores, measure="P@5")
-    shown = letter_display(scored(scores), rows)
-    assert next(iter(shown)) == "top"
-    for row in rows:
-        separated = row.verdict.separates
-        assert separated == (not set(shown[row.a]) & set(shown[row.b]))
-
-
-@settings(max_examples=80, deadline=None)
-@given(st.integers(2, 6), st.data())
-def test_letters_separate_exactly_the_separated(k, data):
-    names = [f"r{j}" for j in range(k)]
-    scores = {name: np.array([1.0 - j / 10, 0.5]) for j, name in enumerate(names)}
-    rows = [
-        replace(row, finding=Finding(data.draw(st.sampled_from([Verdict.BETTER, Verdict.UNDECIDED]))))
-        for row in compare(scores, measure="m")
-    ]
-    shown = letter_display(scored(scores), rows)
-    for row in rows:
-        assert (row.verdict is Verdict.BETTER) == (not set(shown[row.a]) & set(shown[row.b]))
 
 
 def test_the_cross_fitted_mean_is_chosen_on_four_parts_and_measured_on_the_fifth():

@@ -12,6 +12,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from harness.console import layout, printing, scoreboards, tables
+from harness.console.forest import forest
+from harness.english import short_p
+from harness.evaluation.board import board_of
 from harness.evaluation.evaluation import evaluate
 from harness.evaluation.verdict import Comparison
 from harness.evaluation.wording import read_verdict
@@ -192,11 +195,43 @@ def test_the_scoreboard_leaves_nothing_out(width: int) -> None:
 def test_the_verdict_ends_in_words() -> None:
     values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0, 0.4, 20)}
     both = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings())
-    told = rendered(tables.verdict(both, complete=True, width=80), 80)
+    told = rendered(tables.verdict(both, tables.Told(tables.More(pairs=True), both.summary_rows()), width=80), 80)
+    assert told[0] == "Use x."
     assert told[-1] == "x is the best of the 2 on this measure."
     alone = evaluate(scored({"x": values["x"]}, "nDCG@10"), baseline=None, settings=Settings())
-    told = rendered(tables.verdict(alone, complete=True, width=80), 80)
-    assert told[-1] == "It ran alone: there is nothing to compare it with."
+    told = rendered(tables.verdict(alone, tables.Told(tables.More(), alone.summary_rows()), width=80), 80)
+    assert told[0] == "x ran alone: there is nothing to compare it with."
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 120])
+@pytest.mark.parametrize("length", [5, 60])
+def test_the_forest_keeps_names_drawing_and_wins_at_every_width(width: int, length: int) -> None:
+    random = np.random.default_rng(3)
+    names = [f"{'a' * length}{i}" for i in range(3)]
+    values: dict[str, Floats] = {name: random.random(40) / 2 + i / 5 for i, name in enumerate(names)}
+    board = board_of(evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings(margin=0.02)))
+    lines = rendered(forest(board, width=width), width)
+    assert max(map(cell_len, lines)) <= width
+    shown = "".join("".join(line.split()) for line in lines)
+    assert shown.count("■") == 2
+    for row in board.rows:
+        assert row.wins is None or f"{row.wins}/{row.ties}/{row.losses}" in shown
+        assert row.p is None or width < 60 or length > 5 or short_p(row.p) in shown
+    assert len(lines) == 6 or length > 5 or width < 70  # a head, a rule, three retrievers, the axis
+
+
+def test_a_board_against_a_baseline_is_seen_from_the_baseline() -> None:
+    values: dict[str, Floats] = {
+        "x": np.linspace(0.5, 1, 20),
+        "y": np.linspace(0, 0.4, 20),
+        "z": np.linspace(0.4, 0.9, 20),
+    }
+    board = board_of(evaluate(scored(values, "nDCG@10"), baseline="z", settings=Settings()))
+    assert [(row.retriever, row.standing) for row in board.rows] == [("x", "better"), ("z", "baseline"), ("y", "worse")]
+    ahead, _, behind = board.rows
+    assert ahead.difference == pytest.approx(0.1)
+    assert behind.difference == pytest.approx(-0.45)
+    assert (ahead.wins, ahead.losses, behind.wins, behind.losses) == (20, 0, 0, 20)
 
 
 def test_no_sentence_is_said_again_for_each_pair() -> None:

@@ -1,4 +1,4 @@
-"""Make the pictures and the printed pages of this folder anew: seven reports, and the page over all of them.
+"""Make the pictures and the printed pages of this folder anew: the reports of ten cases, and the page over all of them.
 
     python -m docs.report.pictures [FOLDER]
 
@@ -35,7 +35,7 @@ measures = ["nDCG@10", "P@5", "R@10", "F1@10", "RR@10", "AP@10", "Success@10"]
 margin = 0.02
 """
 MODEL = '{ kind = "sentence-transformers", model = "sentence-transformers/all-MiniLM-L6-v2" }'
-SIZES = {"a4": (8.27, 11.69), "letter": (8.5, 11.0)}
+SIZES = {"a4": (8.27, 11.69)}
 
 
 class Shot(NamedTuple):
@@ -51,30 +51,34 @@ class Shot(NamedTuple):
 
 
 SHOTS = (
-    Shot("quickstart", "decision-1280", 980),
+    Shot("quickstart", "decision-1280", 800),
     Shot("quickstart", "decision-1920-dark", 1000, width=1920, dark=True),
-    Shot("quickstart", "decision-400", 1250, width=400),
-    Shot("quickstart", "slices-1280", 900, at="slices"),
-    Shot("quickstart", "failures-1280", 800, at="failure_map"),
-    Shot("quickstart", "look-inside-1280", 1050, at="a=minilm&b=hybrid&q=e053"),
-    Shot("quickstart", "query-by-query-1280", 800, at="over_queries"),
-    Shot("quickstart", "measures-1280", 800, at="distribution"),
-    Shot("quickstart", "tests-1280", 900, at="tests"),
-    Shot("thirteen-queries", "thirteen-queries-1280", 1000),
-    Shot("twelve-retrievers", "twelve-retrievers-1280", 1300),
+    Shot("quickstart", "decision-400", 800, width=400),
+    Shot("quickstart", "slices-1280", 800, at="slices"),
+    Shot("quickstart", "queries-1280", 1200, at="a=minilm&b=hybrid&q=e053"),
+    Shot("quickstart", "trust-1280", 1200, at="trust"),
+    Shot("one-retriever", "one-retriever-1280", 800),
+    Shot("thirteen-queries", "thirteen-queries-1280", 800),
+    Shot("twelve-retrievers", "twelve-retrievers-1280", 1000),
     Shot("failed-retriever", "failed-retriever-1280", 800),
-    Shot("japanese", "japanese-1280", 980),
+    Shot("japanese", "japanese-1280", 800),
+    Shot("arabic", "arabic-1280", 1200, at="q=q0"),
     Shot("unfinished", "unfinished-1280", 800),
-    Shot("unlabelled", "unlabelled-1280", 800),
+    Shot("unlabelled", "unlabelled-1280", 1100),
     Shot("index", "index-1280", 1500),
     Shot("index", "index-400-dark", 1250, width=400, dark=True),
 )
-PRINTED = (
-    *((case, "a4") for case in ("quickstart", "thirteen-queries", "twelve-retrievers", "failed-retriever", "japanese",
-                                "unfinished", "unlabelled")),
-    ("quickstart", "letter"),
-    ("twelve-retrievers", "letter"),
-)  # fmt: skip
+PRINTED = tuple((case, "a4") for case in ("quickstart", "twelve-retrievers", "japanese", "unlabelled"))
+ARABIC = {
+    "إجازة": "يحصل كل موظف على خمسة وعشرين يوم إجازة في السنة.",
+    "عمل عن بعد": "يمكن العمل من المنزل يومين في الأسبوع بعد موافقة المدير.",
+    "نفقات السفر": "تدفع الشركة تكاليف القطار والفندق عند تقديم الإيصالات.",
+    "مرض": "أبلغ مديرك في اليوم الأول من المرض قبل الساعة التاسعة.",
+    "تدريب": "لكل موظف ميزانية سنوية للدورات والكتب والمؤتمرات.",
+    "رواتب": "تدفع الرواتب في اليوم الأخير من كل شهر.",
+}
+ASKED = ("كم يوم إجازة في السنة؟", "هل يمكن العمل من المنزل؟", "من يدفع تكاليف الفندق؟", "ماذا أفعل في يوم المرض؟",
+         "هل توجد ميزانية للدورات؟", "متى تدفع الرواتب؟")  # fmt: skip
 
 
 def written(folder: Path, name: str, retrievers: str, dataset: str = BOTH) -> Path:
@@ -89,12 +93,12 @@ def block(name: str, rest: str) -> str:
 
 
 def pages(folder: Path) -> dict[str, Path]:
-    """Run the seven cases; return case -> its page, and that of all of them."""
+    """Run the cases; return case -> its page, and that of all of them."""
     results = folder / "results"
     three = block("bm25", 'kind = "bm25"') + block("minilm", f"encoder = {MODEL}")
     three += block("hybrid", 'kind = "fusion"\nof = ["bm25", "minilm"]')
     twelve = "".join(
-        block(f"bm25-with-k1-of-{i / 10:.1f}-and-a-long-name", f'kind = "bm25"\nk1 = {i / 10:.1f}')
+        block(f"bm25-with-k1-of-{i / 10:.1f}-of-stemmed-words-of-titles-and-texts", f'kind = "bm25"\nk1 = {i / 10:.1f}')
         for i in range(1, 13)
     )
     failing = three + block("unknown", 'encoder = { kind = "sentence-transformers", model = "nobody/nothing" }')
@@ -103,6 +107,10 @@ def pages(folder: Path) -> dict[str, Path]:
         "thirteen-queries": harness.run(written(folder, "thirteen-queries", three, f'"{ENGLISH}"'), Options(results)),
         "twelve-retrievers": harness.run(written(folder, "twelve-retrievers", twelve), Options(results)),
         "failed-retriever": harness.run(written(folder, "failed-retriever", failing), Options(results)),
+        "one-retriever": harness.run(
+            written(folder, "one-retriever", block("bm25", 'kind = "bm25"')), Options(results)
+        ),
+        "arabic": harness.run(written(folder, "arabic", three, f'"{arabic(folder)}"'), Options(results)),
         "japanese": harness.run(PROJECT / "experiments" / "japanese.toml", Options(results)),
         "unlabelled": harness.run(written(folder, "unlabelled", three, f'"{unlabelled(folder)}"'), Options(results)),
     }
@@ -130,6 +138,17 @@ def unlabelled(folder: Path) -> str:
     return place.name
 
 
+def arabic(folder: Path) -> str:
+    """Six documents and six questions that read from right to left."""
+    place = folder / "arabic-data"
+    place.mkdir(exist_ok=True)
+    for number, (title, text) in enumerate(ARABIC.items()):
+        (place / f"d{number}.md").write_text(f"# {title}\n\n{text}\n", encoding="utf-8")
+    rows = [{"id": f"q{i}", "query": query, "relevant_documents": [f"d{i}"]} for i, query in enumerate(ASKED)]
+    (place / "queries.json").write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
+    return place.name
+
+
 def unfinished(folder: Path, retrievers: str) -> Path:
     """The page of a run that goes on, kept as it was when the first retriever had answered."""
     page = folder / "unfinished.html"
@@ -153,7 +172,7 @@ def take(driver: Any, shot: Shot, page: Path) -> None:
         const done = arguments[0];
         const look = document.getElementById("look-list") && location.hash.includes("q=");
         setTimeout(() => {
-          if (look) document.getElementById("forensics").scrollIntoView();
+          if (look) document.getElementById("queries").scrollIntoView();
           setTimeout(done, 1200);
         }, 800);
     """)

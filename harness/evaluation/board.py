@@ -11,8 +11,8 @@ from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.statements import Topic
 from harness.evaluation.verdict import Reason, Verdict
 
-Standing = Literal["leader", "good", "open", "worse", "baseline", "better", "failed", "waiting"]
-BY_VERDICT: Mapping[Verdict, Standing] = {
+BoardStanding = Literal["leader", "good", "open", "worse", "baseline", "better", "failed", "waiting"]
+BY_VERDICT: Mapping[Verdict, BoardStanding] = {
     Verdict.BETTER: "better", Verdict.WORSE: "worse", Verdict.EQUIVALENT: "good", Verdict.UNDECIDED: "open",
 }  # fmt: skip
 
@@ -21,7 +21,7 @@ class BoardRow(NamedTuple):
     """One retriever; what was not compared is None."""
 
     retriever: str
-    standing: Standing
+    standing: BoardStanding
     """Of the leader's board its set; against a baseline what was shown."""
     mean: float | None
     """None where it failed or has not answered yet."""
@@ -103,7 +103,7 @@ def board_of(evaluation: Evaluation) -> Board:
 def _row(evaluation: Evaluation, name: str, *, based: bool) -> BoardRow:
     result = evaluation.conclusion
     mean = result.means[name]
-    standing: Standing = "worse" if name in result.shown_worse else "open" if name in result.unresolved else "good"
+    standing: BoardStanding = "worse" if name in result.shown_worse else "open" if name in result.unresolved else "good"
     pairs = {row.a: row for row in result.against_baseline} if based else result.against
     row = pairs.get(name)
     if row is None:

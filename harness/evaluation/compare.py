@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.evaluation.scores import KeptQueries, Scores
 from harness.evaluation.verdict import Comparison, Evidence, Finding, Reason, Verdict, verdict_on
-from harness.stats.corrections import adjust, adjusted_floors, letters
+from harness.stats.corrections import adjust, adjusted_floors
 from harness.stats.differences import differences
 from harness.stats.equivalence import Within, equivalence_tests
 from harness.stats.intervals import mean_difference_interval
@@ -156,18 +156,6 @@ def equivalent_pairs(scores: Scores, pairs: Sequence[tuple[str, str]], settings:
     tests = equivalence_tests(scores.values[scores.primary], pairs, within, settings.seed)
     adjusted = adjust([test.greater for test in tests], "holm")
     return {pair for pair, p in zip(pairs, adjusted, strict=True) if p <= settings.alpha}
-
-
-def letter_display(scores: Scores, rows: Sequence[Comparison]) -> dict[str, str]:
-    """Return the compact letter display of the primary measure, highest mean first.
-
-    Args:
-        scores: of the primary measure, defined everywhere.
-        rows: its all-pairs family.
-    """
-    group = scores.values[scores.primary]
-    names = sorted(group, key=lambda name: -scores.mean(scores.primary, name))
-    return letters(names, {frozenset((row.a, row.b)) for row in rows if row.verdict.separates})
 
 
 def _family_rows(

@@ -65,6 +65,34 @@ def overlap_of(a: str, b: str, lists: Mapping[str, Lists]) -> RankingsOverlap:
     )
 
 
+SECONDS = 20
+"""What a person takes for a judgment."""
+
+
+class ToJudge(NamedTuple):
+    """What judging these rankings takes, and where it tells most."""
+
+    pairs: int
+    """Different documents among the first ten of any retriever, over all queries."""
+    queries: tuple[tuple[str, int], ...]
+    """Those whose rankings have least in common, each with its number of documents: at most ten."""
+
+    @property
+    def hours(self) -> float:
+        """At twenty seconds a judgment."""
+        return self.pairs * SECONDS / 3600
+
+
+def to_judge(results: Results) -> ToJudge:
+    """Count what people would judge, and name the queries on which the retrievers differ most."""
+    pools: dict[str, set[str]] = {query: set() for query in results.queries}
+    for name in results.retrievers:
+        for query, documents in answers_of(results, name).items():
+            pools[query].update(documents[:CUTOFF])
+    order = sorted(pools, key=lambda query: (-len(pools[query]), query))
+    return ToJudge(sum(map(len, pools.values())), tuple((query, len(pools[query])) for query in order[:10]))
+
+
 def next_step(results: Results) -> str:
     """What to do with rankings that nobody has judged."""
     n = len(results.queries)

@@ -277,7 +277,8 @@ def lead_sentence(result: Conclusion, settings: Settings) -> str:
         row = result.against[other]
         known = row.ci_low is not None and row.ci_high is not None
         ends = f" ({row.ci_low:.3f} to {row.ci_high:.3f})" if known and not parts else ""
-        parts.append(f"{other} by {row.mean_difference:.3f}{ends}".replace("-", "\N{MINUS SIGN}"))
+        numbers = f"{row.mean_difference:.3f}{ends}".replace("-", "\N{MINUS SIGN}")
+        parts.append(f"{other} by {numbers}")
     rest = len(result.others) - 2
     return f"Mean ahead of {', of '.join(parts)}{f', and of {rest} more' if rest > 0 else ''}."
 

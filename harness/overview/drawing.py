@@ -8,6 +8,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from harness.overview.panels import Panel, Point
+from harness.report.axes import steps
 from harness.report.theme import Mark
 
 WIDTH, HEIGHT = 340, 150
@@ -60,8 +61,10 @@ def _axis(panel: Panel, scale: Scale) -> Markup:
     date = Markup('<text class="date" x="{:.1f}" y="{}">{}</text>')
     rules = [
         rule.format(LEFT, WIDTH - RIGHT, scale.y(value), scale.y(value), LEFT - 6, scale.y(value) + 4, value)
-        for value in (scale.low, (scale.low + scale.high) / 2, scale.high)
+        for value in steps(scale.low, scale.high, 4)
     ]
+    if len(panel.runs) == 1:  # nothing went on over time
+        return Markup('<g class="axis">{}</g>').format(Markup("").join(rules))
     ends = sorted({0, len(panel.runs) - 1})
     dates = [date.format(scale.x(run), HEIGHT - 6, day) for run, day in zip(ends, _days(panel, ends), strict=True)]
     return Markup('<g class="axis">{}</g>').format(Markup("").join(rules + dates))

@@ -16,7 +16,7 @@ from harness.overview.listing import Entry, Listing, listing, settings_of
 from harness.overview.panels import DataGroup, axis_of, groups, marks_of
 from harness.pages import OVERVIEW, embedded, is_overview, policy
 from harness.records import create
-from harness.report.html_page import environment, styled
+from harness.report.html_page import environment, source, styled
 from harness.report.text import visible
 from harness.report.theme import Mark
 from retrievers.errors import InputError, Problem
@@ -54,9 +54,10 @@ def page(read: Listing, place: str) -> str:
     drawn = marks_of(read.entries)
     shown_groups = groups(read.entries)
     style = styled(env) + _source(env, "index.css")
-    script = _source(env, "index.js")
+    script = Markup("(() => {\n" + source("scripts/sort.js") + "})();\n") + _source(env, "index.js")  # noqa: S704 - ours
     return env.get_template("index.html").render(
         entries=read.entries,
+        before={entry.folder: _before(read.entries, place) for place, entry in enumerate(read.entries)},
         place=place,
         unread=read.unread,
         groups=shown_groups,
@@ -69,6 +70,14 @@ def page(read: Listing, place: str) -> str:
         policy=policy([script], str(style)),
         data=Markup(embedded(_shown({"place": place, "folders": [_facts(entry, drawn) for entry in read.entries]}))),  # noqa: S704
     )
+
+
+def _before(entries: Sequence[Entry], place: int) -> str:
+    """The run that came before one on the same data by the same measure; "" for none."""
+    one = entries[place]
+    key = (one.manifest.dataset.digest, one.primary)
+    earlier = (entry.folder for entry in entries[place + 1 :] if (entry.manifest.dataset.digest, entry.primary) == key)
+    return next(earlier, "")
 
 
 @cache

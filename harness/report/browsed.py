@@ -74,7 +74,7 @@ def _ceiling(view: View, before: str, depth: int) -> Floats | None:
     return score([measure], dict(view.grades), best).of(measure)
 
 
-BUDGET = 1_200_000
+BUDGET = 1_000_000
 """Bytes of evidence that a page may hold, deflated."""
 DEFLATED = 0.5
 """What is left of text about, deflated and written in letters."""

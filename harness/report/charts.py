@@ -34,7 +34,6 @@ PANEL = 118.0
 """Pixels that one measure of many takes."""
 FACET = 230.0
 """Pixels that one panel of several takes at least."""
-HIGH = 190.0
 PADDING = 24.0
 """What is left beside the outermost points of a trade-off: pixels."""
 

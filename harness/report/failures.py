@@ -153,11 +153,11 @@ def causes(view: View) -> dict[int, dict[str, str]]:
                 continue
             parts = [part for part in view.resolved.made_of(name) if part in near and near[part][i] > 0]
             top = view.answers[name].top.get(view.ids[i], ())[:1]
-            if far[name][i] > 0:
-                ranks = view.answers[name].places.get(view.ids[i], {}).values()
-                why = f"below the cutoff: rank {min(ranks)}" if ranks else f"below the cutoff of {k}"
-            elif parts:
-                why = f"lost: {join(parts)} had it"
+            ranks = view.answers[name].places.get(view.ids[i], {}).values()
+            if parts:
+                why = f"lost, {join(parts)} had it: {f'rank {min(ranks)}' if ranks else f'not among the first {depth}'}"
+            elif far[name][i] > 0:
+                why = f"below the cutoff: rank {min(ranks)}"
             elif cut[name].issuperset(relevant):
                 why = "the model read only the beginning of every relevant document"
             elif _no_word_in_common(view, i):

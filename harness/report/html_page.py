@@ -37,7 +37,7 @@ FILTERS = {
     "shortened": text.shortened,
     "packed": packed,
 }
-SCRIPTS = ("start", "copy", "client_filter", "tables", "follow", "charts", "texts", "look")
+SCRIPTS = ("start", "copy", "client_filter", "sort", "menus", "follow", "charts", "texts", "look")
 """What runs on the page, in this order, all in one scope."""
 
 
@@ -138,6 +138,7 @@ def _environment(without: str, autoescape: bool, finalize: Any) -> jinja2.Enviro
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        optimized=False,  # each template is rendered once: looking for constants costs more than it saves
     )
     # A summary in Markdown is HTML; what is trusted there are digests and names that were checked.
     env.filters |= {"json": as_json, "html": escape, "trusted": Markup, "listed": join}

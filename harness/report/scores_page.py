@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.answers.attribution import FATES, TracedAnswer, shares, worst_first
+from harness.answers.attribution import FATES, TracedAnswer, shares
+from harness.evaluation.board import said_of
 from harness.evaluation.evaluation import Evaluation
 from harness.pages import policy
 from harness.report.html_page import environment, styled
 from retrievers.opening import masking, writing
+from retrievers.types import Query
 
 TracedSystems = Mapping[str, Sequence[TracedAnswer]]
 """System -> its answers, claim by claim."""
 
 LISTED = 200
-"""Answers of one system that are shown in full: those that lost most claims."""
+"""Queries whose answers are shown in full: those that lost most claims."""
 MEANINGS = {
     "answered": "the response states it",
     "contradicted": "the response says otherwise: noise",
@@ -43,11 +45,11 @@ def write_scores(
 def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], traced: TracedSystems) -> str:
     """The page: the verdict, every mean, every comparison, and for answers every claim."""
     env, summary, rows = environment(), evaluation.summary_rows(), evaluation.comparison_rows()
-    style = styled(env)
+    style, beside = styled(env), side_by_side(traced)
     measures = list(dict.fromkeys(row["measure"] for row in summary))
     return env.get_template("scores.html").render(
         title=title,
-        sentences=evaluation.sentences(),
+        said=said_of(evaluation),
         primary=evaluation.scores.primary,
         measures=measures,
         names=list(dict.fromkeys(row["retriever"] for row in summary)),
@@ -58,8 +60,21 @@ def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], traced
         fates=FATES,
         meanings=MEANINGS,
         shares={name: shares(answers, evaluation.settings.level) for name, answers in traced.items()},
-        answers={name: list(worst_first(answers))[:LISTED] for name, answers in traced.items()},
-        left={name: max(0, len(answers) - LISTED) for name, answers in traced.items()},
+        answers=beside[:LISTED],
+        left=max(0, len(beside) - LISTED),
         style=style,
         policy=policy([], str(style)),
     )
+
+
+def side_by_side(traced: TracedSystems) -> list[tuple[Query, dict[str, TracedAnswer]]]:
+    """Query -> system -> its answer, the queries on which most claims were lost first."""
+    found: dict[str, tuple[Query, dict[str, TracedAnswer]]] = {}
+    for name, answers in traced.items():
+        for one in answers:
+            found.setdefault(one.query.id, (one.query, {}))[1][name] = one
+    lost = {
+        query: sum(claim.fate != "answered" for one in of.values() for claim in one.claims)
+        for query, (_, of) in found.items()
+    }
+    return [found[query] for query in sorted(found, key=lambda query: (-lost[query], query))]

@@ -47,16 +47,21 @@ class Screen(NamedTuple):
 
 def screen_of(view: View) -> Screen:
     """Put the first screen together."""
-    said = said_of(view.evaluation)
-    following = [view.spoken(sentence) for sentence in said.following]
+    said, beginning = said_of(view.evaluation), shared_beginning(list(view.conclusion.means))
+
+    def short(sentence: str) -> str:
+        # The head of the leaderboard says once what all names begin with.
+        spoken = view.spoken(sentence)
+        return spoken.replace(beginning, "…") if beginning else spoken
+
     return Screen(
-        headline=view.spoken(said.headline),
-        lead=said.lead,
-        notes=(*following, *choice(view), *first_caveats(view)),
-        alerts=tuple(alerts(view)),
+        headline=short(said.headline),
+        lead=short(said.lead),
+        notes=(*map(short, said.following), *choice(view), *first_caveats(view)),
+        alerts=tuple(alert._replace(text=short(alert.text)) for alert in alerts(view)),
         board=board_of(view.evaluation),
-        beginning=shared_beginning(list(view.conclusion.means)),
-        facts=tuple(facts(view)),
+        beginning=beginning,
+        facts=tuple(clause._replace(text=short(clause.text)) for clause in facts(view)),
         failed=view.evaluation.failed,
     )
 

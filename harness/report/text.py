@@ -33,10 +33,13 @@ def shortened(text: str, length: int) -> str:
 def score(value: float | None) -> str:
     """Return a score with three decimals, a dash where there is none.
 
-    >>> score(0.46154), score(None)
-    ('0.462', '–')
+    >>> score(0.46154), score(None), score(-0.0001)
+    ('0.462', '–', '0.000')
     """
-    return "–" if _missing(value) else _minus(f"{value:.3f}")
+    if _missing(value):
+        return "–"
+    shown = f"{value:.3f}"
+    return shown.removeprefix("-") if float(shown) == 0 else _minus(shown)
 
 
 def signed(value: float | None) -> str:

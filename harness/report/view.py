@@ -115,11 +115,6 @@ class View:
         return declared if declared in self.retrievers else None
 
     @property
-    def all_pairs(self) -> bool:
-        """Whether every pair was compared: letters and bars need that."""
-        return self.baseline is None and len(self.retrievers) > 1
-
-    @property
     def cutoff(self) -> int:
         """The primary measure's cutoff; the depth where it has none."""
         return parse(self.primary).cutoff or self.resolved.depth

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup
 
-from harness.evaluation.evidence import next_step, overlaps
+from harness.evaluation.evidence import next_step, overlaps, to_judge
 from harness.measures import parse
 from harness.pages import policy
 from harness.records import Results, create
@@ -118,6 +118,8 @@ def unlabelled(results: Results) -> dict[str, str]:
         "queries": len(results.queries),
         "next_step": next_step(results),
         "overlaps": list(overlaps(results)),
+        "judging": to_judge(results),
+        "text_of": lambda query: results.queries[query].query.text,
         "costs": costs_of(results),
     }
     env = environment()
@@ -160,5 +162,5 @@ def _report(results: Results) -> dict[str, str]:
     files["report.md"] = markdown(view, shown)
     beside = {file.relative_to(results.folder).as_posix() for file in results.folder.rglob("*") if file.is_file()}
     kept = {name for name in beside if not name.startswith(("figures/", "tables/"))}
-    files["report.html"] = page(view, shown, kept | files.keys() - {"report.html"})
+    files["report.html"] = page(view, shown, (kept | files.keys() | {"manifest.json"}) - {"report.html"})
     return files

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -73,26 +73,3 @@ def adjusted_floors(p_values: Sequence[float], floors: Sequence[float | None], m
         None if floor is None else adjust([*p_values[:i], floor, *p_values[i + 1 :]], method)[i]
         for i, floor in enumerate(floors)
     )
-
-
-def letters(names: Sequence[str], separated: Collection[frozenset[str]]) -> dict[str, str]:
-    """Return the compact letter display by insert and absorb (Piepho 2004): who shares a letter is not separated.
-
-    Args:
-        names: the retrievers in the order of the letters.
-        separated: the pairs that the tests tell apart, of all pairs compared.
-
-    >>> letters(["x", "y", "z"], {frozenset("xz")})
-    {'x': 'a', 'y': 'ab', 'z': 'b'}
-    """
-    groups = [frozenset(names)]
-    for pair in separated:
-        a, b = pair
-        split = [part for g in groups for part in ((g - {a}, g - {b}) if pair <= g else (g,))]
-        groups = [g for g in dict.fromkeys(split) if not any(g < other for other in split)]
-    place = {name: i for i, name in enumerate(names)}
-    shown = dict.fromkeys(names, "")
-    for i, group in enumerate(sorted(sorted(place[name] for name in group) for group in groups)):
-        for one in group:
-            shown[names[one]] += chr(ord("a") + i) if i < 26 else f"({i + 1})"
-    return shown

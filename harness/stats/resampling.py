@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from harness.stats.differences import SLACK, Differences, Floats, ScoreTable, Units, generator
-from harness.stats.intervals import NONE, Interval, mean, standard_error
+from harness.stats.differences import Differences, Floats, ScoreTable, Units, generator
+from harness.stats.intervals import NONE, Interval, mean
 
 RESAMPLES = 10_000
 EFFECT_RESAMPLES = 2_000
@@ -63,21 +63,6 @@ def resampled_means(values: Floats, counts: ResampleCounts, units: Units) -> Flo
     return means
 
 
-class Standing(NamedTuple):
-    """One retriever's place over bootstrap resamples of the queries."""
-
-    name: str
-    mean: float
-    rank: int
-    """1 for the highest mean; equal means share the better rank."""
-    rank_low: int | None
-    rank_high: int | None
-    """The ranks that hold all but (1 - level) / 2 of the resamples on either side; None where nothing tells how far
-    the differences scatter: one query, or differences that are all equal."""
-    share_first: float
-    """Share of the resamples in which it has the highest mean; equal means share it."""
-
-
 class CrossFitted(NamedTuple):
     """What to expect on new queries of having picked the best of several on these."""
 
@@ -91,39 +76,6 @@ class CrossFitted(NamedTuple):
     def flattered(self) -> float:
         """By how much choosing flatters the winner, in points of the measure."""
         return self.mean - self.expected
-
-
-def standings(scores: ScoreTable, units: Units, *, level: float = 0.95, seed: int = 0) -> list[Standing]:
-    """Return each retriever's rank with its bootstrap interval, highest mean first.
-
-    Args:
-        scores: retriever -> (n,) scores of one measure, queries in the order of their ids.
-        units: what is drawn: queries, or their clusters.
-        level: confidence of the rank intervals.
-        seed: of the 10,000 resamples.
-    """
-    resampled, means, slack = _means(scores, units, seed)
-    ranks = _ranks(resampled, slack)
-    low, high = np.quantile(ranks, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
-    first = ranks == 1
-    share = (first / first.sum(axis=1, keepdims=True)).mean(axis=0)
-    own = _ranks(means[None, :], slack)[0]
-    known = {
-        name: any(standard_error(values - other, units) is not None for other in scores.values())
-        for name, values in scores.items()
-    }
-    rows = [
-        Standing(
-            name,
-            float(means[i]),
-            int(own[i]),
-            int(low[i]) if known[name] else None,
-            int(high[i]) if known[name] else None,
-            float(share[i]),
-        )
-        for i, name in enumerate(scores)
-    ]
-    return sorted(rows, key=lambda row: row.rank)
 
 
 def cross_fitted(scores: ScoreTable, ids: Sequence[str], units: Units, *, seed: int = 0) -> CrossFitted | None:
@@ -160,19 +112,6 @@ def cross_fitted(scores: ScoreTable, ids: Sequence[str], units: Units, *, seed: 
 
 def _part(seed: int, query: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}/parts/{query}".encode()).digest(), "big") % PARTS
-
-
-def _means(scores: ScoreTable, units: Units, seed: int) -> tuple[Floats, Floats, float]:
-    """Return the resampled means (resamples, k), the means (k,), and what counts as equal."""
-    table = np.column_stack(list(scores.values()))
-    resampled = np.concatenate([resampled_means(table, counts, units) for counts in resample_blocks(len(units), seed)])
-    means = np.array([mean(values, units.weights) for values in scores.values()])
-    return resampled, means, SLACK * max(1.0, float(np.abs(table).max()))
-
-
-def _ranks(means: Floats, slack: float) -> Floats:
-    ahead: Floats = (means[:, None, :] > means[:, :, None] + slack).sum(axis=2) + 1.0
-    return ahead
 
 
 def effect_interval(by_unit: Differences, level: float, *, seed: int = 0) -> Interval:

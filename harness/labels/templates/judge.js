@@ -39,12 +39,38 @@
 
   const finished = () => data.items.filter((item) => keyOf(item) in kept).length;
 
+  // By the judge's own pace: half of the answers took less than its median.
+  const timeLeft = (left) => {
+    const paces = Object.values(kept).map((one) => one.seconds).filter((seconds) => seconds > 0).sort((x, y) => x - y);
+    if (paces.length < 3 || !left) return "";
+    const minutes = Math.ceil((left * paces[Math.floor(paces.length / 2)]) / 60);
+    return `, about ${minutes < 90 ? `${minutes} min` : `${Math.round(minutes / 60)} h`} left`;
+  };
+  // Markdown as it reads: headings, lists, bold and code; every word of it stays text.
+  const inline = (line) => line.split(/(\*\*[^*]+\*\*|`[^`]+`)/).map((part) => {
+    const tag = part.startsWith("**") && part.length > 4 ? "strong" : part.startsWith("`") && part.length > 2 ? "code" : "";
+    if (!tag) return part;
+    const node = document.createElement(tag);
+    node.textContent = part.slice(tag === "code" ? 1 : 2, tag === "code" ? -1 : -2);
+    return node;
+  });
+  const rendered = (text) => text.split("\n").flatMap((line, i) => {
+    const heading = /^#{1,6}\s+(.*)$/.exec(line), item = /^(\s*)[-*+]\s+(.*)$/.exec(line);
+    const feed = i ? ["\n"] : [];
+    if (heading) {
+      const node = document.createElement("strong");
+      node.append(...inline(heading[1].replaceAll("**", "")));
+      return [...feed, node];
+    }
+    return [...feed, ...(item ? [`${item[1]}• `, ...inline(item[2])] : inline(line))];
+  });
+
   const show = () => {
     at = data.items.findIndex((item) => !(keyOf(item) in kept));
     const done = finished();
     $("bar").max = data.items.length;
     $("bar").value = done;
-    $("count").textContent = `${done} of ${data.items.length}`;
+    $("count").textContent = `${done} of ${data.items.length}${timeLeft(data.items.length - done)}`;
     $("pair").hidden = at < 0 || !judge;
     $("done").hidden = at >= 0 || !judge;
     $("undo").disabled = !history.length;
@@ -54,9 +80,10 @@
     const query = data.queries[item.query];
     const shown = data.documents[item.text];
     $("query").textContent = query.text;
+    $("place").textContent = ` ${item.query + 1} of ${data.queries.length}`;
     $("title").textContent = shown.title;
     $("title").hidden = !shown.title;
-    $("text").textContent = shown.text;
+    $("text").replaceChildren(...rendered(shown.text));
     $("note").value = "";
     article.scrollTop = 0;
     article.focus({ preventScroll: true });

@@ -9,6 +9,15 @@ const stops = () => document.querySelectorAll(".scroll, pre").forEach((region) =
 addEventListener("resize", stops);
 stops();
 
+const filter = document.getElementById("wanted");
+filter.addEventListener("input", () => {
+  const words = filter.value.normalize("NFKC").toLocaleLowerCase().split(/\s+/);
+  for (const row of document.querySelector("table.runs").tBodies[0].rows) {
+    const text = row.textContent.normalize("NFKC").toLocaleLowerCase();
+    row.hidden = !words.every((word) => text.includes(word));
+  }
+});
+
 (() => {
   const { folders, place } = JSON.parse(document.getElementById("entries").textContent);
   const [a, b] = ["a", "b"].map((id) => document.getElementById(id));
@@ -125,10 +134,11 @@ stops();
   for (const select of [a, b]) {
     folders.forEach((one) => select.add(new Option(`${one.folder}, ${one.facts.started.slice(0, 10)}`, one.folder)));
     select.addEventListener("change", () => {
-      history.replaceState(null, "", `#a=${encodeURIComponent(a.value)}&b=${encodeURIComponent(b.value)}`);
+      history.pushState(null, "", `#a=${encodeURIComponent(a.value)}&b=${encodeURIComponent(b.value)}`);
       show();
     });
   }
-  addEventListener("hashchange", wanted);
+  addEventListener("hashchange", () => { wanted(); if (/[#&]b=/.test(location.hash)) document.getElementById("difference").scrollIntoView(); });
+  addEventListener("popstate", wanted);
   wanted();
 })();

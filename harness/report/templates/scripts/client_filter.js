@@ -104,7 +104,7 @@ const clientFilter = (() => {
     }
     $("client-filter-copy").addEventListener("click", () => copied(location.href.split("#")[0] + address()));
     $("client-filter-reset").addEventListener("click", () => change({ a: data.pair[0], b: data.pair[1], slice: "", measure: 0, group: "", q: "" }));
-    bar.querySelector("details").open = innerWidth > 720;
+    bar.querySelector("details").open = location.hash.includes("=");
     bar.hidden = false;
     root.classList.add("filter-ready");
     // What has the focus is never hidden behind the bar.

@@ -32,7 +32,8 @@ const startLooking = async () => {
     node.dataset.document = number;
     const [id, title] = all.documents[number], text = texts[number] ?? "";
     const inside = make("div");
-    const name = spoken(make("span", "title", title || id));
+    const name = spoken(make("span", "title"));
+    name.append(markedText(title || id, hitsIn(title || id, wanted), 0, (title || id).length));
     name.title = id;
     if (text) {
       const details = make("details");

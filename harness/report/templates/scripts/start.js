@@ -44,7 +44,3 @@ const sizes = "ResizeObserver" in window ? new ResizeObserver((seen) => {
 }) : null;
 const watchSize = (node) => { sizes?.observe(node); if (node.firstElementChild) sizes?.observe(node.firstElementChild); };
 document.querySelectorAll(".scroll, pre").forEach(watchSize);
-const number = (one) => {
-  const raw = one.dataset.value;
-  return raw !== undefined ? parseFloat(raw) : parseFloat(one.textContent.replace("\u2212", "-").replace(/[$,]/g, ""));
-};
