@@ -3,6 +3,7 @@
 from harness.experiment.blocks import (
     KINDS,
     NAME,
+    SWEPT,
     Block,
     Chunk,
     Dense,
@@ -42,11 +43,13 @@ from harness.experiment.model import (
 )
 from harness.experiment.parsing import parse
 from harness.experiment.retired import RETIRED, retired_in
+from harness.experiment.sweep import Sweep
 
 __all__ = [
     "KINDS",
     "NAME",
     "RETIRED",
+    "SWEPT",
     "Block",
     "CacheOptions",
     "Chunk",
@@ -66,6 +69,7 @@ __all__ = [
     "Reranked",
     "Sparse",
     "Standalone",
+    "Sweep",
     "asked_in",
     "expanded",
     "in_order",

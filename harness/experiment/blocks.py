@@ -47,6 +47,8 @@ from retrievers.types import Retriever
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=NAME)]
+SWEPT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(\[[A-Za-z0-9._+-][A-Za-z0-9._+, -]{0,119}\])?$"
+"""Of a retriever too: a sweep writes its values behind it, such as `dense[MiniLM, 256]`."""
 RESERVED = {"name", "kind", "of", "encoder", "rerank", "store", "filter", "color", "options"}
 """What keys of retrievers mean everywhere: no option of a whole retriever has such a name."""
 OWN = ("name", "kind", "rerank", "color", "filter")
@@ -97,7 +99,7 @@ class Derive(Strict):
 class Block(Strict):
     """One `[[retrievers]]` table."""
 
-    name: Name
+    name: Annotated[str, Field(pattern=SWEPT)]
     """As in the report; names differ by more than case."""
     rerank: RerankerTable | None = None
     """A reranker of the first hits."""

@@ -24,6 +24,7 @@ HEADS: Mapping[str, str] = {
     "LatencyOptions": "[latency]",
     "CacheOptions": "[cache]",
     "StoredVectors": "[vectors]",
+    "SweepTable": "[sweep]",
     "Dense": '[[retrievers]], kind = "dense"',
     "Sparse": '[[retrievers]], kind = "sparse"',
     "Multivector": '[[retrievers]], kind = "multivector"',
@@ -121,6 +122,9 @@ def _table(head: str, table: Mapping[str, Any]) -> str:
             continue  # The head has it.
         needed = "required" if key in table.get("required", ()) else _shown(value)
         lines.append(f"| `{key}` | {needed} | {value.get('description', '')} |".replace(" |  |", " | |"))
+    if table.get("additionalProperties"):
+        axis = 'a key of its table, such as "chunk.size" (0: whole documents), or of a part: "dense.encoder.model"'
+        lines.append(f"| any other | a list | An axis: {axis}. |")
     return "\n".join(lines)
 
 
