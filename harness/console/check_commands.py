@@ -97,7 +97,10 @@ def plan(
     planned = plan_run(experiment, results=results, code=not no_code)
     share = {} if shards is None else {"shard": planned.share(shards)}
     if as_json:
-        print_json(plan=planned.rows, total=planned.total(), **share, reaches=planned.reaches, notes=planned.notes)
+        axes = {"axes": planned.axes} if planned.axes else {}
+        print_json(
+            plan=planned.rows, total=planned.total(), **axes, **share, reaches=planned.reaches, notes=planned.notes
+        )
     else:
         show(plan_table, planned, shards)
 
@@ -132,6 +135,9 @@ def plan_table(forecast: RunPlan, shards: int | None = None, *, width: int) -> I
         share = forecast.share(shards)
         usd, minutes = _amount(share["usd"], 4, ""), _amount(share["minutes"], 1, "≈")
         yield text_line(f"each of {shards} shards: {share['texts']:,} texts, {usd} dollars, {minutes} minutes", "bold")
+    for axis, value, configurations, texts, usd, minutes in forecast.axes:
+        takes = f"{texts:,} texts, {_amount(usd, 4, '')} dollars, {_amount(minutes, 1, '≈')} minutes"
+        yield text_line(f"{axis} = {value} ({configurations} configurations): {takes}")
     yield from (text_line(note, "dim") for note in forecast.notes)
 
 

@@ -38,8 +38,8 @@ def parse(written: Mapping[str, Any], *, code: bool = True, keys: bool = True) -
         except InputError as error:  # the rest of the file is checked all the same
             problems.extend(error.problems)
             tables = {key: value for key, value in tables.items() if key != "sweep"}
-    written = written_out(entries if isinstance(entries, list) else ["no table"])
-    for place, entry in (*written, *configurations):
+    given = written_out(entries if isinstance(entries, list) else ["no table"])
+    for place, entry in (*given, *configurations):
         try:
             if not code and (runs := code_of(entry)):
                 raise InputError(_refused(place, runs))

@@ -45,6 +45,11 @@ class Sweep(Strict):
     cells: dict[str, dict[str, int]]
     """Configuration -> axis -> the place of its value there; axis "of" says of which retriever it is."""
 
+    @property
+    def words(self) -> dict[str, tuple[str, ...]]:
+        """Axis -> a word for each of its values, as in the names of the configurations."""
+        return {axis: _words(values, axis) for axis, values in self.axes.items()}
+
 
 class _Axis(NamedTuple):
     """One key that takes several values."""
@@ -145,12 +150,17 @@ class _Grid:
 def _axes(written: Mapping[str, Any], of: Sequence[str], blocks: Mapping[str, Mapping[str, Any]]) -> list[_Axis]:
     parts = {part for name in of for part in _parts(name, blocks)}
     axes, problems = [], []
-    for key, values in _flat(written):
+    # TOML writes tables last, and a manifest's experiment is written as TOML to be reproduced: the names stay the same.
+    for key, values in sorted(written.items(), key=lambda item: _holds_tables(item[1])):
         where = f"sweep.{key}"
         first, _, rest = key.partition(".")
         named = first in blocks and bool(rest) and first not in blocks[of[0]]
         block, path = (first, rest) if named else (of[0], key)
-        if not isinstance(values, tuple) or not values:
+        if isinstance(values, Mapping):
+            problems.append(
+                Problem(where, "is a table", f'quote the whole key: "{key}.{next(iter(values), "…")}" = […]')
+            )
+        elif not isinstance(values, tuple) or not values:
             problems.append(Problem(where, f"{values!r} is no list of values", f'"{key}" = [128, 256]'))
         elif block not in parts:
             problems.append(Problem(where, f"{' and '.join(of)} is not made of {block!r}", "name a part of it"))
@@ -167,13 +177,8 @@ def _axes(written: Mapping[str, Any], of: Sequence[str], blocks: Mapping[str, Ma
     return axes
 
 
-def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """The keys of an axis as one text: TOML reads an unquoted chunk.size as a table in a table."""
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{key}.")
-        else:
-            yield f"{above}{key}", value
+def _holds_tables(values: Any) -> bool:
+    return isinstance(values, tuple) and any(isinstance(one, Mapping) for one in values)
 
 
 def _parts(name: str, blocks: Mapping[str, Mapping[str, Any]], above: tuple[str, ...] = ()) -> set[str]:
@@ -216,7 +221,9 @@ def _words(values: tuple[Any, ...], path: str) -> tuple[str, ...]:
 def _word(value: Any, path: str, *, whole: bool) -> str:
     if isinstance(value, tuple):
         return "-".join(_word(one, path, whole=whole) for one in value)
-    if path == "chunk.size" and value == 0:
+    if isinstance(value, Mapping):
+        return "-".join(_word(one, path, whole=whole) for one in value.values())
+    if path.endswith("chunk.size") and value == 0:
         return WHOLE
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -13,12 +13,12 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from harness.evaluation.costs import costs_of
 from harness.evaluation.evidence import next_step, overlaps
 from harness.measures import parse
 from harness.pages import policy
 from harness.records import Results, create
 from harness.report import text
-from harness.report.costs import costs_of
 from harness.report.figures import Figure, Section, svg
 from harness.report.html_page import environment, page, plain_environment, rendered, styled
 from harness.report.latex import tables

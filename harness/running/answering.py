@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from harness.dataset import Dataset
 from harness.experiment import Block, Encoded, Fusion, Reranked, Standalone
@@ -37,11 +38,12 @@ class Answered:
 
 
 class Corpus:
-    """The documents, with their number for progress; and by id, each looked up once."""
+    """The documents, with their number for progress; by id, each looked up once; and what was made of them."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
         self._held: dict[str, Document] = {}
+        self.made: dict[str, Any] = {}
 
     def __iter__(self) -> Iterator[Document]:
         return self._dataset.documents()

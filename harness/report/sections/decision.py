@@ -10,13 +10,13 @@ from harness.english import join
 from harness.evaluation import statements
 from harness.evaluation.compare import letter_display
 from harness.evaluation.conclusion import Power, power_of
+from harness.evaluation.costs import Cost, costs_of
 from harness.evaluation.statements import Topic, detectable_words, needed_words, resolution_sentence
 from harness.evaluation.verdict import Comparison, Reason
 from harness.evaluation.wording import reason_words, significance_sentence
 from harness.report import charts, text
 from harness.report.alerts import alerts
 from harness.report.caveats import caveats, first_caveats
-from harness.report.costs import Cost, costs_of
 from harness.report.figures import Figure, Section, figure
 from harness.report.receipt import receipt
 from harness.report.view import View
