@@ -131,3 +131,23 @@ def test_a_sweep_runs_resumes_and_comes_out_again(tmp_path: Path, capsys: pytest
     told = json.loads(capsys.readouterr().out)["sweep"]
     assert (told["chosen"], told["configurations"]) == (choice.chosen, 12)
     assert (results.folder / "scores.csv").read_bytes() == (tmp_path / "out" / "small" / "scores.csv").read_bytes()
+
+
+def test_the_page_shows_the_grid_and_the_chosen_cell(tmp_path: Path) -> None:
+    results = run(small.experiment(tmp_path, retrievers=small.RETRIEVERS + SWEEP, report=True), Options(tmp_path))
+    choice = evaluation_of(results).conclusion.sweep
+    assert choice is not None
+    page, plain = ((results.folder / name).read_text(encoding="utf-8") for name in ("report.html", "report.md"))
+    assert 'id="sweep"' in page
+    figures = {file.stem: file.read_text(encoding="utf-8") for file in (results.folder / "figures").glob("sweep-*.svg")}
+    assert {"sweep-encoder.dimensions-chunk.size", "sweep-of-hybrid.weights"} <= figures.keys()
+    grid = figures["sweep-encoder.dimensions-chunk.size"]
+    cells = {(d, c): [m for n, m in evaluation_of(results).conclusion.means.items() if n in names]
+             for d in (32, 64) for c in ("whole", "20")
+             for names in [[f"hashing[{d}, {c}]", *(f"hybrid[{d}, {c}, 1-{w}]" for w in (1, 2))]
+                           + (["hashing"] if (d, c) == (64, "whole") else [])]}  # fmt: skip
+    for (dimensions, size), means in cells.items():
+        assert len(means) == 3
+        assert f"<title>{dimensions}, {size}: {sum(means) / 3:.4f}</title>" in grid
+    assert grid.count('font-weight="bold"') == 1  # the chosen cell
+    assert choice.chosen in plain.replace("\\", "")

@@ -135,9 +135,9 @@ def plan_table(forecast: RunPlan, shards: int | None = None, *, width: int) -> I
         share = forecast.share(shards)
         usd, minutes = _amount(share["usd"], 4, ""), _amount(share["minutes"], 1, "≈")
         yield text_line(f"each of {shards} shards: {share['texts']:,} texts, {usd} dollars, {minutes} minutes", "bold")
-    for axis, value, configurations, texts, usd, minutes in forecast.axes:
-        takes = f"{texts:,} texts, {_amount(usd, 4, '')} dollars, {_amount(minutes, 1, '≈')} minutes"
-        yield text_line(f"{axis} = {value} ({configurations} configurations): {takes}")
+    for row in forecast.axes:
+        takes = f"{row.texts:,} texts, {_amount(row.usd, 4, '')} dollars, {_amount(row.minutes, 1, '≈')} minutes"
+        yield text_line(f"{row.axis} = {row.value} ({row.configurations} configurations): {takes}")
     yield from (text_line(note, "dim") for note in forecast.notes)
 
 
