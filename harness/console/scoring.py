@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from harness.console import completion, scoreboards, tables
+from harness.console import completion, scoreboards, several, tables
 from harness.console.printing import print_csv, print_json, print_scores, say, show, warn
 from harness.console.shared_options import (
     DOUBLE,
@@ -116,6 +116,7 @@ def compare(
     from harness.evaluation.folders import declared_margin, missing_retrievers, score_rankings
     from harness.evaluation.readers import read_ids
     from harness.evaluation.runs import Conventions
+    from harness.evaluation.set_folders import compared_sets, holds_sets
     from harness.experiment import retired_in
     from harness.stats.settings import Settings
 
@@ -137,6 +138,16 @@ def compare(
         _compare_scores(wanted, settings, form, as_json=as_json)
         return
     refuse({"--report": report, "--range": range_}, "is for a file of scores")
+    if holds_sets(qrels):
+        of_one = {"--queries": queries, "--grades": grades, "--skip-no-relevant": skip_no_relevant}
+        refuse({**of_one, "--format csv": form == "csv"}, "is for the results of one data set")
+        found, notes = compared_sets(paths, measure or (), baseline, settings)
+        warn(*notes)
+        if as_json:
+            print_json(together=found.rows(), notes=notes)
+        else:
+            show(several.table, found)
+        return
     conventions = Conventions(skip_no_relevant, queries=ids)
     scores = score_rankings(paths, measure or (), rule=grades, conventions=conventions)
     if len(scores.retrievers) < 2:
@@ -217,7 +228,13 @@ def gate(
         str,
         typer.Option(help="The retriever that would replace it.", autocompletion=completion.retrievers_of_results),
     ],
-    margin: Annotated[float, typer.Option(help="The loss of the primary measure's mean that is still acceptable.")],
+    margin: Annotated[
+        list[str],
+        typer.Option(
+            metavar="[SET=]NUMBER",
+            help="The loss of the primary measure's mean that is still acceptable; of several data sets, for each.",
+        ),
+    ],
     source: Annotated[
         Path | None,
         typer.Option("--from", metavar="FOLDER", help="Earlier results, which hold the baseline; else RESULTS do."),
@@ -228,14 +245,30 @@ def gate(
     from harness import records
     from harness.evaluation.gate import Side, gate_retrievers, same_ground
     from harness.evaluation.grading import people_judged
+    from harness.evaluation.set_folders import gate_sets, holds_sets
     from harness.evaluation.wording import gate_cells, gate_sentence
 
+    margins = several.margins_of(margin)
+    if holds_sets(results):
+        refuse({"--from": source}, "is for the results of one data set")
+        gates = gate_sets(results, challenger, baseline, margins)
+        told = [f"{name}: {gate_sentence(one)}" for name, one in gates.items()]
+        if as_json:
+            print_json(passed=all(one.passed for one in gates.values()),
+                       data_sets={name: gate_cells(one) for name, one in gates.items()})  # fmt: skip
+        if not all(one.passed for one in gates.values()):
+            raise NotShown("\n".join(["gate failed:", *told]))
+        if not as_json:
+            say("gate passed:", *told)
+        return
+    if list(margins) != [""]:
+        raise InputError(Problem("--margin", "names data sets, and there is one", "give a number, such as 0.02"))
     read = records.read(results)
     earlier = read if source is None else records.read(source)
     for one in (read, earlier):
         if not people_judged({query: labelled.labels for query, labelled in one.queries.items()}):
             raise NotShown("gate failed: no person judged these queries, and a model's labels alone show nothing")
-    verdict = gate_retrievers(Side(read, challenger), Side(earlier, baseline), margin=margin)
+    verdict = gate_retrievers(Side(read, challenger), Side(earlier, baseline), margin=margins[""])
     note = "" if source is None else same_ground(read, earlier).sentence()
     which = read.which if source is None else f"{read.which}, against the {earlier.which}"
     if as_json:

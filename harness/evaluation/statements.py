@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from harness.english import asked, counted, few_names, format_p, join, related
 from harness.evaluation.conclusion import Conclusion
+from harness.evaluation.data_sets import PairOnSets
 from harness.evaluation.sweeps import SweepChoice
 from harness.evaluation.verdict import Comparison, Reason, Verdict
 from harness.evaluation.wording import differing, unchanged_sentence, why
@@ -137,6 +138,24 @@ def alike_sentence(choice: SweepChoice, queries: str) -> str:
         f"These {queries} cannot tell {choice.chosen} from {len(choice.alike) - 1} of the others; the cheapest and "
         f"fastest first, itself among them: {listed}."
     )
+
+
+def sets_sentence(pair: PairOnSets) -> str:
+    """Return what two retrievers came to on several data sets; of others only where five sets or more say something."""
+    a, b, differences = (pair.a, pair.b, pair.differences)
+    if pair.mean_difference < 0:
+        a, b, differences = pair.b, pair.a, tuple(-value for value in pair.differences)
+    sets, ahead = len(differences), sum(value > 0 for value in differences)
+    head = f"{a} is ahead of {b} on {ahead} of {sets} sets, mean {abs(pair.mean_difference):+.3f}"
+    p = related(format_p(pair.p_adjusted))
+    known = pair.verdict.separates
+    these = f"on these {sets} sets the difference is {'shown' if known else 'not shown'} (p {p})"
+    if pair.like is None:
+        return f"{head}; {these}. {sets} sets say nothing of others."
+    turned = -1 if pair.mean_difference < 0 else 1
+    low, high = sorted(turned * float(end or 0) for end in pair.like.interval[:2])
+    least, most = sorted(turned * float(end or 0) for end in pair.like.new_set[:2])
+    return f"{head} ({low:.3f} to {high:.3f}); on a new set {least:+.3f} to {most:+.3f}; {these}."
 
 
 def baseline_words(result: Conclusion, settings: Settings) -> str:

@@ -24,6 +24,7 @@ from harness.experiment.environment import expanded, unexpanded, unset
 from harness.experiment.experiment_file import (
     Loaded,
     load,
+    load_sets,
     locate,
     question_of,
     reference_in,
@@ -75,6 +76,7 @@ __all__ = [
     "in_order",
     "inputs",
     "load",
+    "load_sets",
     "locate",
     "origin",
     "parse",

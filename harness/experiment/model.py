@@ -151,7 +151,7 @@ class Experiment(Strict):
     """Of the results folder: letters, digits, full stops, hyphens, underscores; at most 64."""
     dataset: Annotated[DatasetTable, TableOf(DatasetTable, text="path")]
     """A folder, or a table that says more; relative to the working directory, else to the nearest folder above this
-    file that has it."""
+    file that has it. Or a list of them, several data sets: a table may have a `name` there."""
     primary: str
     """The measure that decides, one of `measures`."""
     baseline: str | None = None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from harness.records import Results
 
 
@@ -10,3 +13,10 @@ def write_report(results: Results, *, papers: bool = False) -> None:
     from harness.report.write import write
 
     write(results, papers=papers)
+
+
+def write_sets(place: Path, sets: Sequence[Results]) -> None:
+    """Write report.html and data_sets.csv of several data sets' results into the folder that holds theirs."""
+    from harness.report.data_sets import write
+
+    write(place, sets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -286,7 +286,13 @@ class RunPlan(NamedTuple):
         }
 
 
-def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True) -> RunPlan:
+def joined(plans: Sequence[RunPlan]) -> RunPlan:
+    """Return one plan of a run on several data sets; a text that stands in two of them counts twice."""
+    together: list[tuple[Any, ...]] = [tuple(dict.fromkeys(chain(*parts))) for parts in zip(*plans, strict=True)]
+    return RunPlan(tuple(chain(*(one.rows for one in plans))), *together[1:])
+
+
+def plan(path: str | Path | Loaded, *, results: Path = Path("results"), code: bool = True) -> RunPlan:
     """Count what a run of an experiment would take; equal first stages count once.
 
     Tokens are exact where the model's tokenizer is on this machine, else estimated; those of a reranker's
@@ -294,7 +300,7 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
     the declared limits of an API, or from the speed of a local model in earlier runs.
 
     Args:
-        path: the experiment file.
+        path: the experiment file, or what was loaded of it.
         results: where earlier runs lie.
         code: whether the experiment may name code that is run.
 
