@@ -15,7 +15,7 @@ from harness.cli import main
 from harness.evaluation.data_sets import together
 from harness.evaluation.scores import Scores
 from harness.evaluation.set_folders import read_sets, results_together
-from harness.evaluation.statements import sets_sentence
+from harness.evaluation.statements import sets_sentence, sets_sentences
 from harness.evaluation.verdict import Verdict
 from harness.experiment import load, load_sets
 from harness.reproduce import reproduce
@@ -80,7 +80,7 @@ def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_oth
     (pair,) = found.pairs
     assert pair.mean_difference == pytest.approx(0.0, abs=1e-9)  # by queries it would be 0.18
     assert pair.verdict is Verdict.UNDECIDED
-    assert "3 sets say nothing of others" in sets_sentence(pair)
+    assert sets_sentences(found, 5)[-1] == "3 sets say nothing of others: that takes five or more."
 
 
 def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(

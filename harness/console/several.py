@@ -119,7 +119,7 @@ def print_sets(sets: Sequence[Results], *, quiet: bool, as_json: bool) -> None:
 
 def table(found: SetsTogether, *, width: int) -> Iterator[RenderableType]:
     """Retrievers by data sets, and what the sets say together."""
-    from harness.evaluation.statements import sets_sentence
+    from harness.evaluation.statements import sets_sentences
 
     means = {name: [found.mean(name, one) for one in found.ranked] for name in found.sets}
     columns = [Column("", list(found.ranked), left=True, name=True)]
@@ -130,10 +130,9 @@ def table(found: SetsTogether, *, width: int) -> Iterator[RenderableType]:
     ]  # fmt: skip
     yield text_line(f"{found.measure} on {len(found.sets)} data sets", "bold")
     yield grid(fitting(columns, width))
-    ordered = sorted(found.pairs, key=lambda pair: (not pair.verdict.separates, -abs(pair.mean_difference)))
-    yield from (text_line(sets_sentence(pair)) for pair in ordered[:SAID])
-    if len(ordered) > SAID:
-        yield text_line(f"{len(ordered) - SAID} more pairs are on the page, and in --json.", "dim")
+    yield from map(text_line, sets_sentences(found, SAID))
+    if len(found.pairs) > SAID:
+        yield text_line(f"{len(found.pairs) - SAID} more pairs are on the page, and in --json.", "dim")
 
 
 SAID = 6

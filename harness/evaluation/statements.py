@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from harness.english import asked, counted, few_names, format_p, join, related
 from harness.evaluation.conclusion import Conclusion
-from harness.evaluation.data_sets import PairOnSets
+from harness.evaluation.data_sets import PairOnSets, SetsTogether
 from harness.evaluation.sweeps import SweepChoice
 from harness.evaluation.verdict import Comparison, Reason, Verdict
 from harness.evaluation.wording import differing, unchanged_sentence, why
@@ -140,6 +140,18 @@ def alike_sentence(choice: SweepChoice, queries: str) -> str:
     )
 
 
+def sets_sentences(found: SetsTogether, most: int) -> list[str]:
+    """Return who leads on several data sets, what so many pairs came to, and that few sets say nothing of others."""
+    first, sets = found.ranked[0], len(found.sets)
+    leads = sum(
+        found.mean(name, first) == max(found.mean(name, one) for one in found.retrievers) for name in found.sets
+    )
+    shown = sorted(found.pairs, key=lambda pair: (not pair.verdict.separates, -abs(pair.mean_difference)))
+    few = [] if shown[0].like else [f"{counted(sets, 'set')} say nothing of others: that takes five or more."]
+    head = f"On {found.measure}, {first} has the highest mean on {leads} of {counted(sets, 'data set')}."
+    return [head, *map(sets_sentence, shown[:most]), *few]
+
+
 def sets_sentence(pair: PairOnSets) -> str:
     """Return what two retrievers came to on several data sets; of others only where five sets or more say something."""
     a, b, differences = (pair.a, pair.b, pair.differences)
@@ -151,7 +163,7 @@ def sets_sentence(pair: PairOnSets) -> str:
     known = pair.verdict.separates
     these = f"on these {sets} sets the difference is {'shown' if known else 'not shown'} (p {p})"
     if pair.like is None:
-        return f"{head}; {these}. {sets} sets say nothing of others."
+        return f"{head}; {these}."
     turned = -1 if pair.mean_difference < 0 else 1
     low, high = sorted(turned * float(end or 0) for end in pair.like.interval[:2])
     least, most = sorted(turned * float(end or 0) for end in pair.like.new_set[:2])

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from harness.evaluation.data_sets import PairOnSets, SetsTogether
+from harness.evaluation.data_sets import SetsTogether
 from harness.evaluation.set_folders import SETS, results_together
-from harness.evaluation.statements import sets_sentence
+from harness.evaluation.statements import sets_sentences
 from harness.pages import policy
 from harness.records import Results, create
 from harness.report import charts, figures
@@ -41,22 +41,13 @@ def write(place: Path, sets: Sequence[Results]) -> None:
         f"| {one} | " + " | ".join(f"{found.mean(name, one):.4f}" for name in found.sets) + " |" for one in found.ranked
     ]
     files = {
-        "report.md": "\n".join([f"# {place.name}: {found.measure}", "", *sentences(found), "", *matrix, ""]),
+        "report.md": "\n".join([f"# {place.name}: {found.measure}", "", *sets_sentences(found, MOST), "", *matrix, ""]),
         "report.html": page(place.name, found, sets),
         SETS: out.getvalue(),  # last: by it the folder is known
     }
     for name, content in files.items():
         with create(place / name) as file:
             file.write(content)
-
-
-def sentences(found: SetsTogether) -> list[str]:
-    """What the sets say together, the largest difference first."""
-    return [sets_sentence(pair) for pair in _by_size(found)[:MOST]]
-
-
-def _by_size(found: SetsTogether) -> list[PairOnSets]:
-    return sorted(found.pairs, key=lambda pair: (not pair.verdict.separates, -abs(pair.mean_difference)))
 
 
 def page(title: str, found: SetsTogether, sets: Sequence[Results]) -> str:
@@ -89,10 +80,10 @@ def page(title: str, found: SetsTogether, sets: Sequence[Results]) -> str:
     return env.get_template("data_sets.html").render(
         title=title,
         found=found,
-        sentences=sentences(found),
+        sentences=sets_sentences(found, MOST),
         reported={one.manifest.name: (one.folder / "report.html").is_file() for one in sets},
         best={name: max(found.mean(name, one) for one in order) for name in found.sets},
-        pairs=_by_size(found),
+        pairs=sorted(found.pairs, key=lambda pair: -abs(pair.mean_difference)),
         multiples=multiples,
         drawn=Markup(figures.inline(multiples)),  # noqa: S704 - ours
         style=style,
