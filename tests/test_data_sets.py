@@ -33,14 +33,14 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def several(folder: Path, *, name: str = "sets", entries: str = "") -> Path:
+def several(folder: Path, *, name: str = "sets", entries: str = "", report: bool = False) -> Path:
     """An experiment on three data sets: one as it is, one under another name, one without a query."""
     for place in ("hr", "legal", "it"):
         if not (folder / place).exists():
             small.dataset(folder / place)
     rows = json.loads((folder / "it" / "queries.json").read_text(encoding="utf-8"))
     (folder / "it" / "queries.json").write_text(json.dumps(rows[:5]), encoding="utf-8")
-    path = small.experiment(folder, name=name, report=True)
+    path = small.experiment(folder, name=name, report=report)
     listed = entries or '["hr", { path = "legal", name = "law" }, "it"]'
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join(f"dataset = {listed}" if one.startswith("dataset") else one for one in lines), "utf-8")
@@ -86,7 +86,7 @@ def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_oth
 def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = several(tmp_path)
+    path = several(tmp_path, report=True)
     code, said = told(["run", str(path)], capsys)
     assert code == 0, said
     place = tmp_path / "results" / "sets"
@@ -112,7 +112,7 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
 
 
 def test_the_sets_are_gated_compared_and_exported_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told(["run", str(several(tmp_path)), "--quiet"], capsys)
+    told(["run", str(several(tmp_path, report=True)), "--quiet"], capsys)
     fewer = several(tmp_path, name="two", entries='["hr", { path = "data", name = "other" }]')
     told(["run", str(fewer), "--quiet"], capsys)
     gate = ["gate", "results/sets", "--baseline", "bm25", "--challenger", "hybrid"]
@@ -124,6 +124,14 @@ def test_the_sets_are_gated_compared_and_exported_together(tmp_path: Path, capsy
     code, said = told(["compare", "results/sets", "results/two"], capsys)
     assert code == 0
     assert "Shared data sets: hr; law only in results/sets; it only in results/sets; other only in results/two." in said
+    text = fewer.read_text(encoding="utf-8").replace("dimensions = 64", "dimensions = 8")
+    fewer.write_text(text.replace('["hr", { path = "data", name = "other" }]', '["hr", "it"]'), encoding="utf-8")
+    told(["run", str(fewer), "--quiet"], capsys)
+    code, said = told(["compare", "results/sets", "results/two", "--json"], capsys)
+    pairs = {(row["a"], row["b"]) for row in json.loads(said.splitlines()[0])["together"]}
+    assert code == 0
+    assert ("bm25", "sets/hashing") in pairs  # the same in both folders, and two that have one name
+    assert ("sets/hashing", "two/hashing") in pairs
     code, said = told(["export", "results/sets", "--as", "mteb"], capsys)
     assert code == 0
     table = (tmp_path / "results" / "sets" / "export" / "mteb" / "table.csv").read_text(encoding="utf-8")

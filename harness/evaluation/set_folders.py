@@ -5,16 +5,18 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from harness import records
 from harness.evaluation.data_sets import ON, SetsTogether, together
 from harness.evaluation.evaluation import evaluation_of
-from harness.evaluation.folders import score_folders
+from harness.evaluation.folders import folders_apart, score_folders
 from harness.evaluation.gate import Side, gate_retrievers
 from harness.evaluation.verdict import Gate
 from harness.experiment import NAME
 from harness.records import Results
+from harness.stats.differences import ScoreTable
 from harness.stats.settings import Settings
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.opening import opened
@@ -69,11 +71,21 @@ def compared_sets(
     if not shared:
         raise InputError(Problem(", ".join(map(str, places)), "share no data set of one name", "; ".join(alone)))
     notes = [f"Shared data sets: {', '.join(shared)}{''.join(f'; {one}' for one in alone)}."]
-    scores = {}
+    called, scores = folders_apart(places), {}
     for name in shared:
-        scores[name] = score_folders([sets[name].folder for sets in every], measures)
+        scores[name] = score_folders([sets[name].folder for sets in every], measures, called=called)
         notes += [f"{name}: {note}" for note in scores[name].notes]
+    split = {full for one in scores.values() for full in one.retrievers if full.rpartition("/")[0] in called}
+    scores = {name: replace(one, values={m: _split(of, split) for m, of in one.values.items()})
+              for name, one in scores.items()}  # fmt: skip
     return together(scores, baseline, settings), notes
+
+
+def _split(scores: ScoreTable, names: set[str]) -> ScoreTable:
+    """The scores of one set, where what is the same in both folders has both names if another set tells it apart."""
+    again = {full: scores[full.rpartition("/")[2]] for full in sorted(names) if full.rpartition("/")[2] in scores}
+    kept = {name: values for name, values in scores.items() if all(name != full.rpartition("/")[2] for full in names)}
+    return {**kept, **again}
 
 
 def gate_sets(place: Path, challenger: str, baseline: str, margins: dict[str, float]) -> dict[str, Gate]:

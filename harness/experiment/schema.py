@@ -67,6 +67,8 @@ def experiment_schema() -> dict[str, Any]:
     looks |= {"description": sentence(inspect.getdoc(Looks) or ""), "additionalProperties": False}
     for key, text in attribute_docs(Looks).items():
         looks["properties"][key] |= {"description": text}
+    several = {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "string"}, {"type": "object"}]}}
+    root["properties"]["dataset"]["anyOf"].append(several)
     for key, limits in LIMITS.items():
         defs["Statistics"]["properties"][key] |= limits
     return {

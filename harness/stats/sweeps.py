@@ -13,8 +13,8 @@ from harness.stats.sign_flip import flipped_sums
 
 ENUMERATED = 16
 """Units with a difference, up to which all their sign patterns are tried."""
-TOLD = 10_000
-"""Flips by which pairs are told apart: there are up to 125,000 pairs."""
+TOLD, FEWEST_TOLD, STATISTICS = 10_000, 1_000, 10**8
+"""Flips by which pairs are told apart, at most and at least; in between, so many statistics of pairs are drawn."""
 PAIRS = 1 << 23
 """Statistics of pairs held at once; it moves no result."""
 
@@ -114,7 +114,8 @@ def told_apart(values: Floats, units: Units, best: int, *, alpha: float = 0.05, 
     known = wide[pairs[:, 0], pairs[:, 1]] > slack * np.sqrt(len(sums))
     first, second = pairs[known].T
     sizes, largest = wide[first, second], []
-    for some in _flips(sums, seed, TOLD):
+    draws = max(FEWEST_TOLD, min(TOLD, STATISTICS // len(pairs)))
+    for some in _flips(sums, seed, draws):
         step = max(1, PAIRS // max(1, len(first)))
         for start in range(0, len(some), step):
             part = some[start : start + step]
