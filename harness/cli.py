@@ -47,6 +47,7 @@ from harness.console.shared_options import (
     EveryMeasure,
     EveryPair,
     ExperimentFile,
+    ExperimentFiles,
     Folder,
     Fresh,
     Json,
@@ -60,7 +61,7 @@ from harness.console.shared_options import (
     refuse,
 )
 from harness.console.tables import More
-from retrievers.errors import BackendError, HarnessError, InputError, Problem
+from retrievers.errors import HarnessError, InputError, Problem
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +109,7 @@ def _main(
 
 @app.command()
 def run(
-    experiment: ExperimentFile,
+    experiments: ExperimentFiles,
     results: Annotated[Path, typer.Option(help="Where results go: RESULTS/<name>/.")] = Path("results"),
     only: Annotated[list[str] | None, ONLY] = None,
     fresh: Fresh = False,
@@ -124,13 +125,13 @@ def run(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run an experiment: index, replay, score, compare, report."""
+    """Run experiments: index, replay, score, compare, report."""
     if debug:
         show_tracebacks()
     spent = ""
     try:
-        from harness import pipeline
         from harness.console.progress import Progress
+        from harness.console.several import load_files, print_runs, run_files
         from harness.running.options import Options
 
         with Progress(console_of(stderr=True), quiet=quiet) as progress:
@@ -139,14 +140,12 @@ def run(
                 results, tuple(only or ()), fresh, max_cost, not no_code, notify, live=live, watch=progress.watch
             )
             try:
-                record = pipeline.run(experiment, options)
+                finished = run_files(load_files(experiments, code=not no_code), options)
             finally:
                 spent = f"; ${progress.spent:.6f} were spent" if progress.spent else ""
     except KeyboardInterrupt:
-        raise Interrupted(_kept(experiment, results, code=not no_code) + spent) from None
-    print_results(record, quiet=quiet, as_json=as_json, more=More(measures, pairs))
-    if failed := record.manifest.failed:
-        raise BackendError("\n".join(f"{name}: {error}" for name, error in failed.items()))
+        raise Interrupted(_kept(experiments[-1], results, code=not no_code) + spent) from None
+    print_runs(finished, quiet=quiet, as_json=as_json, more=More(measures, pairs))
 
 
 @app.command()
@@ -161,7 +160,7 @@ def demo(
     experiment = demo_experiment()
     if not quiet:
         warn(f"harness run {shlex.quote(experiment.as_posix())}", *([MORE] if "no-model" in experiment.name else []))
-    run(experiment, results, quiet=quiet, as_json=as_json)
+    run([experiment], results, quiet=quiet, as_json=as_json)
 
 
 app.command()(check_commands.check)
@@ -184,9 +183,19 @@ def report(
 ) -> None:
     """Write the report of a results folder anew, and show what it says; or index.html over many results folders."""
     from harness import records
+    from harness.evaluation.set_folders import holds_sets, read_sets
     from harness.overview import holds_results, write_index
     from harness.report import write_report
 
+    if holds_sets(results):
+        from harness.console.several import print_sets
+        from harness.report import write_sets
+
+        refuse({"--figures": figures}, "is for one results folder")
+        sets = read_sets(results)
+        write_sets(results, sets)
+        print_sets(sets, quiet=quiet, as_json=as_json)
+        return
     if holds_results(results):
         refuse({"--figures": figures}, "is for one results folder")
         print_listing(write_index(results), results, quiet=quiet, as_json=as_json)
@@ -285,9 +294,14 @@ def export(
 ) -> None:
     """Write a results folder in the form of another program."""
     from harness import records
+    from harness.evaluation.set_folders import holds_sets, read_sets
     from harness.records.export import export as write
+    from harness.records.export import export_sets
 
-    written = write(records.read(results), form, output)
+    if holds_sets(results):
+        written = export_sets(results, read_sets(results), form, output)
+    else:
+        written = write(records.read(results), form, output)
     files = [file.as_posix() for file in written]
     print_result(files, as_json=as_json, files=files)
 

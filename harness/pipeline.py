@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,7 +33,7 @@ from harness.records import (
     Run,
     StageLatency,
 )
-from harness.report import write_report
+from harness.report import write_report, write_sets
 from harness.running import machine
 from harness.running.check import prepare
 from harness.running.forecast import source_of
@@ -45,11 +46,11 @@ from retrievers.errors import BackendError, InputError, OverBudget, Problem, did
 from retrievers.meter import Budget, Meter
 
 
-def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Options = Options()) -> Results:  # noqa: B008 - immutable
+def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, options: Options = Options()) -> Results:  # noqa: B008 - immutable
     """Run an experiment: check, index, replay, score, compare, write the results folder and, if asked, its report.
 
     Args:
-        experiment: its file; or its tables as a dict, or an `Experiment`.
+        experiment: its file; or its tables as a dict, or an `Experiment`; or what was loaded of one.
         options: where results go, and what to run.
 
     Returns:
@@ -67,7 +68,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
     dataset, graded, components = prepare(loaded)
     if unread := reading_line(dataset):
         options.on_message(unread)
-    place = Path(options.results) / loaded.experiment.name
+    place = Path(options.results) / loaded.within / loaded.experiment.name
     known = _known(place, loaded, dataset, options.only)
     with records.writing_aside(place) as held:
         aside = held.folder
@@ -114,6 +115,45 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment, options: Option
         raise OverBudget(f"{judgment.warning}; {kept}")
     budget.check(kept)
     return records.read(place)
+
+
+def run_sets(sets: Sequence[Loaded], options: Options = Options()) -> list[Results]:  # noqa: B008 - immutable
+    """Run an experiment on each of its data sets, and write what they say together.
+
+    Every set is checked before anything is embedded; `max_cost` holds for all of them together.
+
+    Args:
+        sets: what `load_sets` gave.
+        options: as for `run`.
+
+    Returns:
+        The results of each data set; their folders lie together in one, which also holds their common page.
+
+    Raises:
+        As `run`; what finished before is kept.
+    """
+    if len(sets) > 1 and (problems := [problem for one in sets for problem in _problems_of(one)]):
+        raise InputError(problems)
+    finished: list[Results] = []
+    for one in sets:
+        finished.append(run(one, with_rest_of_budget(options, finished)))
+    if sets[0].within:
+        write_sets(Path(options.results) / sets[0].within, finished)
+    return finished
+
+
+def with_rest_of_budget(options: Options, finished: Sequence[Results]) -> Options:
+    """The options with what is left of `max_cost` after some runs."""
+    spent = math.fsum(float(results.costs["usd"].sum()) for results in finished)
+    return options._replace(max_cost=None if options.max_cost is None else max(0.0, options.max_cost - spent))
+
+
+def _problems_of(loaded: Loaded) -> tuple[Problem, ...]:
+    try:
+        prepare(loaded)
+    except InputError as error:
+        return tuple(problem._replace(where=f"{loaded.experiment.name}: {problem.where}") for problem in error.problems)
+    return ()
 
 
 class _Work(NamedTuple):

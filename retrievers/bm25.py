@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,29 @@ from retrievers.words import RULE, tokenize
 
 SAMPLE = 200
 """Documents by which the language is told."""
+KEPT = 20_000_000
+"""Terms of a corpus that are kept for other retrievers of the run, at most: 160 MB."""
+
+
+@runtime_checkable
+class Shares(Protocol):
+    """Documents that several retrievers of a run index."""
+
+    made: dict[str, Any]
+    """What one of them has made of the documents, for others that need the same."""
+
+
+class _Words(NamedTuple):
+    """What BM25 counts, whatever its k1 and b."""
+
+    corpus: list[list[int]]
+    """The terms of each document, or passage, as numbers of the vocabulary."""
+    empty: list[str]
+    stemming: str
+    ids: list[str]
+    values: FieldValues
+    starts: list[int]
+    vocabulary: dict[str, int]
 
 
 class BM25Retriever(Retriever):
@@ -80,15 +104,10 @@ class BM25Retriever(Retriever):
         import bm25s
 
         with meter.stage("index"):
-            corpus: list[list[int]] = []
-            seen = sample(self._read(documents, corpus, meter), size=SAMPLE)
+            corpus = self._counted(documents, meter)
             meter.count(texts=len(corpus))
             if not corpus:
                 raise BackendError("bm25: no document has a word to index")
-            if self._stemming is None:
-                self._stemming = _stemming_of(seen)
-                self._stem = _stemmer(self._stemming)
-            corpus = self._stemmed(corpus)
             self._engine = bm25s.BM25(k1=self._k1, b=self._b, method="lucene", dtype="float32")
             self._engine.index((corpus, self._vocabulary), create_empty_token=False, show_progress=False)
 
@@ -118,7 +137,29 @@ class BM25Retriever(Retriever):
             yield self.answer(query, depth, meter)
             meter.count(texts=1)
 
-    def _read(self, documents: Iterable[Document], corpus: list[list[int]], meter: Meter) -> Iterator[Document]:
+    def _counted(self, documents: Iterable[Document], meter: Meter) -> list[list[int]]:
+        """The stems of every document, or passage, as numbers; what another of the run has counted is taken over."""
+        fields = sorted(one.field for one in self._conditions)
+        made = documents.made if isinstance(documents, Shares) else {}
+        key = f"bm25 {self._stemming} {self._chunks} {fields}"
+        words: _Words | None = made.get(key)
+        if words is None:
+            corpus: list[list[int]] = []
+            empty: list[str] = []
+            seen = sample(self._read(documents, corpus, empty), size=SAMPLE)
+            language = _stemming_of(seen) if self._stemming is None and corpus else self._stemming or ""
+            self._stem = _stemmer(language)
+            corpus = self._stemmed(corpus, language)
+            words = _Words(corpus, empty, language, self._ids, self._values, self._starts, self._vocabulary)
+            if sum(map(len, corpus)) <= KEPT:
+                made[key] = words
+        corpus, empty, self._stemming, self._ids, self._values, self._starts, self._vocabulary = words
+        self._stem = _stemmer(self._stemming)
+        for id_ in empty:
+            meter.note("empty", id_)
+        return corpus
+
+    def _read(self, documents: Iterable[Document], corpus: list[list[int]], empty: list[str]) -> Iterator[Document]:
         """Add the words of each document, or of its passages, to the corpus, and yield those that have any."""
         for document in documents:
             parts = [document] if self._chunks is None else passages(document, self._chunks)
@@ -129,14 +170,14 @@ class BM25Retriever(Retriever):
                 corpus += rows
                 yield document
             else:
-                meter.note("empty", document.id)
+                empty.append(document.id)
 
     def _numbered(self, text: str) -> list[int]:
         return [self._vocabulary.setdefault(word, len(self._vocabulary)) for word in tokenize(text)]
 
-    def _stemmed(self, corpus: list[list[int]]) -> list[list[int]]:
+    def _stemmed(self, corpus: list[list[int]], language: str) -> list[list[int]]:
         """The corpus with the stems of its words, which become the vocabulary; each word is stemmed once."""
-        if not self._stemming:
+        if not language:
             return corpus
         stems: dict[str, int] = {}
         numbers = [stems.setdefault(self._stem(word), len(stems)) for word in self._vocabulary]

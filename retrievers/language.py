@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -35,7 +35,7 @@ def language_of(text: str) -> str:
     >>> language_of("vacation"), language_of("404 - #FF8800")
     ('', '')
     """
-    code: str = _identifier().classify(text[:READ])[0]
+    code = _code(text[:READ])
     return {"und": "", "zxx": "", "nn": "no"}.get(code, code)  # undetermined, no language, Norwegian's other spelling
 
 
@@ -50,6 +50,13 @@ def shared_language(texts: Iterable[str]) -> str:
     counts = Counter(map(language_of, texts))
     (code, most), *_ = counts.most_common(1) or [("", 0)]
     return code if most >= AGREED * counts.total() else ""
+
+
+@lru_cache(maxsize=1_000)
+def _code(text: str) -> str:
+    """The code as the model has it; the documents of many retrievers are the same sample."""
+    code: str = _identifier().classify(text)[0]
+    return code
 
 
 @cache

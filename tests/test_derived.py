@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.cli import main
+from harness.evaluation.costs import costs_of
 from harness.experiment import parse
 from harness.pipeline import run
-from harness.report.costs import costs_of
 from harness.running.embed_shards import Shard, embed
 from harness.running.options import Options
 from harness.running.plan import plan

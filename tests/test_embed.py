@@ -14,7 +14,7 @@ import pytest
 
 from harness import pipeline
 from harness.cli import main
-from harness.report.costs import costs_of
+from harness.evaluation.costs import costs_of
 from harness.running.embed_shards import Shard, embed, import_vectors, parse_shard
 from harness.running.options import Options
 from retrievers.errors import BackendError, InputError

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.evaluation.costs import costs_of
 from harness.experiment import parse
 from harness.pipeline import run
 from harness.report.browsed import reranked
-from harness.report.costs import costs_of
 from harness.report.view import view_of
 from harness.running.check import check
 from harness.running.options import Options

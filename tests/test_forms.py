@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from harness.evaluation.costs import costs_of
 from harness.experiment import load
 from harness.pipeline import run
 from harness.report import write_report
-from harness.report.costs import costs_of
 from harness.report.text import plain, size
 from harness.report.trade_off_facts import vector_sizes
 from harness.running.check import check

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from harness import cli, records
-from harness.report.costs import costs_of
+from harness.evaluation.costs import costs_of
 from harness.running.plan import plan
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError, OverBudget

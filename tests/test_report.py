@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 import harness
 from harness import records
 from harness.cli import main
+from harness.evaluation.costs import costs_of
 from harness.report import browsed, first_screen, html_page, text, write, write_report
-from harness.report.costs import costs_of
 from harness.report.sections import decision, queries, sections
 from harness.report.view import view_of
 from retrievers.errors import InputError

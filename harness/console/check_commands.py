@@ -30,6 +30,7 @@ RESULTS = Path("results")
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from harness.experiment import Loaded
     from harness.running.plan import RunPlan
 
 
@@ -59,14 +60,30 @@ def check(
         refuse({**parts, "--format": form}, "stands in the experiment file, under dataset", "write it there")
         described = None
     try:
-        report = look(described or target, code=not no_code, results=results, online=online)
+        sets = [described] if described else load_each(target, code=not no_code)
+        reports = [look(one, code=not no_code, results=results, online=online) for one in sets]
     except InputError as error:
         if not as_json:
             raise
         problems = error.problems or (Problem(str(target), str(error)),)
         print_json(problems=problems)
         raise typer.Exit(error.exit_code) from None
-    print_result(report.lines(), as_json=as_json, problems=[], **report.as_json())
+    if len(reports) > 1:
+        lines = (line for report in reports for line in report.lines())
+        print_result(lines, as_json=as_json, problems=[], data_sets=[report.as_json() for report in reports])
+    else:
+        print_result(reports[0].lines(), as_json=as_json, problems=[], **reports[0].as_json())
+
+
+def load_each(path: Path, *, code: bool, keys: bool = True) -> list[Path | Loaded]:
+    """The path itself, which is checked with its data, or what was loaded of it for each of several data sets."""
+    from harness.experiment import load_sets
+
+    try:
+        sets = load_sets(path, code=code, keys=keys)
+    except InputError:
+        return [path]
+    return [*sets] if sets[0].within else [path]
 
 
 def plan(
@@ -92,12 +109,19 @@ def plan(
         return
     if difference is not None:
         raise InputError(Problem("--difference", "is for a results folder", "harness plan results/<name> --difference"))
+    from harness.running.plan import joined
     from harness.running.plan import plan as plan_run
 
-    planned = plan_run(experiment, results=results, code=not no_code)
+    plans = [
+        plan_run(one, results=results, code=not no_code) for one in load_each(experiment, code=not no_code, keys=False)
+    ]
+    planned = plans[0] if len(plans) == 1 else joined(plans)
     share = {} if shards is None else {"shard": planned.share(shards)}
     if as_json:
-        print_json(plan=planned.rows, total=planned.total(), **share, reaches=planned.reaches, notes=planned.notes)
+        axes = {"axes": planned.axes} if planned.axes else {}
+        print_json(
+            plan=planned.rows, total=planned.total(), **axes, **share, reaches=planned.reaches, notes=planned.notes
+        )
     else:
         show(plan_table, planned, shards)
 
@@ -132,6 +156,9 @@ def plan_table(forecast: RunPlan, shards: int | None = None, *, width: int) -> I
         share = forecast.share(shards)
         usd, minutes = _amount(share["usd"], 4, ""), _amount(share["minutes"], 1, "≈")
         yield text_line(f"each of {shards} shards: {share['texts']:,} texts, {usd} dollars, {minutes} minutes", "bold")
+    for row in forecast.axes:
+        takes = f"{row.texts:,} texts, {_amount(row.usd, 4, '')} dollars, {_amount(row.minutes, 1, '≈')} minutes"
+        yield text_line(f"{row.axis} = {row.value} ({row.configurations} configurations): {takes}")
     yield from (text_line(note, "dim") for note in forecast.notes)
 
 

@@ -8,6 +8,7 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -122,7 +123,10 @@ def print_results(results: Results, *, quiet: bool, as_json: bool, more: tables.
         names = ("scores", "summary", "comparisons")
         failed = [{"retriever": name, "error": error} for name, error in results.manifest.failed.items()]
         rows = {name: tables.rows_of(getattr(results, name)) for name in names}
-        print_json(**rows, failed=failed, incomplete=evaluation_of(results).incomplete)
+        evaluation = evaluation_of(results)
+        choice = evaluation.conclusion.sweep
+        sweep = {} if choice is None else {"sweep": asdict(choice)}
+        print_json(**rows, failed=failed, incomplete=evaluation.incomplete, **sweep)
     elif not quiet:
         show(tables.results, results, more)
         warn(*(f"warning: {warning}" for warning in results.manifest.warnings))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from harness.console import completion, github, scoreboards, tables
+from harness.console import completion, github, scoreboards, several, tables
 from harness.console.printing import console_of, print_csv, print_json, print_scores, say, show, warn
 from harness.console.shared_options import (
     DOUBLE,
@@ -34,6 +35,7 @@ from retrievers.errors import InputError, NotShown, Problem
 if TYPE_CHECKING:
     from harness.evaluation.evaluation import Evaluation
     from harness.evaluation.scores import Scores
+    from harness.evaluation.verdict import Gate
     from harness.stats.differences import Range
     from harness.stats.settings import Settings
 
@@ -123,6 +125,7 @@ def compare(
     from harness.evaluation.folders import declared_margin, missing_retrievers, score_rankings
     from harness.evaluation.readers import read_ids
     from harness.evaluation.runs import Conventions
+    from harness.evaluation.set_folders import compared_sets, holds_sets
     from harness.experiment import retired_in
     from harness.stats.settings import Settings
 
@@ -144,6 +147,16 @@ def compare(
         _compare_scores(wanted, settings, form, None if as_json else tables.More(measures, pairs))
         return
     refuse({"--report": report, "--range": range_}, "is for a file of scores")
+    if holds_sets(qrels):
+        of_one = {"--queries": queries, "--grades": grades, "--skip-no-relevant": skip_no_relevant}
+        refuse({**of_one, "--format csv": form == "csv"}, "is for the results of one data set")
+        found, notes = compared_sets(paths, measure or (), baseline, settings)
+        warn(*notes)
+        if as_json:
+            print_json(together=found.rows(), notes=notes)
+        else:
+            show(several.table, found)
+        return
     conventions = Conventions(skip_no_relevant, queries=ids)
     scores = score_rankings(paths, measure or (), rule=grades, conventions=conventions)
     if len(scores.retrievers) < 2:
@@ -238,7 +251,13 @@ def gate(
         str,
         typer.Option(help="The retriever that would replace it.", autocompletion=completion.retrievers_of_results),
     ],
-    margin: Annotated[float, typer.Option(help="The loss of the primary measure's mean that is still acceptable.")],
+    margin: Annotated[
+        list[str],
+        typer.Option(
+            metavar="[SET=]NUMBER",
+            help="The loss of the primary measure's mean that is still acceptable; of several data sets, for each.",
+        ),
+    ],
     source: Annotated[
         Path | None,
         typer.Option("--from", metavar="FOLDER", help="Earlier results, which hold the baseline; else RESULTS do."),
@@ -252,16 +271,24 @@ def gate(
     from harness import records
     from harness.evaluation.gate import Side, gate_retrievers, same_ground
     from harness.evaluation.grading import people_judged
+    from harness.evaluation.set_folders import gate_sets, holds_sets
     from harness.evaluation.wording import gate_cells, gate_sentence
 
     if as_json and form == "github":
         raise InputError(Problem("--json", "cannot go with --format github", "choose one of them"))
+    margins = several.margins_of(margin)
+    if holds_sets(results):
+        refuse({"--from": source, "--format github": form == "github"}, "is for the results of one data set")
+        _gate_sets(gate_sets(results, challenger, baseline, margins), as_json=as_json)
+        return
+    if list(margins) != [""]:
+        raise InputError(Problem("--margin", "names data sets, and there is one", "give a number, such as 0.02"))
     read = records.read(results)
     earlier = read if source is None else records.read(source)
     for one in (read, earlier):
         if not people_judged({query: labelled.labels for query, labelled in one.queries.items()}):
             raise NotShown("gate failed: no person judged these queries, and a model's labels alone show nothing")
-    verdict = gate_retrievers(Side(read, challenger), Side(earlier, baseline), margin=margin)
+    verdict = gate_retrievers(Side(read, challenger), Side(earlier, baseline), margin=margins[""])
     note = "" if source is None else same_ground(read, earlier).sentence()
     which = read.which if source is None else f"{read.which}, against the {earlier.which}"
     if as_json:
@@ -274,3 +301,17 @@ def gate(
         raise NotShown(f"gate failed: {gate_sentence(verdict)}; {which}")
     if not as_json and form == "text":
         say(f"gate passed: {gate_sentence(verdict)}; {which}")
+
+
+def _gate_sets(gates: Mapping[str, Gate], *, as_json: bool) -> None:
+    """Tell the gate of each data set; raises NotShown unless all of them let the challenger pass."""
+    from harness.evaluation.wording import gate_cells, gate_sentence
+
+    passed = all(one.passed for one in gates.values())
+    told = [f"{name}: {gate_sentence(one)}" for name, one in gates.items()]
+    if as_json:
+        print_json(passed=passed, data_sets={name: gate_cells(one) for name, one in gates.items()})
+    if not passed:
+        raise NotShown("\n".join(["gate failed:", *told]))
+    if not as_json:
+        say("gate passed:", *told)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from harness.evaluation.compare import compare
 from harness.evaluation.scores import Scores
-from harness.evaluation.verdict import Comparison, Verdict
+from harness.evaluation.sweeps import SweepChoice
+from harness.evaluation.verdict import Comparison, Finding, Reason, Verdict
 from harness.stats.differences import differences
 from harness.stats.power import PowerRange, QueryRange, detectable, queries_needed
 from harness.stats.settings import EXAMPLE, Settings
+from harness.stats.sweeps import told_apart
 from retrievers.errors import InputError, Problem
 
 
@@ -55,6 +57,8 @@ class Conclusion:
     """The declared one; "" where all pairs were compared."""
     against_baseline: tuple[Comparison, ...] = ()
     """Of each other (a) with the baseline (b), highest mean first."""
+    sweep: SweepChoice | None = None
+    """The choice among many configurations, where the experiment has a sweep."""
 
     @property
     def leader(self) -> str:
@@ -74,11 +78,12 @@ def conclude(
     *,
     baseline: str | None = None,
     difference: float | None = None,
+    sweep: SweepChoice | None = None,
 ) -> Conclusion:
     """Sort the retrievers into the three sets against the highest mean of the primary measure.
 
     A pair of the declared family keeps its verdict. The leader is chosen by the data, so its pairs outside the
-    family (where a baseline does not lead) are corrected over all pairs.
+    family (where a baseline does not lead) are corrected over all pairs; of a sweep by max-T over all pairs.
 
     Args:
         scores: only the queries for which everyone has a value of the primary measure count; there must be one.
@@ -86,6 +91,7 @@ def conclude(
         settings: those of `compare`; without a margin nothing but the leader is within it.
         baseline: with which the declared family compares each other retriever, if any.
         difference: the smallest worth finding; left out, the margin, else 0.05 of the measure's range.
+        sweep: the choice among many configurations, if the experiment has a sweep.
 
     Raises:
         InputError: no retriever, or no query with a value from everyone.
@@ -103,7 +109,10 @@ def conclude(
     declared = [row for row in declared if row.measure == measure]
     against = _against(leader, declared)
     rows = dict.fromkeys(against, max(1, len(declared)))
-    if len(against) < len(others):
+    if len(against) < len(others) and sweep is not None:
+        against = _leading_a_sweep(scores, leader, settings) | against
+        rows = dict.fromkeys(others, len(means) * (len(means) - 1) // 2) | rows
+    elif len(against) < len(others):
         pairs = compare(scores, settings=settings)
         against = _against(leader, pairs) | against
         rows = dict.fromkeys(others, len(pairs)) | rows
@@ -132,7 +141,28 @@ def conclude(
         against_baseline=tuple(
             row for name in means for row in declared if baseline and (row.a, row.b) == (name, baseline)
         ),
+        sweep=sweep,
     )
+
+
+def _leading_a_sweep(scores: Scores, leader: str, settings: Settings) -> dict[str, Comparison]:
+    """The leader's pairs, judged by max-T over all pairs: each by every other test would take minutes."""
+    pairs, group = _against(leader, compare(scores, baseline=leader, settings=settings)), scores.values[scores.primary]
+    names = list(group)
+    apart = told_apart(
+        np.column_stack([group[name] for name in names]), scores.units, names.index(leader),
+        alpha=settings.alpha, seed=settings.seed,
+    )  # fmt: skip
+    told = {name for name, known in zip(names, apart, strict=True) if known}
+    allowed = settings.by_people and not settings.spent
+    return {
+        other: row
+        if row.verdict is Verdict.EQUIVALENT or not allowed
+        else replace(row, finding=Finding(Verdict.BETTER))
+        if other in told
+        else replace(row, finding=Finding(Verdict.UNDECIDED, row.reason or Reason.NOT_SHOWN))
+        for other, row in pairs.items()
+    }
 
 
 def power_of(scores: Scores, pair: tuple[str, str], alpha: float, difference: float) -> Power:

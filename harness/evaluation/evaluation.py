@@ -10,13 +10,17 @@ from typing import Any, NamedTuple
 
 from harness.evaluation.compare import compare, uncounted
 from harness.evaluation.conclusion import Conclusion, conclude, power_of
+from harness.evaluation.costs import by_price
 from harness.evaluation.grading import people_judged
 from harness.evaluation.readers import scores_of_results
 from harness.evaluation.scores import Scores
 from harness.evaluation.statements import Statement, conclusion_statements, plan_sentence
+from harness.evaluation.sweeps import SweepChoice, choose
 from harness.evaluation.verdict import Comparison
 from harness.evaluation.wording import COMPARISON_COLUMNS, comparison_cells, read_comparison
-from harness.records import Manifest, Results
+from harness.experiment import Sweep
+from harness.experiment.option_tables import checked
+from harness.records import Manifest, ResolvedExperiment, Results
 from harness.stats.intervals import summarize
 from harness.stats.looks import Look, at_look, look_at
 from harness.stats.power import QueryRange
@@ -124,15 +128,28 @@ def evaluation_of(results: Results) -> Evaluation:
     if comparisons is None:
         rows = compare(scores, baseline=manifest.resolved.baseline, settings=settings)
         comparisons = {measure: tuple(row for row in rows if row.measure == measure) for measure in scores.values}
+    family = comparisons.get(scores.primary, ())
     return Evaluation(
         scores=scores,
         settings=settings,
         comparisons={measure: comparisons.get(measure, ()) for measure in scores.values},
-        conclusion=conclude(scores, comparisons.get(scores.primary, ()), settings, baseline=manifest.resolved.baseline),
+        conclusion=conclude(
+            scores, family, settings, baseline=manifest.resolved.baseline, sweep=_choice(results, scores, settings)
+        ),
         look=look_at(declared, scores.n),
         failed=manifest.failed,
         waiting=manifest.waiting,
     )
+
+
+def sweep_of(resolved: ResolvedExperiment) -> Sweep | None:
+    """The sweep of an experiment, None where it has none."""
+    return None if resolved.sweep is None else checked(Sweep, resolved.sweep, "resolved.sweep")
+
+
+def _choice(results: Results, scores: Scores, settings: Settings) -> SweepChoice | None:
+    sweep = sweep_of(results.manifest.resolved)
+    return None if sweep is None else choose(scores, sweep, settings, by_price(results))
 
 
 class PlannedPair(NamedTuple):
@@ -172,7 +189,9 @@ def planned_pairs(results: Results, difference: float | None) -> list[PlannedPai
         raise InputError(Problem(str(results.folder), "holds no two retrievers with scores", "run two or more"))
     evaluation = evaluation_of(results)
     scores, settings, measure = evaluation.scores, evaluation.settings, evaluation.scores.primary
-    result = conclude(scores, evaluation.comparisons[measure], settings, difference=difference)
+    result = conclude(
+        scores, evaluation.comparisons[measure], settings, difference=difference, sweep=evaluation.conclusion.sweep
+    )
     alpha = settings.alpha / max(1, len(evaluation.comparisons[measure]))
     planned = []
     for other in result.others:

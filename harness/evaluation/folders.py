@@ -55,7 +55,12 @@ class SharedQueries(NamedTuple):
 
 
 def score_folders(
-    folders: Sequence[Path], named: Sequence[str], *, rule: str | None = None, queries: Sequence[str] | None = None
+    folders: Sequence[Path],
+    named: Sequence[str],
+    *,
+    rule: str | None = None,
+    queries: Sequence[str] | None = None,
+    called: Sequence[str] | None = None,
 ) -> Scores:
     """Score the rankings of several results folders on the queries that they share.
 
@@ -65,6 +70,7 @@ def score_folders(
             measure first.
         rule: another grade rule, for all of them.
         queries: only these.
+        called: what the folders are called; left out, the end of their paths.
 
     Raises:
         InputError: a folder cannot be read or was scored by nobody, the folders share no query, or a measure cannot be
@@ -84,7 +90,8 @@ def score_folders(
         raise InputError(Problem(", ".join(map(str, folders)), "share no query with the same text and the same grades"))
     measures = parse_all(named) if named else _measures(results)
     scored = [score_folder(one, measures, relevance=relevance_of(one, rule), queries=ids) for one in results]
-    joined = joined_scores(scored, _folders_apart([one.folder for one in results]), measures[0].cutoff)
+    apart = called or folders_apart([one.folder for one in results])
+    joined = joined_scores(scored, apart, measures[0].cutoff)
     return replace(joined, notes=(shared.sentence(), *joined.notes, *_notes(results, measures[0], named)))
 
 
@@ -158,10 +165,10 @@ def _widest(ranges: Sequence[Range | None]) -> Range | None:
     return max(known, key=lambda one: one.span, default=None)
 
 
-def _folders_apart(folders: Sequence[Path]) -> list[str]:
+def folders_apart(folders: Sequence[Path]) -> list[str]:
     """The last part of each path, with as many before it as tell all of them apart.
 
-    >>> _folders_apart([Path("/old/quickstart"), Path("/new/quickstart")])
+    >>> folders_apart([Path("/old/quickstart"), Path("/new/quickstart")])
     ['old/quickstart', 'new/quickstart']
     """
     parts = [folder.resolve().parts for folder in folders]

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
-from harness.english import asked, few_names, join
+from harness.english import asked, counted, few_names, format_p, join, related
 from harness.evaluation.conclusion import Conclusion
+from harness.evaluation.data_sets import PairOnSets, SetsTogether
+from harness.evaluation.sweeps import SweepChoice
 from harness.evaluation.verdict import Comparison, Reason, Verdict
 from harness.evaluation.wording import differing, unchanged_sentence, why
 from harness.stats.differences import SLACK
@@ -63,6 +65,9 @@ def conclusion_statements(result: Conclusion, settings: Settings, *, complete: b
             "No person judged these queries. A model may favour one retriever: nothing follows from its labels.",
         )
         return
+    if result.sweep is not None:
+        yield from sweep_statements(result, result.sweep, settings)
+        return
     if result.against_baseline:
         yield Statement(Topic.BASELINE, f"{baseline_words(result, settings)}.")
     has = "has" if first == leader else "share"
@@ -80,6 +85,89 @@ def conclusion_statements(result: Conclusion, settings: Settings, *, complete: b
         yield from _unresolved(result, settings)
     elif complete and len(result.within_margin) == 1:
         yield Statement(Topic.BEST, f"{leader} is the best of the {len(result.means)} on this measure.")
+
+
+NAMED = 5
+"""Configurations that one sentence names."""
+
+
+def sweep_statements(result: Conclusion, choice: SweepChoice, settings: Settings) -> Iterator[Statement]:
+    """Yield what the choice among many configurations is worth, and what might be taken instead.
+
+    Args:
+        result: the conclusion that holds the choice.
+        choice: the configuration of the highest mean, tested.
+        settings: those that it was made with.
+    """
+    measure, queries = result.measure, asked(result.n, result.clusters)
+    yield Statement(Topic.LEADER, f"On {measure} over {queries}: {sweep_headline(choice)}.")
+    expected = "" if choice.expected is None else f"; on new queries expect {choice.expected:+.4f} (cross-fitted)"
+    least = (
+        "nothing tells how far its differences scatter"
+        if choice.low is None
+        else f"with {100 * (1 - settings.alpha / 2):.3g} % confidence the true gain is above {choice.low:+.4f}"
+    )
+    yield Statement(
+        Topic.PLAN,
+        f"Chosen on these queries, {choice.chosen} is {choice.gain:+.4f} from {choice.default}{expected}; {least}. "
+        f"p {related(format_p(choice.p_value))} by the max-T test over all {choice.configurations} configurations "
+        f"(one-sided, level {settings.alpha / 2:.3g}).",
+    )
+    if result.effective is not None:
+        yield Statement(Topic.CAVEAT, weights_sentence(result, settings))
+    yield Statement(Topic.PLAN, alike_sentence(choice, queries))
+
+
+def sweep_headline(choice: SweepChoice) -> str:
+    """Return in one line whether the best of many configurations beats what is in use today."""
+    best, today = counted(choice.configurations, "configuration"), f"{choice.default}, in use today"
+    if choice.beats:
+        return f"{choice.chosen}, the best of {best}, beats {today}"
+    if choice.gain <= 0:
+        return f"None of {best} has a higher mean than {today}"
+    return f"{choice.chosen} has the highest mean of {best}, and is not shown to beat {today}"
+
+
+def alike_sentence(choice: SweepChoice, queries: str) -> str:
+    """Return which configurations could be taken instead of the chosen one."""
+    if len(choice.alike) == 1:
+        return f"These {queries} tell {choice.chosen} from every other configuration."
+    named, more = choice.alike[:NAMED], len(choice.alike) - NAMED
+    listed = f"{', '.join(named)} and {more} more" if more > 0 else join(named)
+    return (
+        f"These {queries} cannot tell {choice.chosen} from {len(choice.alike) - 1} of the others; the cheapest and "
+        f"fastest first, itself among them: {listed}."
+    )
+
+
+def sets_sentences(found: SetsTogether, most: int) -> list[str]:
+    """Return who leads on several data sets, what so many pairs came to, and that few sets say nothing of others."""
+    first, sets = found.ranked[0], len(found.sets)
+    leads = sum(
+        found.mean(name, first) == max(found.mean(name, one) for one in found.retrievers) for name in found.sets
+    )
+    shown = sorted(found.pairs, key=lambda pair: (not pair.verdict.separates, -abs(pair.mean_difference)))
+    few = [] if shown[0].like else [f"{counted(sets, 'set')} say nothing of others: that takes five or more."]
+    head = f"On {found.measure}, {first} has the highest mean on {leads} of {counted(sets, 'data set')}."
+    return [head, *map(sets_sentence, shown[:most]), *few]
+
+
+def sets_sentence(pair: PairOnSets) -> str:
+    """Return what two retrievers came to on several data sets; of others only where five sets or more say something."""
+    a, b, differences = (pair.a, pair.b, pair.differences)
+    if pair.mean_difference < 0:
+        a, b, differences = pair.b, pair.a, tuple(-value for value in pair.differences)
+    sets, ahead = len(differences), sum(value > 0 for value in differences)
+    head = f"{a} is ahead of {b} on {ahead} of {sets} sets, mean {abs(pair.mean_difference):+.3f}"
+    p = related(format_p(pair.p_adjusted))
+    known = pair.verdict.separates
+    these = f"on these {sets} sets the difference is {'shown' if known else 'not shown'} (p {p})"
+    if pair.like is None:
+        return f"{head}; {these}."
+    turned = -1 if pair.mean_difference < 0 else 1
+    low, high = sorted(turned * float(end or 0) for end in pair.like.interval[:2])
+    least, most = sorted(turned * float(end or 0) for end in pair.like.new_set[:2])
+    return f"{head} ({low:.3f} to {high:.3f}); on a new set {least:+.3f} to {most:+.3f}; {these}."
 
 
 def baseline_words(result: Conclusion, settings: Settings) -> str:
@@ -262,6 +350,8 @@ def headline(result: Conclusion, settings: Settings, family: Sequence[Comparison
         return f"{leader} ran alone: there is nothing to compare it with"
     if not settings.by_people:
         return f"A model alone judged {queries}: its labels put {leader} first, and decide nothing"
+    if result.sweep is not None:
+        return sweep_headline(result.sweep)
     line = _against_leader(result, settings, family)
     if any(row.verdict.separates for row in result.against_baseline):
         return f"{baseline_words(result, settings)}. {line}"

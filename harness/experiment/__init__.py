@@ -3,6 +3,7 @@
 from harness.experiment.blocks import (
     KINDS,
     NAME,
+    SWEPT,
     Block,
     Chunk,
     Dense,
@@ -23,6 +24,7 @@ from harness.experiment.environment import expanded, unexpanded, unset
 from harness.experiment.experiment_file import (
     Loaded,
     load,
+    load_sets,
     locate,
     question_of,
     reference_in,
@@ -42,11 +44,13 @@ from harness.experiment.model import (
 )
 from harness.experiment.parsing import parse
 from harness.experiment.retired import RETIRED, retired_in
+from harness.experiment.sweep import Sweep
 
 __all__ = [
     "KINDS",
     "NAME",
     "RETIRED",
+    "SWEPT",
     "Block",
     "CacheOptions",
     "Chunk",
@@ -66,11 +70,13 @@ __all__ = [
     "Reranked",
     "Sparse",
     "Standalone",
+    "Sweep",
     "asked_in",
     "expanded",
     "in_order",
     "inputs",
     "load",
+    "load_sets",
     "locate",
     "origin",
     "parse",

@@ -47,6 +47,8 @@ from retrievers.types import Retriever
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=NAME)]
+SWEPT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(\[[A-Za-z0-9._+-][A-Za-z0-9._+, -]{0,119}\])?$"
+"""Of a retriever too: a sweep writes its values behind it, such as `dense[MiniLM, 256]`."""
 RESERVED = {"name", "kind", "of", "encoder", "rerank", "store", "filter", "color", "options"}
 """What keys of retrievers mean everywhere: no option of a whole retriever has such a name."""
 OWN = ("name", "kind", "rerank", "color", "filter")
@@ -97,7 +99,7 @@ class Derive(Strict):
 class Block(Strict):
     """One `[[retrievers]]` table."""
 
-    name: Name
+    name: Annotated[str, Field(pattern=SWEPT)]
     """As in the report; names differ by more than case."""
     rerank: RerankerTable | None = None
     """A reranker of the first hits."""
@@ -253,9 +255,15 @@ class Fusion(Block):
     of: tuple[str, ...] = Field(min_length=2)
     """The retriever, or retrievers, that this one is made of."""
     method: FusionMethod = "rrf"
-    """By ranks (rrf: reciprocal rank fusion), or by scores of one scale (dbsf: distribution-based score fusion)."""
+    """By ranks (rrf: reciprocal rank fusion), by scores of one scale (dbsf: distribution-based score fusion), or by
+    scores between the query's lowest and highest (convex)."""
     constant: float = Field(default=60, gt=0, allow_inf_nan=False)
     """Of rrf: added to every rank, the first being 1."""
+    weights: tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...] = ()
+    """How much each ranking counts, in the order of `of`; left out, all alike."""
+    minimum: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = ()
+    """Of convex: the lowest score that each retriever could give, such as [0, -1] for BM25 and cosine; left out, the
+    lowest of its hits."""
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
@@ -263,6 +271,23 @@ class Fusion(Block):
         if twice:
             raise ValueError(f"{', '.join(map(repr, twice))} stands twice in `of`; name each retriever once")
         return self
+
+    @model_validator(mode="after")
+    def _numbers_fit(self) -> Self:
+        if self.minimum and self.method != "convex":
+            raise ValueError(f'minimum has no effect on {self.method}; it is for method = "convex"')
+        for key, values in (("weights", self.weights), ("minimum", self.minimum)):
+            if values and len(values) != len(self.of):
+                raise ValueError(f"{key} has {len(values)} numbers for {len(self.of)} retrievers; one for each of `of`")
+        if self.weights and not any(self.weights):
+            raise ValueError("weights are all 0; one must be above")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _as_before_there_were_weights(self, table_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What is left out says nothing: the manifests of earlier versions know the same retriever."""
+        table: dict[str, Any] = table_of(self)
+        return {key: value for key, value in table.items() if value or key not in ("weights", "minimum")}
 
 
 class Reranked(Block):

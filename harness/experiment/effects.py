@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.experiment.blocks import KINDS
 from harness.experiment.environment import strings, walk
+from harness.experiment.sweep import swept
 from harness.experiment.variants import written_out
 from retrievers import ENCODERS, RERANKERS, RETRIEVERS, STORES, encoder_class, reranker_class, store_kinds
 from retrievers.errors import InputError
@@ -42,6 +43,8 @@ def uses(tables: Mapping[str, Any]) -> list[str]:
     >>> uses({"retrievers": [{"name": "a", "kind": "bm25"}]})
     []
     """
+    if "sweep" in tables:
+        tables = _with_configurations(tables)
     lines = [*_services(tables, ""), *(line for place, text in strings(tables) for line in _of_text(place, text))]
     lines += [f"loads the model {table['model']} from the hub ({where}.model)" for where, table in _loaded(tables)
               if _is_on_the_hub(str(table["model"]))]  # fmt: skip
@@ -59,6 +62,15 @@ def uses(tables: Mapping[str, Any]) -> list[str]:
         lines += [f"loads the model {table['model']} ({where}.model)" for where, table in _loaded(tables)
                   if not _is_on_the_hub(str(table["model"]))]  # fmt: skip
     return list(dict.fromkeys(" ".join(line.split()) for line in lines))
+
+
+def _with_configurations(tables: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The tables with those that a sweep stands for; a faulty sweep never runs, and stays as it is written."""
+    try:
+        _, configurations = swept(tables)
+    except InputError:
+        return tables
+    return {**tables, "retrievers": [*tables.get("retrievers", ()), *(table for _, table in configurations)]}
 
 
 def code_of(entry: object) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from harness import measures
 from harness.dataset import DatasetReference, suggestion
+from harness.experiment.blocks import NAME
 from harness.experiment.model import DatasetTable, Experiment, Question, asked_in
 from harness.experiment.option_tables import checked
 from harness.experiment.parsing import parse
@@ -34,6 +36,8 @@ class Loaded(NamedTuple):
     written: Mapping[str, Any]
     path: Path
     dataset: DatasetReference
+    within: str = ""
+    """The name of the experiment that has several data sets, this being one of them; "" for an experiment with one."""
 
     @property
     def experiment(self) -> Experiment:
@@ -46,21 +50,72 @@ class Loaded(NamedTuple):
         return asked_in(self.written)
 
 
-def load(source: str | Path | Mapping[str, Any] | Experiment, *, code: bool = True, keys: bool = True) -> Loaded:
-    """Read and check an experiment.
+def load(
+    source: str | Path | Mapping[str, Any] | Experiment | Loaded, *, code: bool = True, keys: bool = True
+) -> Loaded:
+    """Read and check an experiment on one data set.
 
     Args:
         source: an experiment file; or its tables, or an Experiment, built in code: paths are then seen from the
-            working directory.
+            working directory. What is loaded already stays as it is.
         code: whether it may name code that is run: a Python function, a kind of another package, a model's own code.
         keys: whether the environment must hold the keys and headers that it names; a plan needs none.
 
     Raises:
-        InputError: with every problem that was found, each with its key.
+        InputError: with every problem that was found, each with its key; or it names several data sets.
     """
+    if isinstance(source, Loaded):
+        return source
+    sets = load_sets(source, code=code, keys=keys)
+    if sets[0].within:
+        what = f"names {len(sets)} data sets, and this takes one"
+        raise InputError(Problem(f"{sets[0].path}: dataset", what, "harness run, check and plan take several"))
+    return sets[0]
+
+
+def load_sets(
+    source: str | Path | Mapping[str, Any] | Experiment, *, code: bool = True, keys: bool = True
+) -> list[Loaded]:
+    """As `load`; of an experiment whose `dataset` is a list, one for each, named as the data set is."""
     built = isinstance(source, Mapping | Experiment)
     path = Path("experiment") if isinstance(source, Mapping | Experiment) else Path(source)
     tables = _tables(source) if isinstance(source, Mapping | Experiment) else _read(path)
+    if not isinstance(tables.get("dataset"), list):
+        return [_loaded(tables, path, built=built, code=code, keys=keys)]
+    sets: list[Loaded] = []
+    problems: list[Problem] = []
+    within = str(tables.get("name", ""))
+    if not re.match(NAME, within):  # it leads to a folder
+        _loaded({**tables, "dataset": "."}, path, built=built, code=code, keys=keys)
+    for name, table in _each(tables["dataset"], path):
+        one = {**tables, "name": name, "dataset": table}
+        try:
+            sets.append(_loaded(one, path, built=built, code=code, keys=keys)._replace(within=within))
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(list(dict.fromkeys(problems)))
+    return sets
+
+
+def _each(listed: Sequence[Any], path: Path) -> list[tuple[str, Any]]:
+    """The data sets of a list, each with its name: the one that it is given, else the last part of its path."""
+    sets: list[tuple[str, Any]] = []
+    for place, entry in enumerate(listed):
+        table = dict(entry) if isinstance(entry, Mapping) else {"path": entry}
+        name = table.pop("name", None) or PurePosixPath(str(table.get("path"))).stem
+        where, remedy = f"{path}: dataset[{place}]", '{ path = "…", name = "…" }'
+        if not isinstance(name, str) or not re.match(NAME, name):
+            raise InputError(Problem(where, f"{name!r} is no name of a folder", remedy))
+        if name.lower() in [known.lower() for known, _ in sets]:
+            raise InputError(Problem(where, f"{name!r} stands twice", f"give it another name: {remedy}"))
+        sets.append((name, table if isinstance(entry, Mapping) else entry))
+    if not sets:
+        raise InputError(Problem(f"{path}: dataset", "is an empty list", "name one data set, or several"))
+    return sets
+
+
+def _loaded(tables: dict[str, Any], path: Path, *, built: bool, code: bool, keys: bool) -> Loaded:
     problems: list[Problem] = []
     question = None
     try:
@@ -246,4 +301,6 @@ def with_files_located(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
 def dataset_table(tables: Mapping[str, Any]) -> DatasetTable:
     """The data set's table alone, so that a wrong path is told beside whatever else is wrong."""
     table = tables.get("dataset")
+    if isinstance(table, list):
+        raise InputError(Problem("dataset", "names several data sets, and this takes one"))
     return checked(DatasetTable, {"path": table} if isinstance(table, str) else table or {}, "dataset")

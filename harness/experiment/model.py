@@ -10,6 +10,7 @@ from pydantic import Field, SerializeAsAny, field_validator, model_validator
 from harness.experiment.blocks import Block, BlockUnion, EncoderTable, Name, check_form, inputs
 from harness.experiment.option_tables import Kind, Strict, TableOf, as_validation_error, below, checked, options_of
 from harness.experiment.retired import retired_in
+from harness.experiment.sweep import Sweep, SweepTable
 from harness.measures import Measure
 from harness.stats.settings import Looks, Statistics, without_retired
 from retrievers.errors import InputError, did_you_mean
@@ -150,7 +151,7 @@ class Experiment(Strict):
     """Of the results folder: letters, digits, full stops, hyphens, underscores; at most 64."""
     dataset: Annotated[DatasetTable, TableOf(DatasetTable, text="path")]
     """A folder, or a table that says more; relative to the working directory, else to the nearest folder above this
-    file that has it."""
+    file that has it. Or a list of them, several data sets: a table may have a `name` there."""
     primary: str
     """The measure that decides, one of `measures`."""
     baseline: str | None = None
@@ -173,6 +174,8 @@ class Experiment(Strict):
     """Whether cached vectors are compared with new ones."""
     vectors: StoredVectors | None = None
     """Where vectors lie that were embedded elsewhere."""
+    sweep: Annotated[Sweep, TableOf(SweepTable)] | None = None
+    """Many configurations of a retriever, one of which is to be chosen."""
     report: bool = True
     """Whether a run writes the report: `harness report` writes it later all the same, and no figure depends on it."""
     retrievers: tuple[Annotated[SerializeAsAny[Block], BlockUnion()], ...] = Field(min_length=1)
@@ -194,6 +197,15 @@ class Experiment(Strict):
             if alike:
                 twice = f"{name!r} stands twice" if name in alike else f"{alike[0]!r} and {name!r} differ by case only"
                 raise ValueError(f"retriever names: {twice}; names must differ by more than case")
+        if self.sweep is not None and self.sweep.default not in names:
+            default = self.sweep.default
+            raise ValueError(f"sweep.default {default!r} is no retriever; {did_you_mean(default, names)}")
+        if self.sweep is not None and self.baseline != self.sweep.default:
+            raise ValueError(
+                f"baseline {self.baseline!r} is not sweep.default: leave the baseline out, or name it there"
+            )
+        if self.sweep is not None and not set(self.sweep.cells) - {self.sweep.default}:
+            raise ValueError("sweep: the default is its only configuration; name more values")
         if self.baseline is not None and self.baseline not in names:
             raise ValueError(f"baseline {self.baseline!r} is no retriever; {did_you_mean(self.baseline, names)}")
         self._check_graph(names)

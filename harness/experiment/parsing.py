@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from harness.experiment.blocks import KINDS, NAME, Block, Standalone
+from harness.experiment.blocks import KINDS, SWEPT, Block, Standalone
 from harness.experiment.effects import code_of
 from harness.experiment.environment import secrets, unset, walk
 from harness.experiment.model import Experiment
 from harness.experiment.option_tables import checked
 from harness.experiment.retired import retired_in
+from harness.experiment.sweep import swept
 from harness.experiment.variants import written_out
 from retrievers import retriever_kinds
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -30,7 +31,15 @@ def parse(written: Mapping[str, Any], *, code: bool = True, keys: bool = True) -
         tables["judge"] = {key: value for key, value in judge.items() if key != "encoder"}
     blocks: list[Block] = []
     entries = tables.get("retrievers", [])
-    for place, entry in written_out(entries if isinstance(entries, list) else ["no table"]):
+    configurations: list[tuple[str, dict[str, Any]]] = []
+    if "sweep" in tables:
+        try:
+            tables, configurations = swept(tables)
+        except InputError as error:  # the rest of the file is checked all the same
+            problems.extend(error.problems)
+            tables = {key: value for key, value in tables.items() if key != "sweep"}
+    given = written_out(entries if isinstance(entries, list) else ["no table"])
+    for place, entry in (*given, *configurations):
         try:
             if not code and (runs := code_of(entry)):
                 raise InputError(_refused(place, runs))
@@ -39,7 +48,7 @@ def parse(written: Mapping[str, Any], *, code: bool = True, keys: bool = True) -
             problems.extend(error.problems)
             # Its name still counts: others may be made of it, and the rest of the file is checked all the same.
             name = entry.get("name") if isinstance(entry, Mapping) else None
-            blocks += [Block(name=name)] if isinstance(name, str) and re.match(NAME, name) else []
+            blocks += [Block(name=name)] if isinstance(name, str) and re.match(SWEPT, name) else []
     try:
         experiment = checked(Experiment, {**tables, "retrievers": blocks}, "")
     except InputError as error:

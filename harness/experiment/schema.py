@@ -24,6 +24,7 @@ HEADS: Mapping[str, str] = {
     "LatencyOptions": "[latency]",
     "CacheOptions": "[cache]",
     "StoredVectors": "[vectors]",
+    "SweepTable": "[sweep]",
     "Dense": '[[retrievers]], kind = "dense"',
     "Sparse": '[[retrievers]], kind = "sparse"',
     "Multivector": '[[retrievers]], kind = "multivector"',
@@ -68,6 +69,8 @@ def experiment_schema() -> dict[str, Any]:
     looks |= {"description": sentence(inspect.getdoc(Looks) or ""), "additionalProperties": False}
     for key, text in attribute_docs(Looks).items():
         looks["properties"][key] |= {"description": text}
+    several = {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "string"}, {"type": "object"}]}}
+    root["properties"]["dataset"]["anyOf"].append(several)
     for key, limits in LIMITS.items():
         defs["Statistics"]["properties"][key] |= limits
     return {
@@ -124,6 +127,9 @@ def _table(head: str, table: Mapping[str, Any]) -> str:
             continue  # The head has it.
         needed = "required" if key in table.get("required", ()) else _shown(value)
         lines.append(f"| `{key}` | {needed} | {value.get('description', '')} |".replace(" |  |", " | |"))
+    if table.get("additionalProperties"):
+        axis = 'a key of its table, such as "chunk.size" (0: whole documents), or of a part: "dense.encoder.model"'
+        lines.append(f"| any other | a list | An axis: {axis}. |")
     return "\n".join(lines)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import json
+import math
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,34 @@ def export(results: Results, form: str, output: Path | None = None) -> tuple[Pat
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return tuple(sorted(file for file in place.rglob("*") if file.is_file()))
+
+
+def export_sets(place: Path, sets: Sequence[Results], form: str, output: Path | None = None) -> tuple[Path, ...]:
+    """Write the results of several data sets in another form, a folder each; as mteb, their table beside these.
+
+    Args:
+        place: the folder that holds theirs.
+        sets: one for each data set.
+        form: one of `FORMS`.
+        output: a folder for the files; `<place>/export/<form>` if left out.
+
+    Raises:
+        InputError: as `export`.
+    """
+    folder = output or place / "export" / form
+    files = [file for one in sets for file in export(one, form, folder / one.manifest.name)]
+    if form == "mteb":
+        tasks = {one.manifest.name: {name: _scores_of(one, name, text)["main_score"]
+                                     for name, text in _mteb_results(one)} for one in sets}  # fmt: skip
+        models = [name for name in sets[0].retrievers if all(name in scores for scores in tasks.values())]
+        with create(folder / "table.csv") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["Model", "Mean (Task)", *tasks])
+            for name in models:
+                own = [scores[name] for scores in tasks.values()]
+                writer.writerow([name, repr(math.fsum(own) / len(own)), *map(repr, own)])
+        files.append(folder / "table.csv")
+    return tuple(files)
 
 
 def _trec(results: Results, place: Path) -> None:

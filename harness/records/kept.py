@@ -83,7 +83,7 @@ def write_run(folder: Path, run: Run) -> None:
         for query, ranking in run.rankings.items()
     )
     write_jsonl(folder / "rankings" / f"{run.retriever}.jsonl", rows)
-    trec.write_run(folder / "runs" / f"{run.retriever}.trec", run.rankings.items(), tag=run.retriever)
+    trec.write_run(folder / "runs" / f"{run.retriever}.trec", run.rankings.items(), tag=trec.encode(run.retriever))
 
 
 def write_evidence(folder: Path, dataset: Dataset, runs: Iterable[Run]) -> None:

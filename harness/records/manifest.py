@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 from pydantic_core import PydanticCustomError
 
 from harness.dataset.source import parse_json
-from harness.experiment import NAME, Relevance, statistics_of
+from harness.experiment import NAME, SWEPT, Relevance, Sweep, statistics_of
 from harness.experiment.option_tables import checked
 from harness.records.safe_files import create, regular
 from harness.stats.settings import without_retired
@@ -34,14 +34,19 @@ NAMED = 5
 """Faults of it that one message names."""
 
 
-def _no_path(name: str) -> str:
-    if not re.fullmatch(NAME, name) or name.endswith("\n"):
-        raise PydanticCustomError("name", "{name} is no name", {"name": repr(name)})
-    return name
+def _no_path(pattern: str) -> Callable[[str], str]:
+    def check(name: str) -> str:
+        if not re.fullmatch(pattern, name) or name.endswith("\n"):
+            raise PydanticCustomError("name", "{name} is no name", {"name": repr(name)})
+        return name
+
+    return check
 
 
-Name = Annotated[str, AfterValidator(_no_path)]
+Name = Annotated[str, AfterValidator(_no_path(NAME))]
 """A name that leads to no other folder."""
+RetrieverName = Annotated[str, AfterValidator(_no_path(SWEPT))]
+"""Another that leads to none."""
 Count = Annotated[int, Field(ge=0)]
 Table = Mapping[str, Any]
 """A table of an experiment file."""
@@ -58,7 +63,7 @@ class _Part(BaseModel):
 class _Block(_Part):
     """What a [[retrievers]] table must have."""
 
-    name: Name
+    name: RetrieverName
     of: str | list[str] | tuple[str, ...] | None = None
     encoder: _Part | None = None
     rerank: _Part | None = None
@@ -90,6 +95,8 @@ class ResolvedExperiment:
     """Where vectors lay that were embedded elsewhere; absent in folders of before."""
     report: bool = True
     """Whether the run wrote its report; absent in folders of before, whose runs did."""
+    sweep: Table | None = None
+    """The sweep, written out; absent in folders of before."""
 
     @property
     def blocks(self) -> dict[str, Table]:
@@ -219,7 +226,7 @@ class Manifest:
     judged: Mapping[str, float] = field(default_factory=dict)
     """Retriever -> share of its hits within the primary measure's cutoff that have a label; empty where nothing tells
     an unjudged document from an irrelevant one, and in folders of before."""
-    retrievers: Mapping[Name, RetrieverFacts]
+    retrievers: Mapping[RetrieverName, RetrieverFacts]
     """In the order of the experiment."""
     started: str
     """ISO 8601, UTC."""
@@ -233,7 +240,7 @@ class Manifest:
     """Who judged claims: `judge`, and a digest of its `prompt`; empty where nobody did."""
     earlier_looks: tuple[int, ...] = ()
     """How many queries earlier runs asked of the same question and documents, all of which this run asked too."""
-    waiting: tuple[Name, ...] = ()
+    waiting: tuple[RetrieverName, ...] = ()
     """Retrievers that had not answered when this was written, while the run went on: nothing else here knows them."""
     noise: Mapping[str, EncodingNoise] = field(default_factory=dict)
     """Retriever -> the noise of embedding, for those where `harness noise` has measured it."""
@@ -382,6 +389,7 @@ def _faults(manifest: Manifest) -> Iterator[str]:
     for check in (
         lambda: checked(Relevance, resolved.relevance, "resolved.relevance"),
         lambda: statistics_of(resolved.statistics, "resolved.statistics"),
+        lambda: resolved.sweep and checked(Sweep, resolved.sweep, "resolved.sweep"),
     ):
         try:
             check()

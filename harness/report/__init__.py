@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from harness.records import Results
 
 
@@ -17,3 +20,10 @@ def first_screen(results: Results) -> str:
     from harness.report.write import fragment
 
     return fragment(results)
+
+
+def write_sets(place: Path, sets: Sequence[Results]) -> None:
+    """Write report.html and data_sets.csv of several data sets' results into the folder that holds theirs."""
+    from harness.report.data_sets import write
+
+    write(place, sets)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from harness.evaluation.cautions import foreign_hits, half_read
-from harness.report.costs import costs_of
+from harness.evaluation.costs import costs_of
 from harness.report.sections.integrity import unjudged
 from harness.report.sections.slices import called, carried, compared, labels_of, pair_of
 from harness.report.view import View

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from harness.english import count, few_names
+from harness.evaluation.costs import Cost, costs_of
 from harness.measures import parse
 from harness.report import text
-from harness.report.costs import Cost, costs_of
 from harness.report.failures import hits_within
 from harness.report.sections.slices import Slice, called, labels_of, pair_of
 from harness.report.view import View

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import NamedTuple
@@ -73,6 +74,7 @@ def marks(identities: Mapping[str, str], declared: Mapping[str, str] | None = No
         declared: retriever -> the colour that its table declares, "" for none; its shape follows from what it is.
     """
     declared, shapes = declared or {}, list(SHAPES.items())
+    different = math.lcm(len(SERIES), len(shapes))  # beyond, colour and shape repeat
     taken: set[int] = set()
     drawn: dict[str, Mark] = {}
     for name in sorted(identities):
@@ -80,7 +82,8 @@ def marks(identities: Mapping[str, str], declared: Mapping[str, str] | None = No
         for place in _places(wanted):
             shape, outline = shapes[place % len(shapes)]
             color = declared.get(name) or SERIES[place % len(SERIES)].light
-            if place not in taken and all((mark.color, mark.shape) != (color, shape) for mark in drawn.values()):
+            alike = place < different and any((mark.color, mark.shape) == (color, shape) for mark in drawn.values())
+            if place not in taken and not alike:
                 break
         taken.add(place)
         drawn[name] = Mark(color, shape, outline, DASHES[place % len(DASHES)])

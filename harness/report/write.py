@@ -14,12 +14,12 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup
 
+from harness.evaluation.costs import costs_of
 from harness.evaluation.evidence import next_step, overlaps, to_judge
 from harness.measures import parse
 from harness.pages import policy
 from harness.records import Results, create
 from harness.report import text
-from harness.report.costs import costs_of
 from harness.report.figures import Figure, Section, svg
 from harness.report.html_page import environment, page, plain_environment, rendered, source, styled
 from harness.report.latex import tables

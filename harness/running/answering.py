@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from harness.dataset import Dataset
 from harness.experiment import Block, Encoded, Fusion, Reranked, Standalone
@@ -17,7 +18,7 @@ from retrievers.cache import UsesCache
 from retrievers.errors import BackendError
 from retrievers.external import accepted
 from retrievers.filters import Narrowed, Narrows
-from retrievers.fusion import distribution_based_fusion, reciprocal_rank_fusion
+from retrievers.fusion import fuse
 from retrievers.meter import Meter
 from retrievers.types import Document, Query, Ranking, Retriever, without
 
@@ -37,11 +38,12 @@ class Answered:
 
 
 class Corpus:
-    """The documents, with their number for progress; and by id, each looked up once."""
+    """The documents, with their number for progress; by id, each looked up once; and what was made of them."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
         self._held: dict[str, Document] = {}
+        self.made: dict[str, Any] = {}
 
     def __iter__(self) -> Iterator[Document]:
         return self._dataset.documents()
@@ -131,17 +133,17 @@ def _retriever(block: Block, components: Components, state: State) -> Retriever:
 
 
 def _fused(block: Fusion, of: Sequence[Mapping[str, Ranking]], shared: Shared, meter: Meter) -> Answered:
-    def fuse(query: Query) -> Ranking:
-        rankings = [run[query.id] for run in of]
-        if block.method == "dbsf":
-            return distribution_based_fusion(rankings, shared.depth)
-        return reciprocal_rank_fusion(rankings, shared.depth, constant=block.constant)
+    def answer(query: Query) -> Ranking:
+        return fuse(
+            [run[query.id] for run in of], shared.depth, block.method,
+            constant=block.constant, weights=block.weights, minimum=block.minimum,
+        )  # fmt: skip
 
     def timed(query: Query, meter: Meter) -> Mapping[str, float]:
-        return time_call("fuse", lambda _: fuse(query), meter)
+        return time_call("fuse", lambda _: answer(query), meter)
 
     with meter.stage("fuse"):
-        return Answered({query.id: fuse(query) for query in shared.dataset.queries}, timed)
+        return Answered({query.id: answer(query) for query in shared.dataset.queries}, timed)
 
 
 def _searched(retriever: Retriever, state: State, meter: Meter) -> Answered:

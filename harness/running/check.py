@@ -127,12 +127,16 @@ class Prepared(NamedTuple):
 
 
 def check(
-    target: Path | DatasetReference, *, code: bool = True, results: Path = Path("results"), online: bool = False
+    target: Path | DatasetReference | Loaded,
+    *,
+    code: bool = True,
+    results: Path = Path("results"),
+    online: bool = False,
 ) -> Checked:
     """Check an experiment file with its data set, or a data set alone.
 
     Args:
-        target: either of them; a reference says more of a data set than its path.
+        target: either of them, or what was loaded of an experiment; a reference says more of a data set than its path.
         code: whether the experiment may name code that is run.
         results: where results go: an earlier run of the same data tells what more queries would show.
         online: whether every service of the experiment is asked for one text.
@@ -141,13 +145,14 @@ def check(
         InputError: with every problem that was found, of the experiment and of its data.
         BackendError: services that do not answer.
     """
-    if isinstance(target, DatasetReference) or target.suffix.lower() != ".toml":
+    if isinstance(target, DatasetReference) or (isinstance(target, Path) and target.suffix.lower() != ".toml"):
         dataset = load_dataset(target if isinstance(target, DatasetReference) else reference_of(target))
         return Checked(dataset, dataset_summary(dataset), Capacity(len(measured(dataset))))
     try:
         loaded = load_experiment(target, code=code)
     except InputError as error:
-        raise InputError([*error.problems, *_of_the_data(target)]) from None
+        more = _of_the_data(target) if isinstance(target, Path) else []
+        raise InputError([*error.problems, *more]) from None
     dataset, graded, components = prepare(loaded)
     problems: list[Problem] = []
     for block in loaded.experiment.retrievers:

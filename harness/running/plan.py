@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.dataset import Dataset
-from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, asked_in, in_order, load, origin
+from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, asked_in, in_order, inputs, load, origin
 from harness.experiment.option_tables import Kind
 from harness.running.check import prepare
 from harness.running.forecast import TruncationEstimate, chunks_of, forecast, source_of, truncation_estimates
@@ -48,6 +48,10 @@ class PlanRow(NamedTuple):
     """None: how fast the model is on this machine is unknown."""
 
 
+Planned = dict[str, PlanRow]
+"""What is embedded, by what it is -> its row: equal texts by an equal model stand once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Planning:
     """What planning one experiment needs."""
@@ -57,6 +61,8 @@ class Planning:
     cache: Cache
     earlier: Sequence[EarlierRun]
     source: VectorSource | None
+    needs: dict[str, list[PlanRow]] = field(default_factory=dict)
+    """Retriever -> the rows that it needs, whoever needed them first."""
 
     @property
     def experiment(self) -> Experiment:
@@ -114,19 +120,25 @@ def _row(
 
 
 def embedding_rows(
-    block: Encoded, model: tuple[Encoder, Throughput], context: Planning, planned: set[str]
+    block: Encoded, model: tuple[Encoder, Throughput], context: Planning, planned: Planned
 ) -> Iterator[PlanRow]:
     """The rows of an encoder; texts that an earlier retriever embeds alike are left out, and added to `planned`."""
     encoder, throughput = model
-    expected = forecast(Embedder(encoder, context.cache, context.source), context.dataset, chunks_of(block, encoder))
     stages: tuple[tuple[Role, str, str], ...] = (
         ("document", "embed-documents", f" {block.chunk}"), ("query", "embed-queries", "")
     )  # fmt: skip
-    for role, stage, cut in stages:
-        vectors = encoder.fingerprint_for(role) if encoder.at_hand else block.encoder.written()
-        if (key := f"{role} {vectors}{cut}") not in planned:
-            planned.add(key)
-            yield _row(block.name, stage, expected[role], throughput)
+    keys = {
+        f"{role} {encoder.fingerprint_for(role) if encoder.at_hand else block.encoder.written()}{cut}": (role, stage)
+        for role, stage, cut in stages
+    }
+    if not keys.keys() <= planned.keys():
+        embedder = Embedder(encoder, context.cache, context.source)
+        expected = forecast(embedder, context.dataset, chunks_of(block, encoder))
+        for key, (role, stage) in keys.items():
+            if key not in planned:
+                planned[key] = _row(block.name, stage, expected[role], throughput)
+                yield planned[key]
+    context.needs[block.name] = [planned[key] for key in keys]
     if timed := context.timed(block):
         counts, exact = encoder.count(timed, "query")
         alone = Forecast(len(timed), 0, len(timed), int(counts.sum()), exact)
@@ -134,16 +146,16 @@ def embedding_rows(
 
 
 def proof_rows(
-    block: Dense, model: tuple[Encoder, Throughput], context: Planning, planned: set[str]
+    block: Dense, model: tuple[Encoder, Throughput], context: Planning, planned: Planned
 ) -> Iterator[PlanRow]:
     """The row of the texts that are embedded at the size to which vectors are cut, to compare the two."""
     asked, throughput = model
     key = f"{block.encoder.written()} {block.chunk} {block.dimensions}"
     if key not in planned:
-        planned.add(key)
         some = proof_texts(piece.content for piece in pieces(context.dataset.documents(), chunks_of(block, asked)))
         expected = Embedder(asked, context.cache, context.source).forecast(some, "document")
-        yield _row(block.name, "embed-documents", expected, throughput)
+        planned[key] = _row(block.name, "embed-documents", expected, throughput)
+        yield planned[key]
 
 
 def reranking_rows(
@@ -204,6 +216,40 @@ def judging_rows(context: Planning) -> tuple[list[PlanRow], list[str]]:
     return [_row("", "judge", counts, throughput)._replace(usd=usd)], [note]
 
 
+class AxisRow(NamedTuple):
+    """What the configurations of a sweep that have one value of one axis would take by themselves."""
+
+    axis: str
+    value: str
+    configurations: int
+    texts: int
+    usd: float | None
+    minutes: float | None
+
+
+def axis_rows(experiment: Experiment, needs: Mapping[str, Sequence[PlanRow]]) -> Iterator[AxisRow]:
+    """Yield a row for each value of each axis: what is shared with other values is in the rows of all of them.
+
+    Args:
+        experiment: with its sweep, if any.
+        needs: retriever -> the rows of what is embedded and reranked for it; none where nothing is.
+    """
+    if experiment.sweep is None:
+        return
+    blocks = {block.name: block for block in experiment.retrievers}
+
+    def parts(name: str) -> set[str]:
+        return {name}.union(*map(parts, inputs(blocks[name])))
+
+    for axis, words in experiment.sweep.words.items():
+        for place, word in enumerate(words):
+            cells = [name for name, chosen in experiment.sweep.cells.items() if chosen.get(axis) == place]
+            made_of = set[str]().union(*map(parts, cells))
+            rows = tuple(dict.fromkeys(row for name in sorted(made_of) for row in needs.get(name, ())))
+            total = RunPlan(rows, ()).total()
+            yield AxisRow(axis, word, len(cells), total["texts"], total["usd"], total["minutes"])
+
+
 class RunPlan(NamedTuple):
     """What a run would take."""
 
@@ -212,6 +258,8 @@ class RunPlan(NamedTuple):
     """Prices with their dates, what the minutes are made of, and what would not be read."""
     reaches: tuple[TruncationEstimate, ...] = ()
     """How far each encoder would read, of a sample."""
+    axes: tuple[AxisRow, ...] = ()
+    """Of a sweep: what each value of each axis would take."""
 
     def share(self, shards: int) -> dict[str, Any]:
         """What one of equal shares of the embedding would take, without process start and the loading of models."""
@@ -238,7 +286,13 @@ class RunPlan(NamedTuple):
         }
 
 
-def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True) -> RunPlan:
+def joined(plans: Sequence[RunPlan]) -> RunPlan:
+    """Return one plan of a run on several data sets; a text that stands in two of them counts twice."""
+    together: list[tuple[Any, ...]] = [tuple(dict.fromkeys(chain(*parts))) for parts in zip(*plans, strict=True)]
+    return RunPlan(tuple(chain(*(one.rows for one in plans))), *together[1:])
+
+
+def plan(path: str | Path | Loaded, *, results: Path = Path("results"), code: bool = True) -> RunPlan:
     """Count what a run of an experiment would take; equal first stages count once.
 
     Tokens are exact where the model's tokenizer is on this machine, else estimated; those of a reranker's
@@ -246,7 +300,7 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
     the declared limits of an API, or from the speed of a local model in earlier runs.
 
     Args:
-        path: the experiment file.
+        path: the experiment file, or what was loaded of it.
         results: where earlier runs lie.
         code: whether the experiment may name code that is run.
 
@@ -259,7 +313,7 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
     notes: list[str] = []
     with Cache(default_path()) as cache:
         context = Planning(loaded, dataset, cache, tuple(earlier_runs(results)), source_of(loaded.experiment))
-        planned: set[str] = set()
+        planned: Planned = {}
         for block in in_order(loaded.experiment.retrievers):
             encoder, _, reranker, asked = components[block.name]
             if isinstance(block, Encoded) and encoder is not None:
@@ -271,9 +325,12 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
                     rows += proof_rows(block, (asked, throughput), context, planned)
             if block.rerank is not None and reranker is not None:
                 throughput, note = throughput_of("rerank", block.rerank, reranker, context)
-                rows += reranking_rows(block, (reranker, throughput), context, rows)
+                own = list(reranking_rows(block, (reranker, throughput), context, rows))
+                rows += own
+                context.needs.setdefault(block.name, []).extend(own)
                 if reranker.limits is not None:
                     notes.append(f"{block.name}: reranker: {note}")
+        axes = tuple(axis_rows(loaded.experiment, context.needs))
         judging, judged_by = judging_rows(context)
         rows += judging
         notes += judged_by
@@ -287,4 +344,4 @@ def plan(path: str | Path, *, results: Path = Path("results"), code: bool = True
     documents = sample(dataset.documents(), seed=loaded.experiment.seed)
     far = tuple(truncation_estimates(loaded.experiment.retrievers, components, documents))
     unread = [reach.warning() for reach in far if reach.lost]
-    return RunPlan(tuple(rows), (*notes, *unread), far)
+    return RunPlan(tuple(rows), (*notes, *unread), far, axes)

@@ -100,7 +100,7 @@ def _drawn(scores: Floats, contrasts: Sequence[Contrast], slack: Floats, seed: i
     ]
 
 
-def flipped_sums(columns: Floats, seed: int) -> Iterator[Floats]:
+def flipped_sums(columns: Floats, seed: int, draws: int | None = None) -> Iterator[Floats]:
     """Yield the sums of the columns under each draw of signs, in blocks of draws; blocks move no sum.
 
     The signs are random bits, a set one is a minus.
@@ -108,13 +108,15 @@ def flipped_sums(columns: Floats, seed: int) -> Iterator[Floats]:
     Args:
         columns: (n, k), a sign for each row.
         seed: of the draws, which are the same for all columns.
+        draws: how many; left out, as many as every test takes.
     """
     n, k = columns.shape
+    draws = DRAWS if draws is None else draws
     words = -(-n // 64)
     rng = generator(seed, "signs", n)
     rows = max(1, min(BLOCK // k, DRAWN // words) if k <= WIDE else DRAWN // max(n, k))
-    for start in range(0, DRAWS, rows):
-        drawn = rng.integers(0, 2**64, size=(min(rows, DRAWS - start), words), dtype=np.uint64).astype("<u8")
+    for start in range(0, draws, rows):
+        drawn = rng.integers(0, 2**64, size=(min(rows, draws - start), words), dtype=np.uint64).astype("<u8")
         bits = drawn.view(np.uint8)
         yield _looked_up(bits, columns) if k <= WIDE else _signs(bits)[:, :n] @ columns
 

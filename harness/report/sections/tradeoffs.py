@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+from harness.evaluation.costs import PER_QUERY, Cost, costs_of, frontier
 from harness.report import charts, text
-from harness.report.costs import PER_QUERY, Cost, costs_of, frontier
 from harness.report.figures import Figure, Section, figure
 from harness.report.trade_off_facts import approximations, vector_sizes
 from harness.report.view import View

@@ -62,6 +62,15 @@ def costs_of(results: Results) -> dict[str, Cost]:
     return {name: _cost(name, rows, results.manifest) for name in results.retrievers}
 
 
+def by_price(results: Results) -> dict[str, tuple[float, ...]]:
+    """Return what orders retrievers by what a query costs: dollars, median latency, bytes of vectors; unknown last."""
+    keys: dict[str, tuple[float, ...]] = {}
+    for name, cost in costs_of(results).items():
+        known = (cost.usd_per_million, cost.p50, cost.vector_bytes)
+        keys[name] = tuple(math.inf if value is None else value for value in known)
+    return keys
+
+
 def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     """Return the (price, quality) that no other point beats on both, cheapest first.
 

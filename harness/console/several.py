@@ -1,0 +1,167 @@
+"""Several experiments, or one on several data sets: run in turn, and told in one summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.console.layout import Column, fitting, grid, text_line
+from harness.console.printing import print_json, print_results, say, show, warn
+from retrievers.errors import BackendError, InputError, Problem
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from harness.console.tables import More
+    from harness.evaluation.data_sets import SetsTogether
+    from harness.experiment import Loaded
+    from harness.records import Results
+    from harness.running.options import Options
+
+
+def load_files(paths: Sequence[Path], *, code: bool) -> list[list[Loaded]]:
+    """Load several experiment files, each with its data sets, and tell the faults of all of them.
+
+    Raises:
+        InputError: a file is at fault, or two would write to one folder.
+    """
+    from harness.experiment import load_sets
+
+    files: list[list[Loaded]] = []
+    problems: list[Problem] = []
+    for path in paths:
+        try:
+            files.append(load_sets(path, code=code))
+        except InputError as error:
+            problems += error.problems
+    names = [_name(sets).lower() for sets in files]
+    if twice := [sets[0] for sets, name in zip(files, names, strict=True) if names.count(name) > 1]:
+        problems.append(Problem(f"{twice[-1].path}: name", f"{_name([twice[-1]])!r} stands in two files", "rename one"))
+    if problems:
+        raise InputError(problems)
+    return files
+
+
+def run_files(files: Sequence[Sequence[Loaded]], options: Options) -> list[list[Results]]:
+    """Run experiments one after another; one whose retrievers all fail is left out, and the others go on.
+
+    Raises:
+        BackendError: none of them finished.
+    """
+    from harness import pipeline
+
+    finished: list[list[Results]] = []
+    failed: list[str] = []
+    for sets in files:
+        before = [one for done in finished for one in done]
+        try:
+            finished.append(pipeline.run_sets(sets, pipeline.with_rest_of_budget(options, before)))
+        except BackendError as error:
+            if len(files) == 1:
+                raise
+            failed.append(f"{_name(sets)}: {error}")
+            warn(failed[-1])
+    if not finished:
+        raise BackendError("\n".join(failed))
+    return finished
+
+
+def print_runs(runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool, more: More) -> None:
+    """What came out: of one experiment all that there is, of several a line for each."""
+    if len(runs) > 1:
+        lines = [line for sets in runs for line in _lines(sets)]
+        if as_json:
+            print_json(runs=lines)
+        elif not quiet:
+            for one in lines:
+                say(f"{one['name']}: {one['headline']}", f"  {one['folder']}")
+    elif len(runs[0]) > 1 or _is_set(runs[0][0]):
+        print_sets(runs[0], quiet=quiet, as_json=as_json)
+    else:
+        print_results(runs[0][0], quiet=quiet, as_json=as_json, more=more)
+    told = len(runs) > 1 or len(runs[0]) > 1
+    if failed := [
+        f"{f'{one.manifest.name}: ' if told else ''}{name}: {error}"
+        for sets in runs for one in sets for name, error in one.manifest.failed.items()
+    ]:  # fmt: skip
+        raise BackendError("\n".join(failed))
+
+
+def _lines(sets: Sequence[Results]) -> Iterator[dict[str, Any]]:
+    from harness.evaluation.evaluation import evaluation_of
+    from harness.evaluation.statements import headline
+
+    for one in sets:
+        name = f"{one.folder.parent.name}/{one.manifest.name}" if len(sets) > 1 else one.manifest.name
+        words = "rankings without labels"
+        if one.scored:
+            evaluation = evaluation_of(one)
+            rows = evaluation.comparisons[evaluation.scores.primary]
+            words = evaluation.incomplete or headline(evaluation.conclusion, evaluation.settings, rows)
+        yield {"name": name, "headline": words, "folder": one.folder.as_posix(), "failed": one.manifest.failed}
+
+
+def print_sets(sets: Sequence[Results], *, quiet: bool, as_json: bool) -> None:
+    """What several data sets say, each and together, and where their page is."""
+    from harness.evaluation.set_folders import results_together
+
+    found, place = results_together(sets), sets[0].folder.parent
+    if as_json:
+        rows = [
+            {"set": name, "retriever": one, "n": scores.n, "mean": found.mean(name, one)}
+            for name, scores in found.sets.items() for one in found.retrievers
+        ]  # fmt: skip
+        print_json(data_sets=rows, together=found.rows())
+    elif not quiet:
+        show(table, found)
+        say("", f"report: {place / 'report.html'}")
+
+
+def table(found: SetsTogether, *, width: int) -> Iterator[RenderableType]:
+    """Retrievers by data sets, and what the sets say together."""
+    from harness.evaluation.statements import sets_sentences
+
+    means = {name: [found.mean(name, one) for one in found.ranked] for name in found.sets}
+    columns = [Column("", list(found.ranked), left=True, name=True)]
+    columns += [
+        Column(f"{name}\nn = {found.sets[name].n:,}", [f"{value:.4f}" for value in values], rank=rank,
+               bold=frozenset(i for i, value in enumerate(values) if value == max(values)))
+        for rank, (name, values) in enumerate(means.items())
+    ]  # fmt: skip
+    yield text_line(f"{found.measure} on {len(found.sets)} data sets", "bold")
+    yield grid(fitting(columns, width))
+    yield from map(text_line, sets_sentences(found, SAID))
+    if len(found.pairs) > SAID:
+        yield text_line(f"{len(found.pairs) - SAID} more pairs are on the page, and in --json.", "dim")
+
+
+SAID = 6
+"""Pairs that a terminal is told of."""
+
+
+def _is_set(one: Results) -> bool:
+    from harness.evaluation.set_folders import holds_sets
+
+    return holds_sets(one.folder.parent)
+
+
+def _name(sets: Sequence[Loaded]) -> str:
+    return sets[0].within or sets[0].experiment.name
+
+
+def margins_of(written: Sequence[str]) -> dict[str, float]:
+    """Read margins: a number for all data sets, or NAME=NUMBER for one.
+
+    >>> margins_of(["0.02", "law=0.05"])
+    {'': 0.02, 'law': 0.05}
+    """
+    margins: dict[str, float] = {}
+    for one in written:
+        name, _, number = one.rpartition("=")
+        try:
+            margins[name] = float(number)
+        except ValueError:
+            what = f"{one!r} is no number"
+            raise InputError(Problem("--margin", what, "such as 0.02, or of one data set: law=0.05")) from None
+    return margins

@@ -1,0 +1,127 @@
+"""Several data sets together: who is ahead on these sets, and what that says of sets like these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harness.evaluation.compare import family
+from harness.evaluation.scores import Scores
+from harness.evaluation.verdict import Verdict
+from harness.evaluation.wording import VERDICTS
+from harness.stats.corrections import adjust
+from harness.stats.data_sets import LikeThese, like_these, on_these
+from harness.stats.intervals import mean
+from harness.stats.settings import Settings
+from harness.stats.sign_flip import Contrast
+from retrievers.errors import InputError, Problem
+
+ON = "mean_difference on "
+"""Before the name of a set, what the column of its mean difference is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairOnSets:
+    """Two retrievers on several data sets, each of which counts alike."""
+
+    a: str
+    b: str
+    differences: tuple[float, ...]
+    """mean(a) - mean(b) on each set, in the order of the sets."""
+    mean_difference: float
+    """Of the sets' mean differences."""
+    p_value: float
+    """Two-sided, on these sets: signs flipped within them."""
+    p_adjusted: float
+    method: str
+    verdict: Verdict
+    """Of a against b, on these sets alone."""
+    like: LikeThese | None
+    """On sets like these; None below five sets."""
+
+    @property
+    def ahead(self) -> int:
+        """Sets on which a has the higher mean."""
+        return sum(value > 0 for value in self.differences)
+
+    def cells(self, sets: Iterable[str]) -> dict[str, Any]:
+        """The pair as a row of data_sets.csv; None where five sets or six would be needed."""
+        like = self.like
+        return {
+            "a": self.a, "b": self.b, "sets": len(self.differences), "ahead": self.ahead,
+            "mean_difference": self.mean_difference, "p_value": self.p_value, "p_adjusted": self.p_adjusted,
+            "method": self.method, "verdict": VERDICTS[self.verdict],
+            "t": like and like.t, "p_like_these": like and like.p_value,
+            "ci_low": like and like.interval.low, "ci_high": like and like.interval.high,
+            "new_low": like and like.new_set.low, "new_high": like and like.new_set.high,
+            "p_signed_rank": like and like.p_signed_rank,
+            **{f"{ON}{name}": value for name, value in zip(sets, self.differences, strict=True)},
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SetsTogether:
+    """What several data sets say together, on their one primary measure."""
+
+    measure: str
+    sets: Mapping[str, Scores]
+    """Data set -> its scores on the primary measure, of the queries for which everyone has a value."""
+    retrievers: tuple[str, ...]
+    """Those that have scores on every set."""
+    pairs: tuple[PairOnSets, ...]
+    settings: Settings
+
+    def mean(self, name: str, retriever: str) -> float:
+        """The mean of a retriever on one set."""
+        return self.sets[name].mean(self.measure, retriever)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of data_sets.csv."""
+        return [pair.cells(self.sets) for pair in self.pairs]
+
+    @property
+    def ranked(self) -> tuple[str, ...]:
+        """The retrievers by the mean of their means over the sets, highest first."""
+        over = {one: mean(np.array([self.mean(name, one) for name in self.sets])) for one in self.retrievers}
+        return tuple(sorted(self.retrievers, key=lambda one: -over[one]))
+
+
+def together(sets: Mapping[str, Scores], baseline: str | None, settings: Settings) -> SetsTogether:
+    """Compare retrievers over several data sets: never one test over pooled queries.
+
+    Args:
+        sets: data set -> scores, whose primary measure is the same.
+        baseline: each other retriever is compared with it; all pairs where it is None, or lacks scores on a set.
+        settings: level, correction and seed.
+
+    Raises:
+        InputError: the sets are decided by different measures, or have no two retrievers in common.
+    """
+    measures = {scores.primary: name for name, scores in sets.items()}
+    if len(measures) > 1:
+        told = ", ".join(f"{name} by {measure}" for measure, name in measures.items())
+        raise InputError(Problem("data sets", f"are decided by different measures: {told}", "run them with one"))
+    measure = next(iter(measures))
+    kept = {name: one.of(measure).only(one.defined(measure)) for name, one in sets.items()}
+    common = [one for one in next(iter(kept.values())).retrievers if all(one in s.retrievers for s in kept.values())]
+    if len(common) < 2 or not all(scores.n for scores in kept.values()):
+        remedy = "run the same retrievers on all of them"
+        raise InputError(Problem("data sets", "have no two retrievers with scores in common", remedy))
+    pairs = family(common, baseline if baseline in common else None)
+    tables = [np.column_stack([s.values[measure][one] for one in common]) for s in kept.values()]
+    parts = [s.units.sums(table) / s.units.totals.sum() for s, table in zip(kept.values(), tables, strict=True)]
+    tests = on_these(parts, [Contrast(common.index(a), common.index(b)) for a, b in pairs], settings.seed)
+    rows = []
+    for (a, b), test, p in zip(
+        pairs, tests, adjust([one.two_sided for one in tests], settings.correction), strict=True
+    ):
+        gaps = tuple(s.mean(measure, a) - s.mean(measure, b) for s in kept.values())
+        gap = mean(np.array(gaps))
+        shown = p <= settings.alpha and settings.by_people
+        verdict = Verdict.UNDECIDED if not shown else Verdict.BETTER if gap > 0 else Verdict.WORSE
+        like = like_these(gaps, settings.level)
+        rows.append(PairOnSets(a, b, gaps, gap, test.two_sided, p, test.method, verdict, like))
+    return SetsTogether(measure, kept, tuple(common), tuple(rows), settings)

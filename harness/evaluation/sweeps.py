@@ -1,0 +1,117 @@
+"""What the choice of a sweep is worth: the best of many configurations against what is in use today."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.evaluation.scores import Scores
+from harness.experiment import Sweep
+from harness.stats.intervals import mean, student
+from harness.stats.resampling import cross_fitted
+from harness.stats.settings import Settings
+from harness.stats.sweeps import max_t, told_apart
+
+Prices = Mapping[str, tuple[float, ...]]
+"""Retriever -> what a query costs, in dollars and time, and what it keeps at hand: the cheapest comes first."""
+
+
+class AxisEffect(NamedTuple):
+    """What one value of one axis does, over all values of the others."""
+
+    axis: str
+    value: str
+    mean: float
+    """Of all configurations with this value."""
+    effect: float
+    """The same less the mean of all configurations that have the axis."""
+    low: float | None
+    """Of the effect, by Student's t over the queries; None where no interval can be estimated."""
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepChoice:
+    """The configuration of the highest mean, and what it is worth (DEFINITIONS, Sweeps)."""
+
+    default: str
+    chosen: str
+    configurations: int
+    """How many were tried, without the default."""
+    gain: float
+    """Its mean less the default's, on the queries that chose it."""
+    expected: float | None
+    """The gain to expect on new queries of choosing so: cross-fitted; None where all queries fall into one part."""
+    low: float | None
+    """Lower bound of its true gain, simultaneous for all configurations; None where it cannot be estimated."""
+    p_value: float
+    """One-sided, by max-T over all configurations."""
+    method: str
+    beats: bool
+    """Whether it is shown to beat the default: p at most alpha/2."""
+    alike: tuple[str, ...]
+    """All that the test over all pairs cannot tell from the chosen one, itself among them; cheapest and fastest first.
+    The default may be one of them."""
+    effects: tuple[AxisEffect, ...]
+
+
+def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> SweepChoice | None:
+    """Choose the configuration of the highest mean on the primary measure, and test it.
+
+    None where the default, or every configuration, failed.
+
+    Args:
+        scores: only the queries for which everyone has a value of the primary measure count.
+        sweep: the grid.
+        settings: level, seed, and whether people judged.
+        prices: by which those that cannot be told apart are ordered.
+    """
+    scores = scores.of(scores.primary).only(scores.defined(scores.primary))
+    group, units = scores.values[scores.primary], scores.units
+    tried = [name for name in sweep.cells if name in group and name != sweep.default]
+    if sweep.default not in group or not tried or not scores.n:
+        return None
+    default = group[sweep.default]
+    found = max_t(
+        np.column_stack([group[name] - default for name in tried]), units, alpha=settings.alpha, seed=settings.seed
+    )
+    chosen = tried[found.best]
+    fitted = cross_fitted({name: group[name] for name in tried}, scores.ids, units, seed=settings.seed)
+    every = [*tried, sweep.default]
+    apart = told_apart(
+        np.column_stack([group[name] for name in every]), units, found.best, alpha=settings.alpha, seed=settings.seed
+    )
+    alike = [name for name, told in zip(every, apart, strict=True) if not told]
+    free = (0.0,)
+    return SweepChoice(
+        default=sweep.default,
+        chosen=chosen,
+        configurations=len(tried),
+        gain=found.gain,
+        expected=None if fitted is None else fitted.expected - mean(default, units.weights),
+        low=found.low,
+        p_value=found.p_value,
+        method=found.method,
+        beats=settings.by_people and not settings.spent and found.gain > 0 and found.p_value <= settings.alpha / 2,
+        alike=tuple(sorted(alike, key=lambda name: (prices.get(name, free), -mean(group[name], units.weights)))),
+        effects=tuple(_effects(scores, sweep, settings.level)),
+    )
+
+
+def _effects(scores: Scores, sweep: Sweep, level: float) -> list[AxisEffect]:
+    group, units, effects = scores.values[scores.primary], scores.units, []
+    for axis, words in sweep.words.items():
+        cells = {name: chosen[axis] for name, chosen in sweep.cells.items() if axis in chosen and name in group}
+        for place, word in enumerate(words):
+            own = [group[name] for name, value in cells.items() if value == place]
+            if not own or len(words) < 2:
+                continue
+            values = np.mean(own, axis=0)
+            rest = values - np.mean([group[name] for name in cells], axis=0)
+            ends = student(rest, level, units=units)
+            centre = mean(rest, units.weights)
+            effects.append(AxisEffect(axis, word, mean(values, units.weights), centre, ends.low, ends.high))
+    return effects

@@ -1,0 +1,115 @@
+"""The choice among many configurations: its worth, the grid, what each axis does, and what to take instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+
+from harness.english import asked
+from harness.evaluation.costs import Cost, costs_of
+from harness.evaluation.evaluation import sweep_of
+from harness.evaluation.statements import Topic, alike_sentence, sweep_headline, sweep_statements
+from harness.evaluation.sweeps import SweepChoice
+from harness.experiment import Sweep
+from harness.report import text
+from harness.report.figures import Figure, Section, figure
+from harness.report.heat_map import GainPoint, HeatGrid, gains, heat_map
+from harness.report.view import View
+
+PLACE = 15
+
+MAPS = 6
+"""Pairs of axes that are drawn."""
+SHOWN = 20
+"""Configurations of the table."""
+PRICES = (
+    ("ms", "median latency of a query (ms)", "p50"),
+    ("dollars", "dollars for a million queries", "usd_per_million"),
+    ("bytes", "bytes of vectors", "vector_bytes"),
+)
+
+
+def section(view: View) -> Section | None:
+    """The grid and its choice; None where the experiment has no sweep, or nothing could be chosen."""
+    choice, sweep = view.conclusion.sweep, sweep_of(view.resolved)
+    if choice is None or sweep is None:
+        return None
+    costs = costs_of(view.results)
+    long = [axis for axis, words in sweep.words.items() if len(words) > 1]
+    maps = [drawn for pair in list(combinations(long, 2))[:MAPS] if (drawn := _map(view, sweep, choice, pair))]
+    plane = _plane(view, sweep, choice, costs)
+    default = view.mean(view.primary, choice.default)
+    rows = [(name, mean := view.mean(view.primary, name), mean - default, costs[name]) for name in choice.alike[:SHOWN]]
+    stated = [one.text for one in sweep_statements(view.conclusion, choice, view.settings) if one.topic is Topic.PLAN]
+    return Section(
+        "sweep",
+        "The sweep",
+        {
+            "headline": sweep_headline(choice),
+            "stated": stated[:1],
+            "maps": maps,
+            "effects": choice.effects,
+            "plane": plane,
+            "alike": alike_sentence(choice, asked(view.n, view.conclusion.clusters)),
+            "rows": rows,
+            "more": len(choice.alike) - len(rows),
+            "choice": choice,
+            "timed": any(cost.p50 is not None for cost in costs.values()),
+        },
+        (*maps, *((plane,) if plane else ())),
+    )
+
+
+def _map(view: View, sweep: Sweep, choice: SweepChoice, pair: tuple[str, str]) -> Figure | None:
+    down, across = pair
+    if len(sweep.words[down]) > len(sweep.words[across]):
+        down, across = across, down
+    cells: dict[tuple[int, int], list[float]] = {}
+    for name, chosen in sweep.cells.items():
+        if down in chosen and across in chosen and name in view.retrievers:
+            cells.setdefault((chosen[down], chosen[across]), []).append(view.mean(view.primary, name))
+
+    def place(name: str) -> tuple[int, int] | None:
+        chosen = sweep.cells.get(name, {})
+        return (chosen[down], chosen[across]) if down in chosen and across in chosen else None
+
+    best = place(choice.chosen)
+    if best is None or not cells:
+        return None
+    words = {axis: "\t".join(sweep.words[axis]) for axis in pair}
+    grid = HeatGrid(
+        (down, words[down]), (across, words[across]),
+        {at: sum(values) / len(values) for at, values in cells.items()}, best, place(choice.default),
+    )  # fmt: skip
+    short, others = view.names[view.primary].short, len(sweep.axes) > 2
+    return figure(
+        f"sweep-{down}-{across}",
+        f"{short} by {down} and {across}{', mean over the other axes' if others else ''}",
+        f"Chosen: {choice.chosen}. "
+        + "; ".join(f"{sweep.words[down][i]}, {sweep.words[across][j]}: {text.score(value)}"
+                    for (i, j), value in grid.values.items()),
+        lambda width: heat_map(grid, width),
+    )  # fmt: skip
+
+
+def _plane(view: View, sweep: Sweep, choice: SweepChoice, costs: Mapping[str, Cost]) -> Figure | None:
+    """Gain against the first cost that is known for all and differs; None where they all cost the same."""
+    names = [name for name in dict.fromkeys((*sweep.cells, choice.default)) if name in view.retrievers]
+    known = [(unit, title, {name: getattr(costs[name], key) for name in names}) for unit, title, key in PRICES]
+    told = [one for one in known if None not in one[2].values() and len(set(one[2].values())) > 1]
+    if not told:
+        return None
+    unit, title, prices = told[0]
+    base = view.mean(view.primary, choice.default)
+    roles = {choice.default: "default", choice.chosen: "chosen"}
+    points = [
+        GainPoint(name, prices[name], view.mean(view.primary, name) - base, name in choice.alike, roles.get(name, ""))
+        for name in names
+    ]
+    short = view.names[view.primary].short
+    return figure(
+        "sweep-cost",
+        f"Gain in {short} over {choice.default} against cost; hollow: told from the chosen one",
+        "; ".join(f"{one.name}: {text.plain(one.price)}, {text.signed(one.gain)}" for one in points),
+        lambda width: gains(points, title, unit, width),
+    )

@@ -1,0 +1,182 @@
+"""One experiment on several data sets, and several experiments in one command: folders, tests, page, gate, export."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.cli import main
+from harness.evaluation.data_sets import together
+from harness.evaluation.scores import Scores
+from harness.evaluation.set_folders import read_sets, results_together
+from harness.evaluation.statements import sets_sentence, sets_sentences
+from harness.evaluation.verdict import Verdict
+from harness.experiment import load, load_sets
+from harness.reproduce import reproduce
+from harness.stats.settings import Settings
+from retrievers.errors import InputError
+from tests import small
+
+KNOWN = (0.02, 0.05, -0.01, 0.04, 0.03, 0.06)
+"""Mean differences of six sets, from the definitions."""
+
+
+@pytest.fixture(autouse=True)
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+def several(folder: Path, *, name: str = "sets", entries: str = "", report: bool = False) -> Path:
+    """An experiment on three data sets: one as it is, one under another name, one without a query."""
+    for place in ("hr", "legal", "it"):
+        if not (folder / place).exists():
+            small.dataset(folder / place)
+    rows = json.loads((folder / "it" / "queries.json").read_text(encoding="utf-8"))
+    (folder / "it" / "queries.json").write_text(json.dumps(rows[:5]), encoding="utf-8")
+    path = small.experiment(folder, name=name, report=report)
+    listed = entries or '["hr", { path = "legal", name = "law" }, "it"]'
+    lines = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join(f"dataset = {listed}" if one.startswith("dataset") else one for one in lines), "utf-8")
+    return path
+
+
+def told(words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stopped:
+        main(list(words))
+    said = capsys.readouterr()
+    return int(str(stopped.value.code)), said.out + said.err
+
+
+def scores_of(difference: float, n: int) -> Scores:
+    noise = np.linspace(-0.1, 0.1, n)
+    ids = tuple(f"{i:03}" for i in range(n))
+    return Scores(ids=ids, values={"RR": {"a": 0.5 + difference + noise, "b": np.full(n, 0.5)}})
+
+
+def test_what_six_sets_say_is_the_known_answer() -> None:
+    found = together({f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}, "b", Settings())
+    (pair,) = found.pairs
+    assert pair.differences == pytest.approx(KNOWN)
+    assert pair.like is not None
+    assert (round(pair.like.t, 4), round(pair.like.p_value, 5), pair.like.p_signed_rank) == (3.1236, 0.02615, 0.0625)
+    sentence = sets_sentence(pair)
+    assert "a is ahead of b on 5 of 6 sets, mean +0.032 (0.006 to 0.058); on a new set -0.037 to +0.101" in sentence
+    turned = together({f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}, "a", Settings())
+    assert sets_sentence(turned.pairs[0]) == sentence  # however the pair is turned
+
+
+def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_others() -> None:
+    found = together(
+        {"large": scores_of(0.2, 400), "s": scores_of(-0.1, 12), "t": scores_of(-0.1, 12)}, None, Settings()
+    )
+    (pair,) = found.pairs
+    assert pair.mean_difference == pytest.approx(0.0, abs=1e-9)  # by queries it would be 0.18
+    assert pair.verdict is Verdict.UNDECIDED
+    assert sets_sentences(found, 5)[-1] == "3 sets say nothing of others: that takes five or more."
+
+
+def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = several(tmp_path, report=True)
+    code, said = told(["run", str(path)], capsys)
+    assert code == 0, said
+    place = tmp_path / "results" / "sets"
+    sets = read_sets(place)
+    assert [(one.manifest.name, one.manifest.dataset.scored) for one in sets] == [("hr", 6), ("law", 6), ("it", 5)]
+    page = (place / "report.html").read_text(encoding="utf-8")
+    assert "3 sets say nothing of others" in page
+    assert 'href="law/report.html"' in page
+    found = results_together(sets)
+    with (place / "data_sets.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["mean_difference"]) for row in rows] == [pair.mean_difference for pair in found.pairs]
+    assert all(row["t"] == "" for row in rows)
+    assert reproduce(place / "law", trust=True).differing == ()
+    before = (place / "hr" / "scores.csv").read_bytes()
+    (place / "report.html").unlink()
+    code, said = told(["report", str(place), "--json"], capsys)
+    assert (code, len(json.loads(said)["together"])) == (0, 3)
+    assert (place / "report.html").exists()
+    code, said = told(["run", str(path), "--quiet"], capsys)  # again, as after a kill: what is done is cached
+    assert (code, said) == (0, "")
+    assert (place / "hr" / "scores.csv").read_bytes() == before
+
+
+def test_the_sets_are_gated_compared_and_exported_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told(["run", str(several(tmp_path, report=True)), "--quiet"], capsys)
+    fewer = several(tmp_path, name="two", entries='["hr", { path = "data", name = "other" }]')
+    told(["run", str(fewer), "--quiet"], capsys)
+    gate = ["gate", "results/sets", "--baseline", "bm25", "--challenger", "hybrid"]
+    code, said = told([*gate, "--margin", "0.02", "--margin", "law=0.9"], capsys)
+    assert code == 1
+    assert "law: not worse by 0.9" in said
+    assert "it: not worse by 0.02: 5 queries cannot show it" in said
+    assert told([*gate, "--margin", "lw=0.9"], capsys)[1].startswith("error: 4 problems")
+    code, said = told(["compare", "results/sets", "results/two"], capsys)
+    assert code == 0
+    assert "Shared data sets: hr; law only in results/sets; it only in results/sets; other only in results/two." in said
+    text = fewer.read_text(encoding="utf-8").replace("dimensions = 64", "dimensions = 8")
+    fewer.write_text(text.replace('["hr", { path = "data", name = "other" }]', '["hr", "it"]'), encoding="utf-8")
+    told(["run", str(fewer), "--quiet"], capsys)
+    code, said = told(["compare", "results/sets", "results/two", "--json"], capsys)
+    pairs = {(row["a"], row["b"]) for row in json.loads(said.splitlines()[0])["together"]}
+    assert code == 0
+    assert ("bm25", "sets/hashing") in pairs  # the same in both folders, and two that have one name
+    assert ("sets/hashing", "two/hashing") in pairs
+    code, said = told(["export", "results/sets", "--as", "mteb"], capsys)
+    assert code == 0
+    table = (tmp_path / "results" / "sets" / "export" / "mteb" / "table.csv").read_text(encoding="utf-8")
+    assert table.splitlines()[0] == "Model,Mean (Task),hr,law,it"
+    assert len(table.splitlines()) == 4
+
+
+def test_plan_and_check_take_several_data_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = several(tmp_path)
+    code, said = told(["check", str(path), "--json"], capsys)
+    assert (code, [one["queries"] for one in json.loads(said)["data_sets"]]) == (0, [6, 6, 5])
+    code, said = told(["plan", str(path), "--json"], capsys)
+    assert (code, json.loads(said)["total"]["texts"]) == (0, 3 * 6 + 6 + 6 + 5)
+    shutil.rmtree(tmp_path / "it")
+    assert "'it' does not exist" in told(["check", str(path)], capsys)[1]
+
+
+@pytest.mark.parametrize(
+    ("entries", "told_of"),
+    [
+        ("[]", "is an empty list"),
+        ('["hr", "other/HR"]', "'HR' stands twice"),
+        ('["hr", { path = "it", name = "../it" }]', "'../it' is no name of a folder"),
+        ('["hr", 3]', "dataset"),
+    ],
+)
+def test_a_list_that_cannot_be_is_refused(tmp_path: Path, entries: str, told_of: str) -> None:
+    with pytest.raises(InputError, match=told_of):
+        load_sets(several(tmp_path, entries=entries))
+
+
+def test_what_takes_one_data_set_says_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="names 3 data sets, and this takes one"):
+        load(several(tmp_path))
+
+
+def test_several_experiments_run_in_turn_with_one_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = (small.experiment(tmp_path, name=name) for name in ("first", "second"))
+    code, said = told(["run", str(first), str(second)], capsys)
+    assert code == 0
+    assert "first: " in said
+    assert "second: " in said
+    assert told(["run", str(first), str(first)], capsys) == (
+        2, f"error: {first}: name: 'first' stands in two files (rename one)\n",
+    )  # fmt: skip
+    second.write_text(second.read_text(encoding="utf-8").replace('"nDCG@3"\n', '"nDCG@4"\n'), encoding="utf-8")
+    code, said = told(["run", str(first), str(second), "--json"], capsys)
+    assert (code, "nDCG@4 is not among the measures" in said) == (2, True)
