@@ -19,6 +19,7 @@ ENCODERS = {
     "hashing": "retrievers.encoders.hashing:HashingEncoder",
     "multivector-encoder": "retrievers.encoders.multivector_encoder:LateInteractionEncoder",
     "openai": "retrievers.encoders.openai:OpenAIEncoder",
+    "python": "retrievers.encoders.python:PythonEncoder",
     "sentence-transformers": "retrievers.encoders.sentence_transformers:SentenceTransformerEncoder",
     "sparse-encoder": "retrievers.encoders.sparse_encoder:LearnedSparseEncoder",
 }
@@ -27,6 +28,7 @@ RERANKERS = {
     "cross-encoder": "retrievers.rerankers.cross_encoder:CrossEncoderReranker",
     "http": "retrievers.rerankers.http_reranker:HttpReranker",
     "late-interaction": "retrievers.rerankers.late_interaction:LateInteractionReranker",
+    "python": "retrievers.rerankers.python:PythonReranker",
 }
 RETRIEVERS = {
     "bm25": "retrievers.bm25:BM25Retriever",

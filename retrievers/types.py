@@ -91,6 +91,11 @@ class Model(Protocol):
         return True
 
     @property
+    def lasting(self) -> bool:
+        """Whether the fingerprint says all that it should, so that what the model gives may be kept for other runs."""
+        return True
+
+    @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps beside the price: model, source, revision, options that matter."""
         return {}

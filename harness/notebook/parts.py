@@ -1,0 +1,139 @@
+"""Retrievers for `harness.evaluate`: each function returns the table that would stand in an experiment file."""
+# ruff: noqa: N802 - they are named after what they stand for
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from retrievers.held import Held
+
+RetrieverTable = dict[str, Any]
+"""A table of [[retrievers]], without its name."""
+PART = "part"
+"""The name of an object before its retriever has one."""
+
+
+def OpenAI(model: str, **options: Any) -> RetrieverTable:
+    """A model of OpenAI, or of another service that speaks its language; options as of `encoder.kind = "openai"`.
+
+    >>> OpenAI("text-embedding-3-small")
+    {'encoder': {'kind': 'openai', 'model': 'text-embedding-3-small'}}
+    """
+    return {"encoder": {"kind": "openai", "model": model, **options}}
+
+
+def Bedrock(model: str, **options: Any) -> RetrieverTable:
+    """A model of Amazon Bedrock; options as of `encoder.kind = "bedrock"`.
+
+    >>> Bedrock("amazon.titan-embed-text-v2:0", region="eu-central-1")["encoder"]["region"]
+    'eu-central-1'
+    """
+    return {"encoder": {"kind": "bedrock", "model": model, **options}}
+
+
+def Cohere(model: str, **options: Any) -> RetrieverTable:
+    """A model of Cohere; options as of `encoder.kind = "cohere"`.
+
+    >>> Cohere("embed-v4.0")
+    {'encoder': {'kind': 'cohere', 'model': 'embed-v4.0'}}
+    """
+    return {"encoder": {"kind": "cohere", "model": model, **options}}
+
+
+def Gemini(model: str, **options: Any) -> RetrieverTable:
+    """A model of Google; options as of `encoder.kind = "gemini"`.
+
+    >>> Gemini("gemini-embedding-001")
+    {'encoder': {'kind': 'gemini', 'model': 'gemini-embedding-001'}}
+    """
+    return {"encoder": {"kind": "gemini", "model": model, **options}}
+
+
+def Encoder(model: Any, *, cache: str = "", **options: Any) -> RetrieverTable:
+    """A model's name, an object with `encode`, or a function of texts (or of texts and role) that returns (n, d).
+
+    Args:
+        model: which of them.
+        cache: the name of this version of a function, or of an object that says not what is in it: its vectors are
+            kept on disk under that name. Left out, they are kept as long as the object lives.
+        options: as of the encoder in an experiment file: `batch_size`, `query_prompt`, …
+
+    >>> Encoder("intfloat/e5-small-v2", truncate_dim=128)["encoder"]["truncate_dim"]
+    128
+    >>> Encoder(lambda texts: [[len(text), 1.0] for text in texts], cache="lengths-1")["encoder"]["cache"]
+    'lengths-1'
+    """
+    if isinstance(model, str):
+        return {"encoder": {"kind": "sentence-transformers", "model": model, **options}}
+    if kind := _library_kind(model, {"SentenceTransformer": "sentence-transformers", "SparseEncoder": "sparse-encoder",
+                                     "MultiVectorEncoder": "multivector-encoder"}):  # fmt: skip
+        form = {"sparse-encoder": "sparse", "multivector-encoder": "multivector"}.get(kind, "dense")
+        own = {"truncate_dim": model.truncate_dim} if getattr(model, "truncate_dim", None) else {}
+        return {"kind": form, "encoder": {"kind": kind, "model": Held.of(model, PART), "device": str(model.device),
+                                          **own, **options}}  # fmt: skip
+    return {"encoder": {"kind": "python", "call": Held.of(model, PART), **({"cache": cache} if cache else {}),
+                        **options}}  # fmt: skip
+
+
+def Search(function: Callable[[str, int], Iterable[Any]]) -> RetrieverTable:
+    """A whole retriever: a function of a query and a depth that returns ids, or pairs of id and score, best first.
+
+    >>> Search(lambda query, depth: ["d1", "d2"][:depth])["kind"]
+    'python'
+    """
+
+    def each(queries: list[str], depth: int) -> list[Any]:
+        return [list(function(query, depth)) for query in queries]
+
+    each.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
+    return {"kind": "python", "call": Held.of(each, PART), "batch_size": 1}
+
+
+def Fusion(*of: str, **options: Any) -> RetrieverTable:
+    """Other retrievers' rankings fused, each by its name; options as of `kind = "fusion"`.
+
+    >>> Fusion("bm25", "minilm")
+    {'kind': 'fusion', 'of': ['bm25', 'minilm']}
+    """
+    return {"kind": "fusion", "of": list(of), **options}
+
+
+def Reranked(of: str, reranker: Any, *, depth: int = 10, **options: Any) -> RetrieverTable:
+    """Another retriever, its first hits read again.
+
+    Args:
+        of: its name.
+        reranker: a cross-encoder's name, or the object; any object with `predict`, or a function, of pairs (query,
+            document) that returns a score for each.
+        depth: how many hits of each query are read again.
+        options: as of the reranker in an experiment file.
+
+    >>> Reranked("bm25", "cross-encoder/ms-marco-MiniLM-L6-v2", depth=20)["rerank"]["depth"]
+    20
+    """
+    if isinstance(reranker, str):
+        table: RetrieverTable = {"kind": "cross-encoder", "model": reranker}
+    elif _library_kind(reranker, {"CrossEncoder": "cross-encoder"}):
+        table = {"kind": "cross-encoder", "model": Held.of(reranker, PART), "device": str(reranker.device)}
+    else:
+        table = {"kind": "python", "call": Held.of(reranker, PART)}
+    return {"of": of, "rerank": {**table, "depth": depth, **options}}
+
+
+def _library_kind(model: Any, kinds: Mapping[str, str]) -> str:
+    """The kind of a model that sentence-transformers made, asked in the library's own way; "" for any other object."""
+    for cls in type(model).__mro__:
+        if cls.__module__.partition(".")[0] == "sentence_transformers" and cls.__name__ in kinds:
+            asked = "predict" if cls.__name__ == "CrossEncoder" else "encode"
+            return kinds[cls.__name__] if getattr(type(model), asked) is getattr(cls, asked) else ""
+    return ""
+
+
+def named(value: Any, name: str) -> Any:
+    """A table whose objects go by the name of the retriever that they are part of."""
+    if isinstance(value, Held):
+        return Held.of(value.value, name)
+    if isinstance(value, Mapping):
+        return {key: named(inner, name) for key, inner in value.items()}
+    return value
