@@ -17,7 +17,7 @@ if _typing.TYPE_CHECKING:
     from harness.experiment import Experiment
     from harness.measures.own import measure
     from harness.notebook.comparing import compare
-    from harness.notebook.parts import Bedrock, Cohere, Encoder, Fusion, Gemini, OpenAI, Reranked, Search
+    from harness.notebook.parts import Encoder, Fusion, OpenAI, Reranked, Search
     from harness.notebook.results import NotebookResults as Results
     from harness.notebook.running import evaluate, run
     from harness.notebook.running import open_results as open  # noqa: A004 - harness.open("results/x"), as one says it
@@ -26,12 +26,9 @@ if _typing.TYPE_CHECKING:
 
 __all__ = [
     "BackendError",
-    "Bedrock",
-    "Cohere",
     "Encoder",
     "Experiment",
     "Fusion",
-    "Gemini",
     "InputError",
     "OpenAI",
     "Options",

@@ -46,6 +46,18 @@ STORES = {
 ":memory:", a folder and a server's URL."""
 
 
+_PARTS = {path.partition(":")[2]: path.partition(":")[0]
+          for table in (ENCODERS, RERANKERS, RETRIEVERS, STORES) for path in table.values()}  # fmt: skip
+
+
+def __getattr__(name: str) -> type:
+    """Import a part on first use: `from retrievers import BM25Retriever`."""
+    if name not in _PARTS:
+        raise AttributeError(f"module 'retrievers' has no attribute {name!r}")
+    part: type = getattr(importlib.import_module(_PARTS[name]), name)
+    return part
+
+
 def encoder_kinds() -> dict[str, str]:
     """Return every kind of encoder with its class; third parties add kinds by `retriever_harness.encoders`."""
     return _with_entry_points("encoders", ENCODERS)

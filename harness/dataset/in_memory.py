@@ -5,7 +5,7 @@ Where a row, or a text, has no id, its place stands for one: the index of a fram
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from os import PathLike
@@ -237,21 +237,29 @@ def _judged_in(given: Any, where: str) -> list[tuple[Any, Any]]:
 def _judgments_in(frame: Any) -> Qrels:
     """The judgments of a frame: the rows of a query, as long as they stand together, are taken at once."""
     queries, documents, grades = _columns(frame, "qrels", GRADE, 1)
+    plain = _plain(documents, grades)
     judgments: Qrels = {}
     for start, end in _stretches(queries):
         query = str(queries[start])
-        rows = list(zip(documents[start:end], grades[start:end], strict=True))
-        if query in judgments:
-            rows = [*judgments[query].items(), *rows]
-        judgments[query] = _grades(rows, query)
+        judged = dict(zip(documents[start:end], grades[start:end], strict=True)) if plain else {}
+        if len(judged) < end - start or query in judgments:
+            rows = [*judgments.get(query, {}).items(), *zip(documents[start:end], grades[start:end], strict=True)]
+            judged = _grades(rows, query)
+        judgments[query] = judged
     return judgments
 
 
+def _plain(documents: Iterable[Any], grades: Collection[Any]) -> bool:
+    """Whether ids are text and grades small whole numbers, as nearly all are: nothing has to be converted."""
+    if not set(map(type, documents)) <= {str} or not set(map(type, grades)) <= {int}:
+        return False
+    return min(grades, default=0) >= -LARGEST_GRADE and max(grades, default=0) <= LARGEST_GRADE
+
+
 def _grades(rows: Sequence[tuple[Any, Any]], query: str) -> dict[str, int]:
-    """The grades of one query; a table of texts and small whole numbers, as nearly all are, needs no conversion."""
+    """The grades of one query."""
     judged: dict[Any, Any] = dict(rows)
-    plain = set(map(type, judged)) <= {str} and set(map(type, judged.values())) <= {int}
-    if plain and len(judged) == len(rows) and max(map(abs, judged.values()), default=0) <= LARGEST_GRADE:
+    if len(judged) == len(rows) and _plain(judged, judged.values()):
         return judged
     where = f"qrels[{query!r}]"
     for document, grade in rows:

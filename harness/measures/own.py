@@ -58,7 +58,9 @@ def own_value(measure: Measure, judged: Mapping[str, int], ranking: Sequence[str
     """
     where = f"measure {str(measure)!r}"
     if not isinstance(measure.function, OwnFunction):
-        raise InputError(Problem(where, "is a function of another process", "name other measures, or run it again in Python"))
+        raise InputError(
+            Problem(where, "is a function of another process", "name other measures, or run it again in Python")
+        )
     function, low, high = measure.function
     if not ranking:
         return low

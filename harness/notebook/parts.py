@@ -12,6 +12,13 @@ RetrieverTable = dict[str, Any]
 """A table of [[retrievers]], without its name."""
 PART = "part"
 """The name of an object before its retriever has one."""
+OF_LIBRARY = {
+    "CrossEncoder": "cross-encoder",
+    "MultiVectorEncoder": "multivector-encoder",
+    "SentenceTransformer": "sentence-transformers",
+    "SparseEncoder": "sparse-encoder",
+}
+"""Classes of sentence-transformers whose content is known -> kind."""
 
 
 def OpenAI(model: str, **options: Any) -> RetrieverTable:
@@ -23,38 +30,12 @@ def OpenAI(model: str, **options: Any) -> RetrieverTable:
     return {"encoder": {"kind": "openai", "model": model, **options}}
 
 
-def Bedrock(model: str, **options: Any) -> RetrieverTable:
-    """A model of Amazon Bedrock; options as of `encoder.kind = "bedrock"`.
-
-    >>> Bedrock("amazon.titan-embed-text-v2:0", region="eu-central-1")["encoder"]["region"]
-    'eu-central-1'
-    """
-    return {"encoder": {"kind": "bedrock", "model": model, **options}}
-
-
-def Cohere(model: str, **options: Any) -> RetrieverTable:
-    """A model of Cohere; options as of `encoder.kind = "cohere"`.
-
-    >>> Cohere("embed-v4.0")
-    {'encoder': {'kind': 'cohere', 'model': 'embed-v4.0'}}
-    """
-    return {"encoder": {"kind": "cohere", "model": model, **options}}
-
-
-def Gemini(model: str, **options: Any) -> RetrieverTable:
-    """A model of Google; options as of `encoder.kind = "gemini"`.
-
-    >>> Gemini("gemini-embedding-001")
-    {'encoder': {'kind': 'gemini', 'model': 'gemini-embedding-001'}}
-    """
-    return {"encoder": {"kind": "gemini", "model": model, **options}}
-
-
-def Encoder(model: Any, *, cache: str = "", **options: Any) -> RetrieverTable:
+def Encoder(model: Any, *, kind: str = "", cache: str = "", **options: Any) -> RetrieverTable:
     """A model's name, an object with `encode`, or a function of texts (or of texts and role) that returns (n, d).
 
     Args:
         model: which of them.
+        kind: of a model that is named: "bedrock", "cohere", "gemini", …; left out, a local model.
         cache: the name of this version of a function, or of an object that says not what is in it: its vectors are
             kept on disk under that name. Left out, they are kept as long as the object lives.
         options: as of the encoder in an experiment file: `batch_size`, `query_prompt`, …
@@ -65,15 +46,14 @@ def Encoder(model: Any, *, cache: str = "", **options: Any) -> RetrieverTable:
     'lengths-1'
     """
     if isinstance(model, str):
-        return {"encoder": {"kind": "sentence-transformers", "model": model, **options}}
-    if kind := _library_kind(model, {"SentenceTransformer": "sentence-transformers", "SparseEncoder": "sparse-encoder",
-                                     "MultiVectorEncoder": "multivector-encoder"}):  # fmt: skip
-        form = {"sparse-encoder": "sparse", "multivector-encoder": "multivector"}.get(kind, "dense")
-        own = {"truncate_dim": model.truncate_dim} if getattr(model, "truncate_dim", None) else {}
-        return {"kind": form, "encoder": {"kind": kind, "model": Held.of(model, PART), "device": str(model.device),
-                                          **own, **options}}  # fmt: skip
-    return {"encoder": {"kind": "python", "call": Held.of(model, PART), **({"cache": cache} if cache else {}),
-                        **options}}  # fmt: skip
+        return {"encoder": {"kind": kind or "sentence-transformers", "model": model, **options}}
+    if found := library_kind(model):
+        form = {"sparse-encoder": "sparse", "multivector-encoder": "multivector"}.get(found, "dense")
+        own = {"device": str(model.device), "truncate_dim": getattr(model, "truncate_dim", None)}
+        taken = {key: value for key, value in own.items() if value is not None}
+        return {"kind": form, "encoder": {"kind": found, "model": Held.of(model, PART), **taken, **options}}
+    kept = {"cache": cache} if cache else {}
+    return {"encoder": {"kind": "python", "call": Held.of(model, PART), **kept, **options}}
 
 
 def Search(function: Callable[[str, int], Iterable[Any]]) -> RetrieverTable:
@@ -114,19 +94,19 @@ def Reranked(of: str, reranker: Any, *, depth: int = 10, **options: Any) -> Retr
     """
     if isinstance(reranker, str):
         table: RetrieverTable = {"kind": "cross-encoder", "model": reranker}
-    elif _library_kind(reranker, {"CrossEncoder": "cross-encoder"}):
+    elif library_kind(reranker) == "cross-encoder":
         table = {"kind": "cross-encoder", "model": Held.of(reranker, PART), "device": str(reranker.device)}
     else:
         table = {"kind": "python", "call": Held.of(reranker, PART)}
     return {"of": of, "rerank": {**table, "depth": depth, **options}}
 
 
-def _library_kind(model: Any, kinds: Mapping[str, str]) -> str:
+def library_kind(model: Any) -> str:
     """The kind of a model that sentence-transformers made, asked in the library's own way; "" for any other object."""
     for cls in type(model).__mro__:
-        if cls.__module__.partition(".")[0] == "sentence_transformers" and cls.__name__ in kinds:
+        if cls.__module__.partition(".")[0] == "sentence_transformers" and cls.__name__ in OF_LIBRARY:
             asked = "predict" if cls.__name__ == "CrossEncoder" else "encode"
-            return kinds[cls.__name__] if getattr(type(model), asked) is getattr(cls, asked) else ""
+            return OF_LIBRARY[cls.__name__] if getattr(type(model), asked) is getattr(cls, asked) else ""
     return ""
 
 

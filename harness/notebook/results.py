@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+import weakref
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from harness import records
 from harness.evaluation.evaluation import evaluation_of
 from harness.evaluation.readers import primary_of
 from harness.notebook.comparing import ComparedRuns, compare_folders
 from harness.records import LabelledQuery, Results
-from harness.records.export import export
 from harness.records.trackers import log_to
 from harness.report import first_screen, write_report
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -24,22 +23,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Picture(NamedTuple):
-    """A chart of the report, as SVG, which notebooks show."""
+class Picture(str):
+    """A chart of the report: a text of SVG, which notebooks show."""
 
-    svg: str
+    __slots__ = ()
 
     def _repr_svg_(self) -> str:
-        return self.svg
-
-    def __repr__(self) -> str:
-        return f"<Picture: {len(self.svg):,} characters of SVG>"
-
-    def save(self, path: str | Path) -> Path:
-        """Write it to a file."""
-        with records.create(Path(path)) as file:
-            file.write(self.svg)
-        return Path(path)
+        return str(self)
 
 
 class QueryTable(dict[str, LabelledQuery]):
@@ -81,15 +71,14 @@ class NotebookResults(Results):
     """The results of a run: frames, sentences, and what can be made of them."""
 
     queries: QueryTable
-    _place: TemporaryDirectory[str] | None
-    """Where they lie until they are saved; it goes with them."""
 
     @classmethod
-    def of(cls, results: Results, place: TemporaryDirectory[str] | None = None) -> Self:
-        """The same results, in a folder that may go with them."""
+    def of(cls, results: Results, place: str | None = None) -> Self:
+        """The same results; where a place is given, it goes with them."""
         table = {field.name: getattr(results, field.name) for field in fields(Results)}
         made = cls(**{**table, "queries": QueryTable(results)})
-        object.__setattr__(made, "_place", place)
+        if place is not None:
+            weakref.finalize(made, shutil.rmtree, place, ignore_errors=True)
         return made
 
     @cached_property
@@ -164,11 +153,6 @@ class NotebookResults(Results):
         if named not in drawn:
             raise InputError(Problem("chart", f"there is no chart {named!r}", did_you_mean(named, drawn)))
         return Picture(drawn[named].read_text(encoding="utf-8"))
-
-    def export(self, form: str, output: str | Path | None = None) -> tuple[Path, ...]:
-        """Write the results in the form of another program, as `harness export --as` does."""
-        self.report()
-        return export(self, form, None if output is None else Path(output))
 
     def log_to(self, tracker: str, **options: Any) -> str:
         """Log parameters, means and the page to "mlflow" or "wandb", into the run that is active, else a new one.

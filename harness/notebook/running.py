@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -119,17 +120,24 @@ def evaluate(
         "retrievers": [{"name": key, **named(_table(value, key), key)} for key, value in retrievers.items()],
         **more,
     }
-    place = tempfile.TemporaryDirectory(prefix="harness-", ignore_cleanup_errors=True)
+    place = tempfile.mkdtemp(prefix="harness-")
     try:
         with progress_shown(progress) as watch:
-            found = pipeline.run(tables, Options(place.name, watch=watch))
-    except InputError as error:
-        keys = list(retrievers)
-        raise InputError([
-            one._replace(where=WHERE.sub(lambda place: f"retrievers[{keys[int(place[1])]!r}]", one.where.removeprefix(BUILT)))
-            for one in error.problems
-        ]) from None  # fmt: skip
-    return NotebookResults.of(found, place)
+            return NotebookResults.of(pipeline.run(tables, Options(place, watch=watch)), place)
+    except BaseException as error:
+        shutil.rmtree(place, ignore_errors=True)
+        if isinstance(error, InputError):
+            raise _by_name(error, list(retrievers)) from None
+        raise
+
+
+def _by_name(error: InputError, names: Sequence[str]) -> InputError:
+    """The same problems, each with the argument's name: a retriever's, where an experiment has a number."""
+
+    def renamed(where: str) -> str:
+        return WHERE.sub(lambda place: f"retrievers[{names[int(place[1])]!r}]", where).removeprefix(BUILT)
+
+    return InputError([one._replace(where=renamed(one.where)) for one in error.problems])
 
 
 def _dataset(documents: Any, queries: Any, qrels: Any, *, drop: bool) -> dict[str, Any]:

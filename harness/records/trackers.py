@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -35,6 +36,9 @@ def log_to(results: Results, tracker: str, **options: Any) -> str:
         package = importlib.import_module(tracker)
     except ImportError:
         raise InputError(Problem("tracker", f"needs the package {tracker}", f"pip install {tracker}")) from None
+    if not (results.folder / LAST_FILE).is_file():
+        remedy = f"harness report {shlex.quote(str(results.folder))} writes it"
+        raise InputError(Problem(str(results.folder / LAST_FILE), "is missing", remedy))
     return TRACKERS[tracker](package, results, {"name": results.manifest.name, **options})
 
 

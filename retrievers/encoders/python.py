@@ -10,12 +10,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from retrievers.called import CalledModel, imported
 from retrievers.errors import BackendError, InputError, Problem, check_positive
 from retrievers.failures import faults_of
-from retrievers.fingerprints import fingerprint
-from retrievers.held import imported
 from retrievers.meter import Call
-from retrievers.remote.redaction import as_written
 from retrievers.types import Embedded, Encoder, Role, Vectors, runs
 
 Made = dict[tuple[Role, bytes], Vectors]
@@ -24,7 +22,7 @@ MADE: WeakKeyDictionary[Any, Made] = WeakKeyDictionary()
 """What functions and objects of this process have made, for as long as each of them lives."""
 
 
-class PythonEncoder(Encoder):
+class PythonEncoder(CalledModel, Encoder):
     """Embeds with a function of texts, or of texts and their role, that returns a row for each text.
 
     An object is asked by its `encode_query` and `encode_document`, else by its `encode`. What it makes is kept for as
@@ -39,24 +37,10 @@ class PythonEncoder(Encoder):
             cache: the name of this version of it, under which vectors are kept for later runs; left out, they are not.
             batch_size: texts a call, at most.
         """
+        super().__init__(call, cache)
         check_positive("encoder", batch_size=batch_size)
-        self._name, self._cache, self._size = call, cache, batch_size
+        self._size = batch_size
         self._own: Made = {}
-
-    @property
-    def fingerprint(self) -> str:
-        """The name of its version."""
-        return fingerprint("python", self._cache or self._name)
-
-    @property
-    def lasting(self) -> bool:
-        """Whether a name says which version this is."""
-        return bool(self._cache)
-
-    @property
-    def provenance(self) -> Mapping[str, str]:
-        """What was called, and which version of it."""
-        return {"call": as_written(self._name), **({"version": self._cache} if self._cache else {})}
 
     def check(self) -> None:
         """Import the function: the code of its module runs."""
@@ -72,17 +56,16 @@ class PythonEncoder(Encoder):
         Raises:
             BackendError: it raised an exception, or did not return a row of numbers for each text.
         """
-        made, names = self._made(), [(role, _digest(text)) for text in texts]
+        made = self._made()
+        names = [(role, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()) for text in texts]
         if missing := [i for i, name in enumerate(names) if name not in made or len(texts) == 1]:  # one is timed
             rows = self._called([texts[i] for i in missing], role)
             made.update(zip((names[i] for i in missing), rows, strict=True))
             call.meter.count(calls=1)
-        try:
-            vectors = np.stack([made[name] for name in names])
-        except ValueError:
-            shapes = sorted({len(made[name]) for name in names})
-            raise BackendError(f"{self._name} gave vectors of {shapes[0]} and of {shapes[-1]} numbers") from None
-        return Embedded(vectors, *np.zeros((2, len(texts)), dtype=np.int64))
+        sizes = sorted({len(made[name]) for name in names})
+        if len(sizes) > 1:
+            raise BackendError(f"{self._name} gave vectors of {sizes[0]} and of {sizes[-1]} numbers")
+        return Embedded(np.stack([made[name] for name in names]), *np.zeros((2, len(texts)), dtype=np.int64))
 
     def _made(self) -> Made:
         """Where this object's vectors are kept; those of one that cannot be told from others, for this run alone."""
@@ -94,11 +77,10 @@ class PythonEncoder(Encoder):
     def _called(self, texts: list[str], role: Role) -> Vectors:
         with faults_of((self._name,)):
             returned = self._function(role)(texts)
-            shape = tuple(getattr(returned, "shape", ())) or np.shape(returned)
             on_a_device = hasattr(returned, "detach")  # a tensor of torch, wherever it lies
             vectors = np.asarray(returned.detach().cpu().float() if on_a_device else returned, dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts):
-            what = f"returned an array of shape {shape} for {len(texts)} texts"
+            what = f"returned an array of shape {vectors.shape} for {len(texts)} texts"
             raise BackendError(f"{self._name} {what}: it has to be ({len(texts)}, dimensions), a row for each text")
         return vectors
 
@@ -112,18 +94,11 @@ class PythonEncoder(Encoder):
         if not callable(found):
             what = f"{self._name!r} is no function, and has no encode"
             raise InputError(Problem("call", what, "give a function of texts that returns a row for each"))
-        return (lambda texts: found(texts, role)) if _takes_two(found) else found
-
-
-def _digest(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _takes_two(function: Callable[..., Any]) -> bool:
-    """Whether a function has to be given a second argument, or calls one `role`."""
-    parameters = _parameters(function)
-    places = [one for one in parameters.values() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    return len(places) > 1 and (places[1].name == "role" or places[1].default is inspect.Parameter.empty)
+        places = [
+            one for one in _parameters(found).values() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+        ]
+        two = len(places) > 1 and (places[1].name == "role" or places[1].default is inspect.Parameter.empty)
+        return (lambda texts: found(texts, role)) if two else found
 
 
 def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:

@@ -2,48 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
+from retrievers.called import CalledModel, imported
 from retrievers.errors import BackendError, InputError, Problem, check_positive
 from retrievers.failures import faults_of
-from retrievers.fingerprints import fingerprint
-from retrievers.held import imported
 from retrievers.meter import Call
-from retrievers.remote.redaction import as_written
-from retrievers.types import Pair, PairScores, Reranker, runs
+from retrievers.types import Pair, PairScores, Reranker
 
 
-class PythonReranker(Reranker):
+class PythonReranker(CalledModel, Reranker):
     """Orders the first `depth` candidates by a function of pairs (query, document), or by an object's `predict`."""
 
-    def __init__(self, call: str, *, depth: int = 10, cache: str = "", batch_size: int = 256) -> None:
+    def __init__(self, call: str, *, depth: int = 10, cache: str = "") -> None:
         """Name the function; nothing is imported before it is checked or asked.
 
         Args:
             call: "package.module:function", found as Python finds modules, the working directory included.
             depth: how many candidates of each query are read again.
             cache: the name of this version of it, under which scores are kept for later runs; left out, they are not.
-            batch_size: pairs a call, at most.
         """
-        check_positive("rerank", depth=depth, batch_size=batch_size)
-        self._name, self._depth, self._cache, self._size = call, depth, cache, batch_size
-
-    @property
-    def fingerprint(self) -> str:
-        """The name of its version."""
-        return fingerprint("python", self._cache or self._name)
-
-    @property
-    def lasting(self) -> bool:
-        """Whether a name says which version this is."""
-        return bool(self._cache)
-
-    @property
-    def provenance(self) -> Mapping[str, str]:
-        """What was called, and which version of it."""
-        return {"call": as_written(self._name), **({"version": self._cache} if self._cache else {})}
+        super().__init__(call, cache)
+        check_positive("rerank", depth=depth)
+        self._depth = depth
 
     @property
     def depth(self) -> int:
@@ -56,10 +39,6 @@ class PythonReranker(Reranker):
         if not callable(getattr(found, "predict", found)):
             what = f"{self._name!r} is no function, and has no predict"
             raise InputError(Problem("call", what, "give a function of pairs that returns a score for each"))
-
-    def batches(self, pairs: Sequence[Pair]) -> Iterable[Sequence[int]]:
-        """Split pairs into runs of `batch_size`."""
-        return runs(len(pairs), self._size)
 
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
         """Call the function on the pairs of one request.
