@@ -13,12 +13,13 @@ from __future__ import annotations
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
+    from harness.dataset import load as load_dataset
     from harness.experiment import Experiment
     from harness.measures.own import measure
     from harness.notebook.comparing import compare
     from harness.notebook.parts import Encoder, Fusion, OpenAI, Reranked, Search
     from harness.notebook.results import NotebookResults as Results
-    from harness.notebook.running import evaluate, load_dataset, run
+    from harness.notebook.running import evaluate, run
     from harness.notebook.running import open_results as open  # noqa: A004 - harness.open("results/x"), as one says it
     from harness.running.options import Options
     from retrievers.errors import BackendError, InputError
@@ -50,7 +51,7 @@ _HOMES = {
     "Results": "harness.notebook.results:NotebookResults",
     "compare": "harness.notebook.comparing:compare",
     "evaluate": "harness.notebook.running:evaluate",
-    "load_dataset": "harness.notebook.running:load_dataset",
+    "load_dataset": "harness.dataset:load",
     "measure": "harness.measures.own:measure",
     "open": "harness.notebook.running:open_results",
     "run": "harness.notebook.running:run",

@@ -28,7 +28,6 @@ RERANKERS = {
     "cross-encoder": "retrievers.rerankers.cross_encoder:CrossEncoderReranker",
     "http": "retrievers.rerankers.http_reranker:HttpReranker",
     "late-interaction": "retrievers.rerankers.late_interaction:LateInteractionReranker",
-    "python": "retrievers.rerankers.python:PythonReranker",
 }
 RETRIEVERS = {
     "bm25": "retrievers.bm25:BM25Retriever",

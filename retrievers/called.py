@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.failures import faults_of
-from retrievers.fingerprints import fingerprint
 from retrievers.held import OBJECT, Held
-from retrievers.remote.redaction import as_written
-from retrievers.types import Model
 
 
 def imported(call: str) -> Any:
@@ -43,26 +39,3 @@ def imported(call: str) -> Any:
     if not hasattr(found, name):
         raise InputError(Problem("call", f"{module!r} has no function {name!r}", did_you_mean(name, dir(found))))
     return getattr(found, name)
-
-
-class CalledModel(Model):
-    """What a model that is a function of the user's own says of itself."""
-
-    def __init__(self, call: str, cache: str) -> None:
-        """Name the function, and the version of it under which its answers may be kept."""
-        self._name, self._cache = call, cache
-
-    @property
-    def fingerprint(self) -> str:
-        """The name of its version."""
-        return fingerprint("python", self._cache or self._name)
-
-    @property
-    def lasting(self) -> bool:
-        """Whether a name says which version this is."""
-        return bool(self._cache)
-
-    @property
-    def provenance(self) -> Mapping[str, str]:
-        """What is called, and which version of it."""
-        return {"call": as_written(self._name), **({"version": self._cache} if self._cache else {})}

@@ -97,8 +97,7 @@ class CachedReranker:
         """Score distinct pairs, those in the cache without the model."""
         fingerprint, pairs = self.reranker.fingerprint, plan.pairs
         names = keys(fingerprint, plan.role, plan.texts)
-        lasting = self.reranker.lasting
-        held, cached = self._cache.get_scores(names if lasting else [])
+        held, cached = self._cache.get_scores(names)
         whole = PairScores(np.zeros(len(pairs)), *np.zeros((2, len(pairs)), dtype=np.int64))
         missing = np.ones(len(pairs), dtype=bool)
         missing[held] = False
@@ -113,8 +112,7 @@ class CachedReranker:
             return self._ask([pairs[i] for i in some], Call(meter, stopped))
 
         for some, scored in answers(ask, wanted, width=self.reranker.concurrency if wanted else 1):
-            if lasting:
-                self._cache.put_scores(fingerprint, [names[i] for i in some], scored)
+            self._cache.put_scores(fingerprint, [names[i] for i in some], scored)
             meter.count(texts=len(some))
             _put(whole, some, scored)
         return whole

@@ -91,11 +91,6 @@ class Model(Protocol):
         return True
 
     @property
-    def lasting(self) -> bool:
-        """Whether the fingerprint says all that it should, so that what the model gives may be kept for other runs."""
-        return True
-
-    @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps beside the price: model, source, revision, options that matter."""
         return {}
@@ -131,6 +126,11 @@ class Encoder(Model, Protocol):
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
         """Count the tokens that would be read or billed, with no network: exactly, or estimated."""
         return Tokens(estimate(texts), exact=False)
+
+    @property
+    def lasting(self) -> bool:
+        """Whether the fingerprint says all that it should, so that vectors may be kept for other runs."""
+        return True
 
     @property
     def reads(self) -> int | None:

@@ -129,9 +129,9 @@ def test_an_experiment_file_comes_to_the_same_figures(tmp_path):
      ({"qrels": 3}, "qrels: is no dict, no file and no frame that can be read (query_id, doc_id, relevance; it is"),
      ({"documents": {"a": 3}}, "documents['a']: is no text but 3 (a text, or {\"title\": …, \"text\": …})"),
      ({"documents": 3}, "documents: cannot be read: it is a int ({id: text}, a list of texts, a frame"),
-     ({"documents": {"train": Split()}}, "documents: has several splits: train (give one of them)"),
+     ({"documents": {"train": Split()}}, "documents['train']: is no text but []"),
      ({"documents": pd.DataFrame({"id": ["a"], "name": ["b"]})}, "documents:1: 'text' is missing"),
-     ({"documents": "nowhere.csv"}, "nowhere.csv: no such folder"), ({"queries": None}, "queries: is None"),
+     ({"documents": "nowhere.csv"}, "nowhere.csv: no such folder"), ({"queries": None}, "queries: is None ({id: text}, a list"),
      ({"retrievers": {"my model": letters}}, "retrievers['my model']: is no name: letters, digits"),
      ({"retrievers": {"a": 3}}, "retrievers['a']: a int is no retriever (a name, an object with encode"),
      ({"retrievers": {"a": {"kind": "bm52"}}}, "retrievers['a']: unknown kind 'bm52' (did you mean 'bm25'?)"),
@@ -264,23 +264,19 @@ def test_what_a_class_of_ones_own_does_is_left_to_it():
     assert library_kind(type("Own", (library,), {"encode": lambda self: 2})()) == ""
 
 
-def test_rerankers_are_objects_and_functions(tmp_path):
+def test_a_reranker_is_an_object_or_a_name(tmp_path):
     from sentence_transformers import CrossEncoder
 
-    def overlap(pairs):
-        return [len(set(query.split()) & set(text.split())) for query, text in pairs]
-
     folder = tiny.cross_encoder(tmp_path)
-    found = evaluated({
-        "bm25": "bm25", "overlap": harness.Reranked("bm25", overlap, depth=3),
-        "predicts": harness.Reranked("bm25", SimpleNamespace(predict=overlap), depth=3),
-        "object": harness.Reranked("bm25", CrossEncoder(str(folder), device="cpu"), depth=3),
+    model = CrossEncoder(str(folder), device="cpu")
+    blocks = {
+        "object": harness.Reranked("bm25", model, depth=3),
         "name": harness.Reranked("bm25", str(folder), depth=3),
-        "wrong": harness.Reranked("bm25", lambda pairs: [1]),
-    })  # fmt: skip
-    assert found.rankings("overlap") == found.rankings("predicts")
+    }
+    found = evaluated({"bm25": "bm25", **blocks})
     assert found.rankings("object") == found.rankings("name") != found.rankings("bm25")
-    assert "returned an array of shape (1,) for" in found.manifest.failed["wrong"]
+    with pytest.raises(harness.InputError, match="reranker: a function is no CrossEncoder"):
+        harness.Reranked("bm25", letters)
 
 
 def test_a_search_of_ones_own():
@@ -426,7 +422,10 @@ class FakeRun(SimpleNamespace):
         super().__init__(id="w1", options=options, logged={}, config={}, finished=False)
         self.log = self.logged.update
 
-    def finish(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
         self.finished = True
 
 

@@ -5,7 +5,7 @@ Where a row, or a text, has no id, its place stands for one: the index of a fram
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from os import PathLike
@@ -47,20 +47,37 @@ def source_of(documents: Any, queries: Any, qrels: Any, *, drop: bool) -> Source
     Raises:
         InputError: one of them has none of these shapes.
     """
-    if documents is None or (queries is None and not _is_path(documents)):
-        raise InputError(Problem("documents" if documents is None else "queries", "is None", "{id: text}, or a frame"))
-    table = TableSource(_rows(documents, "documents"), _rows(queries, "queries"), _label_rows(qrels))
-    found = _opened(documents).documents if _is_source(documents) else table.documents
-    if queries is None or _is_source(queries):
-        whole = _opened(documents if queries is None else queries)
-        asked, labels = whole.queries, whole.labels
-    else:
-        asked, labels = table.queries, table.labels
-    if qrels is None:
-        return Parts(found, asked, labels)
-    if table.label_rows is not None and _is_path(qrels) and _is_table(qrels):
-        return Parts(found, asked, table.labels)
-    return _judged(Parts(found, asked, labels), judgments_of(qrels), drop=drop)
+    for name, given in (("documents", documents), ("queries", documents if queries is None else queries)):
+        if given is None or (queries is None and not _is_path(given)):
+            raise InputError(
+                Problem(name, "is None", "{id: text}, a list of texts, a frame with id and text, or a path")
+            )
+    labels = rows_of(File(Path(qrels))) if _is_table(qrels) else None if qrels is None else _no_rows
+    asked = _opened(documents if queries is None else queries, "queries", labels)
+    parts = Parts(_opened(documents, "documents").documents, asked.queries, asked.labels)
+    if _is_table(qrels):
+        return parts._replace(labels=TableSource(_no_rows, _no_rows, labels).labels)
+    return parts if qrels is None else _judged(parts, judgments_of(qrels), drop=drop)
+
+
+def _opened(given: Any, where: str, labels: RowSource | None = None) -> Source:
+    """What holds documents or queries: rows of any shape; or what a reader opens of a path, or of a name."""
+    if _is_path(given) and not _is_table(given):
+        return open_source(reference_of(given if isinstance(given, str) else Path(given)))[1]
+    rows = rows_of(File(Path(given))) if _is_path(given) else _rows(given, where)
+    return TableSource(rows, rows, labels)
+
+
+def _no_rows(problems: Findings) -> Iterator[tuple[Place, Row]]:
+    return iter(())
+
+
+def _is_path(given: Any) -> bool:
+    return isinstance(given, str | PathLike)
+
+
+def _is_table(given: Any) -> bool:
+    return _is_path(given) and File(Path(given)).suffix in (*SUFFIXES, *PLAIN) and Path(given).is_file()
 
 
 def _judged(source: Source, judgments: Qrels, *, drop: bool) -> Source:
@@ -107,74 +124,30 @@ def _first(named: Sequence[str]) -> str:
     return ", ".join([*named[:NAMED], *(["…"] if len(named) > NAMED else [])])
 
 
-def _is_path(given: Any) -> bool:
-    return isinstance(given, str | PathLike)
-
-
-def _is_table(given: str | PathLike[str]) -> bool:
-    return File(Path(given)).suffix in (*SUFFIXES, *PLAIN) and Path(given).is_file()
-
-
-def _is_source(given: Any) -> bool:
-    """Whether it is the path or the name of what a reader opens, and no single table."""
-    return _is_path(given) and not _is_table(given)
-
-
-def _opened(given: Any) -> Source:
-    return open_source(reference_of(given if isinstance(given, str) else Path(given)))[1]
-
-
-def _label_rows(qrels: Any) -> RowSource | None:
-    """The rows of a table of labels; none where the labels are no table, or stand with the queries."""
-    if qrels is None:
-        return None
-    return rows_of(File(Path(qrels))) if _is_path(qrels) and _is_table(qrels) else lambda problems: ()
-
-
 def _rows(given: Any, where: str) -> RowSource:
-    """Rows with an id each, of any shape; of a path those of its table."""
-    if given is None or _is_source(given):
-        return lambda problems: ()
-    if _is_path(given):
-        return rows_of(File(Path(given)))
+    """Rows with an id each, of any shape."""
     if getattr(given, "ndim", 0) == 1 and hasattr(given, "items"):  # a series of pandas
         given = dict(given.items())
     if getattr(given, "ndim", 0) == 1 and hasattr(given, "tolist"):
         given = given.tolist()
-    if _first_split(given) is not None:
-        raise InputError(Problem(where, f"has several splits: {', '.join(map(str, given))}", "give one of them"))
     if isinstance(given, Mapping):
-        return partial(_of_items, given.items(), where)
+        return partial(_of_items, given.items, where)
     if hasattr(given, "columns"):
         return partial(_of_frame, given, where)
     if hasattr(given, "to_pylist"):
         given = given.to_pylist()
     if hasattr(given, "column_names") or (isinstance(given, Sequence) and not isinstance(given, str | bytes)):
-        return partial(_of_items, _Numbered(given), where)
+        return partial(_of_items, partial(enumerate, given), where)
     shapes = "{id: text}, a list of texts, a frame with id and text, or a path"
     raise InputError(Problem(where, f"cannot be read: it is a {type(given).__name__}", shapes))
 
 
-def _first_split(given: Any) -> object | None:
-    """The first split of what `datasets` gives for all splits; None for anything else."""
-    first = next(iter(given.values()), None) if isinstance(given, Mapping) else None
-    return first if hasattr(first, "column_names") else None
-
-
-class _Numbered:
-    """Numbers and entries, as often as they are asked for."""
-
-    def __init__(self, entries: Iterable[Any]) -> None:
-        self._entries = entries
-
-    def __iter__(self) -> Iterator[tuple[int, Any]]:
-        return iter(enumerate(self._entries))
-
-
-def _of_items(items: Iterable[tuple[Any, Any]], where: str, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _of_items(
+    items: Callable[[], Iterable[tuple[Any, Any]]], where: str, problems: Findings
+) -> Iterator[tuple[Place, Row]]:
     """Rows of ids and what they have: a text, or a table of columns."""
     path = Path(where)
-    for number, (key, value) in enumerate(items, 1):
+    for number, (key, value) in enumerate(items(), 1):
         if isinstance(value, str):
             yield Place(path, number), {"_id": str(key), "text": value}
         elif isinstance(value, Mapping):

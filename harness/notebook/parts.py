@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from retrievers.errors import InputError, Problem
 from retrievers.held import Held
 
 RetrieverTable = dict[str, Any]
@@ -80,25 +81,26 @@ def Fusion(*of: str, **options: Any) -> RetrieverTable:
 
 
 def Reranked(of: str, reranker: Any, *, depth: int = 10, **options: Any) -> RetrieverTable:
-    """Another retriever, its first hits read again.
+    """Another retriever, its first hits read again by a `CrossEncoder`.
 
     Args:
         of: its name.
-        reranker: a cross-encoder's name, or the object; any object with `predict`, or a function, of pairs (query,
-            document) that returns a score for each.
+        reranker: the model's name, or the object.
         depth: how many hits of each query are read again.
         options: as of the reranker in an experiment file.
+
+    Raises:
+        InputError: the object is none.
 
     >>> Reranked("bm25", "cross-encoder/ms-marco-MiniLM-L6-v2", depth=20)["rerank"]["depth"]
     20
     """
-    if isinstance(reranker, str):
-        table: RetrieverTable = {"kind": "cross-encoder", "model": reranker}
-    elif library_kind(reranker) == "cross-encoder":
-        table = {"kind": "cross-encoder", "model": Held.of(reranker, PART), "device": str(reranker.device)}
-    else:
-        table = {"kind": "python", "call": Held.of(reranker, PART)}
-    return {"of": of, "rerank": {**table, "depth": depth, **options}}
+    model = {"model": reranker}
+    if not isinstance(reranker, str):
+        if library_kind(reranker) != "cross-encoder":
+            raise InputError(Problem("reranker", f"a {type(reranker).__name__} is no CrossEncoder", "or give its name"))
+        model = {"model": Held.of(reranker, PART), "device": str(reranker.device)}
+    return {"of": of, "rerank": {"kind": "cross-encoder", **model, "depth": depth, **options}}
 
 
 def library_kind(model: Any) -> str:

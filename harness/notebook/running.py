@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from harness import pipeline, records
-from harness.dataset import Dataset, DatasetReference, load, reference_of
 from harness.dataset.in_memory import source_of
 from harness.experiment import NAME, Experiment
 from harness.measures import parse
@@ -61,20 +60,6 @@ def open_results(folder: str | Path) -> NotebookResults:
         InputError: it is none, or a part of it is missing or cannot be read.
     """
     return NotebookResults.of(records.read(folder))
-
-
-def load_dataset(reference: str | Path | DatasetReference, *, drop_dangling: bool = False) -> Dataset:
-    """Read and check a data set by its path, its name (`hf:…`, `irds:…`), or a reference that says more.
-
-    Args:
-        reference: where it lies.
-        drop_dangling: count judgments of absent documents or queries instead of refusing them.
-
-    Raises:
-        InputError: with every problem that was found.
-    """
-    found = reference if isinstance(reference, DatasetReference) else reference_of(reference)
-    return load(found, drop_dangling=drop_dangling)
 
 
 def evaluate(

@@ -6,6 +6,7 @@ import importlib
 import re
 import shlex
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from harness.records.atomic_write import LAST_FILE
@@ -39,7 +40,7 @@ def log_to(results: Results, tracker: str, **options: Any) -> str:
     if not (results.folder / LAST_FILE).is_file():
         remedy = f"harness report {shlex.quote(str(results.folder))} writes it"
         raise InputError(Problem(str(results.folder / LAST_FILE), "is missing", remedy))
-    return TRACKERS[tracker](package, results, {"name": results.manifest.name, **options})
+    return TRACKERS[tracker](package, results, options)
 
 
 def _parameters(results: Results) -> dict[str, str]:
@@ -62,28 +63,19 @@ def _means(results: Results) -> dict[str, float]:
 
 def _mlflow(mlflow: Any, results: Results, options: Mapping[str, Any]) -> str:
     active = mlflow.active_run()
-    run = active or mlflow.start_run(**{"run_name" if key == "name" else key: one for key, one in options.items()})
-    try:
+    with nullcontext(active) if active else mlflow.start_run(**{"run_name": results.manifest.name, **options}) as run:
         mlflow.log_params(_parameters(results))
         mlflow.log_metrics(_means(results))
         mlflow.log_artifact(str(results.folder / LAST_FILE))
-    finally:
-        if active is None:
-            mlflow.end_run()
-    return str(run.info.run_id)
+        return str(run.info.run_id)
 
 
 def _wandb(wandb: Any, results: Results, options: Mapping[str, Any]) -> str:
-    active = wandb.run
-    run = active or wandb.init(**options)
-    try:
+    page = (results.folder / LAST_FILE).read_text(encoding="utf-8")
+    with nullcontext(wandb.run) if wandb.run else wandb.init(**{"name": results.manifest.name, **options}) as run:
         run.config.update(_parameters(results))
-        page = (results.folder / LAST_FILE).read_text(encoding="utf-8")
         run.log({**_means(results), "report": wandb.Html(page, inject=False)})
-    finally:
-        if active is None:
-            run.finish()
-    return str(run.id)
+        return str(run.id)
 
 
 TRACKERS: Mapping[str, Callable[[Any, Results, Mapping[str, Any]], str]] = {"mlflow": _mlflow, "wandb": _wandb}

@@ -10,10 +10,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from retrievers.called import CalledModel, imported
+from retrievers.called import imported
 from retrievers.errors import BackendError, InputError, Problem, check_positive
 from retrievers.failures import faults_of
+from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call
+from retrievers.remote.redaction import as_written
 from retrievers.types import Embedded, Encoder, Role, Vectors, runs
 
 Made = dict[tuple[Role, bytes], Vectors]
@@ -22,7 +24,7 @@ MADE: WeakKeyDictionary[Any, Made] = WeakKeyDictionary()
 """What functions and objects of this process have made, for as long as each of them lives."""
 
 
-class PythonEncoder(CalledModel, Encoder):
+class PythonEncoder(Encoder):
     """Embeds with a function of texts, or of texts and their role, that returns a row for each text.
 
     An object is asked by its `encode_query` and `encode_document`, else by its `encode`. What it makes is kept for as
@@ -37,10 +39,24 @@ class PythonEncoder(CalledModel, Encoder):
             cache: the name of this version of it, under which vectors are kept for later runs; left out, they are not.
             batch_size: texts a call, at most.
         """
-        super().__init__(call, cache)
         check_positive("encoder", batch_size=batch_size)
-        self._size = batch_size
+        self._name, self._cache, self._size = call, cache, batch_size
         self._own: Made = {}
+
+    @property
+    def fingerprint(self) -> str:
+        """The name of its version."""
+        return fingerprint("python", self._cache or self._name)
+
+    @property
+    def lasting(self) -> bool:
+        """Whether a name says which version this is."""
+        return bool(self._cache)
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What is called, and which version of it."""
+        return {"call": as_written(self._name), **({"version": self._cache} if self._cache else {})}
 
     def check(self) -> None:
         """Import the function: the code of its module runs."""
