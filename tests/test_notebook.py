@@ -131,7 +131,7 @@ def test_an_experiment_file_comes_to_the_same_figures(tmp_path):
      ({"documents": 3}, "documents: cannot be read: it is a int ({id: text}, a list of texts, a frame"),
      ({"documents": {"train": Split()}}, "documents['train']: is no text but []"),
      ({"documents": pd.DataFrame({"id": ["a"], "name": ["b"]})}, "documents:1: 'text' is missing"),
-     ({"documents": "nowhere.csv"}, "nowhere.csv: no such folder"), ({"queries": None}, "queries: is None ({id: text}, a list"),
+     ({"documents": "nowhere.csv"}, "nowhere.csv: no such folder"), ({"queries": None}, "queries: is None ({id"),
      ({"retrievers": {"my model": letters}}, "retrievers['my model']: is no name: letters, digits"),
      ({"retrievers": {"a": 3}}, "retrievers['a']: a int is no retriever (a name, an object with encode"),
      ({"retrievers": {"a": {"kind": "bm52"}}}, "retrievers['a']: unknown kind 'bm52' (did you mean 'bm25'?)"),

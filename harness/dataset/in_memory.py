@@ -32,6 +32,7 @@ SCORE = ("score",)
 LARGEST_GRADE = 2**31 - 1
 NAMED = 3
 """Queries that a complaint names."""
+SHAPES = "{id: text}, a list of texts, a frame with id and text, or a path"
 Value = TypeVar("Value")
 
 
@@ -47,11 +48,8 @@ def source_of(documents: Any, queries: Any, qrels: Any, *, drop: bool) -> Source
     Raises:
         InputError: one of them has none of these shapes.
     """
-    for name, given in (("documents", documents), ("queries", documents if queries is None else queries)):
-        if given is None or (queries is None and not _is_path(given)):
-            raise InputError(
-                Problem(name, "is None", "{id: text}, a list of texts, a frame with id and text, or a path")
-            )
+    if documents is None or (queries is None and not _is_path(documents)):
+        raise InputError(Problem("documents" if documents is None else "queries", "is None", SHAPES))
     labels = rows_of(File(Path(qrels))) if _is_table(qrels) else None if qrels is None else _no_rows
     asked = _opened(documents if queries is None else queries, "queries", labels)
     parts = Parts(_opened(documents, "documents").documents, asked.queries, asked.labels)
@@ -138,8 +136,7 @@ def _rows(given: Any, where: str) -> RowSource:
         given = given.to_pylist()
     if hasattr(given, "column_names") or (isinstance(given, Sequence) and not isinstance(given, str | bytes)):
         return partial(_of_items, partial(enumerate, given), where)
-    shapes = "{id: text}, a list of texts, a frame with id and text, or a path"
-    raise InputError(Problem(where, f"cannot be read: it is a {type(given).__name__}", shapes))
+    raise InputError(Problem(where, f"cannot be read: it is a {type(given).__name__}", SHAPES))
 
 
 def _of_items(
