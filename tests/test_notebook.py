@@ -372,6 +372,8 @@ def test_results_are_saved_for_every_command(results, tmp_path, capsys):
     for name in ("scores", "summary", "comparisons"):
         pd.testing.assert_frame_equal(getattr(saved, name), getattr(results, name))
     results.save(place)
+    with pytest.raises(harness.InputError, match="folder 'my results': is no name"):
+        results.save(tmp_path / "my results")
     assert [one.name for one in tmp_path.iterdir() if not one.name.startswith(".")] == ["weekly"]
     others = evaluated({"bm25": "bm25", "letters": lambda texts: letters(texts)[:, :9]})
     compared = others.compare(place)

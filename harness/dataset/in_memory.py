@@ -130,10 +130,10 @@ def _rows(given: Any, where: str) -> RowSource:
         given = given.tolist()
     if isinstance(given, Mapping):
         return partial(_of_items, given.items, where)
+    if hasattr(given, "to_pylist"):  # a table of pyarrow
+        given = given.to_pylist()
     if hasattr(given, "columns"):
         return partial(_of_frame, given, where)
-    if hasattr(given, "to_pylist"):
-        given = given.to_pylist()
     if hasattr(given, "column_names") or (isinstance(given, Sequence) and not isinstance(given, str | bytes)):
         return partial(_of_items, partial(enumerate, given), where)
     raise InputError(Problem(where, f"cannot be read: it is a {type(given).__name__}", SHAPES))
@@ -276,7 +276,7 @@ def _whole(grade: Any) -> bool:
 def _shown(value: Any) -> str:
     """A value as messages show it."""
     try:
-        return repr(value)[:80]
+        return " ".join(repr(value).split())[:80]
     except ValueError:  # Python writes no integer of more than 4,300 digits
         return "of thousands of digits"
 

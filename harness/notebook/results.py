@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import weakref
 from dataclasses import fields, replace
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from harness import records
 from harness.evaluation.evaluation import evaluation_of
 from harness.evaluation.readers import primary_of
+from harness.experiment import NAME
 from harness.notebook.comparing import ComparedRuns, compare_folders
 from harness.records import LabelledQuery, Results
 from harness.records.trackers import log_to
@@ -21,6 +23,9 @@ from retrievers.errors import InputError, Problem, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+BAD_NAME = "is no name: letters, digits, '.', '_' and '-', at most 64"
 
 
 class Picture(str):
@@ -114,6 +119,8 @@ class NotebookResults(Results):
             InputError: the name is none, or the folder cannot be written.
         """
         place = Path(folder)
+        if not re.fullmatch(NAME, place.name):
+            raise InputError(Problem(f"folder {place.name!r}", BAD_NAME, "call it otherwise"))
         with records.writing_aside(place) as held:
             shutil.copytree(self.folder, held.folder, dirs_exist_ok=True)
             (held.folder / records.LAST_FILE).unlink(missing_ok=True)

@@ -14,7 +14,7 @@ from harness.dataset.in_memory import source_of
 from harness.experiment import NAME, Experiment
 from harness.measures import parse
 from harness.notebook.parts import Encoder, RetrieverTable, named
-from harness.notebook.results import NotebookResults
+from harness.notebook.results import BAD_NAME, NotebookResults
 from harness.notebook.showing import progress_shown
 from harness.running.options import Options
 from retrievers import retriever_kinds
@@ -151,8 +151,7 @@ def _dataset(documents: Any, queries: Any, qrels: Any, *, drop: bool) -> dict[st
 def _table(value: Any, name: Any) -> RetrieverTable:
     """What stands for a retriever, as the table of an experiment file."""
     if not isinstance(name, str) or not re.fullmatch(NAME, name):
-        what = "is no name: letters, digits, '.', '_' and '-', at most 64"
-        raise InputError(Problem(f"retrievers[{name!r}]", what, "call it otherwise"))
+        raise InputError(Problem(f"retrievers[{name!r}]", BAD_NAME, "call it otherwise"))
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, str | Path):
