@@ -41,10 +41,10 @@ def Encoder(model: Any, *, kind: str = "", cache: str = "", **options: Any) -> R
             kept on disk under that name. Left out, they are kept as long as the object lives.
         options: as of the encoder in an experiment file: `batch_size`, `query_prompt`, …
 
-    >>> Encoder("intfloat/e5-small-v2", truncate_dim=128)["encoder"]["truncate_dim"]
-    128
-    >>> Encoder(lambda texts: [[len(text), 1.0] for text in texts], cache="lengths-1")["encoder"]["cache"]
-    'lengths-1'
+    >>> Encoder("intfloat/e5-small-v2", truncate_dim=128)
+    {'encoder': {'kind': 'sentence-transformers', 'model': 'intfloat/e5-small-v2', 'truncate_dim': 128}}
+    >>> Encoder(lambda texts: [[len(text), 1.0] for text in texts], cache="lengths-1")
+    {'encoder': {'kind': 'python', 'call': 'object:part (<lambda>)', 'cache': 'lengths-1'}}
     """
     if isinstance(model, str):
         return {"encoder": {"kind": kind or "sentence-transformers", "model": model, **options}}
@@ -60,8 +60,8 @@ def Encoder(model: Any, *, kind: str = "", cache: str = "", **options: Any) -> R
 def Search(function: Callable[[str, int], Iterable[Any]]) -> RetrieverTable:
     """A whole retriever: a function of a query and a depth that returns ids, or pairs of id and score, best first.
 
-    >>> Search(lambda query, depth: ["d1", "d2"][:depth])["kind"]
-    'python'
+    >>> Search(lambda query, depth: ["d1", "d2"])
+    {'kind': 'python', 'call': 'object:part (<lambda>)', 'batch_size': 1}
     """
 
     def each(queries: list[str], depth: int) -> list[Any]:
@@ -92,8 +92,8 @@ def Reranked(of: str, reranker: Any, *, depth: int = 10, **options: Any) -> Retr
     Raises:
         InputError: the object is none.
 
-    >>> Reranked("bm25", "cross-encoder/ms-marco-MiniLM-L6-v2", depth=20)["rerank"]["depth"]
-    20
+    >>> Reranked("bm25", "cross-encoder/ms-marco-MiniLM-L6-v2")
+    {'of': 'bm25', 'rerank': {'kind': 'cross-encoder', 'model': 'cross-encoder/ms-marco-MiniLM-L6-v2', 'depth': 10}}
     """
     model = {"model": reranker}
     if not isinstance(reranker, str):

@@ -152,14 +152,13 @@ class NotebookResults(Results):
         files = {name: self.folder / "tables" / f"{name}.mteb.json" for name in self.retrievers}
         return {name: json.loads(file.read_text(encoding="utf-8")) for name, file in files.items()}
 
-    def plot(self, chart: str = "") -> Picture:
-        """A chart of the report, by the name of its file under figures/; left out, the first."""
+    def plot(self, chart: str = "leaderboard") -> Picture:
+        """A chart of the report, by the name of its file under figures/; left out, the paired leaderboard."""
         self.report()
         drawn = {file.stem: file for file in sorted((self.folder / "figures").glob("*.svg"))}
-        named = chart or next(iter(drawn), "")
-        if named not in drawn:
-            raise InputError(Problem("chart", f"there is no chart {named!r}", did_you_mean(named, drawn)))
-        return Picture(drawn[named].read_text(encoding="utf-8"))
+        if chart not in drawn:
+            raise InputError(Problem("chart", f"there is no chart {chart!r}", did_you_mean(chart, drawn)))
+        return Picture(drawn[chart].read_text(encoding="utf-8"))
 
     def log_to(self, tracker: str, **options: Any) -> str:
         """Log parameters, means and the page to "mlflow" or "wandb", into the run that is active, else a new one.
