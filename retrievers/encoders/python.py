@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from retrievers.called import imported
+from retrievers.called import called
 from retrievers.errors import BackendError, InputError, Problem, check_positive
 from retrievers.failures import faults_of
 from retrievers.fingerprints import fingerprint
@@ -86,7 +86,7 @@ class PythonEncoder(Encoder):
     def _made(self) -> Made:
         """Where this object's vectors are kept; those of one that cannot be told from others, for this run alone."""
         try:
-            return MADE.setdefault(imported(self._name), {})
+            return MADE.setdefault(called(self._name), {})
         except TypeError:
             return self._own
 
@@ -102,7 +102,7 @@ class PythonEncoder(Encoder):
 
     def _function(self, role: Role) -> Callable[[list[str]], Any]:
         """What embeds texts of a role."""
-        found = imported(self._name)
+        found = called(self._name)
         for name in (f"encode_{role}", "encode"):
             if callable(method := getattr(found, name, None)):
                 with_role = name == "encode" and "prompt_type" in _parameters(method)  # as models of MTEB are asked

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from retrievers.called import imported
-from retrievers.errors import BackendError, InputError, Problem, check_not_negative
+from retrievers.called import called
+from retrievers.errors import BackendError, check_not_negative
 from retrievers.external import count_unknown_ids
 from retrievers.failures import faults_of
 from retrievers.meter import Meter
@@ -95,10 +95,7 @@ class PythonRetriever(Retriever):
 
     def _imported(self) -> Callable[[list[str], int], Any]:
         if self._function is None:
-            function = imported(self._name)
-            if not callable(function):
-                raise InputError(Problem("call", f"{self._name!r} is no function", 'write "package.module:function"'))
-            self._function = function
+            self._function = called(self._name)
         return self._function
 
 
