@@ -1,5 +1,6 @@
 """The harness asks retrievers, scores their rankings, and reports.
 
+    results = harness.evaluate(documents, queries, qrels, {"bm25": "bm25", "mine": model})    # what is in memory
     results = harness.run("experiments/quickstart.toml")    # a file, a dict, or an Experiment
     results = harness.open("results/quickstart")            # what an earlier run found
     harness.compare({"a": run_a, "b": run_b}, qrels)        # rankings that are at hand
@@ -9,34 +10,64 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import typing as _typing
 
-if TYPE_CHECKING:
-    from harness.api import compare, run
+if _typing.TYPE_CHECKING:
     from harness.dataset import load as load_dataset
     from harness.experiment import Experiment
-    from harness.records import Results
-    from harness.records import read as open  # noqa: A004 - harness.open("results/x"), as one says it
+    from harness.measures.own import measure
+    from harness.notebook.comparing import compare
+    from harness.notebook.parts import Encoder, Fusion, OpenAI, Reranked, Search
+    from harness.notebook.results import NotebookResults as Results
+    from harness.notebook.running import evaluate, run
+    from harness.notebook.running import open_results as open  # noqa: A004 - harness.open("results/x"), as one says it
     from harness.running.options import Options
+    from retrievers.errors import BackendError, InputError
 
-__all__ = ["Experiment", "Options", "Results", "compare", "load_dataset", "open", "run"]
+__all__ = [
+    "BackendError",
+    "Encoder",
+    "Experiment",
+    "Fusion",
+    "InputError",
+    "OpenAI",
+    "Options",
+    "Reranked",
+    "Results",
+    "Search",
+    "compare",
+    "evaluate",
+    "load_dataset",
+    "measure",
+    "open",
+    "run",
+]
 
 _HOMES = {
+    "BackendError": "retrievers.errors:BackendError",
     "Experiment": "harness.experiment:Experiment",
+    "InputError": "retrievers.errors:InputError",
     "Options": "harness.running.options:Options",
-    "Results": "harness.records:Results",
-    "compare": "harness.api:compare",
+    "Results": "harness.notebook.results:NotebookResults",
+    "compare": "harness.notebook.comparing:compare",
+    "evaluate": "harness.notebook.running:evaluate",
     "load_dataset": "harness.dataset:load",
-    "open": "harness.records:read",
-    "run": "harness.api:run",
+    "measure": "harness.measures.own:measure",
+    "open": "harness.notebook.running:open_results",
+    "run": "harness.notebook.running:run",
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     """Import on first use, so that `harness --help` does not wait for pandas."""
     import importlib
 
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'harness' has no attribute {name!r}")
-    module, _, attribute = _HOMES[name].partition(":")
+    module, _, attribute = _HOMES.get(name, f"harness.notebook.parts:{name}").partition(":")
     return getattr(importlib.import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    """What there is, and nothing else."""
+    return __all__

@@ -82,7 +82,9 @@ app.add_typer(label_commands.queries_app, name="queries")
 app.add_typer(answer_commands.app, name="answers")
 
 
-FORM = typer.Option("--as", metavar="FORM", help="trec, ir-measures, ranx, beir, mteb, model-card, parquet.")
+FORM = typer.Option(
+    "--as", metavar="FORM", help="trec, ir-measures, ranx, beir, mteb, model-card, parquet; mlflow, wandb."
+)
 
 
 class Interrupted(Exception):
@@ -292,12 +294,17 @@ def export(
     output: Annotated[Path | None, typer.Option(help="A folder for the files; else RESULTS/export/FORM.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Write a results folder in the form of another program."""
+    """Write a results folder in the form of another program, or log it to a tracker of experiments."""
     from harness import records
     from harness.evaluation.set_folders import holds_sets, read_sets
     from harness.records.export import export as write
     from harness.records.export import export_sets
+    from harness.records.trackers import TRACKERS, log_to
 
+    if form in TRACKERS:
+        logged = log_to(records.read(results), form)
+        print_result([f"{form}: run {logged}"], as_json=as_json, run=logged)
+        return
     if holds_sets(results):
         written = export_sets(results, read_sets(results), form, output)
     else:

@@ -13,16 +13,18 @@ import pandas as pd
 import tomli_w
 
 from harness import records
+from harness.english import join
 from harness.evaluation.grading import grade_labels
 from harness.evaluation.index_drift import CUTOFF, IndexDrift, drifts_of
 from harness.evaluation.readers import Judged, lists_of, score_lists
 from harness.evaluation.score_tables import RunFacts, score_tables
-from harness.experiment import Question, load, uses, with_files_located, with_runs_located
+from harness.experiment import Question, load, strings, uses, with_files_located, with_runs_located
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.check import prepare
 from harness.running.options import Options
 from retrievers.errors import InputError, NotShown, Problem
+from retrievers.held import OBJECT
 
 TOLERANCE = 1e-4
 """Largest difference of a mean that still counts as the same: other machines and library versions round otherwise."""
@@ -69,6 +71,9 @@ def uses_of(folder: str | Path) -> list[str]:
         InputError: the folder cannot be read.
     """
     manifest = records.read_manifest(Path(folder))
+    if objects := [text.removeprefix(OBJECT) for _, text in strings(manifest.experiment) if text.startswith(OBJECT)]:
+        what = f"was made of what only that process had: {join(objects)}"
+        raise InputError(Problem(str(folder), what, "run its notebook again, and compare: harness compare OLD NEW"))
     return uses(with_files_located(manifest.experiment, Path(manifest.experiment_file)))
 
 
@@ -89,7 +94,7 @@ def reproduce(folder: str | Path, options: Options = Options(), *, trust: bool =
         InputError: the folder, the data set as it is now, or the environment is at fault; or the experiment uses a
             service, a secret, code or a path outside, and that was not agreed to.
     """
-    if not trust and (used := uses_of(folder)):
+    if (used := uses_of(folder)) and not trust:
         remedy = "read what it uses, then give trust=True"
         raise InputError([Problem(str(folder), f"would do what somebody wrote: it {line}", remedy) for line in used])
     earlier = records.read(folder)

@@ -19,6 +19,7 @@ ENCODERS = {
     "hashing": "retrievers.encoders.hashing:HashingEncoder",
     "multivector-encoder": "retrievers.encoders.multivector_encoder:LateInteractionEncoder",
     "openai": "retrievers.encoders.openai:OpenAIEncoder",
+    "python": "retrievers.encoders.python:PythonEncoder",
     "sentence-transformers": "retrievers.encoders.sentence_transformers:SentenceTransformerEncoder",
     "sparse-encoder": "retrievers.encoders.sparse_encoder:LearnedSparseEncoder",
 }
@@ -42,6 +43,18 @@ STORES = {
 }
 """Kind of store -> class, which takes an `Opening`. The location names it: `edge`, or `edge://…`; "qdrant" is meant by
 ":memory:", a folder and a server's URL."""
+
+
+_PARTS = {path.partition(":")[2]: path.partition(":")[0]
+          for table in (ENCODERS, RERANKERS, RETRIEVERS, STORES) for path in table.values()}  # fmt: skip
+
+
+def __getattr__(name: str) -> type:
+    """Import a part on first use: `from retrievers import BM25Retriever`."""
+    if name not in _PARTS:
+        raise AttributeError(f"module 'retrievers' has no attribute {name!r}")
+    part: type = getattr(importlib.import_module(_PARTS[name]), name)
+    return part
 
 
 def encoder_kinds() -> dict[str, str]:

@@ -67,7 +67,7 @@ class Embedder:
 
     Args:
         encoder: what embeds.
-        cache: keeps every answer; None where there is none, as on the nodes of a cluster.
+        cache: keeps every answer of what is lasting; None where there is none, as on the nodes of a cluster.
         source: Parquet files that are read before anything is embedded; they never go through the cache.
         probe: so many cached texts of each role a remote model embeds again, before it embeds others.
     """
@@ -76,7 +76,7 @@ class Embedder:
         self, encoder: Encoder, cache: Cache | None, source: VectorSource | None = None, *, probe: int = 0
     ) -> None:
         self.encoder = encoder
-        self._cache = cache
+        self._cache = cache if encoder.lasting else None
         self._source = source
         self._dimensions = 0
         self._probe = probe if encoder.limits is not None else 0

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from retrievers.remote.redaction import as_written
 
@@ -37,4 +39,22 @@ def folder_digest(folder: Path) -> str:
         relative = path.relative_to(folder)
         if path.is_file() and path.suffix != ".md" and not any(part.startswith(".") for part in relative.parts):
             whole.update(f"{relative.as_posix()}\0{file_digest(path)}\n".encode())
+    return whole.hexdigest()
+
+
+def model_digest(model: Any) -> str:
+    """Return the SHA-256 of a loaded model of sentence-transformers: its layers, weights, prompts and tokenizer."""
+    torch: Any = importlib.import_module("torch")
+    settings = [getattr(model, name, None) for name in ("prompts", "default_prompt_name", "truncate_dim")]
+    whole = hashlib.sha256(f"{type(model).__qualname__}\n{model}\n{settings}\n".encode())
+    for name, tensor in sorted(model.state_dict().items()):
+        whole.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\n".encode())
+        whole.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if hasattr(tokenizer, "to_str"):  # how it cuts and fills up texts changes as it is used
+        kept = {
+            key: part for key, part in json.loads(tokenizer.to_str()).items() if key not in ("truncation", "padding")
+        }
+        whole.update(json.dumps(kept, sort_keys=True).encode())
     return whole.hexdigest()

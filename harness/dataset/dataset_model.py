@@ -8,10 +8,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from retrievers.held import OBJECT
 from retrievers.types import Document, Query
 
-SCHEMES = ("hf:", "irds:")
-"""Beginnings of names that are no paths: Hugging Face's hub, ir_datasets."""
+SCHEMES = ("hf:", "irds:", OBJECT)
+"""Beginnings of names that are no paths: Hugging Face's hub, ir_datasets, what is in memory."""
 LabelSource = Literal["", "people", "model", "mixed"]
 BY_MODEL = "llm:"
 """Stands before the name of a model in `labelled_by` of a file of queries: its labels are no person's."""

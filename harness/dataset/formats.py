@@ -13,6 +13,7 @@ from harness.dataset.rows import SUFFIXES
 from harness.dataset.source import Reader, Source
 from harness.dataset.table_folder import LABELS, QUERIES
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.held import OBJECT, Held
 
 FORMATS = {
     "hub": "huggingface:HUB",
@@ -59,6 +60,11 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
     Raises:
         InputError: there is nothing there, the format is unknown, or no reader takes what is there.
     """
+    if isinstance(reference.path, Held):
+        return "memory", reference.path.value
+    if reference.scheme == OBJECT:
+        what = "were in the memory of another process"
+        raise InputError(Problem(reference.name.removeprefix(OBJECT), what, "give them again in Python"))
     if not reference.scheme and not reference.folder.exists():
         raise InputError(Problem(reference.name, "no such folder", suggestion(reference)))
     if reference.format is not None and reference.format not in FORMATS:

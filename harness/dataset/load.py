@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 
 from harness.dataset import references
 from harness.dataset.columns import FIELDS, folded, keeping
 from harness.dataset.corpus import COMPARABLE, CheckedDocuments, check_documents, digest_line, read_again, text_key
-from harness.dataset.dataset_model import Dataset, DatasetReference, Labels
+from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, reference_of
 from harness.dataset.formats import open_source
 from harness.dataset.merging import note_changes, overlay, read_overlay
 from harness.dataset.source import Findings, Place, Source, id_problem
@@ -20,16 +21,17 @@ LIKELY = 0.9
 """Share of a column's cells that name documents, above which it is more likely to hold labels than not."""
 
 
-def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset:
+def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = False) -> Dataset:
     """Read and check a data set.
 
     Args:
-        reference: where it lies.
+        reference: where it lies: a path, a name (`hf:…`, `irds:…`), or what says more.
         drop_dangling: count judgments of absent documents or queries instead of refusing them.
 
     Raises:
         InputError: with every problem that was found.
     """
+    reference = reference if isinstance(reference, DatasetReference) else reference_of(reference)
     name, source = open_source(reference)
     seen = Findings()
     queries = _check_queries(source, seen)

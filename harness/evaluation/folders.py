@@ -13,7 +13,7 @@ import numpy as np
 from harness import records
 from harness.english import counted, join
 from harness.evaluation.grading import GradedLabels, grade_labels
-from harness.evaluation.readers import primary_of, relevance_of, score_folder
+from harness.evaluation.readers import computable, primary_of, relevance_of, score_folder
 from harness.evaluation.runs import Conventions, score_runs
 from harness.evaluation.scores import Scores, identical_pairs, rankings_digest
 from harness.measures import Measure, parse_all
@@ -188,7 +188,7 @@ def _measures(results: Sequence[Results]) -> tuple[Measure, ...]:
     primary = primary_of(results[0].manifest.resolved)
     scored = [set(one.scores["measure"]) for one in results]
     named = [name for name in results[0].manifest.resolved.measures if all(name in names for names in scored)]
-    return parse_all(list(dict.fromkeys([primary, *named])))
+    return parse_all(list(dict.fromkeys([primary, *computable(named)])))
 
 
 def _notes(results: Sequence[Results], primary: Measure, named: Sequence[str]) -> list[str]:
@@ -262,7 +262,7 @@ def score_rankings(
     if runs:
         raise InputError(Problem(str(first), "is a results folder, which has its own runs", "give its qrels.trec"))
     results = records.read(first)
-    measures = parse_all(named or results.manifest.resolved.measures)
+    measures = parse_all(named or computable(results.manifest.resolved.measures))
     try:
         return score_folder(results, measures, relevance=relevance_of(results, rule), queries=queries)
     except InputError as error:

@@ -52,6 +52,8 @@ def labeller_verdicts(results: Results, relevance: Relevance) -> tuple[LabellerV
     The tests are those of the run, over the queries that the person labelled; nothing is corrected for the number of
     labellers, since the verdict of the run stays that of the merge.
     """
+    if parse(primary_of(results.manifest.resolved)).own:  # its function may have gone with its process
+        return ()
     labels = labels_that_count({query: asked.labels for query, asked in results.queries.items()})
     verdicts = (_verdict(results, name, own, relevance) for name, own in by_labeller(labels).items())
     return tuple(verdict for verdict in verdicts if verdict.rows)

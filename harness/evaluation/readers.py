@@ -18,7 +18,7 @@ from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.scores import Lists, Scores, identical_pairs, scores_from_rows
 from harness.experiment import Relevance
 from harness.experiment.option_tables import checked
-from harness.measures import Claimed, Measure, parse, span
+from harness.measures import Claimed, Measure, bounds, parse
 from harness.measures.table import is_binary
 from harness.records import ResolvedExperiment, Results
 from harness.stats.differences import Range
@@ -69,7 +69,7 @@ def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Sco
         ids=ids,
         values=values,
         decides=str(primary),
-        ranges={str(measure): Range(0.0, span(measure, labels.grades)) for measure in judged.measures},
+        ranges={str(measure): Range(*bounds(measure, labels.grades)) for measure in judged.measures},
         binary=frozenset(str(measure) for measure in judged.measures if is_binary(measure)),
         clusters=clusters_of([judged.queries[query] for query in ids], judged.statistics.cluster),
         weights=weights_of([judged.queries[query] for query in ids], judged.statistics.weight),
@@ -99,7 +99,7 @@ def scores_of_results(results: Results) -> Scores:
     return Scores(
         ids=ids,
         values=values,
-        ranges={measure: Range(0.0, span(parse(measure), grades)) for measure in values},
+        ranges={measure: Range(*bounds(parse(measure), grades)) for measure in values},
         binary=frozenset(measure for measure in values if is_binary(parse(measure))),
         clusters=clusters_of(queries, declared.get("cluster")),
         weights=weights_of(queries, declared.get("weight")),
@@ -167,6 +167,11 @@ def score_folder(
         Statistics(cluster=declared.get("cluster"), weight=declared.get("weight")),
     )
     return score_lists(judged, lists_of(results))
+
+
+def computable(measures: Sequence[str]) -> list[str]:
+    """Return the measures that can be computed again: functions of the user's own went with their process."""
+    return [name for name in measures if not parse(name).own] or list(measures)
 
 
 def claims_of_results(results: Results, measures: Sequence[Measure]) -> dict[str, Claimed]:

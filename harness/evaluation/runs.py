@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from harness.dataset import trec
 from harness.dataset.trec import Qrels, RunScores
 from harness.english import count
 from harness.evaluation.scores import Lists, Scores, identical_pairs
-from harness.measures import Measure, MeasureValues, score_run, span
+from harness.measures import Measure, MeasureValues, bounds, score, score_run
 from harness.measures.compute import Judgments, Precision
 from harness.measures.table import is_binary, row_of
 from harness.stats.differences import Range
@@ -113,7 +112,7 @@ def joined_runs(runs: Sequence[ScoredRun], judgments: Judgments, measures: Seque
     return Scores(
         ids=ids,
         values=values,
-        ranges={str(measure): Range(0.0, span(measure, judged)) for measure in measures},
+        ranges={str(measure): Range(*bounds(measure, judged)) for measure in measures},
         binary=frozenset(str(measure) for measure in measures if is_binary(measure)),
         identical=identical_pairs(values[str(measures[0])], lists, (ids, measures[0].cutoff)),
         order=tuple(place[query] for query in scored),
@@ -237,14 +236,6 @@ def _tag(file: str) -> str:
     return plain.removeprefix("input.") if plain.startswith("input.") else Path(plain).stem
 
 
-QUERY = ("query_id", "query-id", "qid", "q_id", "query")
-DOCUMENT = ("doc_id", "corpus-id", "corpus_id", "docno", "docid", "document_id", "document")
-GRADE = ("relevance", "grade", "label", "score", "rel")
-SCORE = ("score",)
-LARGEST_GRADE = 2**31 - 1
-Value = TypeVar("Value")
-
-
 def scored_run(name: str, run: RunScores, judgments: Qrels, measures: Sequence[Measure]) -> ScoredRun:
     """Score one run; a judged query that it lacks scores 0 and counts."""
     met = run.keys() & judgments.keys()
@@ -255,105 +246,12 @@ def scored_run(name: str, run: RunScores, judgments: Qrels, measures: Sequence[M
     _, notes = counted(judgments, set(met), Conventions())
     unjudged = len(run.keys() - judgments.keys())
     notes += [f"queries of the run without judgments: {unjudged} (left aside)"] if unjudged else []
-    values = score_run(measures, judgments, run.items())
-    return ScoredRun(name, values, tuple(notes), partial(_ordered, run))
+    lists = partial(ordered, run)
+    own = any(measure.own for measure in measures)  # what is asked by lists of documents
+    values = score(measures, judgments, lists()) if own else score_run(measures, judgments, run.items())
+    return ScoredRun(name, values, tuple(notes), lists)
 
 
-def _ordered(run: RunScores) -> dict[str, list[str]]:
+def ordered(run: RunScores) -> dict[str, list[str]]:
     """What a run in memory ranks, best first."""
     return {query: _in_order(hits, "single") for query, hits in run.items()}
-
-
-def run_of(source: Any, where: str) -> RunScores:
-    """A run from any of the shapes of `compare`; InputError where it has none of them."""
-    if isinstance(source, str | PathLike):
-        return trec.read_run(str(source))
-    if isinstance(source, Mapping):
-        pairs = ((query, _hits(hits, f"{where}[{query!r}]")) for query, hits in source.items())
-        return _once(pairs, where, "query")
-    rows: dict[str, list[tuple[Any, float]]] = {}
-    for query, document, score in _rows(source, where, SCORE):
-        rows.setdefault(str(query), []).append((document, _number(score, f"{where}[{query!r}]")))
-    return {query: _once(hits, f"{where}[{query!r}]", "document") for query, hits in rows.items()}
-
-
-def judgments_of(qrels: Any) -> Qrels:
-    """Judgments from any of the shapes of `compare`; InputError where they have none of them."""
-    if isinstance(qrels, str | PathLike):
-        return trec.read_qrels(str(qrels))
-    if isinstance(qrels, Mapping):
-        tables = _once(qrels.items(), "qrels", "query")
-        rows = [(q, d, g) for q, judged in tables.items() for d, g in _table(judged, f"qrels[{q!r}]").items()]
-    else:
-        rows = list(_rows(qrels, "qrels", GRADE))
-    graded: dict[str, list[tuple[Any, int]]] = {}
-    for query, document, grade in rows:
-        if isinstance(grade, bool) or not _whole(grade):
-            what = f"grade {_shown(grade)} of document {document!r} is no whole number"
-            raise InputError(Problem(f"qrels[{query!r}]", what, "0 is judged and not relevant"))
-        graded.setdefault(str(query), []).append((document, int(grade)))
-    judgments = {query: _once(pairs, f"qrels[{query!r}]", "document") for query, pairs in graded.items()}
-    if not judgments:
-        raise InputError(Problem("qrels", "there is no judgment", '{"q1": {"d1": 1}}'))
-    return judgments
-
-
-def _once(pairs: Iterable[tuple[Any, Value]], where: str, what: str) -> dict[str, Value]:
-    """A table by id, as text; InputError where an id stands twice, as 1 and "1" do too."""
-    table: dict[str, Value] = {}
-    for key, value in pairs:
-        if str(key) in table:
-            raise InputError(Problem(where, f"{what} {str(key)!r} stands twice", f"give each {what} once"))
-        table[str(key)] = value
-    return table
-
-
-def _whole(grade: Any) -> bool:
-    """Whether a grade is a whole number that can be counted with."""
-    try:
-        return bool(int(grade) == grade) and abs(int(grade)) <= LARGEST_GRADE
-    except (TypeError, ValueError, OverflowError):
-        return False
-
-
-def _shown(value: Any) -> str:
-    """A value as messages show it."""
-    try:
-        return repr(value)[:80]
-    except ValueError:  # Python writes no integer of more than 4,300 digits
-        return "of thousands of digits"
-
-
-def _number(score: Any, where: str) -> float:
-    try:
-        return float(score)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(Problem(where, f"{_shown(score)} is no score", "a finite number")) from None
-
-
-def _hits(hits: Any, where: str) -> dict[str, float]:
-    if isinstance(hits, Mapping):
-        return _once(((document, _number(score, where)) for document, score in hits.items()), where, "document")
-    if isinstance(hits, str) or not isinstance(hits, Iterable):
-        raise InputError(Problem(where, "is no list and no dict", "documents best first, or {document: score}"))
-    ids = [str(one) for one in hits]
-    if len(set(ids)) < len(ids):
-        raise InputError(Problem(where, "has a document twice", "each document once"))
-    return {id_: float(len(ids) - place) for place, id_ in enumerate(ids)}
-
-
-def _table(judged: Any, where: str) -> Mapping[Any, Any]:
-    if not isinstance(judged, Mapping):
-        raise InputError(Problem(where, "is no dict", "{document: grade}"))
-    return judged
-
-
-def _rows(frame: Any, where: str, values: Iterable[str]) -> Iterable[tuple[Any, Any, Any]]:
-    """The rows of a frame, whichever library made it, as query, document and value."""
-    columns = [str(name) for name in getattr(frame, "columns", ())]
-    named = [next((name for name in names if name in columns), None) for names in (QUERY, DOCUMENT, values)]
-    if None in named:
-        there = f"its columns are {', '.join(columns)}" if columns else f"it is a {type(frame).__name__}"
-        raise InputError(Problem(where, "is no dict, no file and no frame that can be read",
-                                 f"query_id, doc_id, {next(iter(values))}; {there}"))  # fmt: skip
-    return zip(*(frame[name].to_list() for name in named if name is not None), strict=True)

@@ -20,7 +20,7 @@ from harness.experiment.blocks import (
     origin,
 )
 from harness.experiment.effects import uses
-from harness.experiment.environment import expanded, unexpanded, unset
+from harness.experiment.environment import expanded, strings, unexpanded, unset
 from harness.experiment.experiment_file import (
     Loaded,
     load,
@@ -84,6 +84,7 @@ __all__ = [
     "reference_in",
     "retired_in",
     "statistics_of",
+    "strings",
     "unexpanded",
     "unset",
     "uses",

@@ -89,6 +89,8 @@ def code_of(entry: object) -> str:
     for key, own in (("encoder", ENCODERS), ("rerank", RERANKERS)):
         table = entry.get(key)
         if isinstance(table, Mapping):
+            if table.get("kind") == "python":
+                return f"{key}.call = {table.get('call')}"
             if table.get("kind") not in (*own, None):
                 return f"{key}.kind = {table.get('kind')}, of another package"
             if table.get("trust_remote_code"):

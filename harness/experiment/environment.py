@@ -65,7 +65,7 @@ def expanded(value: Any) -> Any:
     """
     if isinstance(value, str):
         replaced = REFERENCE.sub(lambda name: from_environment(name[1]) if name[1] in os.environ else name[0], value)
-        return replaced if replaced == value else Expanded(replaced, value)
+        return value if replaced == value else Expanded(replaced, value)
     if isinstance(value, Mapping):
         return {key: expanded(inner) for key, inner in value.items()}
     return type(value)(map(expanded, value)) if isinstance(value, list | tuple) else value

@@ -8,7 +8,16 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
 from harness.experiment.blocks import Block, BlockUnion, EncoderTable, Name, check_form, inputs
-from harness.experiment.option_tables import Kind, Strict, TableOf, as_validation_error, below, checked, options_of
+from harness.experiment.option_tables import (
+    KEEPS_OBJECT,
+    Kind,
+    Strict,
+    TableOf,
+    as_validation_error,
+    below,
+    checked,
+    options_of,
+)
 from harness.experiment.retired import retired_in
 from harness.experiment.sweep import Sweep, SweepTable
 from harness.measures import Measure
@@ -22,7 +31,7 @@ RESERVED = "dataset"
 class DatasetTable(Strict):
     """Which data set, and which part of it."""
 
-    path: str
+    path: Annotated[str, KEEPS_OBJECT]
     """A folder, a zip archive or a file; or a name: hf:NAME@REVISION of the hub, irds:NAME of ir_datasets."""
     split: str | None = None
     """Which file or part of judgments; left out, the only one, else test."""
@@ -152,11 +161,11 @@ class Experiment(Strict):
     dataset: Annotated[DatasetTable, TableOf(DatasetTable, text="path")]
     """A folder, or a table that says more; relative to the working directory, else to the nearest folder above this
     file that has it. Or a list of them, several data sets: a table may have a `name` there."""
-    primary: str
+    primary: Annotated[str, KEEPS_OBJECT]
     """The measure that decides, one of `measures`."""
     baseline: str | None = None
     """The retriever with which each other one is compared; left out, all pairs."""
-    measures: tuple[str, ...] = Field(min_length=1)
+    measures: tuple[Annotated[str, KEEPS_OBJECT], ...] = Field(min_length=1)
     """What is measured, such as nDCG@10."""
     depth: int = Field(default=100, ge=1)
     """Hits kept per query."""

@@ -21,13 +21,17 @@ from pydantic import (
     GetJsonSchemaHandler,
     RootModel,
     ValidationError,
+    WrapValidator,
     create_model,
     model_serializer,
 )
 from pydantic_core import CoreSchema, core_schema
 
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.held import Held
 
+KEEPS_OBJECT = WrapValidator(lambda value, check: value if isinstance(value, Held) else check(value))
+"""Annotates a text that may carry an object of this process: it passes as it is."""
 OptionsType = TypeVar("OptionsType", bound=BaseModel)
 JsonSchema = dict[str, Any]
 
@@ -123,7 +127,8 @@ def options_of(cls: type) -> type[BaseModel]:
     for name, parameter in list(inspect.signature(constructor).parameters.items())[1:]:
         if parameter.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
             default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-            fields[name] = (hints.get(name, Any), Field(default, description=docs.get(name)))
+            hint = Annotated[str, KEEPS_OBJECT] if hints.get(name) is str else hints.get(name, Any)
+            fields[name] = (hint, Field(default, description=docs.get(name)))
     return create_model(cls.__name__, __base__=_Arguments, __doc__=inspect.getdoc(cls), **fields)
 
 

@@ -1,7 +1,7 @@
 """Measures of retrieval: values parsed from text, and what computes them for many queries at once."""
 
 from harness.measures.claims import Claimed
-from harness.measures.compute import MeasureValues, score, score_run, span, value
+from harness.measures.compute import MeasureValues, bounds, score, score_run, span, value
 from harness.measures.measure import Measure
 from harness.measures.names import parse, parse_all
 from harness.measures.tie_range import QueryTieRange, tie_ranges
@@ -11,6 +11,7 @@ __all__ = [
     "Measure",
     "MeasureValues",
     "QueryTieRange",
+    "bounds",
     "parse",
     "parse_all",
     "score",

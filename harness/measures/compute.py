@@ -16,6 +16,7 @@ from harness.measures.grades import STEEPEST
 from harness.measures.groups import Groups, group_value
 from harness.measures.measure import Measure
 from harness.measures.names import parse
+from harness.measures.own import own_value
 from harness.measures.table import row_of
 from retrievers.errors import InputError, Problem
 
@@ -91,7 +92,7 @@ def score(
     """
     everything = tuple(measures)
     by_claims = claims is not None
-    plain = tuple(m for m in everything if not m.get("groups") and not (by_claims and m.claimed))
+    plain = tuple(m for m in everything if not m.get("groups") and not m.own and not (by_claims and m.claimed))
     scores = _scored(plain, judgments, _each_once(judgments, rankings), in_order)
     if plain == everything:
         return scores
@@ -100,6 +101,8 @@ def score(
         if measure.get("groups"):
             wanted = groups_for(measure, judgments, groups)
             rows[measure] = np.array([group_value(measure, wanted[q], rankings.get(q, ())) for q in judgments])
+        elif measure.own:
+            rows[measure] = np.array([own_value(measure, judgments[q], rankings.get(q, ()), q) for q in judgments])
         elif claims is not None and measure.claimed:
             rows[measure] = np.array(
                 [claim_value(measure, claims.get(q, NONE), rankings.get(q, ())) for q in judgments], dtype=np.float64
@@ -146,10 +149,18 @@ def span(measure: Measure, judgments: Judgments) -> float:
     >>> span(parse("nDCG@2"), {"q": {"a": 3, "b": 1}}), span(parse("CG@1"), {"q": {"a": 3, "b": 1}})
     (1.0, 3.0)
     """
+    low, high = bounds(measure, judgments)
+    return high - low
+
+
+def bounds(measure: Measure, judgments: Judgments) -> tuple[float, float]:
+    """The least and the largest value that a measure can have on these queries, as `span` has it."""
+    if measure.own:
+        return measure.limits
     if row_of(measure).bounded:
-        return 1.0
+        return 0.0, 1.0
     ideal = {query: sorted(judged, key=lambda d: -judged[d]) for query, judged in judgments.items()}
-    return float(score([measure], judgments, ideal).values.max(initial=0.0))
+    return 0.0, float(score([measure], judgments, ideal).values.max(initial=0.0))
 
 
 def value(name: str, judged: Mapping[str, int], ranking: Sequence[str]) -> float:

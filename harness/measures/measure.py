@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 Parameter = str | int | float
+OWN = "own."
+"""Begins the names of measures that are functions of the user's own."""
 BY_CLAIMS = frozenset({"ClaimRecall", "ClaimPrecision"})
 """Measures that know nothing of labels."""
 
@@ -24,6 +26,8 @@ class Measure:
     cutoff: int | None = None
     """How many of the first hits count; None for all that were kept."""
     params: tuple[tuple[str, Parameter], ...] = ()
+    function: object = field(default=None, compare=False, repr=False)
+    """What computes a measure of one's own, where it is of this process."""
 
     def __str__(self) -> str:
         inside = ", ".join(f"{key}={value!r}" for key, value in self.params)
@@ -38,6 +42,17 @@ class Measure:
     def rel(self) -> int:
         """The smallest grade that counts as relevant."""
         return int(self.get("rel") or 1)
+
+    @property
+    def own(self) -> bool:
+        """Whether it is a function of the user's own."""
+        return self.name.startswith(OWN)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest value of a measure of one's own."""
+        low, high = self.get("low"), self.get("high")
+        return 0.0 if low is None else float(low), 1.0 if high is None else float(high)
 
     @property
     def claimed(self) -> bool:

@@ -11,9 +11,10 @@ from typing import Literal
 
 from harness.measures import table
 from harness.measures.grades import Gain
-from harness.measures.measure import Measure, Parameter
-from harness.measures.table import ALIASES, ELSEWHERE, row_of
+from harness.measures.measure import OWN, Measure, Parameter
+from harness.measures.table import ALIASES, ELSEWHERE, row_named, row_of
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.held import Held
 
 Ideal = Literal["judged", "retrieved", "retrieved-all"]
 
@@ -27,7 +28,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 DEFAULTS: Mapping[str, Parameter] = MappingProxyType(
-    {"dcg": "log2", "ideal": "judged", "rel": 1, "residual": False, "by": "ids"}
+    {"dcg": "log2", "ideal": "judged", "rel": 1, "residual": False, "by": "ids", "low": 0.0, "high": 1.0}
 )
 """The values that are left out of a canonical name."""
 PERSISTENCE = 0.8
@@ -63,7 +64,7 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None, re
     if shape is None:
         raise _refusal(text, "this is no measure", "a measure looks like nDCG@10 or P(rel=2)@5")
     name = _name(text, shape[1])
-    options = table.MEASURES[name].options
+    options = row_named(name).options
     params = {key: _value(text, key, value) for key, value in _arguments(text, name, shape[2] or "").items()}
     if "groups" in params:
         if len(params) > 1:
@@ -82,7 +83,8 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None, re
     if "p" in options:
         params.setdefault("p", PERSISTENCE)
     kept = tuple(sorted((key, value) for key, value in params.items() if DEFAULTS.get(key) != value))
-    return _at(text, Measure(name, None, kept), shape[3])
+    function = text.value if isinstance(text, Held) else None
+    return _at(text, Measure(name, None, kept, function), shape[3])
 
 
 def parse_all(
@@ -116,6 +118,8 @@ def parse_all(
 def _name(text: str, written: str) -> str:
     folded = {name.lower(): name for name in table.MEASURES}
     word = written.lower()
+    if written.startswith(OWN):
+        return written
     if name := folded.get(ALIASES.get(word.replace("_", ""), word).lower()):
         return name
     bare = re.sub(r"(_at)?_?\d*$", "", word).replace("_", "")
@@ -139,8 +143,8 @@ def _arguments(text: str, name: str, inside: str) -> dict[str, object]:
             text, f"cannot read ({inside})", "write parameters as name=value, each once, text in quotes"
         ) from error
     for key in given:
-        if key not in table.MEASURES[name].options:
-            known = table.MEASURES[name].options
+        known = row_named(name).options
+        if key not in known:
             raise _refusal(
                 text, f"{name} has no parameter {key!r}", did_you_mean(key, known) if known else "it takes none"
             )
@@ -158,7 +162,15 @@ def _value(text: str, key: str, value: object) -> Parameter:
         return value
     if key == "p" and isinstance(value, float) and 0 < value < 1:
         return value
-    wanted = {"rel": "a whole number from 1", "p": "a number between 0 and 1", "residual": "True or False"}
+    if key in ("low", "high") and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    wanted = {
+        "low": "a number",
+        "high": "a number",
+        "rel": "a whole number from 1",
+        "p": "a number between 0 and 1",
+        "residual": "True or False",
+    }
     raise _refusal(text, f"{key} cannot be {value!r}", f"it is {wanted[key]}")
 
 

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from harness.measures import binary, graded, incomplete
 from harness.measures.batch import Batch, Floats
-from harness.measures.measure import Measure
+from harness.measures.measure import OWN, Measure
 from harness.measures.tie_ends import Ties, ends_of_context_precision, order_cannot_matter_to_the_ideal, sorted_ends
 from retrievers.errors import InputError, Problem
 
@@ -139,9 +139,18 @@ MEASURES: Mapping[str, MeasureRow] = MappingProxyType(
 """A new measure is one function, one row here, and its test."""
 
 
+OWN_ROW = MeasureRow(needs_claims, "a function of the user's own", ("high", "low"))
+"""Of every measure of one's own, which `own_value` computes."""
+
+
+def row_named(name: str) -> MeasureRow:
+    """The row of a measure's name."""
+    return OWN_ROW if name.startswith(OWN) else MEASURES[name]
+
+
 def row_of(measure: Measure) -> MeasureRow:
     """The row of a measure."""
-    row = MEASURES[measure.name]
+    row = row_named(measure.name)
     return row._replace(compute=needs_claims, ties=None) if measure.claimed else row
 
 

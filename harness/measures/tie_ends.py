@@ -6,8 +6,8 @@ every order of the tied documents is tried, or many are drawn (see `tie_range`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from harness.measures.batch import Batch, Floats, Ints
 from harness.measures.claims import NONE, Claimed, claim_value
 from harness.measures.groups import Groups, group_value
 from harness.measures.measure import Measure
+from harness.measures.own import own_value
 
 TieGroup = tuple[int, int]
 """The places [start, end) of documents with one score."""
@@ -35,6 +36,8 @@ class TieCase:
     largest: int
     groups: Groups
     claimed: Claimed = NONE
+    by_id: Mapping[str, int] = field(default_factory=dict)
+    """Every judged document's grade."""
 
     @property
     def cutoff(self) -> int:
@@ -53,6 +56,9 @@ class TieCase:
         if self.measure.claimed:
             rankings = ([self.ids[i] for i in order[: len(self.ids)]] for order in orders.tolist())
             return np.array([claim_value(self.measure, self.claimed, ranking) for ranking in rankings])
+        if self.measure.own:
+            rankings = ([self.ids[i] for i in order[: len(self.ids)]] for order in orders.tolist())
+            return np.array([own_value(self.measure, self.by_id, ranking) for ranking in rankings])
         n = len(orders)
         judged = np.broadcast_to(self.judged, (n, len(self.judged)))
         batch = Batch(self.grades[orders], np.full(n, len(self.ids)), judged, self.largest)

@@ -82,6 +82,7 @@ def tie_ranges(
             largest,
             members.get(query_id, ()),
             (claims or {}).get(query_id, NONE),
+            judged,
         )
         declared = None if measure.get("groups") else row.ties
         ranges.append(QueryTieRange(query_id, *_range(case, declared, _blocks(scores), f"{seed} ties {query_id}")))
@@ -102,7 +103,7 @@ def _range(case: TieCase, declared: Ties | None, blocks: Sequence[TieGroup], see
 
 def _matters(case: TieCase, block: TieGroup) -> bool:
     """Whether a measure can tell two orders of a block apart."""
-    if case.measure.get("groups") or case.measure.claimed:
+    if case.measure.get("groups") or case.measure.claimed or case.measure.own:
         return block[1] - block[0] > 1
     return len(set(case.grades[slice(*block)].tolist())) > 1
 

@@ -123,7 +123,7 @@ def _mteb(results: Results, place: Path) -> None:
 
 
 def _model_card(results: Results, place: Path) -> None:
-    """Metadata for a model's card on Hugging Face's hub: a `model-index`, JSON being YAML too."""
+    """For a model's card on Hugging Face's hub: its metadata (a `model-index`, JSON being YAML too), and one table."""
     manifest = results.manifest
     for name, text in _mteb_results(results):
         scores = _scores_of(results, name, text)
@@ -136,6 +136,15 @@ def _model_card(results: Results, place: Path) -> None:
             "metrics": metrics,
         }  # fmt: skip
         _write_json(place / f"{name}.yaml", {"model-index": [{"name": model, "results": [task]}]}, indent=2)
+    means = results.summary.pivot(index="retriever", columns="measure", values="mean")
+    measures = list(dict.fromkeys(results.summary["measure"]))
+    rows = [["retriever", *measures], ["---", *["---:"] * len(measures)]]
+    rows += [
+        [name, *(f"{means.loc[name, one]:.4f}" for one in measures)]
+        for name in dict.fromkeys(results.summary["retriever"])
+    ]
+    with create(place / "table.md") as file:
+        file.writelines(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def _parquet(results: Results, place: Path) -> None:

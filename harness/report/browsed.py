@@ -64,7 +64,7 @@ def reranked(view: View) -> dict[str, Rerun]:
 
 def _ceiling(view: View, before: str, depth: int) -> Floats | None:
     measure = parse(view.primary)
-    if measure.claimed or measure.get("groups") is not None:
+    if measure.claimed or measure.own or measure.get("groups") is not None:
         return None
     best = {
         query: perfect(ranking.doc_ids, view.grades[query], depth)

@@ -73,7 +73,12 @@ def vector_retriever(block: Encoded, components: Components, shared: Shared, sto
 
     embedder = cut or whole
     return VectorRetriever(
-        embedder, opened, fresh=shared.fresh, chunks=chunks, describe=describe, conditions=conditions
+        embedder,
+        opened,
+        fresh=shared.fresh or not encoder.lasting,
+        chunks=chunks,
+        describe=describe,
+        conditions=conditions,
     )
 
 

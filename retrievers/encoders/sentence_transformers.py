@@ -115,7 +115,8 @@ class SentenceTransformerEncoder(Encoder):
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps: the model, where its weights come from, which they are."""
-        own = {} if self._weights.snapshot is None else _own_prompts(self._weights.snapshot)
+        snapshot, held = self._weights.snapshot, self._weights.held
+        own = dict(getattr(held, "prompts", {})) if snapshot is None else _own_prompts(snapshot)
         sent = {role: self._prompt(role, own) for role in self._prompts}
         prompts = {f"{role}_prompt": prompt for role, prompt in sent.items() if prompt is not None}
         dimensions = {} if self._truncate_dim is None else {"dimensions": str(self._truncate_dim)}

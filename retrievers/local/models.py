@@ -46,6 +46,8 @@ class Setup(NamedTuple):
         Raises:
             InputError: the backend is not installed.
         """
+        if self.weights.held is not None:
+            return self.weights.held.eval()
         if self.backend == "onnx" and importlib.util.find_spec("onnxruntime") is None:
             raise InputError(Problem("backend", "onnx is not installed", "pip install 'sentence-transformers[onnx]'"))
         library: Any = importlib.import_module("sentence_transformers")

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from retrievers.errors import HarnessError, InputError, Problem
-from retrievers.fingerprints import file_digest, folder_digest
+from retrievers.fingerprints import file_digest, folder_digest, model_digest
+from retrievers.held import Held
 from retrievers.remote.redaction import Expanded
 
 PACKAGED = "sentence-transformers/all-MiniLM-L6-v2"
@@ -29,13 +31,17 @@ class Weights:
         """Name the weights; raises InputError where that is neither a folder nor possible on the hub."""
         self.model = model
         self._asked = revision
-        if self.folder is None and not HUB_NAME.fullmatch(model):
+        self.held: Any = model.value if isinstance(model, Held) else None
+        """The model itself, where it is an object of this process."""
+        if self.held is None and self.folder is None and not HUB_NAME.fullmatch(model):
             remedy = "a folder is looked for in the working directory" if "/" in model or "\\" in model else ""
             raise InputError(Problem("model", f"{model!r} is neither a folder nor a name of the hub", remedy))
 
     @cached_property
     def folder(self) -> Path | None:
         """The folder that holds the weights, None where the hub has them."""
+        if self.held is not None:
+            return None
         if Path(self.model).is_dir():
             return Path(self.model)
         package = importlib.util.find_spec(_PACKAGE) if self.model == PACKAGED and not self._asked else None
@@ -49,6 +55,8 @@ class Weights:
     @property
     def name(self) -> str:
         """The model's name for people: a folder's last part."""
+        if self.held is not None:
+            return type(self.held).__name__
         if self.folder is None or self.packaged:
             return self.model
         name = self.folder.resolve().name
@@ -62,12 +70,12 @@ class Weights:
     @property
     def at_hand(self) -> bool:
         """Whether the weights lie on this machine, so that `revision` needs no network."""
-        return self.snapshot is not None
+        return self.held is not None or self.snapshot is not None
 
     @property
     def snapshot(self) -> Path | None:
         """The folder with the model's files, the hub's cache included; None where nothing is on this machine."""
-        return self.folder or self._hub_snapshot()
+        return None if self.held is not None else self.folder or self._hub_snapshot()
 
     @cached_property
     def revision(self) -> str:
@@ -76,6 +84,8 @@ class Weights:
         Raises:
             InputError: the package's weights are not the published ones, or the hub cannot say.
         """
+        if self.held is not None:
+            return f"sha256:{model_digest(self.held)}"
         if self.packaged and self.folder is not None:
             digest = file_digest(self.folder / "model.safetensors")
             if digest != _PACKAGED_SHA256:
@@ -100,7 +110,15 @@ class Weights:
     @property
     def provenance(self) -> Mapping[str, str]:
         """Model, source and revision, for the manifest."""
-        source = "hub" if self.folder is None else _PACKAGE if self.packaged else "folder"
+        source = (
+            "object"
+            if self.held is not None
+            else "hub"
+            if self.folder is None
+            else _PACKAGE
+            if self.packaged
+            else "folder"
+        )
         kind, _, digest = self.revision.rpartition(":")
         return {"model": self.model, "source": source, kind or "revision": digest}
 

@@ -1,25 +1,20 @@
-"""What a notebook calls: experiments that are run, and runs and judgments at hand in Python, scored and compared."""
+"""Runs and judgments at hand in Python, and several results, scored and compared."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import pipeline
-from harness.console.printing import console_of
-from harness.console.progress import Progress
+from harness.dataset.in_memory import judgments_of, run_of
 from harness.evaluation.compare import keys_of
 from harness.evaluation.evaluation import evaluate
-from harness.evaluation.folders import USUAL
-from harness.evaluation.runs import joined_runs, judgments_of, run_of, scored_run
-from harness.experiment import Experiment
+from harness.evaluation.folders import USUAL, score_folders
+from harness.evaluation.runs import joined_runs, scored_run
+from harness.evaluation.scores import Scores
 from harness.measures import parse_all
-from harness.records import Results
-from harness.running.options import Options, Watch
+from harness.notebook.showing import progress_shown
 from harness.stats.settings import Settings
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
@@ -59,40 +54,6 @@ class ComparedRuns:
         return f"{in_order.to_html(float_format='{:.4f}'.format)}{paragraphs}"
 
 
-@contextmanager
-def _shown(progress: bool | None) -> Iterator[Watch]:
-    """What shows progress on standard error; None: where somebody sees it, in a terminal or a notebook."""
-    seen = sys.stderr.isatty() or "ipykernel" in sys.modules
-    with Progress(console_of(stderr=True), quiet=not (seen if progress is None else progress)) as shown:
-        yield shown.watch
-
-
-def run(
-    experiment: str | Path | Mapping[str, Any] | Experiment,
-    options: Options = Options(),  # noqa: B008 - immutable
-    *,
-    progress: bool | None = None,
-) -> Results:
-    """Run an experiment; see `harness.pipeline.run`.
-
-    Args:
-        experiment: its file; or its tables as a dict, or an `Experiment`.
-        options: where results go, and what to run; a `watch` of one's own sees the progress instead.
-        progress: whether it is shown on standard error; left out, in a terminal or a notebook.
-
-    Returns:
-        The results, read back from their folder.
-
-    Raises:
-        InputError: the experiment, its data or its environment is at fault; nothing was embedded.
-        BackendError: every retriever failed; earlier results are untouched.
-    """
-    if options.watch is not Options().watch:
-        return pipeline.run(experiment, options)
-    with _shown(progress) as watch:
-        return pipeline.run(experiment, options._replace(watch=watch))
-
-
 def compare(
     runs: Mapping[str, Any],
     qrels: Any,
@@ -107,7 +68,8 @@ def compare(
     Args:
         runs: by name: {query: {document: score}}, {query: [documents, best first]}, a frame with the columns query_id,
             doc_id and score (or qid and docno), or a TREC file.
-        qrels: {query: {document: grade}}, a frame with query_id, doc_id and relevance, or a TREC file.
+        qrels: {query: {document: grade}}, {query: relevant documents}, a frame with query_id, doc_id and relevance, or
+            a TREC file.
         measures: what is computed, one name or several; the first one decides.
         baseline: each other run is compared with it; left out, all pairs.
         progress: whether it is shown on standard error; left out, in a terminal or a notebook.
@@ -123,26 +85,30 @@ def compare(
     >>> compare({"x": {"q1": ["a"], "q2": ["b"]}, "y": {"q1": ["b", "a"], "q2": ["b"]}}, qrels, ["RR"])
     <RR over 2 queries: x 1.0000, y 0.7500>
     """
-    import pandas as pd
-
     if len(runs) < 2:
         raise InputError(Problem("runs", "there is only one run" if runs else "there is no run", "give two or more"))
     judgments = judgments_of(qrels)
     parsed = parse_all([measures] if isinstance(measures, str) else measures)
-    try:
-        chosen = Settings(**settings)
-    except TypeError as error:
-        message = str(error).partition(") ")[2] or str(error)
-        raise InputError(Problem("settings", message, "test, correction, alpha, margin, seed")) from None
-    with _shown(progress) as watch:
+    chosen = _settings(settings)
+    with progress_shown(progress) as watch:
         meter, scored = Meter(watch=lambda meter: watch("", meter)), []
         with meter.stage("scoring", total=len(runs)):
             for name, run in runs.items():
                 scored.append(scored_run(name, run_of(run, f"runs[{name!r}]"), judgments, parsed))
                 meter.step()
-        joined = joined_runs(scored, judgments, parsed)
-        with meter.stage("comparing", total=sum(map(len, keys_of(joined, baseline).values()))):
-            evaluation = evaluate(joined, baseline=baseline, settings=chosen, step=meter.step)
+        return _compared(joined_runs(scored, judgments, parsed), baseline, chosen, meter)
+
+
+def compare_folders(folders: Sequence[Path], baseline: str | None, settings: Mapping[str, Any]) -> ComparedRuns:
+    """Compare the retrievers of several results folders on the queries that they share, as `harness compare` does."""
+    return _compared(score_folders(folders, ()), baseline, _settings(settings), Meter())
+
+
+def _compared(scores: Scores, baseline: str | None, settings: Settings, meter: Meter) -> ComparedRuns:
+    import pandas as pd
+
+    with meter.stage("comparing", total=sum(map(len, keys_of(scores, baseline).values()))):
+        evaluation = evaluate(scores, baseline=baseline, settings=settings, step=meter.step)
     return ComparedRuns(
         pd.DataFrame(list(evaluation.scores.rows())),
         pd.DataFrame(evaluation.summary_rows()),
@@ -150,3 +116,11 @@ def compare(
         tuple(evaluation.sentences()),
         evaluation.scores.notes,
     )
+
+
+def _settings(given: Mapping[str, Any]) -> Settings:
+    try:
+        return Settings(**given)
+    except TypeError as error:
+        message = str(error).partition(") ")[2] or str(error)
+        raise InputError(Problem("settings", message, "test, correction, alpha, margin, seed")) from None

@@ -1,0 +1,174 @@
+"""Results as a notebook handles them: shown, looked into, saved, logged."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import weakref
+from dataclasses import fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from harness import records
+from harness.evaluation.evaluation import evaluation_of
+from harness.evaluation.readers import primary_of
+from harness.experiment import NAME
+from harness.notebook.comparing import ComparedRuns, compare_folders
+from harness.records import LabelledQuery, Results
+from harness.records.trackers import log_to
+from harness.report import first_screen, write_report
+from retrievers.errors import InputError, Problem, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+BAD_NAME = "is no name: letters, digits, '.', '_' and '-', at most 64"
+
+
+class Picture(str):
+    """A chart of the report: a text of SVG, which notebooks show."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
+class QueryTable(dict[str, LabelledQuery]):
+    """Queries by id; called, those that one retriever answers worse than another, the largest loss first."""
+
+    def __init__(self, results: Results) -> None:
+        """Take the queries of results."""
+        super().__init__(results.queries)
+        self._scores, self._names = results.scores, results.retrievers
+        self._primary = primary_of(results.manifest.resolved)
+
+    def __call__(self, *, lost_by: str, to: str, measure: str | None = None) -> pd.DataFrame:
+        """The queries that `lost_by` answers worse than `to`: id, text, both values, the difference.
+
+        Args:
+            lost_by: a retriever.
+            to: another.
+            measure: as results spell it; left out, the primary one.
+
+        Raises:
+            InputError: there is no such retriever or measure.
+        """
+        named = measure or self._primary
+        for where, name in (("lost_by", lost_by), ("to", to)):
+            if name not in self._names:
+                raise InputError(Problem(where, f"there is no retriever {name!r}", did_you_mean(name, self._names)))
+        table = self._scores[self._scores["measure"] == named]
+        if table.empty:
+            known = self._scores["measure"].unique()
+            raise InputError(Problem("measure", f"there are no values of {named!r}", did_you_mean(named, known)))
+        values = table.pivot(index="query_id", columns="retriever", values="value")[[lost_by, to]]
+        values["difference"] = values[lost_by] - values[to]
+        lost = values[values["difference"] < 0].sort_values("difference", kind="stable").reset_index()
+        lost.insert(1, "text", [self[query].query.text for query in lost["query_id"]])
+        return lost.rename_axis(columns=None)
+
+
+class NotebookResults(Results):
+    """The results of a run: frames, sentences, and what can be made of them."""
+
+    queries: QueryTable
+
+    @classmethod
+    def of(cls, results: Results, place: str | None = None) -> Self:
+        """The same results; where a place is given, it goes with them."""
+        table = {field.name: getattr(results, field.name) for field in fields(Results)}
+        made = cls(**{**table, "queries": QueryTable(results)})
+        if place is not None:
+            weakref.finalize(made, shutil.rmtree, place, ignore_errors=True)
+        return made
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict in words, most important first; nothing where nobody labelled anything."""
+        return tuple(evaluation_of(self).sentences()) if self.scored else ()
+
+    def _repr_html_(self) -> str:
+        """The verdict, the leaderboard and its paired differences."""
+        return first_screen(self)
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write the page; to a file of its own, which needs no other, where a path is given.
+
+        Returns:
+            Where it is.
+        """
+        page = self.folder / records.LAST_FILE
+        if not page.exists():
+            write_report(self)
+        if path is None:
+            return page
+        with records.create(Path(path)) as file:
+            file.write(page.read_text(encoding="utf-8"))
+        return Path(path)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write a results folder, report and all, which every command reads; its last part is the results' name.
+
+        Results there of another experiment or of other data are kept beside it, as NAME.1.
+
+        Raises:
+            InputError: the name is none, or the folder cannot be written.
+        """
+        place = Path(folder)
+        if not re.fullmatch(NAME, place.name):
+            raise InputError(Problem(f"folder {place.name!r}", BAD_NAME, "call it otherwise"))
+        with records.writing_aside(place) as held:
+            shutil.copytree(self.folder, held.folder, dirs_exist_ok=True)
+            (held.folder / records.LAST_FILE).unlink(missing_ok=True)
+            manifest = self.manifest
+            resolved = replace(manifest.resolved, name=place.name)
+            written = {**manifest.experiment, "name": place.name}
+            records.write_manifest(
+                held.folder, replace(manifest, name=place.name, experiment=written, resolved=resolved)
+            )
+            write_report(records.read(held.folder))
+            held.check()
+            records.put_in_place(held.folder, place)
+        return place
+
+    def compare(self, *others: Results | str | Path, baseline: str | None = None, **settings: Any) -> ComparedRuns:
+        """Compare these retrievers with those of other results, on the queries that all share.
+
+        Args:
+            others: results, or their folders.
+            baseline: each other retriever is compared with it; left out, all pairs.
+            settings: of the statistics, as for `harness.compare`.
+        """
+        folders = [one.folder if isinstance(one, Results) else Path(one) for one in others]
+        return compare_folders([self.folder, *folders], baseline, settings)
+
+    def to_mteb(self) -> dict[str, dict[str, Any]]:
+        """A result of each retriever in the shape of MTEB's files."""
+        self.report()
+        files = {name: self.folder / "tables" / f"{name}.mteb.json" for name in self.retrievers}
+        return {name: json.loads(file.read_text(encoding="utf-8")) for name, file in files.items()}
+
+    def plot(self, chart: str = "leaderboard") -> Picture:
+        """A chart of the report, by the name of its file under figures/; left out, the paired leaderboard."""
+        self.report()
+        drawn = {file.stem: file for file in sorted((self.folder / "figures").glob("*.svg"))}
+        if chart not in drawn:
+            raise InputError(Problem("chart", f"there is no chart {chart!r}", did_you_mean(chart, drawn)))
+        return Picture(drawn[chart].read_text(encoding="utf-8"))
+
+    def log_to(self, tracker: str, **options: Any) -> str:
+        """Log parameters, means and the page to "mlflow" or "wandb", into the run that is active, else a new one.
+
+        Args:
+            tracker: which of them; its package must be installed.
+            options: of `mlflow.start_run` or `wandb.init`, where a new run is begun.
+
+        Returns:
+            The id of the run.
+        """
+        self.report()
+        return log_to(self, tracker, **options)

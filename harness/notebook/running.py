@@ -1,0 +1,163 @@
+"""Experiments that are run from Python: those of files, and those of what is in memory."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness import pipeline, records
+from harness.dataset.in_memory import source_of
+from harness.experiment import NAME, Experiment
+from harness.measures import parse
+from harness.notebook.parts import Encoder, RetrieverTable, named
+from harness.notebook.results import BAD_NAME, NotebookResults
+from harness.notebook.showing import progress_shown
+from harness.running.options import Options
+from retrievers import retriever_kinds
+from retrievers.errors import InputError, Problem
+from retrievers.held import OBJECT, Held
+
+WHERE = re.compile(r"retrievers\[(\d+)\]")
+"""How an experiment names the table of a retriever."""
+BUILT = "experiment: "
+"""How messages begin of an experiment that is no file."""
+
+
+def run(
+    experiment: str | Path | Mapping[str, Any] | Experiment,
+    options: Options = Options(),  # noqa: B008 - immutable
+    *,
+    progress: bool | None = None,
+) -> NotebookResults:
+    """Run an experiment: check, index, replay, score, compare, and write the results folder.
+
+    Args:
+        experiment: its file; or its tables as a dict, or an `Experiment`.
+        options: where results go, and what to run; a `watch` of one's own sees the progress instead.
+        progress: whether it is shown on standard error; left out, in a terminal or a notebook.
+
+    Returns:
+        The results, read back from their folder.
+
+    Raises:
+        InputError: the experiment, its data or its environment is at fault; nothing was embedded.
+        BackendError: every retriever failed; earlier results are untouched.
+    """
+    if options.watch is not Options().watch:
+        return NotebookResults.of(pipeline.run(experiment, options))
+    with progress_shown(progress) as watch:
+        return NotebookResults.of(pipeline.run(experiment, options._replace(watch=watch)))
+
+
+def open_results(folder: str | Path) -> NotebookResults:
+    """Read a results folder.
+
+    Raises:
+        InputError: it is none, or a part of it is missing or cannot be read.
+    """
+    return NotebookResults.of(records.read(folder))
+
+
+def evaluate(
+    documents: Any,
+    queries: Any,
+    qrels: Any,
+    retrievers: Mapping[str, Any],
+    *,
+    primary: str = "nDCG@10",
+    measures: Sequence[str] = ("R@10", "RR@10"),
+    baseline: str | None = None,
+    margin: float | None = None,
+    name: str = "evaluation",
+    progress: bool | None = None,
+    **more: Any,
+) -> NotebookResults:
+    """Compare retrievers on documents and queries that are in memory, as an experiment file does on files.
+
+    Args:
+        documents: {id: text}, a list of texts (their ids are 0, 1, 2, …), a frame with id, text and title, a `Dataset`
+            of Hugging Face, or a path.
+        queries: the same; None: those of the path.
+        qrels: {query: {document: grade}}, {query: relevant documents}, a frame with query_id, doc_id and relevance, or
+            a path; None: what the queries say, else nobody has labelled anything yet.
+        retrievers: by name: a kind such as "bm25", a model's name or folder, an object with `encode`, a function of
+            texts (or of texts and their role) that returns (n, d), what `harness.OpenAI`, `harness.Fusion`,
+            `harness.Reranked`, `harness.Search`, `harness.Encoder` and the like return, or a table as in a file.
+        primary: the measure that decides.
+        measures: what is measured beside it; names, or what `harness.measure` returns.
+        baseline: the retriever with which each other one is compared; left out, all pairs.
+        margin: a difference that does not matter; nothing is called equivalent without it.
+        name: of the results.
+        progress: whether it is shown on standard error; left out, in a terminal or a notebook.
+        more: further keys of an experiment file: depth=10, relevance={"dangling": "drop"}, statistics={"alpha": 0.01}.
+
+    Returns:
+        The results, kept until they are no longer used, or saved.
+
+    Raises:
+        InputError: an argument is at fault: with the argument's name; nothing was embedded.
+        BackendError: every retriever failed.
+
+    >>> documents = {"d1": "a red apple", "d2": "a green pear"}
+    >>> evaluate(documents, {"q1": "red", "q2": "pear"}, {"q1": ["d1"], "q2": ["d2"]}, {"bm25": "bm25"}, primary="RR")
+    <Results 'evaluation': 1 retrievers, 2 queries>
+    """
+    others = [one for one in measures if str(parse(one)) != str(parse(primary))]
+    statistics = {**more.pop("statistics", {}), **({} if margin is None else {"margin": margin})}
+    drop = more.get("relevance", {}).get("dangling") == "drop"
+    tables = {
+        "name": name,
+        "dataset": _dataset(documents, queries, qrels, drop=drop),
+        "primary": primary,
+        "measures": [primary, *others],
+        **({} if baseline is None else {"baseline": baseline}),
+        "statistics": statistics,
+        "report": False,
+        "retrievers": [{"name": key, **named(_table(value, key), key)} for key, value in retrievers.items()],
+        **more,
+    }
+    place = tempfile.mkdtemp(prefix="harness-")
+    try:
+        with progress_shown(progress) as watch:
+            return NotebookResults.of(pipeline.run(tables, Options(place, watch=watch)), place)
+    except BaseException as error:
+        shutil.rmtree(place, ignore_errors=True)
+        if isinstance(error, InputError):
+            raise _by_name(error, list(retrievers)) from None
+        raise
+
+
+def _by_name(error: InputError, names: Sequence[str]) -> InputError:
+    """The same problems, each with the argument's name: a retriever's, where an experiment has a number."""
+
+    def renamed(where: str) -> str:
+        return WHERE.sub(lambda place: f"retrievers[{names[int(place[1])]!r}]", where).removeprefix(BUILT)
+
+    return InputError([one._replace(where=renamed(one.where)) for one in error.problems])
+
+
+def _dataset(documents: Any, queries: Any, qrels: Any, *, drop: bool) -> dict[str, Any]:
+    """The data set's table: a path alone is what it is in a file."""
+    if queries is None and qrels is None and isinstance(documents, str | Path):
+        return {"path": str(documents)}
+    source = source_of(documents, queries, qrels, drop=drop)
+    return {"path": Held(f"{OBJECT}documents and queries in memory", source)}
+
+
+def _table(value: Any, name: Any) -> RetrieverTable:
+    """What stands for a retriever, as the table of an experiment file."""
+    if not isinstance(name, str) or not re.fullmatch(NAME, name):
+        raise InputError(Problem(f"retrievers[{name!r}]", BAD_NAME, "call it otherwise"))
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, str | Path):
+        return {"kind": value} if value in retriever_kinds() else Encoder(str(value))
+    if not callable(value) and not any(hasattr(value, one) for one in ("encode", "encode_document")):
+        what = f"a {type(value).__name__} is no retriever"
+        remedy = "a name, an object with encode, a function of texts; harness.Search for a function that searches"
+        raise InputError(Problem(f"retrievers[{name!r}]", what, remedy))
+    return Encoder(value)

@@ -1,0 +1,124 @@
+"""`kind = "python"`: a function of the user's own that makes vectors, or an object with `encode`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from retrievers.called import called
+from retrievers.errors import BackendError, InputError, Problem, check_positive
+from retrievers.failures import faults_of
+from retrievers.fingerprints import fingerprint
+from retrievers.meter import Call
+from retrievers.remote.redaction import as_written
+from retrievers.types import Embedded, Encoder, Role, Vectors, runs
+
+Made = dict[tuple[Role, bytes], Vectors]
+"""Vectors by role and digest of the text."""
+MADE: WeakKeyDictionary[Any, Made] = WeakKeyDictionary()
+"""What functions and objects of this process have made, for as long as each of them lives."""
+
+
+class PythonEncoder(Encoder):
+    """Embeds with a function of texts, or of texts and their role, that returns a row for each text.
+
+    An object is asked by its `encode_query` and `encode_document`, else by its `encode`. What it makes is kept for as
+    long as it lives; on disk only under a name that says which version it is.
+    """
+
+    def __init__(self, call: str, *, cache: str = "", batch_size: int = 256) -> None:
+        """Name the function; nothing is imported before it is checked or asked.
+
+        Args:
+            call: "package.module:function", found as Python finds modules, the working directory included.
+            cache: the name of this version of it, under which vectors are kept for later runs; left out, they are not.
+            batch_size: texts a call, at most.
+        """
+        check_positive("encoder", batch_size=batch_size)
+        self._name, self._cache, self._size = call, cache, batch_size
+        self._own: Made = {}
+
+    @property
+    def fingerprint(self) -> str:
+        """The name of its version."""
+        return fingerprint("python", self._cache or self._name)
+
+    @property
+    def lasting(self) -> bool:
+        """Whether a name says which version this is."""
+        return bool(self._cache)
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What is called, and which version of it."""
+        return {"call": as_written(self._name), **({"version": self._cache} if self._cache else {})}
+
+    def check(self) -> None:
+        """Import the function: the code of its module runs."""
+        self._function("document")
+
+    def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
+        """Split texts into runs of `batch_size`."""
+        return runs(len(texts), self._size)
+
+    def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
+        """Call the function on the texts that it has not embedded yet.
+
+        Raises:
+            BackendError: it raised an exception, or did not return a row of numbers for each text.
+        """
+        made = self._made()
+        names = [(role, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()) for text in texts]
+        if missing := [i for i, name in enumerate(names) if name not in made or len(texts) == 1]:  # one is timed
+            rows = self._called([texts[i] for i in missing], role)
+            made.update(zip((names[i] for i in missing), rows, strict=True))
+            call.meter.count(calls=1)
+        sizes = sorted({len(made[name]) for name in names})
+        if len(sizes) > 1:
+            raise BackendError(f"{self._name} gave vectors of {sizes[0]} and of {sizes[-1]} numbers")
+        return Embedded(np.stack([made[name] for name in names]), *np.zeros((2, len(texts)), dtype=np.int64))
+
+    def _made(self) -> Made:
+        """Where this object's vectors are kept; those of one that cannot be told from others, for this run alone."""
+        try:
+            return MADE.setdefault(called(self._name), {})
+        except TypeError:
+            return self._own
+
+    def _called(self, texts: list[str], role: Role) -> Vectors:
+        with faults_of((self._name,)):
+            returned = self._function(role)(texts)
+            on_a_device = hasattr(returned, "detach")  # a tensor of torch, wherever it lies
+            vectors = np.asarray(returned.detach().cpu().float() if on_a_device else returned, dtype=np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            what = f"returned an array of shape {vectors.shape} for {len(texts)} texts"
+            raise BackendError(f"{self._name} {what}: it has to be ({len(texts)}, dimensions), a row for each text")
+        return vectors
+
+    def _function(self, role: Role) -> Callable[[list[str]], Any]:
+        """What embeds texts of a role."""
+        found = called(self._name)
+        for name in (f"encode_{role}", "encode"):
+            if callable(method := getattr(found, name, None)):
+                with_role = name == "encode" and "prompt_type" in _parameters(method)  # as models of MTEB are asked
+                return (lambda texts: method(texts, prompt_type=role)) if with_role else method
+        if not callable(found):
+            what = f"{self._name!r} is no function, and has no encode"
+            raise InputError(Problem("call", what, "give a function of texts that returns a row for each"))
+        places = [
+            one for one in _parameters(found).values() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+        ]
+        two = len(places) > 1 and (places[1].name == "role" or places[1].default is inspect.Parameter.empty)
+        return (lambda texts: found(texts, role)) if two else found
+
+
+def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):  # what is written in C may not say
+        return {}
