@@ -23,6 +23,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "query": (
         "text",
         "query",
+        "query_text",
         "question",
         "user_input",
         "search_term",
@@ -57,6 +58,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "claims": ("claims",),
     "relevant": (
         "relevant_documents",
+        "ratings",
         "relevant_docs",
         "relevant",
         "relevant_ids",
@@ -95,6 +97,8 @@ class Columns:
     """The names of columns: declared ones, else those of `KNOWN`."""
 
     declared: Mapping[str, str] = field(default_factory=dict)
+    header: bool = False
+    """Whether the first row of a table is said to be one, whatever it looks like."""
 
     def __post_init__(self) -> None:
         kinds = (*KNOWN, FIELDS)
@@ -188,9 +192,10 @@ class Columns:
         names = [str(name) for name in row]
         if declared is not None:
             return Problem("", f"there is no column {declared!r}", did_you_mean(declared, names))
-        if any(len(name.split()) > WORDS or name.isdigit() for name in names):
+        if not self.header and any(len(name.split()) > WORDS or name.isdigit() for name in names):
             first = ", ".join(shown(name) for name in names[:8])
-            return Problem("", f"the first row is no header: {first}", "write one above it: query,document")
+            remedy = "write one above it: query,document; or say header = false (--no-header), or true if it is one"
+            return Problem("", f"the first row is no header: {first}", remedy)
         remedy = f'there are: {", ".join(names[:8])}; say which: columns = {{ {kind} = "…" }}'
         return Problem("", f"{KNOWN[kind][0]!r} is missing", remedy)
 

@@ -9,7 +9,6 @@ fetched; code of a data set is never run. On disk each part is a folder of Parqu
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,6 +17,7 @@ from harness.dataset.archives import missing
 from harness.dataset.columns import Columns
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, listing, listing_of
+from harness.dataset.one_table import split_of
 from harness.dataset.rows import SUFFIXES, Row
 from harness.dataset.source import Findings, Place, Reader
 from harness.dataset.table_folder import RowSource, TableSource, rows_of
@@ -25,7 +25,6 @@ from retrievers.errors import InputError, Problem, did_you_mean
 
 PREFIX = "hf:"
 PARTS = {"corpus": ("corpus",), "queries": ("queries", "query"), "qrels": ("qrels", "default")}
-SPLIT = re.compile(r"^(.+?)(-\d{5}-of-\d{5})?$")
 
 
 def read_named(reference: DatasetReference) -> TableSource:
@@ -102,13 +101,16 @@ def read(reference: DatasetReference) -> TableSource:
 
 
 def shards(files: Mapping[str, File], names: Iterable[str]) -> dict[str, list[File]]:
-    """The shards of one part by split: files in a folder of this name."""
+    """The shards of one part by split: files in a folder of this name, or in folders of splits as they are saved."""
     by_split: dict[str, list[File]] = {}
     for name, file in files.items():
         pure = PurePosixPath(name)
-        if pure.suffix.lower() in SUFFIXES and pure.parent.name in names and len(pure.parts) <= 3:
-            split = SPLIT.fullmatch(pure.stem)
-            by_split.setdefault(split[1] if split else pure.stem, []).append(file)
+        folder, split = split_of(name) or (pure.parent.as_posix(), pure.stem)
+        if pure.suffix.lower() in SUFFIXES and len(pure.parts) <= 3:
+            if PurePosixPath(folder).name in names:
+                by_split.setdefault(split, []).append(file)
+            elif not folder and split in names and pure.suffix == ".arrow":  # a part without splits
+                by_split.setdefault("", []).append(file)
     return by_split
 
 

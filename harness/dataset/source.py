@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -152,6 +153,14 @@ def decode(raw: bytes, place: Place) -> str:
         line = place.line or raw.count(b"\n", 0, error.start) + 1
         remedy = f"byte 0x{raw[error.start]:02x}; save the file as UTF-8"
         raise InputError(Problem(str(Place(place.path, line)), "is not UTF-8", remedy)) from None
+
+
+def named_twice(header: Sequence[str], where: str, problems: Complaints) -> bool:
+    """Complain of a column that stands twice; unnamed ones may."""
+    twice = sorted(name for name, number in Counter(header).items() if name and number > 1)
+    if twice:
+        problems.append(Problem(where, f"the column {twice[0]!r} stands twice", "name columns apart"))
+    return bool(twice)
 
 
 def parse_json(text: str) -> Any:

@@ -1,23 +1,26 @@
-"""Tables of documents, queries and labels: CSV, TSV, JSON Lines, JSON or Parquet, their columns declared or recognised.
+"""Tables of documents, queries and labels in any form of `rows.py`, their columns declared or recognised.
 
-The files are called `documents.*` or `corpus.*`, `queries.*` or `questions.*`, `labels.*`, `qrels.*` or `judgments.*`,
-or as the experiment says. Queries may carry their labels themselves, and documents may be a folder of text files.
+The files, sheets or tables are called `documents.*` or `corpus.*`, `queries.*` or `questions.*`, `labels.*`, `qrels.*`
+or `judgments.*`, or as the experiment says. Queries may carry their labels themselves, and documents may be a folder of
+text files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from harness.dataset import judgments, markdown_folder
 from harness.dataset.archives import is_zip
 from harness.dataset.columns import ASKED, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
-from harness.dataset.dataset_model import DatasetReference, Labels
-from harness.dataset.files import File, listing, listing_of, pick
+from harness.dataset.dataset_model import SQL, DatasetReference, Labels
+from harness.dataset.files import File, listing_of, pick
 from harness.dataset.label_rows import labels_of
+from harness.dataset.one_table import table_files
 from harness.dataset.rows import PLAIN, SUFFIXES, Row, read_rows
 from harness.dataset.source import Findings, Parts, Place, Source
+from harness.dataset.sql import is_url
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
 
@@ -32,7 +35,7 @@ HEADERS = 64
 
 def matches(reference: DatasetReference) -> bool:
     """Whether a folder or archive holds a table of queries or labels by one of the usual names, or one is declared."""
-    if single(reference):
+    if single(reference) or (reference.scheme == SQL and reference.queries):
         return True
     files = listing_of(reference)
     if files and (reference.documents or reference.labels):
@@ -48,51 +51,60 @@ def matches(reference: DatasetReference) -> bool:
 
 def single(reference: DatasetReference) -> bool:
     """Whether a reference is one table, with its documents elsewhere."""
-    is_file = not reference.scheme and reference.documents is not None and reference.folder.is_file()
-    return is_file and File(reference.folder).suffix in (*SUFFIXES, *PLAIN)
+    return reference.documents is not None and bool(table_files(reference, PLAIN))
 
 
 def read(reference: DatasetReference) -> Source:
-    """Open the tables of a folder or an archive, or one table whose documents and labels lie where the reference says.
+    """Open the tables of a folder or of a file that holds some, or one table, and what the reference names beside it.
 
     Raises:
         InputError: something that is named, or that there must be, is not there.
     """
-    files, folder = {}, reference.folder
-    if folder.is_file() and not is_zip(folder):
-        reference = replace(reference, queries=(*reference.queries, folder.name))
-        folder = folder.parent
-    else:
-        files = listing(folder)
-    named_files = (*reference.queries, *filter(None, (reference.documents, reference.labels)))
-    files |= {name: File(folder / name) for name in named_files if name not in files and (folder / name).is_file()}
+    lone = table_files(reference, PLAIN) if reference.documents else []
+    folder = Path() if reference.scheme else reference.folder
+    folder = folder.parent if folder.is_file() and not is_zip(folder) else folder
+    all_named = reference.scheme and reference.queries and reference.documents
+    files = {**_named_files(reference, folder), **({} if lone or all_named else listing_of(reference))}
     top = {name: file for name, file in files.items() if "/" not in name}
-    columns = Columns(reference.columns)
-    declared = reference.documents and not (folder / reference.documents).is_dir()
-    documents = pick(files, reference.documents, folder) if declared and reference.documents else None
-    documents = documents or (None if reference.documents else named(top, DOCUMENTS))
-    queries = [pick(files, name, folder) for name in reference.queries]
+    texts = folder / (reference.documents if reference.documents and not is_url(reference.documents) else "")
+    if not reference.documents:
+        documents = named(top, DOCUMENTS)
+    else:
+        documents = None if texts != folder and texts.is_dir() else pick(files, reference.documents, folder)
+    queries = [*lone, *(pick(files, name, folder) for name in reference.queries)]
     queries = queries or [file for file in [named(top, QUERIES, PLAIN)] if file is not None]
     labels = pick(files, reference.labels, folder) if reference.labels else named(top, LABELS)
     if not queries and labels is None:
-        remedy = "name the file: queries = …; or call it queries.csv, .tsv, .jsonl, .json or .parquet"
+        remedy = "name the file: queries = …; or call it queries.csv, .tsv, .jsonl, .json, .parquet or .xlsx"
         raise InputError(Problem(str(folder), "holds no table of queries", remedy))
-    asked = tuple(queries) if queries else (labels,) if labels else ()
+    asked = queries or [labels] if labels else queries
+
+    def part(names: tuple[str, ...], *files: File) -> RowSource:
+        """The rows of files; without a header their first columns have these names, or numbers to declare."""
+        header = None if reference.header is not False else () if reference.columns else names
+        return rows_of(*(replace(file, header=header) for file in files))
+
     source = TableSource(
-        rows_of(*([documents] if documents else [])),
-        rows_of(*asked),
-        rows_of(labels) if labels and queries else None,
-        columns,
+        part(("id", "text"), *([documents] if documents else [])),
+        part(("id", "query") if labels and queries else ("query", "document", "grade"), *asked),
+        part(("query_id", "document", "grade"), labels) if labels and queries else None,
+        Columns(reference.columns, header=reference.header is True),
     )
     if documents is not None:
         return source
-    texts = folder / (reference.documents or "")
     if not texts.is_dir() or not markdown_folder.holds_documents(texts):
-        remedy = "name the file: documents = …; or call it documents.csv, .tsv, .jsonl or .parquet"
+        remedy = "name the file: documents = …; or call it documents.csv, .tsv, .jsonl, .parquet or .xlsx"
         raise InputError(Problem(str(texts), "holds no documents", remedy))
     taken = frozenset(file.path for file in (*asked, labels) if file is not None)
     folder_of_texts = markdown_folder.MarkdownSource(texts, (), taken)
     return Parts(folder_of_texts.documents, source.queries, source.labels)
+
+
+def _named_files(reference: DatasetReference, folder: Path) -> dict[str, File]:
+    """The files outside of a data set that its parts are said to be; of a sheet the workbook."""
+    names = filter(None, (*reference.queries, reference.documents, reference.labels))
+    whole = (name.rpartition("#")[0] or name for name in names if not is_url(name))
+    return {name: File(folder / name) for name in whole if (folder / name).is_file()}
 
 
 def named(files: Mapping[str, File], stems: Iterable[str], also: tuple[str, ...] = ()) -> File | None:
@@ -107,8 +119,8 @@ def named(files: Mapping[str, File], stems: Iterable[str], also: tuple[str, ...]
         found = [
             file
             for name, file in files.items()
-            if (pure := PurePosixPath(name)).stem.lower() == stem
-            and pure.suffix.lower() in (*SUFFIXES, *also)
+            if (file.table or PurePosixPath(name).stem).lower() == stem
+            and (file.database or file.suffix in (*SUFFIXES, *also))
             and name != judgments.NAME
         ]
         if len(found) > 1:

@@ -1,6 +1,7 @@
 """What evaluation tools write: for each tool one row that says under which names it keeps what.
 
-Ragas, LangSmith and Phoenix export questions with reference contexts, whose documents lie where the reference says.
+Ragas, LangSmith, Phoenix and Langfuse export questions with reference contexts; their documents lie where the reference
+says.
 embench, LlamaIndex and AutoRAG write documents and labels, too.
 """
 
@@ -17,15 +18,13 @@ from harness.dataset.columns import Columns, has_path, plain_id, value_at
 from harness.dataset.contexts import ReferencedQuestion, texts_of, with_contexts
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, listing, listing_of, pick
+from harness.dataset.one_table import first_row, table_files
 from harness.dataset.references import read_reference
-from harness.dataset.rows import Row, read_json, read_rows
+from harness.dataset.rows import Row, read_json
 from harness.dataset.source import Findings, Parts, Place, parse_json
 from harness.dataset.table_folder import RowSource, TableSource, rows_of
 from retrievers.errors import InputError, Problem
 from retrievers.types import Query
-
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
-"""Of files whose first row may tell which tool wrote them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +48,33 @@ class Export:
     """Further names whose values become fields of the query; one that holds an object gives all its plain values."""
     objects: tuple[str, ...] = ()
     """Names that hold objects; the only text of the first is the question where none of `query` is there."""
-    rows: str = ""
-    """The key under which the rows stand, where the file is one JSON object."""
+    parts: tuple[str, str] = ("", "")
+    """The file of questions and the folder of documents, where the tool writes a folder of its own."""
+
+    def _within(self, reference: DatasetReference) -> DatasetReference:
+        """The questions of the tool's own folder, with the documents beside them."""
+        questions, documents = self.parts
+        if reference.scheme or not questions:
+            return reference
+        folder = reference.folder if reference.folder.is_dir() else reference.folder.parent
+        if not (folder / questions).is_file() or reference.folder not in (folder, folder / questions):
+            return reference
+        beside = documents if (folder / documents).is_dir() else None
+        return replace(reference, path=folder / questions, documents=reference.documents or beside)
 
     def matches(self, reference: DatasetReference) -> bool:
         """Whether the reference is a file that the tool wrote."""
-        if self.rows:
-            return holds_keys(reference, *(names[0] for names in self.recognised))
-        row = first_row(reference)
+        row = first_row(self._within(reference))
         return bool(row) and all(any(name in row for name in names) for names in self.recognised)
 
     def read(self, reference: DatasetReference) -> Parts:
         """Open the questions; the documents lie where the reference says."""
-        columns = Columns(reference.columns)
-        if reference.folder.is_file():
-            file = File(reference.folder)
-        else:
+        columns, reference = Columns(reference.columns), self._within(reference)
+        files = table_files(reference)
+        if not files:
             names = reference.queries or ("testset.jsonl",)
-            file = pick(listing(reference.folder), names[0], reference.folder)
-        rows = _rows_under(file, self.rows) if self.rows else rows_of(file)
+            files = [pick(listing(reference.folder), names[0], reference.folder)]
+        rows = rows_of(*files)
 
         def asked(problems: Findings) -> Iterator[tuple[Place, ReferencedQuestion]]:
             for number, (place, row) in enumerate(rows(problems)):
@@ -81,8 +88,9 @@ class Export:
         self, row: Row, place: Place, unnamed: str, columns: Columns, problems: Findings
     ) -> ReferencedQuestion | None:
         """Read one row; None after a complaint."""
+        row = {**row, **{name: _listed(row[name]) for name in self.objects if name in row}}  # JSON, in a cell of CSV
         for name in self.objects:
-            if row.get(name) is not None and not isinstance(row[name], dict):
+            if row.get(name) is not None and not isinstance(row[name], dict | str):
                 problems.append(Problem(str(place), f"{name!r} is not an object", "as the SDK writes it"))
         text = columns.value("query", row) if "query" in columns.declared else self._text(row)
         if not isinstance(text, str):
@@ -92,7 +100,8 @@ class Export:
             columns.value(kind, row) if kind in columns.declared else value_at(row, name)
             for kind, name in (("reference", self.reference), ("claims", self.claims))
         )
-        expected = read_reference(answers, claims, place, problems)
+        said = row.get(self.objects[1]) if self.objects else None
+        expected = read_reference(said if isinstance(said, str) else answers, claims, place, problems)
         id_ = row.get(self.query_id)
         query = Query(id_ if isinstance(id_, str) and id_ else unnamed, text, self._fields(row), expected)
         if "relevant" in columns.declared:
@@ -114,8 +123,8 @@ class Export:
         values = [value_at(row, name) for name in self.query]
         named = next((value for value in values if isinstance(value, str)), None)
         held = row.get(self.objects[0]) if self.objects else None
-        texts = [value for value in held.values() if isinstance(value, str)] if isinstance(held, Mapping) else []
-        return named or (texts[0] if len(texts) == 1 else named)
+        texts = [value for value in held.values() if isinstance(value, str)] if isinstance(held, Mapping) else [held]
+        return named or (texts[0] if len(texts) == 1 else None)
 
     def _without_question(self, row: Row) -> Problem:
         """A complaint, without its place, that a row has no question."""
@@ -137,14 +146,14 @@ class Export:
         return fields
 
 
-def _of_objects(inputs: str, outputs: str, *, recognised: tuple[str, ...], rows: str = "") -> Export:
+def _of_objects(inputs: str, outputs: str) -> Export:
     """The names of a tool that fixes none within its objects: the usual ones, those of outputs before metadata's."""
 
     def within(*names: str) -> tuple[str, ...]:
         return tuple(f"{part}.{name}" for name in names for part in (outputs, "metadata"))
 
     return Export(
-        recognised=tuple((name,) for name in recognised),
+        recognised=((inputs,), (outputs,)),
         query=tuple(f"{inputs}.{name}" for name in ("question", "query", "input", "user_input")),
         ids=within("reference_context_ids", "document_ids", "doc_ids"),
         contexts=within("reference_contexts", "contexts"),
@@ -153,7 +162,6 @@ def _of_objects(inputs: str, outputs: str, *, recognised: tuple[str, ...], rows:
         query_id="id",
         fields=("metadata",),
         objects=(inputs, outputs, "metadata"),
-        rows=rows,
     )
 
 
@@ -167,10 +175,22 @@ RAGAS = Export(
     fields=("synthesizer_name", "persona_name", "query_style", "query_length"),
 )
 """Test sets of Ragas, as SingleTurnSample has it (ragas 0.4.3, `dataset_schema.py`): JSON Lines, JSON, CSV, Parquet."""
-LANGSMITH = _of_objects("inputs", "outputs", recognised=("inputs", "outputs"))
+LANGSMITH = _of_objects("inputs", "outputs")
 """Examples of a LangSmith data set (langsmith 0.15.0), JSON Lines or JSON."""
-PHOENIX = _of_objects("input", "output", recognised=("version_id", "examples"), rows="examples")
+PHOENIX = _of_objects("input", "output")
 """`Dataset.to_dict()` of arize-phoenix-client 3.5.0 as JSON."""
+LANGFUSE = _of_objects("input", "expectedOutput")
+"""Items of a Langfuse data set, as its interface gives them (`GET /api/public/dataset-items`)."""
+LLAMA_INDEX_RAG = Export(
+    recognised=(("query",), ("reference_contexts",), ("reference_answer",)),
+    query=("query",),
+    ids=(),
+    contexts=("reference_contexts",),
+    reference="reference_answer",
+    claims="claims",
+    parts=("rag_dataset.json", "source_files"),
+)
+"""LlamaIndex's LabelledRagDataset as it saves itself, alone or in the folder that its downloads are."""
 
 
 class Keyed(NamedTuple):
@@ -326,36 +346,6 @@ def holds_keys(reference: DatasetReference, *keys: str) -> bool:
     return text.lstrip("\ufeff \r\n\t").startswith("{") and all(f'"{key}"' in text for key in keys)
 
 
-def first_row(reference: DatasetReference) -> Row:
-    """The first row of a file of rows; empty where it is none."""
-    if reference.scheme or not reference.folder.is_file() or File(reference.folder).suffix not in SUFFIXES:
-        return {}
-    return next((row for _, row in read_rows(File(reference.folder), Findings())), {})
-
-
-def _rows_under(file: File, key: str) -> RowSource:
-    """The objects that stand in a list under a key of one JSON object."""
-
-    def rows(problems: Findings) -> Iterator[tuple[Place, Row]]:
-        try:
-            whole = read_json(file)
-        except InputError as error:
-            problems.extend(error.problems)
-            return
-        listed = whole.get(key) if isinstance(whole, dict) else None
-        if not isinstance(listed, list):
-            problems.append(Problem(str(file.path), f"{key!r} is no list", "write Dataset.to_dict() as JSON"))
-            return
-        for number, row in enumerate(listed):
-            place = Place(Path(f"{file.path}: {key}[{number}]"))
-            if isinstance(row, dict):
-                yield place, row
-            else:
-                problems.append(Problem(str(place), "is not an object", "every entry is one: {…}"))
-
-    return rows
-
-
 def _ids(cell: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
     """A list of ids; empty, after a complaint, where it is something else."""
     listed = _listed(cell)
@@ -383,10 +373,10 @@ def _last(path: str) -> str:
 
 
 def _listed(cell: object) -> object:
-    """What a cell holds; a list that a CSV file holds as JSON or as Python's repr is read, an empty text is nothing."""
+    """What a cell holds; lists and objects in CSV, as JSON or Python's repr, are read; an empty text is nothing."""
     if not isinstance(cell, str):
         return cell
-    if not cell.lstrip().startswith("["):
+    if not cell.lstrip().startswith(("[", "{")):
         return cell if cell.strip() else None
     try:
         return parse_json(cell)
