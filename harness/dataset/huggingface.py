@@ -24,6 +24,8 @@ from harness.dataset.table_folder import RowSource, TableSource, rows_of
 from retrievers.errors import InputError, Problem, did_you_mean
 
 PREFIX = "hf:"
+ABOUT = ("state.json", "dataset_info.json", "dataset_dict.json")
+"""What `datasets` saves beside the rows."""
 PARTS = {"corpus": ("corpus",), "queries": ("queries", "query"), "qrels": ("qrels", "default")}
 
 
@@ -106,7 +108,7 @@ def shards(files: Mapping[str, File], names: Iterable[str]) -> dict[str, list[Fi
     for name, file in files.items():
         pure = PurePosixPath(name)
         folder, split = split_of(name) or (pure.parent.as_posix(), pure.stem)
-        if pure.suffix.lower() in SUFFIXES and len(pure.parts) <= 3:
+        if pure.suffix.lower() in SUFFIXES and len(pure.parts) <= 3 and pure.name not in ABOUT:
             if PurePosixPath(folder).name in names:
                 by_split.setdefault(split, []).append(file)
             elif not folder and split in names and pure.suffix == ".arrow":  # a part without splits

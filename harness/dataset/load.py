@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from harness.dataset import references
-from harness.dataset.columns import FIELDS, folded, keeping
+from harness.dataset.columns import FIELDS, LABELLING, folded, keeping
 from harness.dataset.corpus import COMPARABLE, CheckedDocuments, check_documents, digest_line, read_again, text_key
 from harness.dataset.dataset_model import Dataset, DatasetReference, Labels
 from harness.dataset.formats import open_source
@@ -16,6 +16,8 @@ from harness.dataset.source import Findings, Place, Source, id_problem
 from retrievers.errors import InputError, did_you_mean
 from retrievers.types import Query
 
+CLICK = "click"
+"""In the name of a column of labels: nobody judged, somebody clicked."""
 LIKELY = 0.9
 """Share of a column's cells that name documents, above which it is more likely to hold labels than not."""
 
@@ -35,6 +37,7 @@ def load(reference: DatasetReference, *, drop_dangling: bool = False) -> Dataset
     queries = _check_queries(source, seen)
     documents = check_documents(source, seen, reference.match, {text_key(query.text) for query in queries.values()})
     labels = _check_labels(source, seen, documents, queries, drop_dangling)
+    _note_clicks(labels, seen)
     if not labels:
         _refuse_labels_as_fields(queries.values(), documents, reference.columns.get(FIELDS, ""), seen)
     judgments = read_overlay(reference, seen)
@@ -191,6 +194,13 @@ def _refuse_labels_as_fields(
         if column not in kept and named > LIKELY * len(values):
             what = f"{column!r} names documents ({named:,} of {len(values):,} rows), and is not used"
             seen.wrong(file, what, f'say so: columns = {{ label_document = "{column}" }}; {keeping(column)}')
+
+
+def _note_clicks(labels: Iterable[str], seen: Findings) -> None:
+    """Count the queries whose labels are clicks, by the names of the columns."""
+    if any(CLICK in folded(column) for _, column in _columns_taken(seen, LABELLING)):
+        for query_id in labels:
+            seen.note("clicked-label", query_id)
 
 
 def _note_contradictions(queries: Mapping[str, Query], labels: Mapping[str, Labels], seen: Findings) -> None:

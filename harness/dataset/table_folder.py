@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from harness.dataset import judgments, markdown_folder
-from harness.dataset.archives import is_zip
 from harness.dataset.columns import ASKED, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
 from harness.dataset.dataset_model import SQL, DatasetReference, Labels
 from harness.dataset.files import File, listing_of, pick
@@ -62,15 +61,16 @@ def read(reference: DatasetReference) -> Source:
     """
     lone = table_files(reference, PLAIN) if reference.documents else []
     folder = Path() if reference.scheme else reference.folder
-    folder = folder.parent if folder.is_file() and not is_zip(folder) else folder
+    folder = folder.parent if folder.is_file() else folder
     all_named = reference.scheme and reference.queries and reference.documents
     files = {**_named_files(reference, folder), **({} if lone or all_named else listing_of(reference))}
     top = {name: file for name, file in files.items() if "/" not in name}
-    texts = folder / (reference.documents if reference.documents and not is_url(reference.documents) else "")
-    if not reference.documents:
-        documents = named(top, DOCUMENTS)
-    else:
-        documents = None if texts != folder and texts.is_dir() else pick(files, reference.documents, folder)
+    texts = reference.folder if not reference.scheme else folder
+    documents = None if reference.documents else named(top, DOCUMENTS)
+    if reference.documents and (is_url(reference.documents) or not (folder / reference.documents).is_dir()):
+        documents = pick(files, reference.documents, folder)
+    elif reference.documents:
+        texts = folder / reference.documents
     queries = [*lone, *(pick(files, name, folder) for name in reference.queries)]
     queries = queries or [file for file in [named(top, QUERIES, PLAIN)] if file is not None]
     labels = pick(files, reference.labels, folder) if reference.labels else named(top, LABELS)
@@ -189,9 +189,13 @@ class TableSource:
         rows = (
             (place, row)
             for place, row in self.query_rows(Findings())
-            if self.columns.labelled(row) or not self.columns.value("claims", row)
+            if (self.columns.labelled(row) or not self.columns.value("claims", row)) and not self._unrated(row)
         )
         yield from labels_of(rows, self.columns, problems, unnamed or None)
+
+    def _unrated(self, row: Row) -> bool:
+        """Whether a row has room for a document and its grade, and nobody has filled it in."""
+        return all(self.columns.value(kind, row) == "" for kind in ("label_document", "grade"))
 
     def _used(
         self, rows: Iterable[tuple[Place, Row]], problems: Findings, *, kinds: tuple[str, ...]

@@ -275,19 +275,23 @@ LLAMA_INDEX = Keyed("relevant_docs", graded=False)
 
 
 class TablePair(NamedTuple):
-    """Two tables in a folder, of documents and of questions, whose labels are groups of documents in one column."""
+    """Two tables in a folder, of documents and of questions.
+
+    The labels are groups, all needed, each of alternatives; a plain list is one group.
+    """
 
     documents: str
     queries: str
     columns: Mapping[str, str]
-    groups: str
-    """The column of the labels: groups, all needed, each of alternatives; a plain list is one group."""
 
     def _folder(self, reference: DatasetReference) -> DatasetReference:
-        """The folder of the pair, where one of the two is named."""
-        if reference.scheme or not reference.folder.is_file() or reference.folder.name not in self[:2]:
+        """The folder of the pair, where one of the two is named, or a project with its data."""
+        if reference.scheme:
             return reference
-        return replace(reference, path=reference.folder.parent)
+        if (reference.folder / "data" / self.queries).is_file():
+            return replace(reference, path=reference.folder / "data")
+        alone = reference.folder.is_file() and reference.folder.name in self[:2]
+        return replace(reference, path=reference.folder.parent) if alone else reference
 
     def matches(self, reference: DatasetReference) -> bool:
         """Whether a folder or an archive holds the pair."""
@@ -298,33 +302,33 @@ class TablePair(NamedTuple):
         reference = self._folder(reference)
         files = listing(reference.folder)
         texts, asked = (rows_of(pick(files, name, reference.folder)) for name in (self.documents, self.queries))
-        kept = {self.columns["query_id"], self.columns["query"], "generation_gt"}
+        labels = self.columns["relevant"]
 
         def questions(problems: Findings) -> Iterator[tuple[Place, Row]]:
             for place, row in asked(problems):
-                yield place, {name: value for name, value in row.items() if name in kept}
-
-        def labels(problems: Findings) -> Iterator[tuple[Place, Row]]:
-            key = self.columns["query_id"]
-            for place, row in asked(Findings()):
-                if plain_id(row.get(key)) is None:
-                    continue  # told with the queries
-                groups = row.get(self.groups)
-                if groups is None:
-                    problems.append(Problem(str(place), f"{self.groups!r} is missing", "groups of document ids"))
-                    continue
+                groups = row.get(labels)
                 listed = [groups] if isinstance(groups, str) else groups
+                if listed is None:
+                    problems.append(Problem(str(place), f"{labels!r} is missing", "groups of document ids"))
+                    continue
                 plain = isinstance(listed, list) and not any(isinstance(one, list) for one in listed)
-                yield place, {key: row[key], "relevant": [listed] if plain else listed}
+                used = {name: value for name, value in row.items() if name in self.columns.values()}
+                yield place, {**used, labels: [listed] if plain else listed}
 
-        return TableSource(texts, questions, labels, Columns(self.columns))
+        return TableSource(texts, questions, None, Columns(self.columns))
 
 
 AUTORAG = TablePair(
     documents="corpus.parquet",
     queries="qa.parquet",
-    columns={"document_id": "doc_id", "text": "contents", "query_id": "qid", "query": "query"},
-    groups="retrieval_gt",
+    columns={
+        "document_id": "doc_id",
+        "text": "contents",
+        "query_id": "qid",
+        "query": "query",
+        "reference": "generation_gt",
+        "relevant": "retrieval_gt",
+    },
 )
 """AutoRAG 0.3.27."""
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import inspect
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from retrievers.errors import BackendError, InputError, Problem, check_not_negative, did_you_mean
+from retrievers.errors import BackendError, check_not_negative
 from retrievers.external import count_unknown_ids
 from retrievers.failures import faults_of
 from retrievers.meter import Meter
+from retrievers.named_function import named_function
 from retrievers.remote.redaction import as_written
 from retrievers.types import Document, Query, Ranking, Retriever, ranked
 
@@ -96,24 +95,7 @@ class PythonRetriever(Retriever):
 
     def _imported(self) -> Callable[[list[str], int], Any]:
         if self._function is None:
-            module, colon, name = self._name.partition(":")
-            if not colon or not module or not name:
-                raise InputError(Problem("call", f"{self._name!r} is no function", 'write "package.module:function"'))
-            here = str(Path.cwd())
-            if here not in sys.path:
-                sys.path.append(here)
-            try:
-                with faults_of((module,)):
-                    imported = importlib.import_module(module)
-            except BackendError as failure:
-                raise InputError(
-                    Problem("call", f"cannot be imported: {failure}", "install it, or run where it lies")
-                ) from failure
-            function = getattr(imported, name, None)
-            if not callable(function):
-                remedy = did_you_mean(name, dir(imported))
-                raise InputError(Problem("call", f"{module!r} has no function {name!r}", remedy))
-            self._function = function
+            self._function = named_function(self._name)
         return self._function
 
 
