@@ -13,7 +13,19 @@ import pytest
 
 from harness.answers.chat_judge import as_data
 from harness.answers.systems import MARK, read_systems
-from harness.dataset import DatasetReference, converting, files, load, reference_of, rows, trec, trec_collection
+from harness.dataset import (
+    DatasetReference,
+    archives,
+    columnar,
+    converting,
+    files,
+    load,
+    reference_of,
+    rows,
+    source,
+    trec,
+    trec_collection,
+)
 from harness.dataset.markdown_folder import parse_document
 from harness.evaluation.readers import read_ids, read_scores
 from harness.experiment import load as read_experiment
@@ -287,7 +299,7 @@ def test_a_value_that_stands_once_and_is_meant_by_every_row_is_refused_in_bounde
     assert [problem.what for problem in problems] == ["unpacks to far more than text would"]
     assert number < 5_000
     with parquet.ParquetFile(path) as table:
-        assert next(rows._batches(table)).num_rows < 3_000
+        assert next(columnar._batches(table, "Parquet")).num_rows < 3_000
 
 
 def test_a_table_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path, monkeypatch):

@@ -86,7 +86,7 @@ CSV = [
     ("documents.csv", append(b"e,\xe9\n"), r"documents.csv:7: is not UTF-8"),
     ("documents.csv", utf16, r"documents.csv:1: is not UTF-8"),
     ("documents.csv", empty, r"documents.csv: is empty \(a header"),
-    ("documents.csv", lambda raw: b"id,text\r\n", "the corpus is empty"),
+    ("documents.csv", lambda raw: b"id,text\r\n", "has no row below its first one, id, text"),
     ("documents.csv", cut(4), r"documents.csv:5: cannot be read as a table: unexpected end"),
     (
         "documents.csv",
@@ -394,7 +394,8 @@ def of_samples(question: str, ids: str = "") -> list[tuple[bytes, str]]:
         (json.dumps({**sample, "reference_contexts": ["nowhere"]}).encode(), "no query has a relevant document"),
         (json.dumps({**sample, question: " "}).encode(), "judged query 'q0' is blank"),
     ]  # fmt: skip
-    return cases if not ids else cases + [
+    return cases if not ids else [
+        *cases,
         (json.dumps({**sample, ids: [[1]]}).encode(), f"'{ids}' is no list of ids"),
         (json.dumps({**sample, ids: ["cra"]}).encode(), "names document 'cra'.*did you mean 'car'"),
     ]  # fmt: skip
@@ -429,9 +430,8 @@ OF_HOTPOT = [
     *[(json.dumps({**PARAGRAPH, key: wrong}).encode(), "has no id, question, context and supporting_facts")
       for key, wrong in [("_id", None), ("question", 3), ("context", "a car"), ("context", [["Car"]]),
                          ("supporting_facts", None)]],
-    (json.dumps({**PARAGRAPH, "supporting_facts": []}).encode(), "no query has a relevant document"),
     (json.dumps({**PARAGRAPH, "context": [["Car", "a"], ["Car", "b"]]}).encode(), "'Car' has another text than before"),
-    ((json.dumps(PARAGRAPH) + "\n").encode() * 2, "are judged twice"),
+    (f'{json.dumps(PARAGRAPH)}\n{json.dumps({**PARAGRAPH, "question": "x"})}'.encode(), "query id 'h1' stands twice"),
 ]  # fmt: skip
 EXPORTS = {
     "ragas": of_samples("user_input", "reference_context_ids"), "llama-index-rag": of_samples("query"),

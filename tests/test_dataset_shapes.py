@@ -3,10 +3,8 @@
 import csv
 import importlib
 import json
-import shutil
 import sqlite3
 import time
-import zipfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -33,7 +31,6 @@ GRADES = Counter(grade for _, _, grade in PAIRS)
 ONES = Counter({1: 40})
 """What lists of relevant documents come to."""
 RELEVANT = {query: [doc for doc, grade in judged.items() if grade] for query, judged in FIFTY.grades.items()}
-TITLES: dict[str, str] = {}
 
 
 def asked(query: str = "query", doc: str = "doc", grade: str = "rating", suffix: str = "") -> Rows:
@@ -96,7 +93,7 @@ def export(outputs: str, inputs: str, put: Callable[[Path, list[dict]], None]) -
     def write(here: Path) -> list[str]:
         texts(here / "d")
         put(here / "export.json", [
-            {"id": q, inputs: {"question": FIFTY.queries[q]}, outputs: {"document_ids": docs}, "metadata": {"by": "ann"}}
+            {"id": q, inputs: {"question": FIFTY.queries[q]}, outputs: {"document_ids": docs}, "metadata": {}}
             for q, docs in RELEVANT.items()
         ])  # fmt: skip
         return ["export.json", "--documents", "d"]
@@ -202,7 +199,7 @@ def hits_and_rre(here: Path) -> list[str]:
     hits = [{"_index": "help", "_id": id_, "_score": 1.0, "_source": {"text": text}}
             for id_, text in FIFTY.documents.items()]  # fmt: skip
     whole(here / "hits.json", {"took": 3, "hits": {"total": {"value": 50}, "hits": hits}})
-    groups = [{"name": q, "queries": [{"template": name, "placeholders": {"$query": FIFTY.queries[q]}} for name in "ab"],
+    groups = [{"name": q, "queries": [{"template": t, "placeholders": {"$query": FIFTY.queries[q]}} for t in "ab"],
                "relevant_documents": {d: {"gain": grade} for d, grade in judged.items()}}
               for q, judged in FIFTY.grades.items()]  # fmt: skip
     whole(here / "ratings.json", {"index": "help", "topics": [{"description": "all", "query_groups": groups}]})
@@ -227,20 +224,15 @@ def ms_marco(here: Path) -> list[str]:
     return ["d"]
 
 
-def hotpot_rows(of_hub: bool) -> list[dict]:
+def hotpot_rows(of_hub: bool) -> Rows:
     rows = []
     for q, docs in RELEVANT.items():
-        context = [[f"T {d}", [FIFTY.documents[d], " More."]] for d in FIFTY.grades[q]]
-        context += [
-            [f"T {d}", [FIFTY.documents[d], " More."]]
-            for d in (FIFTY.documents if q == "q00" else ())
-            if d not in FIFTY.grades[q]
-        ]
-        facts = [[f"T {d}", 0] for d in docs]
-        held = {"context": context, "supporting_facts": facts}
+        shown = FIFTY.documents if q == "q00" else FIFTY.grades[q]
+        context, facts = {f"T {d}": [FIFTY.documents[d], " More."] for d in shown}, {f"T {d}": 0 for d in docs}
+        held = {"context": [*map(list, context.items())], "supporting_facts": [*map(list, facts.items())]}
         if of_hub:
-            held = {"context": {"title": [t for t, _ in context], "sentences": [s for _, s in context]},
-                    "supporting_facts": {"title": [t for t, _ in facts], "sent_id": [0 for _ in facts]}}  # fmt: skip
+            held = {"context": {"title": [*context], "sentences": [*context.values()]},
+                    "supporting_facts": {"title": [*facts], "sent_id": [*facts.values()]}}  # fmt: skip
         rows.append({"_id": q, "question": FIFTY.queries[q], "answer": "so", "level": "hard", **held})
     return rows
 
@@ -344,3 +336,52 @@ def test_one_command_in_five_seconds_with_the_labels_of_the_source(here: Path, s
     given = (labels.grades or dict.fromkeys(labels.documents, 1) for labels in found.labels.values())
     assert Counter(grade for grades in given for grade in grades.values()) == expected
     assert found.count - len(found.ledger.get("empty-document", ())) in (50, 40)  # 40 where only contexts are there
+
+
+def test_the_answers_and_fields_of_quoted_passages(here: Path) -> None:
+    row = {"question": "how much", "answer": "25", "topic": "hr"}
+    layouts.table(here / "qa.csv", [{**row, "context": "x", "rating": 0}, {**row, "context": "y", "rating": 2}])
+    found = load(reference_of("qa.csv"))
+    assert (found.format, found.labels["q0"].grades) == ("quoted", {"p0": 0, "p1": 2})
+    assert (found.queries[0].reference.answers, found.queries[0].fields) == (("25",), {"topic": "hr"})
+    squad(here)
+    asked = load(reference_of("dev-v2.0.json"))
+    assert (asked.format, asked.labels["q03"].grades) == ("squad", {"T#3": 1})
+    whole(Path("h.json"), hotpot_rows(of_hub=False))
+    paragraphs = load(reference_of("h.json"))
+    assert (paragraphs.format, paragraphs.queries[0].fields) == ("hotpotqa", {"level": "hard"})
+    assert {one.text for one in paragraphs.documents()} == {f"{text} More." for text in FIFTY.documents.values()}
+
+
+def test_a_split_of_ms_marco_is_named_where_there_are_several(here: Path) -> None:
+    ms_marco(here)
+    for part in ("queries", "qrels"):
+        (here / "d" / f"{part}.eval.tsv").write_bytes((here / "d" / f"{part}.dev.tsv").read_bytes())
+    with pytest.raises(InputError, match=r"has the splits dev, eval \(name one"):
+        load(reference_of("d"))
+    assert len(load(DatasetReference(Path("d"), split="eval")).queries) == 20
+
+
+def test_the_table_of_labels_inside_a_folder_of_documents_is_no_document(here: Path) -> None:
+    excel_beside_documents(here)
+    assert load(reference_of("d")).ledger.get("unread-file") is None
+
+
+def test_what_follows_sql_may_name_the_environment_and_is_told_to_whoever_trusts(here: Path, monkeypatch) -> None:
+    from harness.experiment import uses
+
+    database(here)
+    monkeypatch.setenv("BASE", "help.db")
+    reference = DatasetReference(Path("questions.csv"), documents="sqlite:///${BASE}?table=articles")
+    assert load(reference).count == 50
+    told = uses({"dataset": {"documents": "postgresql://ann@host/help?table=t"}})
+    assert told == ["asks the database postgresql://host/help?table=t (dataset.documents)"]
+
+
+def test_numbers_name_the_columns_of_a_table_without_a_header(here: Path) -> None:
+    layouts.table(texts(here / "d") / "log.csv", [{"a": "d01", "b": "how", "c": 2}, {"a": "d02", "b": "how", "c": 0}])
+    rows = (here / "d" / "log.csv").read_text().split("\n", 1)[1]
+    (here / "d" / "log.csv").write_text(rows)
+    columns = {"label_document": "1", "query": "2", "grade": "3"}
+    found = load(DatasetReference(Path("d"), queries=("log.csv",), columns=columns, header=False))
+    assert found.labels["q0"].grades == {"d01": 2, "d02": 0}

@@ -180,8 +180,9 @@ def pick(files: Mapping[str, File], name: str, where: Path) -> File:
     whole, _, sheet = name.rpartition("#")
     if (file := files.get(_plain(whole))) is not None:
         return replace(file, table=sheet)
-    remedy = did_you_mean(name, files) if len(files) <= 50 else f"one of {len(files):,} files there"
-    raise InputError(Problem(str(where / name), "no such file", remedy if files else "the folder is empty"))
+    known = list(files) or ([file.name for file in where.iterdir()] if where.is_dir() else [])
+    remedy = did_you_mean(name, known) if len(known) <= 50 else f"one of {len(known):,} files there"
+    raise InputError(Problem(str(where / name), "no such file", remedy if known else "the folder is empty"))
 
 
 def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:

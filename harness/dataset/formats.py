@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from importlib import import_module
 
-from harness.dataset.archives import refuse_other_archives
+from harness.dataset.archives import AGAIN, refuse_other_archives
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, holds_files, is_results, listing
 from harness.dataset.rows import SUFFIXES
@@ -89,6 +89,8 @@ def suggestion(reference: DatasetReference) -> str:
 def _not_known(reference: DatasetReference) -> tuple[str, str]:
     path = reference.folder
     refuse_other_archives(path)
+    if path.suffix.lower() == ".zip":
+        return "is no zip archive that can be read", AGAIN
     if path.is_file() and not holds_files(path):
         if File(path).suffix in SUFFIXES:
             remedy = 'say where they are: documents = "…" under dataset, or --documents'

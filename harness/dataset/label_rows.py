@@ -37,6 +37,8 @@ Labelled = tuple[Place, str, Labels]
 class Gathered:
     """Judgments that stand one a row, gathered by query."""
 
+    named: bool = True
+    """Whether queries have ids of their own."""
     places: dict[str, Place] = field(default_factory=dict)
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
     lines: dict[str, array[int]] = field(default_factory=dict)
@@ -52,11 +54,9 @@ class Gathered:
             judged = self.grades[query] = {}
             self.places[query], self.lines[query] = place, array("I")
         if document in judged:
-            problems.append(
-                Problem(
-                    str(place), f"query {query!r} and document {document!r} are judged twice", "keep one of the two"
-                )
-            )
+            who = f"query {query!r}" if self.named else "the query"
+            what = f"{who} and document {document!r} are judged twice"
+            problems.append(Problem(str(place), what, "keep one of the two"))
         else:
             judged[document] = grade
             self.lines[query].append(place.line or 0)
@@ -128,7 +128,7 @@ def labels_of(
         queries: text -> id, where the rows have no column for a query's id.
         lists: whether a cell that names one document may name several.
     """  # fmt: skip
-    gathered, listed = Gathered(), dict[str, Place]()
+    gathered, listed = Gathered(queries is None), dict[str, Place]()
     header: list[str] = []
     names: tuple[str, str, str] | None = None
     for place, row in rows:

@@ -156,7 +156,8 @@ def _check_labels(
                 absent.append((place.of(position), query_id, doc))
             seen.note("dangling-document", f"{query_id} {doc}")
         if not queries[query_id].text.strip():
-            seen.wrong(place, f"judged query {query_id!r} is blank", "write its text, or remove its labels")
+            who = "a judged query" if _made_up(seen, place) else f"judged query {query_id!r}"
+            seen.wrong(place, f"{who} is blank", "write its text, or remove its labels")
         _count(query_id, given, seen)
         found = {doc: name for doc, name in names.items() if name is not None}
         kept = given.keeping(found.__contains__) if dangling else given
@@ -170,11 +171,18 @@ def _check_labels(
         seen.wrong(file, what, f"{remedy}; {keeping(column)}")
     else:
         for place, query_id, doc in absent:
-            made_up = not {"query_id", "label_query", None} & {*seen.taken.get(str(place.path), {None: None}).values()}
-            who = "names" if made_up else f"query {query_id!r} names"  # a line, where the row has no id of its own
+            who = (
+                "names" if _made_up(seen, place) else f"query {query_id!r} names"
+            )  # a line, where the row has no id of its own
             seen.wrong(place, f"{who} document {doc!r}, which does not exist", documents.nearest(doc))
     _note_contradictions(queries, labels, seen)
     return labels
+
+
+def _made_up(seen: Findings, place: Place) -> bool:
+    """Whether queries of a table have no ids of their own: then the line says which is meant."""
+    taken = seen.taken.get(str(place.path))
+    return taken is not None and not {"query_id", "label_query"} & {*taken.values()}
 
 
 def _columns_taken(seen: Findings, kinds: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -223,13 +223,16 @@ def _one_of(file: File, kind: str, names: Sequence[str]) -> str:
         return file.table or names[0]
     there = f"has the {kind}s {', '.join(map(repr, names))}" if names else f"holds no {kind} with a value"
     what = f"has no {kind} {file.table!r}, but {there.removeprefix('has ')}" if file.table else there
-    remedy = f"name one: {file.path.name}{'?table=' if file.database else '#'}{kind.upper()}"
+    remedy = (
+        f"name one: {file.path.name}{'?table=' if file.database else '#'}{kind.upper()}" if names else "fill one in"
+    )
     raise InputError(Problem(str(file.path), what, remedy))
 
 
 def _table(file: File, rows: Iterable[tuple[int, list[str]]], problems: Complaints) -> Iterator[tuple[Place, Row]]:
     """Rows of cells under the names of their columns: those of the first row, unless the file is said to have none."""
     header: list[str] | None = None
+    rows_seen = 0
     path = Path(f"{file.path}#{file.table}") if file.table else file.path
     for line, cells in rows:
         place = Place(path, line)
@@ -244,6 +247,7 @@ def _table(file: File, rows: Iterable[tuple[int, list[str]]], problems: Complain
             continue
         if header == QUEPID and len(cells) == 1:  # a query that nobody rated
             cells = [*cells, "", ""]
+        rows_seen += 1
         if len(cells) != len(header):
             remedy = (
                 f"the {'header' if file.header is None else 'first row'} has {len(header)}: {', '.join(header[:8])}"
@@ -253,6 +257,9 @@ def _table(file: File, rows: Iterable[tuple[int, list[str]]], problems: Complain
             yield place, dict(zip(header, cells, strict=True))
     if header is None:
         problems.append(Problem(str(file.path), "is empty", "a header, then one row a line"))
+    elif not rows_seen and file.header is None:
+        remedy = "write rows below it; or say header = false (--no-header) if it is one"
+        problems.append(Problem(str(file.path), f"has no row below its first one, {', '.join(header)[:60]}", remedy))
 
 
 def _decoded(handle: IO[bytes], path: Path) -> Iterator[str]:

@@ -90,7 +90,8 @@ def _connected(url: str) -> Iterator[Any]:
         if where.get_backend_name() == "sqlite":
             place = Path(where.database or "")
             if not is_sqlite(place):
-                raise InputError(Problem(place.as_posix(), "is no database of SQLite", "see where it is"))
+                what = "is no database of SQLite" if place.exists() else "no such file"
+                raise InputError(Problem(place.as_posix(), what, "a path is seen from the working directory"))
             read_only = f"{place.resolve().as_uri()}?mode=ro"
             options = {"creator": lambda: sqlite3.connect(read_only, uri=True)}
         else:
