@@ -33,6 +33,9 @@ def read(reference: DatasetReference) -> Parts:
     if split is None and splits:
         split = splits[0] if len(splits) == 1 else "test"
     if split not in splits and (splits or split is not None):
+        if splits and reference.split is None:
+            what = f"has the splits {', '.join(splits)}"
+            raise InputError(Problem(str(folder / "qrels"), what, 'name one: split = "…", or --split'))
         remedy = did_you_mean(split, splits) if split and splits else "one judgment a line: query-id, corpus-id, score"
         raise InputError(Problem(str(folder / "qrels" / f"{split or 'test'}.tsv"), "no such file", remedy))
     names = reference.queries or ("queries.jsonl",)

@@ -42,7 +42,8 @@ class File:
     database: str = ""
     """The URL of a database."""
     header: tuple[str, ...] | None = None
-    """What the first columns of a table without a header are called; None where its first row says it."""
+    """What the columns of a table without a header are called, "" at the end for any more, which have numbers; None
+    where its first row says it."""
 
     @property
     def name(self) -> str:

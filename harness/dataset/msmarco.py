@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, listing, listing_of
-from harness.dataset.rows import Row, read_lines
-from harness.dataset.source import Findings, Place
-from harness.dataset.table_folder import TableSource
+from harness.dataset.table_folder import TableSource, rows_of
 from retrievers.errors import InputError, Problem, did_you_mean
 
 COLLECTION = "collection.tsv"
@@ -36,10 +33,11 @@ def read(reference: DatasetReference) -> TableSource:
         what = f"has no split {split!r}" if reference.split else f"has the splits {', '.join(both) or 'of no query'}"
         remedy = did_you_mean(split, both) if reference.split else 'name one: split = "…"'
         raise InputError(Problem(reference.name, what, remedy))
+    texts, judgments = ("_id", "text"), ("query_id", "iteration", "doc_id", "score")
     return TableSource(
-        partial(_rows, files[COLLECTION], ("_id", "text")),
-        partial(_rows, queries[split], ("_id", "text")),
-        partial(_rows, labels[split], ("query_id", "iteration", "doc_id", "score")),
+        rows_of(replace(files[COLLECTION], header=texts)),
+        rows_of(replace(queries[split], header=texts)),
+        rows_of(replace(labels[split], header=judgments)),
     )
 
 
@@ -51,17 +49,3 @@ def _splits(files: dict[str, File], part: str) -> dict[str, File]:
         if stem == part and name.endswith(".tsv"):
             found[split] = file
     return found
-
-
-def _rows(file: File, names: tuple[str, ...], problems: Findings) -> Iterator[tuple[Place, Row]]:
-    """The lines of a table without a header."""
-    try:
-        for number, line in read_lines(file, problems):
-            cells = line.split("\t") if "\t" in line else line.split()
-            if len(cells) == len(names):
-                yield Place(file.path, number), dict(zip(names, cells, strict=True))
-            else:
-                remedy = f"expected {len(names)}, with tabs between"
-                problems.wrong(Place(file.path, number), f"{len(cells)} columns", remedy)
-    except InputError as error:
-        problems.extend(error.problems)

@@ -173,7 +173,13 @@ def _txt(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
 
 
 def _csv(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
-    yield from _table(file, _separated(file, "\t" if file.suffix == ".tsv" else _delimiter_of(file)), problems)
+    if file.suffix != ".tsv" or file.header is None:
+        rows: Iterable[tuple[int, list[str]]] = _separated(file, "\t" if file.suffix == ".tsv" else _delimiter_of(file))
+    else:  # as MS MARCO's: a quote is a character like any other
+        rows = (
+            (number, line.split("\t") if "\t" in line else line.split()) for number, line in read_lines(file, problems)
+        )
+    yield from _table(file, rows, problems)
 
 
 def _delimiter_of(file: File) -> str:
@@ -231,35 +237,37 @@ def _one_of(file: File, kind: str, names: Sequence[str]) -> str:
 
 def _table(file: File, rows: Iterable[tuple[int, list[str]]], problems: Complaints) -> Iterator[tuple[Place, Row]]:
     """Rows of cells under the names of their columns: those of the first row, unless the file is said to have none."""
-    header: list[str] | None = None
-    rows_seen = 0
+    header: list[str] = []
+    none = True
     path = Path(f"{file.path}#{file.table}") if file.table else file.path
-    for line, cells in rows:
+    for line, cells in ((line, cells) for line, cells in rows if any(cell.strip() for cell in cells)):
         place = Place(path, line)
-        if not any(cell.strip() for cell in cells):
-            continue
-        if header is None and file.header is not None:
-            header = [*file.header[: len(cells)], *map(str, range(len(file.header) + 1, len(cells) + 1))]
-        elif header is None:
+        if not header and file.header is None:
             header = [cell.strip() for cell in cells]
             if named_twice(header, str(place), problems):
                 return
             continue
+        header = header or _names(file.header or (), len(cells))
+        none = False
         if header == QUEPID and len(cells) == 1:  # a query that nobody rated
             cells = [*cells, "", ""]
-        rows_seen += 1
         if len(cells) != len(header):
-            remedy = (
-                f"the {'header' if file.header is None else 'first row'} has {len(header)}: {', '.join(header[:8])}"
-            )
+            remedy = f"{'the header has' if file.header is None else 'expected'} {len(header)}: {', '.join(header[:8])}"
             problems.append(Problem(str(place), f"{len(cells)} columns", remedy))
         else:
             yield place, dict(zip(header, cells, strict=True))
-    if header is None:
+    if not header:
         problems.append(Problem(str(file.path), "is empty", "a header, then one row a line"))
-    elif not rows_seen and file.header is None:
+    elif none:
         remedy = "write rows below it; or say header = false (--no-header) if it is one"
         problems.append(Problem(str(file.path), f"has no row below its first one, {', '.join(header)[:60]}", remedy))
+
+
+def _names(header: Sequence[str], columns: int) -> list[str]:
+    """The names of so many columns of a table without a header; "" at the end stands for any more."""
+    if header[-1]:
+        return list(header)
+    return [*header[:-1][:columns], *map(str, range(len(header), columns + 1))]
 
 
 def _decoded(handle: IO[bytes], path: Path) -> Iterator[str]:

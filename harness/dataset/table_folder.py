@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from harness.dataset import judgments, markdown_folder
+from harness.dataset.archives import is_zip
 from harness.dataset.columns import ASKED, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
 from harness.dataset.dataset_model import SQL, DatasetReference, Labels
 from harness.dataset.files import File, listing_of, pick
@@ -60,17 +61,8 @@ def read(reference: DatasetReference) -> Source:
         InputError: something that is named, or that there must be, is not there.
     """
     lone = table_files(reference, PLAIN) if reference.documents else []
-    folder = Path() if reference.scheme else reference.folder
-    folder = folder.parent if folder.is_file() else folder
-    all_named = reference.scheme and reference.queries and reference.documents
-    files = {**_named_files(reference, folder), **({} if lone or all_named else listing_of(reference))}
+    folder, files = looked_in(reference, whole=not lone)
     top = {name: file for name, file in files.items() if "/" not in name}
-    texts = reference.folder if not reference.scheme else folder
-    documents = None if reference.documents else named(top, DOCUMENTS)
-    if reference.documents and (is_url(reference.documents) or not (folder / reference.documents).is_dir()):
-        documents = pick(files, reference.documents, folder)
-    elif reference.documents:
-        texts = folder / reference.documents
     queries = [*lone, *(pick(files, name, folder) for name in reference.queries)]
     queries = queries or [file for file in [named(top, QUERIES, PLAIN)] if file is not None]
     labels = pick(files, reference.labels, folder) if reference.labels else named(top, LABELS)
@@ -78,33 +70,68 @@ def read(reference: DatasetReference) -> Source:
         remedy = "name the file: queries = …; or call it queries.csv, .tsv, .jsonl, .json, .parquet or .xlsx"
         raise InputError(Problem(str(folder), "holds no table of queries", remedy))
     asked = queries or [labels] if labels else queries
-
-    def part(names: tuple[str, ...], *files: File) -> RowSource:
-        """The rows of files; without a header their first columns have these names, or numbers to declare."""
-        header = None if reference.header is not False else () if reference.columns else names
-        return rows_of(*(replace(file, header=header) for file in files))
-
+    apart = labels is not None and bool(queries)
     source = TableSource(
-        part(("id", "text"), *([documents] if documents else [])),
-        part(("id", "query") if labels and queries else ("query", "document", "grade"), *asked),
-        part(("query_id", "document", "grade"), labels) if labels and queries else None,
+        rows_of(),
+        _headed(reference, ("id", "query", "") if apart else ("query", "document", "grade", ""), *asked),
+        _headed(reference, ("query_id", "document", "grade", ""), labels) if labels and apart else None,
         Columns(reference.columns, header=reference.header is True),
     )
-    if documents is not None:
-        return source
-    if not texts.is_dir() or not markdown_folder.holds_documents(texts):
-        remedy = "name the file: documents = …; or call it documents.csv, .tsv, .jsonl, .parquet or .xlsx"
-        raise InputError(Problem(str(texts), "holds no documents", remedy))
     taken = frozenset(file.path for file in (*asked, labels) if file is not None)
-    folder_of_texts = markdown_folder.MarkdownSource(texts, (), taken)
-    return Parts(folder_of_texts.documents, source.queries, source.labels)
+    return Parts(documents_of(reference, folder, files, taken), source.queries, source.labels)
 
 
-def _named_files(reference: DatasetReference, folder: Path) -> dict[str, File]:
-    """The files outside of a data set that its parts are said to be; of a sheet the workbook."""
-    names = filter(None, (*reference.queries, reference.documents, reference.labels))
-    whole = (name.rpartition("#")[0] or name for name in names if not is_url(name))
-    return {name: File(folder / name) for name in whole if (folder / name).is_file()}
+def looked_in(reference: DatasetReference, *, whole: bool) -> tuple[Path, dict[str, File]]:
+    """The folder in which the parts of a data set are looked for, and the files there that may be meant.
+
+    Args:
+        reference: where it lies.
+        whole: whether files may be meant that the reference does not name.
+    """
+    folder = Path() if reference.scheme else reference.folder
+    folder = folder.parent if folder.is_file() else folder
+    names = [name for name in (*reference.queries, reference.documents, reference.labels) if name and not is_url(name)]
+    paths = {name: folder / name for name in (name.rpartition("#")[0] or name for name in names)}
+    all_named = reference.scheme and reference.queries and reference.documents
+    listed = listing_of(reference) if whole and not all_named else {}
+    return folder, {**{name: File(path) for name, path in paths.items() if path.is_file()}, **listed}
+
+
+def documents_of(
+    reference: DatasetReference, folder: Path, files: Mapping[str, File], taken: frozenset[Path] = frozenset()
+) -> Callable[[Findings], Iterator[tuple[Place, Document]]]:
+    """What reads the documents of a reference: a table, else files of text.
+
+    Args:
+        reference: may name them.
+        folder: where they are looked for.
+        files: those that may be meant.
+        taken: files that are no documents.
+
+    Raises:
+        InputError: none are there.
+    """
+    top = {name: file for name, file in files.items() if "/" not in name}
+    place = reference.folder if not reference.scheme else folder
+    table = None if reference.documents else named(top, DOCUMENTS)
+    if reference.documents:
+        place = folder / ("" if is_url(reference.documents) else reference.documents)
+        of_texts = place.is_dir() or (is_zip(place) and markdown_folder.holds_documents(place))
+        if is_url(reference.documents) or not of_texts:
+            table = pick(files, reference.documents, folder)
+    if table is not None:
+        columns = Columns(reference.columns, header=reference.header is True)
+        return TableSource(_headed(reference, ("id", "text", ""), table), rows_of(), None, columns).documents
+    if not (place.is_dir() or reference.documents) or not markdown_folder.holds_documents(place):
+        remedy = "name the file: documents = …; or call it documents.csv, .tsv, .jsonl, .parquet or .xlsx"
+        raise InputError(Problem(str(place), "holds no documents", remedy))
+    return markdown_folder.MarkdownSource(place, (), taken).documents
+
+
+def _headed(reference: DatasetReference, names: tuple[str, ...], *files: File) -> RowSource:
+    """The rows of files; without a header their first columns have these names, or numbers to declare."""
+    header = None if reference.header is not False else ("",) if reference.columns else names
+    return rows_of(*(replace(file, header=header) for file in files))
 
 
 def named(files: Mapping[str, File], stems: Iterable[str], also: tuple[str, ...] = ()) -> File | None:

@@ -194,11 +194,10 @@ LLAMA_INDEX_RAG = Export(
 
 
 class Keyed(NamedTuple):
-    """A JSON object with `queries` and `corpus`, texts by id, and labels by query under a key."""
+    """A JSON object with `queries` and `corpus`, texts by id, and under a key the documents of each query."""
 
     labels: str
-    graded: bool
-    """Whether labels are grades by document; else they are lists in no order, each with grade 1."""
+    """Grades by document; or a list in no order, whose documents have grade 1."""
 
     def matches(self, reference: DatasetReference) -> bool:
         """Whether the reference is such a file."""
@@ -210,67 +209,40 @@ class Keyed(NamedTuple):
         if reference.scheme or not reference.folder.is_file():
             raise InputError(Problem(reference.name, "is not a file", "name the JSON file itself"))
         file = File(reference.folder)
+        whole = cache(lambda: read_json(file))
 
-        @cache
-        def whole() -> Mapping[str, Any]:
-            read = read_json(file)
-            if not isinstance(read, dict):
-                raise InputError(Problem(str(file.path), "is not a JSON object", f"queries, corpus, {self.labels}"))
-            return read
-
-        def rows_under(key: str, row_of: Callable[[str, Any, Place, Findings], Row | None]) -> RowSource:
+        def rows_under(key: str, row_of: Callable[[Any], Row]) -> RowSource:
             def rows(problems: Findings) -> Iterator[tuple[Place, Row]]:
                 try:
-                    table = whole().get(key)
+                    table = whole().get(key) if isinstance(whole(), dict) else None
                 except InputError as error:
-                    if key == "corpus":
-                        problems.extend(error.problems)
+                    problems.extend(error.problems if key == "corpus" else [])  # once is enough
                     return
                 if not isinstance(table, dict):
                     what = f"{key!r} is missing" if table is None else f"{key!r} is not an object"
-                    problems.append(Problem(str(file.path), what, "its keys are ids"))
+                    problems.wrong(file.path, what, "its keys are ids")
                     return
                 for id_, written in table.items():
-                    place = Place(Path(f"{file.path}: {key}[{id_!r}]"))
-                    if (row := row_of(id_, written, place, problems)) is not None:
-                        yield place, row
+                    yield Place(Path(f"{file.path}: {key}[{id_!r}]")), {"_id": id_, **row_of(written)}
 
             return rows
 
-        labels = rows_under(self.labels, self._label_row)
-        return TableSource(rows_under("corpus", _document_row), rows_under("queries", _query_row), labels)
-
-    def _label_row(self, id_: str, written: Any, place: Place, problems: Findings) -> Row | None:
-        if self.graded:
-            if isinstance(written, dict):
-                return {"query_id": id_, "relevant": written}
-            problems.append(Problem(str(place), "is not an object", 'grades by document: {"d1": 1}'))
-            return None
-        ids = [plain_id(one) for one in written] if isinstance(written, list) else [None]
-        if None not in ids:
-            return {"query_id": id_, "relevant": dict.fromkeys(ids, 1)}
-        problems.append(Problem(str(place), "is not a list of document ids", '["d1", "d2"]'))
-        return None
+        return TableSource(
+            rows_under("corpus", lambda written: written if isinstance(written, dict) else {"text": written}),
+            rows_under("queries", lambda written: {"text": written}),
+            rows_under(self.labels, _unordered),
+        )
 
 
-def _document_row(id_: str, written: Any, place: Place, problems: Findings) -> Row | None:
-    title, text = (written.get("title", ""), written.get("text")) if isinstance(written, dict) else ("", written)
-    if isinstance(text, str) and isinstance(title, str):
-        return {"_id": id_, "title": title, "text": text}
-    problems.append(Problem(str(place), "is no text", "every document is a string"))
-    return None
+def _unordered(written: Any) -> Row:
+    """The documents of a query; those of a list have grade 1, since it has no order."""
+    ids = [plain_id(one) for one in written] if isinstance(written, list) else [None]
+    return {"relevant": written if None in ids else dict.fromkeys(ids, 1)}
 
 
-def _query_row(id_: str, written: Any, place: Place, problems: Findings) -> Row | None:
-    if isinstance(written, str):
-        return {"_id": id_, "text": written}
-    problems.append(Problem(str(place), "is no text", "every query is a string"))
-    return None
-
-
-EMBENCH = Keyed("qrels", graded=True)
+EMBENCH = Keyed("qrels")
 """embench 0.1.0."""
-LLAMA_INDEX = Keyed("relevant_docs", graded=False)
+LLAMA_INDEX = Keyed("relevant_docs")
 """LlamaIndex's EmbeddingQAFinetuneDataset as it saves itself (llama-index-finetuning 0.4.2)."""
 
 

@@ -108,8 +108,6 @@ def _look(given: DatasetReference) -> _Found:
         return _Found(reference)
     if not reference.scheme and not folder.exists():
         raise InputError(Problem(str(folder), "no such folder", "give the folder that holds your documents"))
-    if folder.is_dir() and format_of(reference) == "beir":
-        return _beir(reference)
     if not folder.is_dir() or format_of(reference) not in ("markdown", None):
         return _Found(reference)
     documents = document_names(folder)
@@ -148,15 +146,6 @@ def _labelled_ids(file: Path) -> set[str]:
     if not isinstance(rows, list) or not any(isinstance(row, dict) and "relevant_documents" in row for row in rows):
         return set()
     return {str(row.get("id", f"q{number}")) for number, row in enumerate(rows) if isinstance(row, dict)}
-
-
-def _beir(reference: DatasetReference) -> _Found:
-    folder = reference.folder
-    splits = sorted(file.stem for file in (folder / "qrels").glob("*.tsv"))
-    if not (folder / "queries.jsonl").is_file():
-        remedy = '{"_id": "q1", "text": "what people ask"}, one a line'
-        raise InputError(Problem(str(folder / "queries.jsonl"), "is missing: the questions", remedy))
-    return _Found(replace(reference, split=None if "test" in splits or len(splits) < 2 else splits[0]))
 
 
 def _missing_labels(folder: Path, documents: Sequence[str]) -> str:
