@@ -74,7 +74,7 @@ BEIR = [
     ("queries.jsonl", empty, "there is no query|judgments name query 'q1'"),
     ("qrels/test.tsv", append("q1\tcra\t1\n"), r"test.tsv:7: query 'q1' names document 'cra', .* \(did you mean 'car'"),
     ("qrels/test.tsv", append("q9\tcar\t1\n"), r"test.tsv:7: judgments name query 'q9'.* \(did you mean 'q1'|'q"),
-    ("qrels/test.tsv", append("q1\tboat\thigh\n"), r"test.tsv:7: grade 'high' is no whole number"),
+    ("qrels/test.tsv", append("q1\tboat\thigh\n"), r'test.tsv:7: grade "high" is no whole number'),
     ("qrels/test.tsv", append("q1\tcar\t1\n"), r"test.tsv:7: query 'q1' and document 'car' are judged twice"),
     (
         "qrels/test.tsv",

@@ -187,13 +187,8 @@ def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:
     if isinstance(listed, Mapping):
         grades = {str(doc): grade_of(grade) for doc, grade in listed.items() if grade is not None}
         if wrong := [doc for doc, grade in grades.items() if grade is None]:
-            problems.append(
-                Problem(
-                    str(place),
-                    f"grade {repr(listed[wrong[0]])[:40]} of document {wrong[0]!r} is no whole number",
-                    WHOLE,
-                )
-            )
+            what = f"grade {repr(listed[wrong[0]])[:40]} of document {wrong[0]!r} is no whole number"
+            problems.wrong(place, what, WHOLE)
             return None
         return Labels(grades={doc: grade for doc, grade in grades.items() if grade is not None})
     if listed is None:
@@ -208,9 +203,7 @@ def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:
         ids = [plain_id(doc) for doc in listed]
         if all(doc is not None for doc in ids):
             return Labels(ranked=tuple(str(doc) for doc in ids))
-    problems.append(
-        Problem(str(place), f"relevant documents cannot be read: {shown(listed)}", "a list of ids, best first")
-    )
+    problems.wrong(place, f"relevant documents cannot be read: {shown(listed)}", "a list of ids, best first")
     return None
 
 

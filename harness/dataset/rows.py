@@ -253,6 +253,7 @@ def _table(file: File, rows: Iterable[tuple[int, list[str]]], problems: Complain
             cells = [*cells, "", ""]
         if len(cells) != len(header):
             remedy = f"{'the header has' if file.header is None else 'expected'} {len(header)}: {', '.join(header[:8])}"
+            remedy += "; this is TREC's form" if (len(cells), len(header)) == (4, 3) and file.header else ""
             problems.append(Problem(str(place), f"{len(cells)} columns", remedy))
         else:
             yield place, dict(zip(header, cells, strict=True))
