@@ -169,10 +169,13 @@ def _chunks(table: Mapping[str, int | str]) -> Chunks:
     size, overlap, by, call = table.get("size", 0), table.get("overlap", 0), table.get("by"), table.get("call", "")
     if table.get("unit", "characters") != "characters":
         problems.append(Problem("chunk.unit", "BM25 has no tokens of an encoder", "leave it out"))
-    if not isinstance(size, int) or not isinstance(overlap, int) or not (size or call):
+    if not isinstance(size, int) or not isinstance(overlap, int):
         problems.append(Problem("chunk", "size and overlap are numbers of characters", "{ size = 800, overlap = 100 }"))
     elif not problems:
-        return Chunks(size, overlap, by=cast("Boundary | None", by), call=str(call))
+        try:
+            return Chunks(size, overlap, by=cast("Boundary | None", by), call=str(call))
+        except InputError as error:
+            problems = [problem._replace(where=f"chunk.{problem.where}") for problem in error.problems]
     raise InputError(problems)
 
 

@@ -49,16 +49,16 @@ class Chunks:
     def __post_init__(self) -> None:
         if self.call:
             if (self.size, self.overlap, self.unit, self.by) != (0, 0, "characters", None):
-                raise InputError(Problem("chunk.call", "cuts by itself", "leave size, overlap, unit and by out"))
+                raise InputError(Problem("call", "cuts by itself", "leave size, overlap, unit and by out"))
             return
         if self.size < 1:
-            raise InputError(Problem("chunk.size", f"{self.size} is below 1"))
+            raise InputError(Problem("size", "is missing, or below 1", "{ size = 800, overlap = 100 }"))
         if not 0 <= self.overlap < self.size:
-            raise InputError(Problem("chunk.overlap", f"{self.overlap} is not between 0 and the size, {self.size}"))
+            raise InputError(Problem("overlap", f"{self.overlap} is not between 0 and the size, {self.size}"))
         if self.by not in (None, *get_args(Boundary)):
-            raise InputError(Problem("chunk.by", f"{self.by!r} is unknown", did_you_mean(str(self.by), get_args(Boundary))))
+            raise InputError(Problem("by", f"{self.by!r} is unknown", did_you_mean(str(self.by), get_args(Boundary))))
         if (self.unit == "tokens") != (self.count is not None):
-            raise InputError(Problem("chunk.unit", "tokens are those of an encoder", 'write unit = "characters"'))
+            raise InputError(Problem("unit", "tokens are those of an encoder", 'write unit = "characters"'))
 
     def check(self) -> None:
         """Raise InputError where what cuts is not to be had: the user's function, or the package for sentences."""

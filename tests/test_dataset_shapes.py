@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -318,7 +319,7 @@ SHAPES: dict[str, tuple[Callable[[Path], list[str]], Counter[int]]] = {
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setattr(init.importlib.util, "find_spec", lambda name: name == "markitdown" or None)
+    monkeypatch.setattr(init, "importlib", SimpleNamespace(util=SimpleNamespace(find_spec=lambda _: None)))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -328,9 +329,7 @@ def test_one_command_in_five_seconds_with_the_labels_of_the_source(here: Path, s
     write, expected = SHAPES[shape]
     words = write(here)
     began = time.perf_counter()
-    with pytest.raises(SystemExit) as ended:
-        main(["init", *words, "--output", "made.toml"])
-    assert ended.value.code == 0
+    main_exits(["init", *words, "--output", "made.toml"])
     assert time.perf_counter() - began < 5
     found = load(load_experiment("made.toml").dataset)
     given = (labels.grades or dict.fromkeys(labels.documents, 1) for labels in found.labels.values())
@@ -385,3 +384,17 @@ def test_numbers_name_the_columns_of_a_table_without_a_header(here: Path) -> Non
     columns = {"label_document": "1", "query": "2", "grade": "3"}
     found = load(DatasetReference(Path("d"), queries=("log.csv",), columns=columns, header=False))
     assert found.labels["q0"].grades == {"d01": 2, "d02": 0}
+
+
+def test_the_report_says_that_labels_are_clicks(here: Path) -> None:
+    main_exits(["init", *click_log(here), "--output", "made.toml"])
+    main_exits(["run", "made.toml", "--quiet"])
+    said = "The labels of 20 queries are clicks: what people opened of what some search showed them"
+    assert said in Path("results/made/report.md").read_text()
+    assert said in Path("results/made/report.html").read_text()
+
+
+def main_exits(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 0

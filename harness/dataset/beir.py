@@ -11,9 +11,8 @@ from harness.dataset.columns import Columns
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, listing, listing_of, pick
 from harness.dataset.rows import Row, read_rows
-from harness.dataset.source import Findings, Place
+from harness.dataset.source import Findings, Place, split_among
 from harness.dataset.table_folder import TableSource, rows_of
-from retrievers.errors import InputError, Problem, did_you_mean
 
 HEADER = ("query-id", "corpus-id", "score")
 CORPUS = "corpus.jsonl"
@@ -28,16 +27,10 @@ def matches(reference: DatasetReference) -> bool:
 
 def read(reference: DatasetReference) -> TableSource:
     """Open a BEIR folder; `split` may be left out where there is one file of qrels, or one named test."""
-    files, split, folder = listing(reference.folder), reference.split, reference.folder
+    files, folder = listing(reference.folder), reference.folder
     splits = splits_of(files)
-    if split is None and splits:
-        split = splits[0] if len(splits) == 1 else "test"
-    if split not in splits and (splits or split is not None):
-        if splits and reference.split is None:
-            what = f"has the splits {', '.join(splits)}"
-            raise InputError(Problem(str(folder / "qrels"), what, 'name one: split = "…", or --split'))
-        remedy = did_you_mean(split, splits) if split and splits else "one judgment a line: query-id, corpus-id, score"
-        raise InputError(Problem(str(folder / "qrels" / f"{split or 'test'}.tsv"), "no such file", remedy))
+    unjudged = not splits and reference.split is None
+    split = "" if unjudged else split_among(str(folder / "qrels"), splits, reference.split, "test")
     names = reference.queries or ("queries.jsonl",)
     columns = Columns(reference.columns)
     queries = rows_of(*(pick(files, name, folder) for name in names))

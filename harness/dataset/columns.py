@@ -288,14 +288,7 @@ def _text(row: Row, kind: str, place: Place, columns: Columns, problems: Finding
 
 def has_path(row: Row, path: str) -> bool:
     """Whether a row has a key of this name, or one that a path such as `inputs.question` leads to."""
-    value: Any = row
-    if path in row:
-        return True
-    for part in path.split("."):
-        if not isinstance(value, Mapping) or part not in value:
-            return False
-        value = value[part]
-    return True
+    return _at(row, path) is not None
 
 
 def value_at(row: Row, path: str) -> Any:
@@ -304,14 +297,15 @@ def value_at(row: Row, path: str) -> Any:
     >>> value_at({"inputs": {"question": "why"}}, "inputs.question")
     'why'
     """
-    if not has_path(row, path):
-        return None
+    found = _at(row, path)
+    return None if found is None else found[0]
+
+
+def _at(row: Any, path: str) -> tuple[Any] | None:
     if path in row:
-        return row[path]
-    value: Any = row
-    for part in path.split("."):
-        value = value[part]
-    return value
+        return (row[path],)
+    first, dot, rest = path.partition(".")
+    return _at(row[first], rest) if dot and isinstance(row.get(first), Mapping) else None
 
 
 def shown(value: object) -> str:

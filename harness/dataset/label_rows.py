@@ -17,7 +17,7 @@ from typing import Any
 from harness.dataset.columns import CLICKS, Columns, folded, id_in, keeping, plain_id, shown
 from harness.dataset.dataset_model import Labels
 from harness.dataset.rows import Row
-from harness.dataset.source import WHOLE, Findings, Place, grade_of, parse_json
+from harness.dataset.source import WHOLE, Findings, Place, grade_of, written_value
 from retrievers.errors import Problem
 
 LISTS = "|;\n,"
@@ -219,10 +219,7 @@ def _cell(text: str) -> Any:
     """What one cell of text lists."""
     text = text.strip()
     if text[:1] in ("[", "{"):
-        try:
-            return parse_json(text)
-        except ValueError:
-            return text  # told by the caller, which expects no text
+        return written_value(text)  # text, where it cannot be read: told by the caller, which expects none
     between = next((mark for mark in LISTS if mark in text), None)
     return [one.strip() for one in text.split(between) if one.strip()] if between else [text] if text else []
 

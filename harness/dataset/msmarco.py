@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from harness.dataset.dataset_model import DatasetReference
-from harness.dataset.files import File, listing, listing_of
+from harness.dataset.files import File, listing, listing_of, pick
+from harness.dataset.source import split_among
 from harness.dataset.table_folder import TableSource, rows_of
-from retrievers.errors import InputError, Problem, did_you_mean
 
 COLLECTION = "collection.tsv"
 
@@ -28,14 +28,10 @@ def read(reference: DatasetReference) -> TableSource:
     files = listing(reference.folder)
     queries, labels = _splits(files, "queries"), _splits(files, "qrels")
     both = sorted(queries.keys() & labels.keys())
-    split = reference.split or (both[0] if len(both) == 1 else "")
-    if COLLECTION not in files or split not in both:
-        what = f"has no split {split!r}" if reference.split else f"has the splits {', '.join(both) or 'of no query'}"
-        remedy = did_you_mean(split, both) if reference.split else 'name one: split = "…"'
-        raise InputError(Problem(reference.name, what, remedy))
+    split = split_among(reference.name, both, reference.split)
     texts, judgments = ("_id", "text"), ("query_id", "iteration", "doc_id", "score")
     return TableSource(
-        rows_of(replace(files[COLLECTION], header=texts)),
+        rows_of(replace(pick(files, COLLECTION, reference.folder), header=texts)),
         rows_of(replace(queries[split], header=texts)),
         rows_of(replace(labels[split], header=judgments)),
     )

@@ -13,8 +13,8 @@ from pathlib import PurePosixPath
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, holds_files, listing
 from harness.dataset.rows import SUFFIXES, Row, read_rows
-from harness.dataset.source import Findings
-from retrievers.errors import InputError, Problem, did_you_mean
+from harness.dataset.source import Findings, split_among
+from retrievers.errors import InputError, Problem
 
 SHARD = re.compile(r"(.+?)-\d{5}-of-\d{5}")
 SAVED = "data"
@@ -41,13 +41,7 @@ def table_files(reference: DatasetReference, also: tuple[str, ...] = ()) -> list
         remedy = f"name the folder of one: {reference.name}/{next(iter(shards))}"
         raise InputError(Problem(reference.name, f"has the configurations {', '.join(shards)}", remedy))
     splits = next(iter(shards.values()), {})
-    if len(splits) == 1 and reference.split is None:
-        return next(iter(splits.values()))
-    if splits and reference.split not in splits:
-        what = f"has no split {reference.split!r}" if reference.split else f"has the splits {', '.join(splits)}"
-        remedy = did_you_mean(reference.split, splits) if reference.split else 'name one: split = "…", or --split'
-        raise InputError(Problem(reference.name, what, remedy))
-    return splits[reference.split] if splits and reference.split else []
+    return splits[split_among(reference.name, splits, reference.split)] if splits else []
 
 
 def first_row(reference: DatasetReference) -> Row:

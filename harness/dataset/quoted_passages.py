@@ -79,8 +79,9 @@ def _is_table(reference: DatasetReference) -> bool:
 
 
 def _read_table(reference: DatasetReference) -> Parts:
-    files = table_files(reference) or [File(reference.folder)]
-    return parts(partial(_table_rows, files, Columns(reference.columns, header=reference.header is True)))
+    return parts(
+        partial(_table_rows, table_files(reference), Columns(reference.columns, header=reference.header is True))
+    )
 
 
 def _context_column(row: Row) -> str | None:
@@ -113,10 +114,6 @@ def _table_rows(files: Sequence[File], columns: Columns, problems: Findings) -> 
         problems.taken.setdefault(str(place.path), {name: taken.get(name, "fields") for name in row})
         expected = read_reference(None if answer is None else _answers(row[answer]), None, place, problems)
         yield Quoted(place, found, Query(id_, text, fields_of(row, taken), expected), grade)
-
-
-def _read_squad(reference: DatasetReference) -> Parts:
-    return parts(partial(_paragraphs, File(reference.folder)))
 
 
 def _paragraphs(file: File, problems: Findings) -> Iterator[Quoted]:
@@ -153,10 +150,6 @@ def _paragraphs(file: File, problems: Findings) -> Iterator[Quoted]:
 def _answers(cell: object) -> object:
     """The texts of answers, which SQuAD keeps with their places where it is a table."""
     return list(dict.fromkeys(cell["text"])) if isinstance(cell, Mapping) and "text" in cell else cell
-
-
-def _read_hotpot(reference: DatasetReference) -> Parts:
-    return parts(partial(_paragraph_rows, table_files(reference) or [File(reference.folder)]))
 
 
 def _paragraph_rows(files: Sequence[File], problems: Findings) -> Iterator[Quoted]:
@@ -202,7 +195,11 @@ def _list(holder: Any, key: str) -> list[Any]:
 ROWS = Reader(_is_table, _read_table)
 """A table, a question with its context a row; contexts may be a list."""
 HOTPOT = Reader(
-    lambda reference: {"question", "context", "supporting_facts"} <= first_row(reference).keys(), _read_hotpot
+    lambda reference: {"question", "context", "supporting_facts"} <= first_row(reference).keys(),
+    lambda reference: parts(partial(_paragraph_rows, table_files(reference))),
 )
 """HotpotQA, as JSON or in the shards of the hub."""
-SQUAD = Reader(lambda reference: holds_keys(reference, "data", "paragraphs", "context", "qas"), _read_squad)
+SQUAD = Reader(
+    lambda reference: holds_keys(reference, "data", "paragraphs", "context", "qas"),
+    lambda reference: parts(partial(_paragraphs, File(reference.folder))),
+)

@@ -69,20 +69,12 @@ def read_rows(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
 def read_lines(file: File, problems: Complaints) -> Iterator[tuple[int, str]]:
     """Stream the non-blank lines of a UTF-8 file with their numbers, cut at line feeds alone."""
     with file.open() as handle:
-        number = 0
-        while raw := handle.readline(LONGEST_LINE + 1):
-            number += 1
-            if len(raw) > LONGEST_LINE:
-                what = f"is longer than {LONGEST_LINE:,} bytes"
-                problems.append(Problem(str(Place(file.path, number)), what, "cut the record"))
-                return
-            try:
-                line = _text(raw, file.path, number)
-            except InputError as error:
-                problems.extend(error.problems)
-                return  # one complaint: in another encoding every line is wrong
-            if line and not line.isspace():
-                yield number, line
+        try:
+            for number, line in enumerate(_decoded(handle, file.path), 1):
+                if line and not line.isspace():
+                    yield number, line
+        except InputError as error:
+            problems.extend(error.problems)  # one complaint: in another encoding every line is wrong
 
 
 def _text(raw: bytes, path: Path, number: int) -> str:
@@ -197,7 +189,7 @@ def _separated(file: File, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """
     csv.field_size_limit(LONGEST_LINE)
     with file.open() as handle:
-        reader = csv.reader(_decoded(handle, file.path), delimiter=delimiter, strict=True)
+        reader = csv.reader(_cells(handle, file.path), delimiter=delimiter, strict=True)
         begins = 1
         try:
             for cells in reader:
@@ -272,14 +264,19 @@ def _names(header: Sequence[str], columns: int) -> list[str]:
 
 
 def _decoded(handle: IO[bytes], path: Path) -> Iterator[str]:
+    """The lines of a file as text, without their ends."""
     number = 0
     while raw := handle.readline(LONGEST_LINE + 1):
         number += 1
         if len(raw) > LONGEST_LINE:
-            raise InputError(
-                Problem(str(Place(path, number)), f"is longer than {LONGEST_LINE:,} bytes", "cut the record")
-            )
-        if b"\0" in raw:
-            _text(raw, path, number)
+            what = f"is longer than {LONGEST_LINE:,} bytes"
+            raise InputError(Problem(str(Place(path, number)), what, "cut the record"))
+        yield _text(raw, path, number)
+
+
+def _cells(handle: IO[bytes], path: Path) -> Iterator[str]:
+    """The lines of a table, with an end each; a zero byte ends the table."""
+    for number, line in enumerate(_decoded(handle, path), 1):
+        if "\0" in line:
             raise InputError(Problem(str(Place(path, number)), "holds a zero byte", "is this a text file?"))
-        yield _text(raw, path, number) + "\n"
+        yield f"{line}\n"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,12 +44,8 @@ def parted(url: str) -> tuple[str, str]:
     >>> parted("sqlite:///help.db?table=articles"), parted("sqlite://h/d?timeout=3&sql=SELECT a, 'b&c' FROM t")
     (('sqlite:///help.db', 'articles'), ('sqlite://h/d?timeout=3', "SELECT a, 'b&c' FROM t"))
     """
-    for key in ("sql=", "table="):
-        for mark in ("?", "&"):
-            base, found, selected = url.partition(f"{mark}{key}")
-            if found:
-                return base, selected
-    return url, ""
+    found = re.match(r"(.*?)[?&](?:sql|table)=(.*)", url, re.DOTALL)
+    return (found[1], found[2]) if found else (url, "")
 
 
 def tables(url: str) -> list[str]:

@@ -7,7 +7,6 @@ embench, LlamaIndex and AutoRAG write documents and labels, too.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -21,7 +20,7 @@ from harness.dataset.files import File, listing, listing_of, pick
 from harness.dataset.one_table import first_row, table_files
 from harness.dataset.references import read_reference
 from harness.dataset.rows import Row, read_json
-from harness.dataset.source import Findings, Parts, Place, parse_json
+from harness.dataset.source import Findings, Parts, Place, written_value
 from harness.dataset.table_folder import RowSource, TableSource, rows_of
 from retrievers.errors import InputError, Problem
 from retrievers.types import Query
@@ -88,7 +87,10 @@ class Export:
         self, row: Row, place: Place, unnamed: str, columns: Columns, problems: Findings
     ) -> ReferencedQuestion | None:
         """Read one row; None after a complaint."""
-        row = {**row, **{name: _listed(row[name]) for name in self.objects if name in row}}  # JSON, in a cell of CSV
+        row = {
+            **row,
+            **{name: written_value(row[name]) for name in self.objects if name in row},
+        }  # JSON, in a cell of CSV
         for name in self.objects:
             if row.get(name) is not None and not isinstance(row[name], dict | str):
                 problems.append(Problem(str(place), f"{name!r} is not an object", "as the SDK writes it"))
@@ -293,15 +295,9 @@ class TablePair(NamedTuple):
 AUTORAG = TablePair(
     documents="corpus.parquet",
     queries="qa.parquet",
-    columns={
-        "document_id": "doc_id",
-        "text": "contents",
-        "query_id": "qid",
-        "query": "query",
-        "reference": "generation_gt",
-        "relevant": "retrieval_gt",
-    },
-)
+    columns={"document_id": "doc_id", "text": "contents", "query_id": "qid", "query": "query",
+             "reference": "generation_gt", "relevant": "retrieval_gt"},
+)  # fmt: skip
 """AutoRAG 0.3.27."""
 
 
@@ -324,7 +320,7 @@ def holds_keys(reference: DatasetReference, *keys: str) -> bool:
 
 def _ids(cell: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
     """A list of ids; empty, after a complaint, where it is something else."""
-    listed = _listed(cell)
+    listed = written_value(cell)
     if listed is None:
         return ()
     ids = [plain_id(one) for one in listed] if isinstance(listed, list) else [None]
@@ -336,7 +332,7 @@ def _ids(cell: object, name: str, place: Place, problems: Findings) -> tuple[str
 
 def texts_in(cell: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
     """A list of texts, or one; empty, after a complaint, where it is something else."""
-    listed = _listed(cell)
+    listed = written_value(cell)
     texts = [listed] if isinstance(listed, str) else [] if listed is None else listed
     if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
         return tuple(one for one in texts if one.strip())
@@ -346,19 +342,3 @@ def texts_in(cell: object, name: str, place: Place, problems: Findings) -> tuple
 
 def _last(path: str) -> str:
     return path.rpartition(".")[2]
-
-
-def _listed(cell: object) -> object:
-    """What a cell holds; lists and objects in CSV, as JSON or Python's repr, are read; an empty text is nothing."""
-    if not isinstance(cell, str):
-        return cell
-    if not cell.lstrip().startswith(("[", "{")):
-        return cell if cell.strip() else None
-    try:
-        return parse_json(cell)
-    except ValueError:
-        pass
-    try:
-        return ast.literal_eval(cell)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return cell

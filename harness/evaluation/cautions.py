@@ -42,14 +42,14 @@ def judged_shares(
 
 def cautions(manifest: Manifest, result: Conclusion) -> list[str]:
     """Return what a reader of the verdict must know, the gravest first."""
-    return [*half_read(manifest), *foreign_hits(manifest), *_unjudged(manifest, result), *_clicks(manifest)]
+    return [*half_read(manifest), *foreign_hits(manifest), *_unjudged(manifest, result), *clicked(manifest)]
 
 
-def _clicks(manifest: Manifest) -> Iterator[str]:
+def clicked(manifest: Manifest) -> Iterator[str]:
     """That labels are clicks, where they are."""
-    if clicked := len(manifest.ledger.dataset.get("clicked-label", ())):
+    if number := len(manifest.ledger.dataset.get("clicked-label", ())):
         yield (
-            f"The labels of {counted(clicked, 'query')} are clicks: what people opened of what some search showed "
+            f"The labels of {counted(number, 'query')} are clicks: what people opened of what some search showed "
             "them, not what anybody judged. They favour that search, and whatever resembles it."
         )
 

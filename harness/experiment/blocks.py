@@ -38,7 +38,7 @@ from retrievers import (
     retriever_class,
     retriever_kinds,
 )
-from retrievers.chunking import Boundary
+from retrievers.chunking import Boundary, Chunks
 from retrievers.errors import InputError, Problem
 from retrievers.fusion import FusionMethod
 from retrievers.quantization import NumberFormat
@@ -74,13 +74,10 @@ class Chunk(Strict):
 
     @model_validator(mode="after")
     def _moves_on(self) -> Self:
-        if self.call and (self.size or self.overlap or self.by or self.unit != "characters"):
-            raise ValueError("call cuts by itself: leave size, overlap, unit and by out")
-        if self.size is None:
-            if not self.call:
-                raise ValueError("size is missing; write chunk = { size = 800 }")
-        elif self.overlap >= self.size:
-            raise ValueError(f"an overlap of {self.overlap} is not below the size, {self.size}")
+        with as_validation_error():
+            Chunks(self.size or 0, self.overlap, None, "characters", self.by, self.call)
+        if self.call and self.unit != "characters":
+            raise ValueError("call cuts by itself: leave unit out")
         return self
 
 
