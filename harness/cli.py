@@ -43,6 +43,7 @@ from harness.console.shared_options import (
     Columns,
     DatasetForm,
     Debug,
+    Described,
     Documents,
     EveryMeasure,
     EveryPair,
@@ -50,12 +51,14 @@ from harness.console.shared_options import (
     ExperimentFiles,
     Folder,
     Fresh,
+    Header,
     Json,
     LabelFile,
     MaxCost,
     NoCode,
     QueryFiles,
     Quiet,
+    Split,
     WholeSentences,
     data_set,
     refuse,
@@ -279,11 +282,14 @@ def init(
     queries: QueryFiles = None,
     labels: LabelFile = None,
     form: DatasetForm = None,
+    split: Split = None,
+    header: Header = None,
 ) -> None:
     """Look at documents and labels, say what was understood, and write an experiment that runs."""
     from harness.experiment.init import write_experiment
 
-    written = write_experiment(data_set(folder, columns, documents, queries, labels, form), output)
+    given = Described(columns, documents, queries, labels, form, split, header)
+    written = write_experiment(data_set(folder, given), output)
     say(*written.lines())
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from retrievers.chunking import Chunks, passages
+from retrievers.chunking import Boundary, Chunks, passages
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.filters import Condition, FieldValues, shown, wanted
 from retrievers.language import NAMES, shared_language
@@ -61,8 +61,8 @@ class BM25Retriever(Retriever):
             b: how much long documents are discounted, 0 to 1; 0.4 is Anserini's default.
             stemming: a Snowball language ("english", "russian", …), or "" for none; left out, the language in which
                 nine in ten documents of a sample are, where Snowball has it, else none.
-            chunk: cut long documents into passages, `{ size = 800, overlap = 100 }` in characters; a document is worth
-                its best one, and words are as rare as they are among passages.
+            chunk: cut long documents into passages, `{ size = 800, overlap = 100 }` in characters, with `by` and `call`
+                as an encoder's; a document is worth its best one, and words are as rare as they are among passages.
         """
         problems = [] if k1 >= 0 else [Problem("k1", f"{k1} is below 0")]
         problems += [] if 0 <= b <= 1 else [Problem("b", f"{b} is not between 0 and 1")]
@@ -84,7 +84,7 @@ class BM25Retriever(Retriever):
     def fingerprint(self) -> str:
         """All that changes a ranking, but for the documents."""
         stemming = "by language" if self._stemming is None else self._stemming or "none"
-        cut = "" if self._chunks is None else f" passages={self._chunks.size}x{self._chunks.overlap}"
+        cut = "" if self._chunks is None else f" passages={self._chunks.name}"
         return f"bm25 k1={self._k1:g} b={self._b:g} words={RULE} stemming={stemming}{cut}"
 
     @property
@@ -93,6 +93,11 @@ class BM25Retriever(Retriever):
         words = f"stemmed as {self._stemming.capitalize()}" if self._stemming else "not stemmed"
         facts = {"fingerprint": self.fingerprint, "words": words, "usd_per_million_tokens": "0"}
         return {**facts, **shown(self._conditions)}
+
+    def check(self) -> None:
+        """Raise InputError where what cuts documents is not to be had."""
+        if self._chunks is not None:
+            self._chunks.check()
 
     def narrow(self, conditions: Sequence[Condition]) -> None:
         """Search among the documents that match; words stay as rare as they are among all."""
@@ -198,16 +203,19 @@ def candidates(scores: npt.NDArray[np.floating], depth: int) -> npt.NDArray[np.i
 
 def _chunks(table: Mapping[str, int | str]) -> Chunks:
     """How documents are cut, by the table of the experiment."""
-    known = ("size", "overlap", "unit")
+    known = ("size", "overlap", "unit", "by", "call")
     unknown = [key for key in table if key not in known]
     problems = [Problem(f"chunk.{key}", f"unknown key {key!r}", did_you_mean(key, known)) for key in unknown]
-    size, overlap, unit = table.get("size"), table.get("overlap", 0), table.get("unit", "characters")
-    if unit != "characters":
+    size, overlap, by, call = table.get("size", 0), table.get("overlap", 0), table.get("by"), table.get("call", "")
+    if table.get("unit", "characters") != "characters":
         problems.append(Problem("chunk.unit", "BM25 has no tokens of an encoder", "leave it out"))
     if not isinstance(size, int) or not isinstance(overlap, int):
         problems.append(Problem("chunk", "size and overlap are numbers of characters", "{ size = 800, overlap = 100 }"))
     elif not problems:
-        return Chunks(size, overlap)
+        try:
+            return Chunks(size, overlap, by=cast("Boundary | None", by), call=str(call))
+        except InputError as error:
+            problems = [problem._replace(where=f"chunk.{problem.where}") for problem in error.problems]
     raise InputError(problems)
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, get_args
 
-from retrievers.errors import InputError, Problem
+from retrievers.errors import BackendError, InputError, Problem, did_you_mean
+from retrievers.failures import faults_of
+from retrievers.named_function import named_function
 from retrievers.tokens import Count
 from retrievers.types import Document, Ranking, ranked
 
@@ -16,6 +21,10 @@ SEPARATOR = "\x1f"
 LONGEST_TOKEN = 8
 """Characters of a token, at most, on an average: no more of a text is counted at once."""
 BREAK = re.compile(r"\s+|(?<=[。．！？、])")
+
+
+Boundary = Literal["words", "sentence", "heading"]
+"""Where passages end: between words; where a sentence or a paragraph does; or before a heading of Markdown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,48 +36,124 @@ class Chunks:
     Japanese.
     """
 
-    size: int
+    size: int = 0
     overlap: int = 0
     count: Count | None = field(default=None, compare=False)
     """Counts the encoder's tokens of texts; None cuts by characters."""
     unit: Literal["characters", "tokens"] = "characters"
+    by: Boundary | None = None
+    """Where passages end; None: at white space, and an overlap may begin within a word."""
+    call: str = ""
+    """A function of the user's own that cuts instead, as "module:function": a text to a list of texts."""
 
     def __post_init__(self) -> None:
+        if self.call:
+            if (self.size, self.overlap, self.unit, self.by) != (0, 0, "characters", None):
+                raise InputError(Problem("call", "cuts by itself", "leave size, overlap, unit and by out"))
+            return
         if self.size < 1:
-            raise InputError(Problem("chunk.size", f"{self.size} is below 1"))
+            raise InputError(Problem("size", "is missing, or below 1", "{ size = 800, overlap = 100 }"))
         if not 0 <= self.overlap < self.size:
-            raise InputError(Problem("chunk.overlap", f"{self.overlap} is not between 0 and the size, {self.size}"))
+            raise InputError(Problem("overlap", f"{self.overlap} is not between 0 and the size, {self.size}"))
+        if self.by not in (None, *get_args(Boundary)):
+            raise InputError(Problem("by", f"{self.by!r} is unknown", did_you_mean(str(self.by), get_args(Boundary))))
         if (self.unit == "tokens") != (self.count is not None):
-            raise InputError(Problem("chunk.unit", "tokens are those of an encoder", 'write unit = "characters"'))
+            raise InputError(Problem("unit", "tokens are those of an encoder", 'write unit = "characters"'))
+
+    def check(self) -> None:
+        """Raise InputError where what cuts is not to be had: the user's function, or the package for sentences."""
+        if self.call:
+            named_function(self.call, "chunk.call")
+        elif self.by in ("sentence", "heading"):
+            _splitter()
 
     @property
-    def suffix(self) -> str:
-        """What tells a collection of passages from one of whole documents."""
-        return f"-chunks{self.size}x{self.overlap}{'' if self.count is None else '-tokens'}"
+    def name(self) -> str:
+        """What tells these passages from others of the same texts."""
+        cut = f"{self.size}x{self.overlap}{'' if self.count is None else '-tokens'}"
+        return self.call or (f"{cut}-{self.by}" if self.by else cut)
+
+    def suffix(self, documents: Iterable[Document]) -> str:
+        """What tells a collection of passages from one of whole documents: of a user's function, what it gives."""
+        if not self.call:
+            return f"-chunks{self.name}"
+        digest = hashlib.sha256()
+        for piece in pieces(documents, self):
+            digest.update(f"{piece.id}{SEPARATOR}{piece.text}\n".encode("utf-8", "surrogatepass"))
+        return f"-chunks-{digest.hexdigest()[:16]}"
 
 
 def passages(document: Document, chunks: Chunks) -> list[Document]:
     """Cut a document's text; each passage keeps the title, and bears the document's id with a number.
 
-    A passage ends at the last white space or Japanese sentence mark of its second half, where there is one.
+    A passage ends at the last white space or Japanese sentence mark of its second half, where there is one, or as
+    `by` and `call` have it.
 
     >>> [p.text for p in passages(Document("d", "", "one two three four"), Chunks(8, 2))]
     ['one two', 'wo three', 'ee four']
+    >>> [p.text for p in passages(Document("d", "", "one two three four"), Chunks(10, 4, by="words"))]
+    ['one two', 'two three', 'four']
     """
-    text, parts, start = document.text.strip(), list[str](), 0
-    fitting = _characters(chunks) if chunks.count is None else _tokens(document.title, chunks, chunks.count)
-    while (room := fitting(text, start)).length < len(text) - start:
-        reach = text[start : start + room.length + 1]
-        least = max(room.length // 2, room.overlap)
-        ends = [gap.start() for gap in BREAK.finditer(reach) if least < gap.start() <= room.length]
-        length = ends[-1] if ends else room.length
-        parts.append(reach[:length].strip())
-        start += length - room.overlap
-    parts.append(text[start:].strip())
+    text = document.text.strip()
+    if chunks.call:
+        parts = _called(chunks.call, text)
+    elif chunks.by in ("sentence", "heading"):
+        parts = _semantic(document.title, text, chunks)
+    else:
+        parts = _cut(document.title, text, chunks)
     return [
         Document(f"{document.id}{SEPARATOR}{number}", document.title, part, document.fields)
         for number, part in enumerate(part for part in parts if part or not text)
     ]
+
+
+def _cut(title: str, text: str, chunks: Chunks) -> list[str]:
+    parts, start = list[str](), 0
+    fitting = _characters(chunks) if chunks.count is None else _tokens(title, chunks, chunks.count)
+    while (room := fitting(text, start)).length < len(text) - start:
+        reach = text[start : start + room.length + 1]
+        least = 0 if chunks.by else max(room.length // 2, room.overlap)
+        ends = [gap.start() for gap in BREAK.finditer(reach) if least < gap.start() <= room.length]
+        length = ends[-1] if ends else room.length
+        parts.append(reach[:length].strip())
+        end = start + length
+        start = end - room.overlap if length > room.overlap else end
+        if chunks.by and start < end and not BREAK.fullmatch(text[start - 1 : start]) and not text[start].isspace():
+            gap = BREAK.search(text, start, end)
+            start = gap.end() if gap else end
+    return [*parts, text[start:].strip()]
+
+
+def _semantic(title: str, text: str, chunks: Chunks) -> list[str]:
+    """The passages of semantic-text-splitter: as much as fits, by paragraphs, else by sentences, else by words."""
+    splitter = getattr(_splitter(), "MarkdownSplitter" if chunks.by == "heading" else "TextSplitter")
+    if chunks.count is None:
+        made = splitter(chunks.size, chunks.overlap)
+    else:
+        count = chunks.count
+        alone, limit = _limit(title, chunks, count)
+        tokens = lru_cache(maxsize=1 << 12)(lambda part: int(count([f"{title} {part}".strip()])[0]) - alone)
+        room = max(1, limit - alone)
+        made = splitter.from_callback(tokens, room, min(chunks.overlap, room - 1))
+    parts: list[str] = made.chunks(text)
+    return parts or [text]
+
+
+def _splitter() -> Any:
+    try:
+        return importlib.import_module("semantic_text_splitter")
+    except ImportError:
+        remedy = 'pip install semantic-text-splitter, or the extra "chunks"'
+        raise InputError(Problem("chunk.by", "needs the package semantic-text-splitter", remedy)) from None
+
+
+def _called(call: str, text: str) -> list[str]:
+    """What the user's function makes of a text."""
+    with faults_of((call,)):
+        parts = list(named_function(call, "chunk.call")(text))
+    if not all(isinstance(part, str) for part in parts) or (text and not any(map(str.strip, parts))):
+        raise BackendError(f"{call} gave {str(parts)[:80]} for a text; give a list of texts")
+    return [part.strip() for part in parts] or [text]
 
 
 class _Room(NamedTuple):
@@ -88,8 +173,7 @@ def _tokens(title: str, chunks: Chunks, count: Count) -> Callable[[str, int], _R
 
     Half of the size is the text's however long the title is: such a passage is longer than the size.
     """
-    alone = int(count([title])[0])
-    limit = max(chunks.size, alone + max(1, chunks.size // 2))
+    alone, limit = _limit(title, chunks, count)
 
     def tokens(text: str) -> int:
         return int(count([f"{title} {text}".strip()])[0])
@@ -111,6 +195,12 @@ def _tokens(title: str, chunks: Chunks, count: Count) -> Callable[[str, int], _R
         return _Room(length, length * chunks.overlap // chunks.size)
 
     return room
+
+
+def _limit(title: str, chunks: Chunks, count: Count) -> tuple[int, int]:
+    """The tokens of a title, and those of a passage with it, at most."""
+    alone = int(count([title])[0])
+    return alone, max(chunks.size, alone + max(1, chunks.size // 2))
 
 
 def pieces(documents: Iterable[Document], chunks: Chunks | None) -> Iterator[Document]:

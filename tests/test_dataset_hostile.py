@@ -13,7 +13,19 @@ import pytest
 
 from harness.answers.chat_judge import as_data
 from harness.answers.systems import MARK, read_systems
-from harness.dataset import DatasetReference, converting, files, load, reference_of, rows, trec, trec_collection
+from harness.dataset import (
+    DatasetReference,
+    archives,
+    columnar,
+    converting,
+    files,
+    load,
+    reference_of,
+    rows,
+    source,
+    trec,
+    trec_collection,
+)
 from harness.dataset.markdown_folder import parse_document
 from harness.evaluation.readers import read_ids, read_scores
 from harness.experiment import load as read_experiment
@@ -277,7 +289,7 @@ def test_scores_whose_squares_are_no_numbers_are_refused(tmp_path, value):
 
 def test_a_value_that_stands_once_and_is_meant_by_every_row_is_refused_in_bounded_memory(tmp_path, monkeypatch):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr(rows, "FREE", 8 << 20)
+    monkeypatch.setattr(columnar, "FREE", 8 << 20)
     text = pa.DictionaryArray.from_arrays(pa.array([0] * 50_000, pa.int32()), pa.array([os.urandom(50_000).hex()]))
     path = tmp_path / "corpus.parquet"
     parquet.write_table(pa.table({"_id": [str(i) for i in range(50_000)], "text": text}), path)
@@ -287,12 +299,12 @@ def test_a_value_that_stands_once_and_is_meant_by_every_row_is_refused_in_bounde
     assert [problem.what for problem in problems] == ["unpacks to far more than text would"]
     assert number < 5_000
     with parquet.ParquetFile(path) as table:
-        assert next(rows._batches(table)).num_rows < 3_000
+        assert next(columnar._batches(table, "Parquet")).num_rows < 3_000
 
 
 def test_a_table_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path, monkeypatch):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr(rows, "FREE", 1 << 20)
+    monkeypatch.setattr(columnar, "FREE", 1 << 20)
     path = tmp_path / "corpus.parquet"
     parquet.write_table(pa.table({"_id": ["x"] * 3_000_000}), path)
     problems = []
@@ -327,13 +339,13 @@ def test_the_names_of_many_columns_are_compared_once(tmp_path):
             raise AssertionError("looks through the whole header")
 
     problems = []
-    assert not rows._named_twice(Header(f"c{n}" for n in range(100_000)), "wide.csv:1", problems)
-    assert rows._named_twice(Header(["a", "", "", "b", "a"]), "wide.csv:1", problems)
+    assert not source.named_twice(Header(f"c{n}" for n in range(100_000)), "wide.csv:1", problems)
+    assert source.named_twice(Header(["a", "", "", "b", "a"]), "wide.csv:1", problems)
     assert [problem.what for problem in problems] == ["the column 'a' stands twice"]
 
 
 def test_a_word_file_that_unpacks_to_far_more_than_a_document_is_not_unpacked(monkeypatch):
-    monkeypatch.setattr(converting, "FREE", 1 << 20)
+    monkeypatch.setattr(archives, "FREE", 1 << 20)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("word/document.xml", b" " * (4 << 20))

@@ -74,7 +74,7 @@ BEIR = [
     ("queries.jsonl", empty, "there is no query|judgments name query 'q1'"),
     ("qrels/test.tsv", append("q1\tcra\t1\n"), r"test.tsv:7: query 'q1' names document 'cra', .* \(did you mean 'car'"),
     ("qrels/test.tsv", append("q9\tcar\t1\n"), r"test.tsv:7: judgments name query 'q9'.* \(did you mean 'q1'|'q"),
-    ("qrels/test.tsv", append("q1\tboat\thigh\n"), r"test.tsv:7: grade 'high' is no whole number"),
+    ("qrels/test.tsv", append("q1\tboat\thigh\n"), r'test.tsv:7: grade "high" is no whole number'),
     ("qrels/test.tsv", append("q1\tcar\t1\n"), r"test.tsv:7: query 'q1' and document 'car' are judged twice"),
     (
         "qrels/test.tsv",
@@ -86,7 +86,7 @@ CSV = [
     ("documents.csv", append(b"e,\xe9\n"), r"documents.csv:7: is not UTF-8"),
     ("documents.csv", utf16, r"documents.csv:1: is not UTF-8"),
     ("documents.csv", empty, r"documents.csv: is empty \(a header"),
-    ("documents.csv", lambda raw: b"id,text\r\n", "the corpus is empty"),
+    ("documents.csv", lambda raw: b"id,text\r\n", "has no row below its first one, id, text"),
     ("documents.csv", cut(4), r"documents.csv:5: cannot be read as a table: unexpected end"),
     (
         "documents.csv",
@@ -250,25 +250,24 @@ KEYED = [
     (whole().encode("utf-16"), "is not UTF-8"),
     (b"", "is not JSON"),
     (whole()[:-20].encode(), r"data.json:1: is not JSON"),
-    (b"[]", "is not a JSON object"),
+    (b"[]", "'corpus' is missing"),
     (whole(corpus=None).encode(), "'corpus' is missing"),
     (whole(corpus=["a"]).encode(), "'corpus' is not an object"),
-    (whole(corpus={"car": 5}).encode(), r"corpus\['car'\]: is no text"),
+    (whole(corpus={"car": 5}).encode(), r"corpus\['car'\]: 'text' is not a string but 5"),
     (whole(queries=None).encode(), "'queries' is missing"),
-    (whole(queries={"q1": None}).encode(), r"queries\['q1'\]: is no text"),
+    (whole(queries={"q1": None}).encode(), r"queries\['q1'\]: 'text' is not a string"),
     (b'{"corpus": {"a": "x", "a": "y"}}', "the key 'a' stands twice"),
     (whole(corpus={}).encode(), "the corpus is empty"),
     (b'{"corpus": ' + b"[" * 20_000, "nested too deep|is not JSON"),
 ]
 EMBENCH = [
-    *KEYED, (whole(qrels={"q1": ["car"]}).encode(), r"qrels\['q1'\]: is not an object"),
+    *KEYED, (whole(qrels={"q1": 3}).encode(), r"qrels\['q1'\]: relevant documents cannot be read: 3"),
     (whole(qrels={"q1": {"car": "high"}}).encode(), r"grade 'high' of document 'car' is no whole number"),
     (whole(qrels={"q1": {"cra": 1}}).encode(), r"names document 'cra'.*did you mean 'car'"),
     (whole(qrels={"q9": {"car": 1}}).encode(), r"judgments name query 'q9'"),
 ]  # fmt: skip
 LLAMA = [
-    *KEYED, (whole(relevant_docs={"q1": "car"}).encode(), r"relevant_docs\['q1'\]: is not a list of document ids"),
-    (whole(relevant_docs={"q1": [["car"]]}).encode(), "is not a list of document ids"),
+    *KEYED, (whole(relevant_docs={"q1": [0.5]}).encode(), r"relevant_docs\['q1'\]: relevant documents cannot be read"),
     (whole(relevant_docs={"q1": ["cra"]}).encode(), r"names document 'cra'.*did you mean 'car'"),
 ]  # fmt: skip
 
@@ -328,11 +327,11 @@ def test_malformed_questions_with_their_passages(tmp_path, form, name, raw, expe
 
 
 MSMARCO = [
-    ("collection.tsv", b"", "the corpus is empty"),
+    ("collection.tsv", b"", "collection.tsv: is empty"),
     ("collection.tsv", b"\xff", "collection.tsv:1: is not UTF-8"),
     ("collection.tsv", b"car\ta\tb\n", r"collection.tsv:1: 3 columns \(expected 2"),
     ("collection.tsv", b"car\ta\ncar\tb\n", "document id 'car' stands twice"),
-    ("queries.tsv", b"", "there is no query"),
+    ("queries.tsv", b"", "queries.tsv: is empty"),
     ("queries.tsv", b"q1\tx\nq1\ty\n", "query id 'q1' stands twice"),
     ("queries.tsv", b"q1 a query of words\n", r"queries.tsv:1: 5 columns \(expected 2"),
     ("queries.tsv", b"\twheels\n", "'_id' is missing or empty"),
@@ -381,52 +380,71 @@ def test_a_malformed_pair_of_autorag(tmp_path, file, change, expected):
     refused(reference_of(tmp_path), expected)
 
 
-SAMPLE = {"user_input": "what has wheels?", "reference_contexts": ["cars drive on roads"], "reference": "cars"}
-EXAMPLE = {"id": "e1", "inputs": {"question": "wheels?"}, "outputs": {"document_ids": ["car"]}, "metadata": None}
-PHOENIX = {"id": "e1", "input": {"question": "wheels?"}, "output": {"contexts": ["cars drive on roads"]}}
-EXPORTS = [
-    *[("ragas", raw, expected) for raw, expected in [
-        (json.dumps(SAMPLE).encode("utf-16"), "is not UTF-8"), (b"", "there is no query"),
-        (json.dumps(SAMPLE)[:-9].encode(), "t.jsonl:1: is not JSON"), (b"[]\n", "t.jsonl:1: is not a JSON object"),
-        (b'{"reference": "x"}\n', "t.jsonl:1: 'user_input' is missing"),
-        (b'{"user_input": [{"content": "hi"}]}\n', "'user_input' is no text .*conversations"),
-        (json.dumps({**SAMPLE, "reference_contexts": 5}).encode(), "'reference_contexts' is no list of texts"),
-        (json.dumps({**SAMPLE, "reference_contexts": [5]}).encode(), "'reference_contexts' is no list of texts"),
-        (json.dumps({**SAMPLE, "reference_context_ids": [[1]]}).encode(), "'reference_context_ids' is no list of ids"),
-        (json.dumps({**SAMPLE, "reference_context_ids": ["cra"]}).encode(), "names document 'cra'.*did you mean 'car'"),
-        (json.dumps({**SAMPLE, "reference_contexts": ["nowhere"]}).encode(), "no query has a relevant document"),
-        (json.dumps({**SAMPLE, "user_input": " "}).encode(), "judged query 'q0' is blank"),
-    ]],
-    *[("langsmith", raw, expected) for raw, expected in [
-        (json.dumps(EXAMPLE).encode("utf-16"), "is not UTF-8"), (b"", "there is no query"),
-        (json.dumps(EXAMPLE)[:-9].encode(), "t.jsonl:1: is not JSON"), (b"3\n", "is not a JSON object"),
-        (json.dumps({**EXAMPLE, "inputs": "x"}).encode(), "'inputs' is not an object"),
-        (json.dumps({**EXAMPLE, "inputs": {}}).encode(), "the question cannot be told"),
-        (json.dumps({**EXAMPLE, "inputs": {"a": "b", "c": "d"}}).encode(), r"inputs holds a, c; say which"),
-        (json.dumps({**EXAMPLE, "outputs": {}}).encode(), "no reference contexts and no ids"),
-        (json.dumps({**EXAMPLE, "outputs": {"document_ids": "car"}}).encode(), "'document_ids' is no list of ids"),
-        (json.dumps({**EXAMPLE, "outputs": {"document_ids": ["cra"]}}).encode(), "names document 'cra'"),
-        ((json.dumps(EXAMPLE) + "\n").encode() * 2, "t.jsonl:2: query id 'e1' stands twice"),
-        (json.dumps({**EXAMPLE, "outputs": {"contexts": [3]}}).encode(), "'contexts' is no list of texts"),
-    ]],
-    *[("phoenix", raw, expected) for raw, expected in [
-        (b"", "is not JSON"), (b"[]", "'examples' is no list"), (b'{"examples": 3}', "'examples' is no list"),
-        (b'{"examples": [3]}', r"examples\[0\]: is not an object"),
-        (json.dumps({"examples": [PHOENIX]}).encode("utf-16"), "is not UTF-8"),
-        (json.dumps({"examples": [PHOENIX]})[:-9].encode(), "is not JSON"),
-        (json.dumps({"examples": []}).encode(), "there is no query"),
-        (json.dumps({"examples": [{**PHOENIX, "input": 4}]}).encode(), "'input' is not an object"),
-        (json.dumps({"examples": [{**PHOENIX, "output": {}}]}).encode(), "no reference contexts and no ids"),
-        (json.dumps({"examples": [PHOENIX, PHOENIX]}).encode(), "query id 'e1' stands twice"),
-        (json.dumps({"examples": [{**PHOENIX, "output": {"doc_ids": ["cra"]}}]}).encode(), "names document 'cra'"),
-    ]],
+def of_samples(question: str, ids: str = "") -> list[tuple[bytes, str]]:
+    """What may be wrong with rows of a question and reference contexts, under the names of a tool."""
+    sample = {question: "wheels", "reference_contexts": ["cars drive"], "reference_answer": "x"}
+    cases = [
+        (json.dumps(sample).encode("utf-16"), "is not UTF-8"), (b"", "there is no query"),
+        (json.dumps(sample)[:-9].encode(), "t.jsonl:1: is not JSON"), (b"[]\n", "t.jsonl:1: is not a JSON object"),
+        (b'{"reference": "x"}\n', f"t.jsonl:1: '{question}' is missing"),
+        (json.dumps({question: [{"content": "hi"}]}).encode(), f"'{question}' is no text .*conversations"),
+        (json.dumps({**sample, "reference_contexts": 5}).encode(), "'reference_contexts' is no list of texts"),
+        (json.dumps({**sample, "reference_contexts": [5]}).encode(), "'reference_contexts' is no list of texts"),
+        (json.dumps({**sample, "reference_contexts": ["nowhere"]}).encode(), "no query has a relevant document"),
+        (json.dumps({**sample, question: " "}).encode(), "judged query 'q0' is blank"),
+    ]  # fmt: skip
+    return cases if not ids else [
+        *cases,
+        (json.dumps({**sample, ids: [[1]]}).encode(), f"'{ids}' is no list of ids"),
+        (json.dumps({**sample, ids: ["cra"]}).encode(), "names document 'cra'.*did you mean 'car'"),
+    ]  # fmt: skip
+
+
+def of_objects(inputs: str, outputs: str) -> list[tuple[bytes, str]]:
+    """What may be wrong with rows whose question and labels stand in objects."""
+    example = {"id": "e1", inputs: {"question": "wheels"}, outputs: {"document_ids": ["car"]}, "metadata": None}
+    return [
+        (json.dumps(example).encode("utf-16"), "is not UTF-8"), (b"", "there is no query"),
+        (json.dumps(example)[:-9].encode(), "t.jsonl:1: is not JSON"), (b"3\n", "is not a JSON object"),
+        (json.dumps({**example, inputs: 4}).encode(), f"'{inputs}' is not an object"),
+        (json.dumps({**example, inputs: {}}).encode(), "the question cannot be told"),
+        (json.dumps({**example, inputs: {"a": "b", "c": "d"}}).encode(), f"{inputs} holds a, c; say which"),
+        (json.dumps({**example, outputs: {}}).encode(), "no reference contexts and no ids"),
+        (json.dumps({**example, outputs: {"document_ids": "car"}}).encode(), "'document_ids' is no list of ids"),
+        (json.dumps({**example, outputs: {"document_ids": ["cra"]}}).encode(), "names document 'cra'"),
+        ((json.dumps(example) + "\n").encode() * 2, "t.jsonl:2: query id 'e1' stands twice"),
+        (json.dumps({**example, outputs: {"contexts": [3]}}).encode(), "'contexts' is no list of texts"),
+    ]  # fmt: skip
+
+
+PARAGRAPH = {
+    "_id": "h1",
+    "question": "wheels",
+    "context": [["Car", ["a car", " drives"]]],
+    "supporting_facts": [["Car", 0]],
+}
+OF_HOTPOT = [
+    (b"", "the corpus is empty"), (json.dumps(PARAGRAPH).encode("utf-16"), "is not UTF-8"),
+    (json.dumps(PARAGRAPH)[:-9].encode(), "t.jsonl:1: is not JSON"), (b"3\n", "t.jsonl:1: is not a JSON object"),
+    *[(json.dumps({**PARAGRAPH, key: wrong}).encode(), "has no id, question, context and supporting_facts")
+      for key, wrong in [("_id", None), ("question", 3), ("context", "a car"), ("context", [["Car"]]),
+                         ("supporting_facts", None)]],
+    (json.dumps({**PARAGRAPH, "context": [["Car", "a"], ["Car", "b"]]}).encode(), "'Car' has another text than before"),
+    (f'{json.dumps(PARAGRAPH)}\n{json.dumps({**PARAGRAPH, "question": "x"})}'.encode(), "query id 'h1' stands twice"),
 ]  # fmt: skip
+EXPORTS = {
+    "ragas": of_samples("user_input", "reference_context_ids"), "llama-index-rag": of_samples("query"),
+    "langsmith": of_objects("inputs", "outputs"), "phoenix": of_objects("input", "output"),
+    "langfuse": of_objects("input", "expectedOutput"), "hotpotqa": OF_HOTPOT,
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("form", "raw", "expected"), EXPORTS)
+@pytest.mark.parametrize(
+    ("form", "raw", "expected"), [(form, *case) for form, cases in EXPORTS.items() for case in cases]
+)
 def test_a_malformed_export(tmp_path, form, raw, expected):
     layouts.jsonl(tmp_path / "docs.jsonl", layouts.corpus())
-    path = tmp_path / ("t.json" if form == "phoenix" else "t.jsonl")
+    path = tmp_path / "t.jsonl"
     path.write_bytes(raw)
     refused(DatasetReference(path, format=form, documents="docs.jsonl"), expected)
 
@@ -504,15 +522,9 @@ def test_malformed_parts_behind_a_name_of_the_hub(tmp_path, monkeypatch, file, c
     refused(reference_of(name), expected)
 
 
-def _exports(form: str) -> list[object]:
-    return [case for case in EXPORTS if case[0] == form]
-
-
 MALFORMED = {
     "hub": HUB, "ir_datasets": CATALOGUE, "beir": BEIR, "huggingface": SHARDS, "autorag": AUTORAG, "trec": TREC,
-    "ragas": _exports("ragas"), "langsmith": _exports("langsmith"), "phoenix": _exports("phoenix"), "embench": EMBENCH,
-    "llama-index": LLAMA, "squad": SQUAD,
-    "quoted": QUOTED, "msmarco": MSMARCO,
+    **EXPORTS, "embench": EMBENCH, "llama-index": LLAMA, "squad": SQUAD, "quoted": QUOTED, "msmarco": MSMARCO,
     "tables: csv": CSV, "tables: tsv": TSV, "tables: jsonl": JSONL, "tables: parquet": PARQUET,
     "markdown": MARKDOWN,
 }  # fmt: skip

@@ -1,165 +1,400 @@
 """Shapes of data that teams have: one command each, with as many labels of each grade as the files have."""
 
 import csv
-import itertools
+import importlib
 import json
-import shutil
+import sqlite3
+import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from harness.cli import main
 from harness.dataset import DatasetReference, load, reference_of
 from harness.experiment import init
 from harness.experiment import load as load_experiment
-from harness.experiment.init import write_experiment
 from retrievers.errors import InputError
+from tests import layouts
+from tests.layouts import Collection, Rows, jsonl, parquet
+from tests.test_dataset_documents import docx
 
-TEXTS = {"d1": "Twenty-five days of leave a year.", "d2": "Trains are booked by the office.", "d3": "Lunch is at noon."}
-ASKED = {"qa": "how much leave", "qb": "by train"}
-GRADES = {("qa", "d1"): 2, ("qa", "d3"): 0, ("qb", "d2"): 1}
-SUFFIXES = ("json", "jsonl", "csv", "parquet")
+WORDS = ("leave", "trains", "lunch", "keys", "laptops", "visitors", "parking")
+FIFTY = Collection(
+    {f"d{n:02}": f"Rule {n}: what holds of {WORDS[n % 7]} on floor {n}." for n in range(50)},
+    {f"q{n:02}": f"what holds of {WORDS[n % 7]} upstairs, {n}" for n in range(20)},
+    {f"q{n:02}": {f"d{n:02}": 2, f"d{n + 20:02}": 1, f"d{n + 30:02}": 0} for n in range(20)},
+)
+PAIRS = [(query, doc, grade) for query, judged in FIFTY.grades.items() for doc, grade in judged.items()]
+GRADES = Counter(grade for _, _, grade in PAIRS)
+ONES = Counter({1: 40})
+"""What lists of relevant documents come to."""
+RELEVANT = {query: [doc for doc, grade in judged.items() if grade] for query, judged in FIFTY.grades.items()}
+
+
+def asked(query: str = "query", doc: str = "doc", grade: str = "rating", suffix: str = "") -> Rows:
+    """A row a judgment, with the question in it."""
+    return [{query: FIFTY.queries[q], doc: f"{d}{suffix}", grade: rated} for q, d, rated in PAIRS]
+
+
+def texts(folder: Path, suffix: str = ".md") -> Path:
+    folder.mkdir(parents=True)
+    for id_, text in FIFTY.documents.items():
+        (folder / f"{id_}{suffix}").write_text(text)
+    return folder
+
+
+def whole(path: Path, said: object) -> str:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(said))
+    return str(path)
+
+
+def workbook(path: Path, **sheets: Rows) -> str:
+    book = importlib.import_module("openpyxl").Workbook()
+    pytest.importorskip("python_calamine")
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for cells in [list(rows[0]), *(list(row.values()) for row in rows)]:
+            sheet.append(cells)
+    path.parent.mkdir(exist_ok=True)
+    book.save(path)
+    return str(path)
+
+
+def markdown_and_csv(here: Path) -> list[str]:
+    layouts.table(texts(here / "d") / "questions.csv", asked("question", "document"))
+    return ["d"]
+
+
+def contexts_in_rows(here: Path) -> list[str]:
+    rows = [{"question": FIFTY.queries[q], "answer": "so", "context": FIFTY.documents[d]} for q, d, g in PAIRS if g]
+    layouts.table(here / "qa.csv", rows)
+    return ["qa.csv"]
+
+
+def click_log(here: Path) -> list[str]:
+    clicks = [{"query": FIFTY.queries[q], "clicked_doc_id": d} for q, d, grade in PAIRS if grade for _ in range(3)]
+    jsonl(texts(here / "d") / "queries.jsonl", clicks)
+    return ["d"]
+
+
+def ragas(here: Path) -> list[str]:
+    texts(here / "d")
+    rows = [{"user_input": FIFTY.queries[q], "reference_contexts": [FIFTY.documents[d] for d in docs],
+             "reference": "so"} for q, docs in RELEVANT.items()]  # fmt: skip
+    jsonl(here / "testset.jsonl", rows)
+    return ["testset.jsonl", "--documents", "d"]
+
+
+def export(outputs: str, inputs: str, put: Callable[[Path, list[dict]], None]) -> Callable[[Path], list[str]]:
+    def write(here: Path) -> list[str]:
+        texts(here / "d")
+        put(here / "export.json", [
+            {"id": q, inputs: {"question": FIFTY.queries[q]}, outputs: {"document_ids": docs}, "metadata": {}}
+            for q, docs in RELEVANT.items()
+        ])  # fmt: skip
+        return ["export.json", "--documents", "d"]
+
+    return write
+
+
+def excel_one_sheet(here: Path) -> list[str]:
+    texts(here / "d")
+    return [workbook(here / "rated.xlsx", Sheet1=asked()), "--documents", "d"]
+
+
+def excel_named_sheets(here: Path) -> list[str]:
+    sheets = {"documents": layouts.corpus("id", FIFTY), "queries": layouts.queries("id", FIFTY)}
+    return [workbook(here / "all.xlsx", **sheets, labels=layouts.qrels("query_id", "doc", "grade", FIFTY))]
+
+
+def excel_beside_documents(here: Path) -> list[str]:
+    workbook(texts(here / "d") / "questions.xlsx", Sheet1=asked(suffix=".md"))
+    return ["d"]
+
+
+def converted(here: Path) -> list[str]:
+    pytest.importorskip("markitdown")
+    folder = texts(here / "d", ".html")
+    (folder / "d00.html").unlink()
+    docx(folder / "d00.docx", FIFTY.documents["d00"])
+    rows = [
+        {**row, "file": str(row["file"]).replace("d00.html", "d00.docx")} for row in asked("q", "file", suffix=".html")
+    ]
+    layouts.table(folder / "questions.csv", rows)
+    return ["d"]
+
+
+def llama_index_file(here: Path) -> list[str]:
+    said = {"queries": FIFTY.queries, "corpus": FIFTY.documents, "relevant_docs": RELEVANT}
+    return [whole(here / "qa.json", said)]
+
+
+def llama_index_folder(here: Path) -> list[str]:
+    texts(here / "d" / "source_files", ".txt")
+    examples = [{"query": FIFTY.queries[q], "query_by": {"model_name": "", "type": "human"}, "reference_answer": "so",
+                 "reference_contexts": [FIFTY.documents[d] for d in docs]} for q, docs in RELEVANT.items()]  # fmt: skip
+    whole(here / "d" / "rag_dataset.json", {"examples": examples})
+    return ["d"]
+
+
+def autorag(here: Path) -> list[str]:
+    folder = here / "project" / "data"
+    parquet(folder / "corpus.parquet", [{"doc_id": id_, "contents": text} for id_, text in FIFTY.documents.items()])
+    rows = [{"qid": q, "query": FIFTY.queries[q], "retrieval_gt": [[d] for d in docs]} for q, docs in RELEVANT.items()]
+    parquet(folder / "qa.parquet", rows)
+    return ["project"]
+
+
+def squad(here: Path) -> list[str]:
+    rated: dict[str, list[dict]] = {id_: [] for id_ in FIFTY.documents}
+    for q, d, grade in PAIRS:
+        if grade != 1:
+            question = {"id": q if grade else f"{q}-no", "question": FIFTY.queries[q], "answers": []}
+            rated[d].append({**question, "is_impossible": not grade})
+    paragraphs = [{"context": FIFTY.documents[id_], "qas": qas} for id_, qas in rated.items()]
+    return [whole(here / "dev-v2.0.json", {"version": "v2.0", "data": [{"title": "T", "paragraphs": paragraphs}]})]
+
+
+def saved_parts(here: Path) -> list[str]:
+    hub = pytest.importorskip("datasets")
+    for part, rows in (("corpus", layouts.corpus(of=FIFTY)), ("queries", layouts.queries(of=FIFTY))):
+        hub.Dataset.from_list(rows).save_to_disk(here / "d" / part)
+    of_labels = {split: hub.Dataset.from_list(layouts.qrels(of=FIFTY)) for split in ("dev", "test")}
+    hub.DatasetDict(of_labels).save_to_disk(here / "d" / "qrels")
+    return ["d"]
+
+
+def saved_splits(here: Path) -> list[str]:
+    hub = pytest.importorskip("datasets")
+    rows = hub.Dataset.from_list([{"question": FIFTY.queries[q], "context": FIFTY.documents[d], "rating": g,
+                                   "answers": {"text": ["so"], "answer_start": [0]}} for q, d, g in PAIRS])  # fmt: skip
+    hub.DatasetDict({"train": rows.select([0]), "validation": rows}).save_to_disk(here / "d")
+    return ["d", "--split", "validation"]
+
+
+def parquet_configurations(here: Path) -> list[str]:
+    for language in ("de", "en"):
+        parquet(here / "d" / language / "train-00000-of-00002.parquet", asked()[:30])
+        parquet(here / "d" / language / "train-00001-of-00002.parquet", asked()[30:])
+    texts(here / "texts")
+    return ["d/en", "--documents", "texts"]
+
+
+def bulk_and_quepid(here: Path) -> list[str]:
+    lines: list[object] = []
+    for id_, text in FIFTY.documents.items():
+        lines += [{"index": {"_index": "help", "_id": id_}}, {"title": "Rule", "body": text}]
+    jsonl(here / "d" / "documents.ndjson", lines)
+    layouts.table(here / "d" / "queries.csv", asked("query", "docid", "rating"))
+    with (here / "d" / "queries.csv").open("a") as file:
+        file.write("what nobody rated\n")
+    return ["d"]
+
+
+def hits_and_rre(here: Path) -> list[str]:
+    hits = [{"_index": "help", "_id": id_, "_score": 1.0, "_source": {"text": text}}
+            for id_, text in FIFTY.documents.items()]  # fmt: skip
+    whole(here / "hits.json", {"took": 3, "hits": {"total": {"value": 50}, "hits": hits}})
+    groups = [{"name": q, "queries": [{"template": t, "placeholders": {"$query": FIFTY.queries[q]}} for t in "ab"],
+               "relevant_documents": {d: {"gain": grade} for d, grade in judged.items()}}
+              for q, judged in FIFTY.grades.items()]  # fmt: skip
+    whole(here / "ratings.json", {"index": "help", "topics": [{"description": "all", "query_groups": groups}]})
+    return ["ratings.json", "--documents", "hits.json"]
+
+
+def rre_of_quepid(here: Path) -> list[str]:
+    layouts.table(here / "documents.csv", layouts.corpus("id", FIFTY))
+    rated = [{"placeholders": {"$query": FIFTY.queries[q]}, "relevant_documents": {
+        str(grade): [d for d, given in judged.items() if given == grade] for grade in (0, 1, 2)
+    }} for q, judged in FIFTY.grades.items()]  # fmt: skip
+    whole(here / "rre.json", {"id_field": "id", "index": "x", "template": "template.json", "queries": rated})
+    return ["rre.json", "--documents", "documents.csv"]
+
+
+def ms_marco(here: Path) -> list[str]:
+    (here / "d").mkdir()
+    lines = {"collection": FIFTY.documents.items(), "queries.dev": FIFTY.queries.items()}
+    for name, rows in lines.items():
+        (here / "d" / f"{name}.tsv").write_text("".join(f"{id_}\t{text}\n" for id_, text in rows))
+    (here / "d" / "qrels.dev.tsv").write_text("".join(f"{q}\t0\t{d}\t{grade}\n" for q, d, grade in PAIRS))
+    return ["d"]
+
+
+def hotpot_rows(of_hub: bool) -> Rows:
+    rows = []
+    for q, docs in RELEVANT.items():
+        shown = FIFTY.documents if q == "q00" else FIFTY.grades[q]
+        context, facts = {f"T {d}": [FIFTY.documents[d], " More."] for d in shown}, {f"T {d}": 0 for d in docs}
+        held = {"context": [*map(list, context.items())], "supporting_facts": [*map(list, facts.items())]}
+        if of_hub:
+            held = {"context": {"title": [*context], "sentences": [*context.values()]},
+                    "supporting_facts": {"title": [*facts], "sent_id": [*facts.values()]}}  # fmt: skip
+        rows.append({"_id": q, "question": FIFTY.queries[q], "answer": "so", "level": "hard", **held})
+    return rows
+
+
+def hotpotqa(here: Path) -> list[str]:
+    return [whole(here / "hotpot_dev_distractor_v1.json", hotpot_rows(of_hub=False))]
+
+
+def hotpotqa_of_the_hub(here: Path) -> list[str]:
+    parquet(here / "d" / "distractor" / "validation-00000-of-00001.parquet", hotpot_rows(of_hub=True))
+    return ["d"]
+
+
+def database(here: Path) -> list[str]:
+    pytest.importorskip("sqlalchemy")
+    with sqlite3.connect(here / "help.db") as base:
+        base.execute("CREATE TABLE articles (id TEXT, title TEXT, body TEXT)")
+        base.executemany("INSERT INTO articles VALUES (?, 'x', ?)", FIFTY.documents.items())
+        base.execute("CREATE TABLE rated (query TEXT, doc TEXT, grade INTEGER)")
+        base.executemany("INSERT INTO rated VALUES (?, ?, ?)", [(FIFTY.queries[q], d, g) for q, d, g in PAIRS])
+    base.close()
+    layouts.table(here / "questions.csv", asked())
+    return ["questions.csv", "--documents", "sqlite:///help.db?sql=SELECT id, body FROM articles ORDER BY id"]
+
+
+def database_alone(here: Path) -> list[str]:
+    database(here)
+    return ["help.db", "--documents", "articles", "--queries", "rated"]
+
+
+def without_header(here: Path) -> list[str]:
+    texts(here / "d")
+    with (here / "log.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(row.values() for row in asked())
+    return ["log.csv", "--documents", "d", "--no-header"]
+
+
+def mixture(here: Path) -> list[str]:
+    whole(here / "d" / "documents.json", layouts.corpus("id", FIFTY))
+    parquet(here / "d" / "queries.parquet", asked())
+    return ["d"]
+
+
+def of_layouts(write: Callable[..., Path]) -> Callable[[Path], list[str]]:
+    return lambda here: [str(write(here / "d", FIFTY))]
+
+
+SHAPES: dict[str, tuple[Callable[[Path], list[str]], Counter[int]]] = {
+    "Markdown folder and questions.csv": (markdown_and_csv, GRADES),
+    "question, answer and context rows": (contexts_in_rows, ONES),
+    "Parquet and qrels": (of_layouts(layouts.parquet_rows), GRADES),
+    "click log": (click_log, ONES),
+    "Ragas": (ragas, ONES),
+    "LangSmith": (export("outputs", "inputs", lambda path, rows: path.write_text(json.dumps(rows))), ONES),
+    "Phoenix": (export("output", "input", lambda path, rows: whole(path, {"version_id": "v", "examples": rows})), ONES),
+    "Langfuse": (export("expectedOutput", "input", lambda path, rows: whole(path, {"data": rows, "meta": {}})), ONES),
+    "BEIR folder": (of_layouts(layouts.beir), GRADES),
+    "BEIR zip": (of_layouts(layouts.beir_zip), GRADES),
+    "TREC": (of_layouts(layouts.trec), GRADES),
+    "Excel, one sheet": (excel_one_sheet, GRADES),
+    "Excel, named sheets": (excel_named_sheets, GRADES),
+    "Excel beside documents": (excel_beside_documents, GRADES),
+    "HTML and Word with file names": (converted, GRADES),
+    "LlamaIndex file": (llama_index_file, ONES),
+    "LlamaIndex folder": (llama_index_folder, ONES),
+    "AutoRAG project": (autorag, ONES),
+    "SQuAD": (squad, Counter({1: 20, 0: 20})),
+    "save_to_disk, parts": (saved_parts, GRADES),
+    "save_to_disk, splits": (saved_splits, GRADES),
+    "Parquet, configurations": (parquet_configurations, GRADES),
+    "bulk request and Quepid": (bulk_and_quepid, GRADES),
+    "hits and RRE": (hits_and_rre, GRADES),
+    "RRE of Quepid": (rre_of_quepid, GRADES),
+    "MS MARCO": (ms_marco, GRADES),
+    "HotpotQA": (hotpotqa, ONES),
+    "HotpotQA of the hub": (hotpotqa_of_the_hub, ONES),
+    "SQL": (database, GRADES),
+    "SQLite file": (database_alone, GRADES),
+    "a table without a header": (without_header, GRADES),
+    "JSON and Parquet": (mixture, GRADES),
+}
 
 
 @pytest.fixture(autouse=True)
-def here(monkeypatch, tmp_path):
-    monkeypatch.setattr(init.importlib.util, "find_spec", lambda name: None)
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setattr(init, "importlib", SimpleNamespace(util=SimpleNamespace(find_spec=lambda _: None)))
     monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
-def write(path: Path, rows: list[dict[str, object]]) -> Path:
-    path.parent.mkdir(exist_ok=True)
-    if path.suffix == ".json":
-        path.write_text(json.dumps(rows))
-    elif path.suffix == ".jsonl":
-        path.write_text("\n".join(map(json.dumps, rows)))
-    elif path.suffix == ".parquet":
-        table = pytest.importorskip("pyarrow").Table.from_pylist(rows)
-        pytest.importorskip("pyarrow.parquet").write_table(table, path)
-    else:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-    return path
+@pytest.mark.parametrize("shape", SHAPES)
+def test_one_command_in_five_seconds_with_the_labels_of_the_source(here: Path, shape: str) -> None:
+    write, expected = SHAPES[shape]
+    words = write(here)
+    began = time.perf_counter()
+    main_exits(["init", *words, "--output", "made.toml"])
+    assert time.perf_counter() - began < 5
+    found = load(load_experiment("made.toml").dataset)
+    given = (labels.grades or dict.fromkeys(labels.documents, 1) for labels in found.labels.values())
+    assert Counter(grade for grades in given for grade in grades.values()) == expected
+    assert found.count - len(found.ledger.get("empty-document", ())) in (50, 40)  # 40 where only contexts are there
 
 
-def counts(given: Path | DatasetReference) -> Counter[int]:
-    """The grades of the data set of the experiment that one command writes."""
-    dataset = load(load_experiment(write_experiment(given, Path("made.toml")).path).dataset)
-    Path("made.toml").unlink()
-    assert len({document.content for document in dataset.documents()}) == dataset.count
-    found = dataset.labels.values()
-    return Counter(grade for one in found for grade in (one.grades or dict.fromkeys(one.documents, 1)).values())
+def test_the_answers_and_fields_of_quoted_passages(here: Path) -> None:
+    row = {"question": "how much", "answer": "25", "topic": "hr"}
+    layouts.table(here / "qa.csv", [{**row, "context": "x", "rating": 0}, {**row, "context": "y", "rating": 2}])
+    found = load(reference_of("qa.csv"))
+    assert (found.format, found.labels["q0"].grades) == ("quoted", {"p0": 0, "p1": 2})
+    assert (found.queries[0].reference.answers, found.queries[0].fields) == (("25",), {"topic": "hr"})
+    squad(here)
+    asked = load(reference_of("dev-v2.0.json"))
+    assert (asked.format, asked.labels["q03"].grades) == ("squad", {"T#3": 1})
+    whole(Path("h.json"), hotpot_rows(of_hub=False))
+    paragraphs = load(reference_of("h.json"))
+    assert (paragraphs.format, paragraphs.queries[0].fields) == ("hotpotqa", {"level": "hard"})
+    assert {one.text for one in paragraphs.documents()} == {f"{text} More." for text in FIFTY.documents.values()}
 
 
-@pytest.mark.parametrize(("documents", "queries"), [*itertools.product(SUFFIXES, SUFFIXES)])
-def test_tables_of_documents_and_queries_in_any_mixture(documents, queries):
-    write(Path(f"d/documents.{documents}"), [{"id": id_, "text": text} for id_, text in TEXTS.items()])
-    rows = [{"query": ASKED[query], "doc": doc, "rating": grade} for (query, doc), grade in GRADES.items()]
-    write(Path(f"d/queries.{queries}"), rows)
-    assert counts(Path("d")) == Counter(GRADES.values())
-
-
-@pytest.mark.parametrize("second", ["documents.jsonl", "queries.json"])
-def test_two_files_of_one_part_are_refused(second):
-    write(Path("d/documents.csv"), [{"id": id_, "text": text} for id_, text in TEXTS.items()])
-    write(Path("d/queries.csv"), [{"query": "how much leave", "doc": "d1"}])
-    write(Path("d") / second, [{"id": "x", "text": "y", "query": "z"}])
-    with pytest.raises(InputError, match="is there as well: which of the two is meant, nobody can say"):
-        write_experiment(Path("d"))
-
-
-@pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "parquet"])
-def test_a_table_of_questions_answers_and_contexts(suffix):
-    rows = [
-        {"question": "how much leave", "answer": "25 days", "context": TEXTS["d1"], "topic": "hr"},
-        {"question": "how much leave", "answer": "25 days", "context": TEXTS["d3"], "topic": "hr"},
-        {"question": "by train", "answer": "the office", "context": TEXTS["d2"], "topic": "travel"},
-        {"question": "who books", "answer": "the office", "context": TEXTS["d2"], "topic": "travel"},
-    ]
-    path = write(Path(f"qa.{suffix}"), rows)
-    assert counts(path) == {1: len(rows)}
-    found = load(reference_of(path))
-    assert (found.format, found.count, len(found.queries)) == ("quoted", 3, 3)
-    assert (found.queries[0].reference.answers, found.queries[0].fields) == (("25 days",), {"topic": "hr"})
-    graded = write(Path(f"graded.{suffix}"), [{**row, "rating": number % 3} for number, row in enumerate(rows)])
-    assert counts(graded) == {0: 2, 1: 1, 2: 1}
-
-
-def test_contexts_may_be_a_list():
-    path = write(Path("qa.jsonl"), [{"question": "what", "contexts": [TEXTS["d1"], TEXTS["d2"]]}])
-    assert counts(path) == {1: 2}
-
-
-def test_a_row_without_a_question_or_with_a_grade_that_is_none_is_refused():
-    rows = [{"question": None, "context": "x"}, {"question": "y", "context": "x", "rating": "high"}]
-    with pytest.raises(InputError) as told:
-        load(reference_of(write(Path("qa.jsonl"), [{"question": "a", "context": "b", "rating": 1}, *rows])))
-    assert [problem.where for problem in told.value.problems] == ["qa.jsonl:2", "qa.jsonl:3"]
-
-
-def test_squad():
-    def asked(id_: str, text: str, **more: object) -> dict[str, object]:
-        return {"id": id_, "question": text, "answers": [{"text": "25", "answer_start": 0}], **more}
-
-    first = {"context": TEXTS["d1"], "qas": [asked("1", "how much leave"), asked("2", "who pays", is_impossible=True)]}
-    second = {"context": TEXTS["d2"], "qas": [asked("3", "by train", is_impossible=False)]}
-    article = {"title": "Hand_book", "paragraphs": [first, second, {"context": TEXTS["d3"], "qas": []}]}
-    path = Path("dev-v2.0.json")
-    path.write_text(json.dumps({"version": "v2.0", "data": [article]}))
-    assert counts(path) == {1: 2, 0: 1}
-    found = load(reference_of(path))
-    assert (found.format, found.count) == ("squad", 3)
-    assert found.labels["3"].grades == {"Hand_book#1": 1}
-    assert found.queries[0].reference.answers == ("25",)
-    second["qas"] = [{"question": "without an id"}]
-    path.write_text(json.dumps({"data": [article]}))
-    with pytest.raises(InputError, match="a question has no id or no text"):
-        load(reference_of(path))
-
-
-def test_ms_marco_without_headers():
-    Path("d").mkdir()
-    Path("d/collection.tsv").write_text("".join(f"{id_}\t{text}\n" for id_, text in TEXTS.items()))
-    Path("d/queries.dev.tsv").write_text("".join(f"{id_}\t{text}\n" for id_, text in ASKED.items()))
-    Path("d/qrels.dev.tsv").write_text("".join(f"{q}\t0\t{d}\t{grade}\n" for (q, d), grade in GRADES.items()))
-    assert counts(Path("d")) == Counter(GRADES.values())
-    assert load(reference_of("d")).format == "msmarco"
-    shutil.copy("d/queries.dev.tsv", "d/queries.eval.tsv")
-    shutil.copy("d/qrels.dev.tsv", "d/qrels.eval.tsv")
+def test_a_split_of_ms_marco_is_named_where_there_are_several(here: Path) -> None:
+    ms_marco(here)
+    for part in ("queries", "qrels"):
+        (here / "d" / f"{part}.eval.tsv").write_bytes((here / "d" / f"{part}.dev.tsv").read_bytes())
     with pytest.raises(InputError, match=r"has the splits dev, eval \(name one"):
         load(reference_of("d"))
-    assert len(load(DatasetReference(Path("d"), split="eval")).queries) == 2
-    Path("d/collection.tsv").write_text("d1\tx\td2\n")
-    with pytest.raises(InputError, match=r"collection\.tsv:1: 3 columns \(expected 2"):
-        load(DatasetReference(Path("d"), split="eval"))
+    assert len(load(DatasetReference(Path("d"), split="eval")).queries) == 20
 
 
-def test_a_table_beside_a_folder_of_texts_is_named():
-    write(Path("d/log.csv"), [{"query": ASKED[query], "file": f"{doc}.md"} for query, doc in GRADES])
-    for id_, text in TEXTS.items():
-        (Path("d") / f"{id_}.md").write_text(text)
-    assert counts(DatasetReference(Path("d"), queries=("log.csv",))) == {1: 3}
+def test_the_table_of_labels_inside_a_folder_of_documents_is_no_document(here: Path) -> None:
+    excel_beside_documents(here)
+    assert load(reference_of("d")).ledger.get("unread-file") is None
 
 
-@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-def test_a_click_log(suffix):
-    write(Path("d/documents.csv"), [{"id": id_, "text": text} for id_, text in TEXTS.items()])
-    rows = [{"query": "how much leave", "clicked_doc_id": doc, "user": n} for n, doc in enumerate(["d1", "d1", "d3"])]
-    log = write(Path(f"d/log.{suffix}"), rows)
-    given = DatasetReference(Path("d"), queries=(log.name,), columns={"fields": "user"})
-    assert counts(given) == {1: 2}
-    beside = DatasetReference(log, documents="documents.csv", columns={"fields": "user"})
-    assert counts(beside) == {1: 2}
+def test_what_follows_sql_may_name_the_environment_and_is_told_to_whoever_trusts(here: Path, monkeypatch) -> None:
+    from harness.experiment import uses
+
+    database(here)
+    monkeypatch.setenv("BASE", "help.db")
+    reference = DatasetReference(Path("questions.csv"), documents="sqlite:///${BASE}?table=articles")
+    assert load(reference).count == 50
+    told = uses({"dataset": {"documents": "postgresql://ann@host/help?table=t"}})
+    assert told == ["asks the database postgresql://host/help?table=t (dataset.documents)"]
 
 
-def test_llama_index_and_autorag_as_a_file_and_as_a_folder():
-    whole = {"queries": ASKED, "corpus": TEXTS, "relevant_docs": {"qa": ["d1"], "qb": ["d2", "d3"]}}
-    Path("l").mkdir()
-    Path("l/any.json").write_text(json.dumps(whole))
-    assert counts(Path("l")) == counts(Path("l/any.json")) == {1: 3}
-    write(Path("a/corpus.parquet"), [{"doc_id": id_, "contents": text} for id_, text in TEXTS.items()])
-    rows = [{"qid": "qa", "query": "how much leave", "retrieval_gt": [["d1"], ["d2", "d3"]]}]
-    write(Path("a/qa.parquet"), rows)
-    assert counts(Path("a")) == counts(Path("a/qa.parquet")) == {1: 3}
+def test_numbers_name_the_columns_of_a_table_without_a_header(here: Path) -> None:
+    layouts.table(texts(here / "d") / "log.csv", [{"a": "d01", "b": "how", "c": 2}, {"a": "d02", "b": "how", "c": 0}])
+    rows = (here / "d" / "log.csv").read_text().split("\n", 1)[1]
+    (here / "d" / "log.csv").write_text(rows)
+    columns = {"label_document": "1", "query": "2", "grade": "3"}
+    found = load(DatasetReference(Path("d"), queries=("log.csv",), columns=columns, header=False))
+    assert found.labels["q0"].grades == {"d01": 2, "d02": 0}
+
+
+def test_the_report_says_that_labels_are_clicks(here: Path) -> None:
+    main_exits(["init", *click_log(here), "--output", "made.toml"])
+    main_exits(["run", "made.toml", "--quiet"])
+    said = "The labels of 20 queries are clicks: what people opened of what some search showed them"
+    assert said in Path("results/made/report.md").read_text()
+    assert said in Path("results/made/report.html").read_text()
+
+
+def main_exits(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 0

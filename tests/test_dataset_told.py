@@ -1,11 +1,13 @@
 """What is said of data that cannot be taken as they are: the row, and the remedy that helps."""
 
+import io
+import sqlite3
 from pathlib import Path
 
 import pytest
 
+from harness.cli import main
 from harness.dataset import DatasetReference, converting, corpus, load, markdown_folder, reference_of
-from harness.experiment.init import write_experiment
 from harness.running.check import check
 from retrievers.errors import InputError
 from tests import labels_small
@@ -40,17 +42,105 @@ def test_a_table_without_a_header_is_one_message_that_shows_its_first_row(tmp_pa
     assert "write one above it: query,document" in said
 
 
-@pytest.mark.parametrize(
-    ("name", "remedy"), [("questions.xlsx", "save each sheet as CSV"), ("queries.arrow", "write it as Parquet")]
-)
-def test_tables_in_forms_that_are_not_read_name_a_form_that_is(tmp_path, name, remedy):
-    path = folder(tmp_path / "d")
-    (path / "queries.csv").unlink()
-    (path / name).write_bytes(b"PK")
-    for given in (path, path / name):
-        with pytest.raises(InputError, match=remedy):
-            write_experiment(given)
-        assert remedy in told(reference_of(given))
+def book(**sheets: list[list[str]]) -> bytes:
+    book, out = pytest.importorskip("openpyxl").Workbook(), io.BytesIO()
+    pytest.importorskip("python_calamine")
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(out)
+    return out.getvalue()
+
+
+def base() -> bytes:
+    pytest.importorskip("sqlalchemy")
+    with sqlite3.connect(":memory:") as connection:
+        connection.execute("CREATE TABLE t (a TEXT)")
+        connection.commit()
+        raw = connection.serialize()
+    connection.close()
+    return raw
+
+
+GOOD = "query,doc\nleave,a\n"
+ASKED = [["query", "doc"], ["leave", "a"]]
+WORST: dict[str, tuple[dict[str, object], str, str]] = {
+    "an empty table": ({"d/queries.csv": ""}, "d", "d/queries.csv: is empty"),
+    "a header alone": ({"d/queries.csv": "query,doc\n"}, "d", "has no row below its first one, query, doc"),
+    "one row without a header": ({"d/queries.csv": "how much leave do I have,a\n"}, "d", "--no-header"),
+    "numbers without a header": ({"d/queries.csv": "1,a\n2,a\n"}, "d", "the first row is no header"),
+    "a document that is misspelt": ({"d/queries.csv": "query,doc\nleave,b\n"}, "d", ":2: names document 'b'"),
+    "no document at all": ({"d/queries.csv": "query,url\nleave,x\ntax,y\n"}, "d", "'url' was taken for"),
+    "grades in words": ({"d/queries.csv": "query,doc,rating\nleave,a,high\n"}, "d", 'grade "high" is no whole number'),
+    "fractions": ({"d/queries.csv": "query,doc,rating\nleave,a,0.5\n"}, "d", 'grade "0.5" is no whole number'),
+    "nothing relevant": ({"d/queries.csv": "query,doc,rating\nleave,a,0\n"}, "d", "no query has a relevant document"),
+    "grades under another word": (
+        {"d/queries.csv": "query,doc,stars\nleave,a,2\ntax,a,0\n"}, "d", "'stars' could hold grades (0, 2)"),
+    "clicks beside documents": ({"d/queries.csv": "query,doc,clicks\nleave,a,2\n"}, "d", "'clicks' could hold grades"),
+    "two grades of a pair": (
+        {"d/queries.csv": "query,doc,rating\nleave,a,2\nleave,a,1\n"}, "d", ":3: the query and document 'a'"),
+    "a cell too many": ({"d/queries.csv": "query,doc\nleave,a,b\n"}, "d", "queries.csv:2: 3 columns (the header has 2"),
+    "an open quote": ({"d/queries.csv": 'query,doc\n"leave,a\n'}, "d", "cannot be read as a table"),
+    "UTF-16": ({"d/queries.csv": GOOD.encode("utf-16")}, "d", "queries.csv:1: is not UTF-8 but UTF-16"),
+    "Latin 1": ({"d/queries.csv": b"query,doc\ncaf\xe9,a\n"}, "d", "queries.csv:2: is not UTF-8 (byte 0xe9"),
+    "a zero byte": ({"d/queries.csv": b"query,doc\nle\0ave,a\n"}, "d", "queries.csv:2: holds a zero byte"),
+    "a column twice": ({"d/queries.csv": "query,doc,doc\nleave,a,a\n"}, "d", "the column 'doc' stands twice"),
+    "a blank query": ({"d/queries.csv": "query,doc\n,a\n"}, "d", "queries.csv:2: a judged query is blank"),
+    "two tables of queries": ({"d/queries.csv": GOOD, "d/queries.tsv": GOOD}, "d", "queries.tsv is there as well"),
+    "JSON that is cut": ({"d/queries.jsonl": '{"query": "leave", "doc"'}, "d", "queries.jsonl:1: is not JSON"),
+    "a number": ({"d/queries.jsonl": "3\n"}, "d", "queries.jsonl:1: is not a JSON object"),
+    "two lists in an object": ({"d/questions.json": '{"a": [{}], "b": [{}]}'}, "d", "nor an object with one such list"),
+    "CSV called JSON Lines": ({"d/queries.jsonl": GOOD}, "d", "it looks like a table (CSV)"),
+    "CSV called Excel": ({"d/questions.xlsx": GOOD, "x": lambda: book(A=ASKED)}, "d", "is no workbook that can be"),
+    "several sheets": ({"d/questions.xlsx": lambda: book(May=ASKED, June=ASKED)}, "d", "has the sheets 'May', 'June'"),
+    "an empty workbook": ({"d/questions.xlsx": lambda: book(May=[])}, "d", "holds no sheet with a value (fill one in)"),
+    "sheets of other names": (
+        {"all.xlsx": lambda: book(May=ASKED, June=ASKED)}, "all.xlsx", "none of them is called queries"),
+    "no such sheet": ({"d/log.xlsx": lambda: book(May=ASKED)}, "d --queries log.xlsx#Mai", "has no sheet 'Mai'"),
+    "CSV called Parquet": ({"d/queries.parquet": GOOD}, "d", "is no Parquet file that can be read"),
+    "CSV called Arrow": ({"d/queries.arrow": GOOD}, "d", "is no Arrow file that can be read"),
+    "other tables": ({"help.db": base}, "help.db", "none of them is called queries"),
+    "no such database": (
+        {"log.csv": GOOD, "x": base}, "log.csv --documents sqlite:///no.db?table=t", "no.db: no such file"),
+    "no such table": (
+        {"log.csv": GOOD, "help.db": base},
+        "log.csv --documents sqlite:///help.db?table=s", "no such table: s"),
+    "no such engine": ({"log.csv": GOOD, "x": base}, "log.csv --documents nobase://h/d?table=x", "Can't load plugin"),
+    "a table alone": ({"log.csv": GOOD}, "log.csv", "is a table that names no documents"),
+    "no such documents": ({"log.csv": GOOD}, "log.csv --documents dd", "dd: no such file (did you mean 'd'"),
+    "any file": ({"log.bin": "x"}, "log.bin", "is a file that no reader takes"),
+    "a tar": ({"d.tar.gz": "x"}, "d.tar.gz", "is an archive of a kind that is not read: only zip is"),
+    "a zip that is cut": ({"d.zip": b"PK\3\4 cut"}, "d.zip", "is no zip archive that can be read"),
+    "splits": ({f"s/{name}-00000-of-00001.parquet": "" for name in ("dev", "test")}, "s", "has the splits dev, test"),
+    "configurations": (
+        {f"s/{name}/dev-00000-of-00001.parquet": "" for name in ("de", "en")}, "s", "has the configurations de, en"),
+    "no such format": ({"d/queries.csv": GOOD}, "d --format tabels", "did you mean 'tables'"),
+    "no such kind of column": ({"d/queries.csv": GOOD}, "d --columns qurey=query", "did you mean 'query'"),
+    "no such column": ({"d/queries.csv": GOOD}, "d --columns grade=stars", "there is no column 'stars'"),
+    "an export without documents": (
+        {"t.jsonl": '{"user_input": "x", "reference_contexts": ["y"]}'}, "t.jsonl", "names no documents"),
+    "a bulk request without ids": (
+        {"d/documents.ndjson": '{"index": {"_index": "h"}}\n{"text": "x"}\n', "d/queries.csv": GOOD}, "d",
+        "documents.ndjson:2: '_id' is missing"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("variant", WORST)
+def test_the_worst_of_files_get_one_sentence(variant, tmp_path, monkeypatch, capsys):
+    files, words, expected = WORST[variant]
+    monkeypatch.chdir(tmp_path)
+    for name, content in {"d/a.md": "# Leave\n\n25 days", **files}.items():
+        path, raw = Path(name), content() if callable(content) else content
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_bytes(raw if isinstance(raw, bytes) else str(raw).encode())
+    with pytest.raises(SystemExit) as ended:
+        main(["init", *words.split()])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert said.count("\n") == said.count("error: ") == 1
+    assert expected in said
 
 
 def test_a_table_alone_asks_for_its_documents(tmp_path):

@@ -197,15 +197,15 @@ def test_the_reference_is_what_the_commands_say(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_every_column_of_a_table_of_results_is_in_the_formats_and_no_other(table, columns) -> None:
-    page = (PROJECT / "docs" / "formats.md").read_text(encoding="utf-8")
+    page = (PROJECT / "docs" / "results-folder.md").read_text(encoding="utf-8")
     rows = re.search(rf"^`{table}\.csv`[^\n]*:\n\n((?:\|.*\n)+)", page, re.MULTILINE)[1].splitlines()[2:]
     assert [name for row in rows for name in re.findall("`([^`]+)`", row.split("|")[1])] == list(columns)
 
 
 def test_every_key_of_the_experiment_file_is_in_the_formats() -> None:
-    page = (PROJECT / "docs" / "formats.md").read_text(encoding="utf-8")
+    page = (PROJECT / "docs" / "experiment-file.md").read_text(encoding="utf-8")
     inside = page.partition(START)[2].partition(END)[0].strip()
-    assert inside == markdown(), "docs/formats.md is not current: run python -m harness.experiment.schema"
+    assert inside == markdown(), "docs/experiment-file.md is not current: run python -m harness.experiment.schema"
 
 
 @pytest.mark.slow
@@ -252,15 +252,19 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_every_page_is_in_the_index() -> None:
-    index = (PROJECT / "docs" / "README.md").read_text(encoding="utf-8")
-    for page in (PROJECT / "docs").rglob("*.md"):
-        name = page.relative_to(PROJECT / "docs").as_posix()
-        assert name == "README.md" or f"({name})" in index, name
+    for folder, pages in (("", "**/*.md"), ("formats", "*.md")):
+        place = PROJECT / "docs" / folder
+        index = (place / "README.md").read_text(encoding="utf-8")
+        for page in place.glob(pages):
+            name = page.relative_to(place).as_posix()
+            below = not folder and name.startswith("formats/") and not name.endswith("README.md")
+            assert name == "README.md" or below or f"({name})" in index, name
 
 
 def test_no_line_is_longer_than_an_editor_is_wide() -> None:
     docs = PROJECT / "docs"
-    for page in (docs / "README.md", docs / "tutorial.md", docs / "formats.md", *(docs / "how-to").glob("*.md")):
+    pages = [docs / f"{name}.md" for name in ("README", "tutorial", "results-folder")]
+    for page in (*pages, *(docs / "formats").glob("*.md"), *(docs / "how-to").glob("*.md")):
         prose = FENCE.sub("", page.read_text(encoding="utf-8"))
         assert not [line for line in prose.split("\n") if len(line) > 120 and not line.startswith("|")], page
 

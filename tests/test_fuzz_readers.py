@@ -47,32 +47,49 @@ def llama_index(folder: Path) -> Path:
     return folder / "qa.json"
 
 
-def ragas(folder: Path) -> Path:
-    layouts.jsonl(folder / "docs.jsonl", layouts.corpus())
-    samples = [{"user_input": text, "reference_context_ids": RELEVANT[id_]} for id_, text in layouts.QUERIES.items()]
-    layouts.jsonl(folder / "testset.jsonl", samples)
-    return folder / "testset.jsonl"
+def samples(question: str, docs: str) -> Callable[[Path], Path]:
+    """An export of questions with what they should rest on; a path leads into an object."""
+
+    def write(folder: Path) -> Path:
+        layouts.jsonl(folder / "docs.jsonl", layouts.corpus())
+        rows = []
+        for id_, text in layouts.QUERIES.items():
+            held = [layouts.DOCUMENTS[doc] for doc in RELEVANT[id_]] if docs.endswith("contexts") else RELEVANT[id_]
+            row: dict[str, object] = {"id": id_, "reference_answer": "x", "metadata": {"a": "b"}}
+            for path, value in ((question, text), (docs, held)):
+                name, _, inner = path.partition(".")
+                row[name] = {inner: value} if inner else value
+            rows.append(row)
+        (folder / "set.json").write_text(json.dumps({"version_id": "2", "examples": rows}), encoding="utf-8")
+        return folder / "set.json"
+
+    return write
 
 
-def langsmith(folder: Path) -> Path:
-    layouts.jsonl(folder / "docs.jsonl", layouts.corpus())
-    examples = [
-        {"id": id_, "inputs": {"question": text}, "outputs": {"document_ids": RELEVANT[id_]}, "metadata": {"a": "b"}}
-        for id_, text in layouts.QUERIES.items()
-    ]
-    layouts.jsonl(folder / "examples.jsonl", examples)
-    return folder / "examples.jsonl"
+def hotpotqa(folder: Path) -> Path:
+    paragraphs = [{"title": ["Car"], "sentences": [["a car", " drives"]]}, [["Boat", ["a boat"]]]]
+    asked = [{"_id": f"h{n}", "question": f"w{n}", "context": one, "supporting_facts": [["Car", 0], ["Boat", 0]]}
+             for n, one in enumerate(paragraphs)]  # fmt: skip
+    layouts.jsonl(folder / "hotpot.jsonl", asked)
+    return folder / "hotpot.jsonl"
 
 
-def phoenix(folder: Path) -> Path:
-    layouts.jsonl(folder / "docs.jsonl", layouts.corpus())
-    examples = [
-        {"id": id_, "input": {"question": text}, "output": {"document_ids": RELEVANT[id_]}, "metadata": {}}
-        for id_, text in layouts.QUERIES.items()
-    ]
-    whole = {"id": "1", "name": "set", "version_id": "2", "examples": examples, "metadata": {}}
-    (folder / "set.json").write_text(json.dumps(whole), encoding="utf-8")
-    return folder / "set.json"
+def workbook(folder: Path) -> Path:
+    frame, path = pytest.importorskip("pandas"), folder / "all.xlsx"
+    pytest.importorskip("python_calamine")
+    folder.mkdir(parents=True)
+    with frame.ExcelWriter(path, engine="openpyxl") as book:
+        for name, rows in (("documents", layouts.corpus("id")), ("queries", layouts.queries("id")),
+                           ("labels", layouts.qrels())):  # fmt: skip
+            frame.DataFrame(rows).to_excel(book, sheet_name=name, index=False)
+    return path
+
+
+def saved(folder: Path) -> Path:
+    hub = pytest.importorskip("datasets")
+    for part, rows in (("corpus", layouts.corpus()), ("queries", layouts.queries()), ("qrels", layouts.qrels())):
+        hub.Dataset.from_list(rows).save_to_disk(folder / part)
+    return folder
 
 
 def markdown(folder: Path) -> Path:
@@ -105,10 +122,13 @@ def msmarco(folder: Path) -> Path:
 
 LAYOUTS: dict[str, Callable[[Path], Path]] = {
     **layouts.GRADED, "autorag": autorag, "llama-index": llama_index, "squad": squad, "quoted": quoted,
-    "msmarco": msmarco, "ragas": ragas, "langsmith": langsmith,
-    "phoenix": phoenix, "markdown": markdown,
+    "msmarco": msmarco, "markdown": markdown, "hotpotqa": hotpotqa, "xlsx": workbook, "arrow": saved,
+    "ragas": samples("user_input", "reference_context_ids"), "llama-index-rag": samples("query", "reference_contexts"),
+    "langsmith": samples("inputs.question", "outputs.document_ids"),
+    "phoenix": samples("input.question", "output.document_ids"),
+    "langfuse": samples("input.question", "expectedOutput.contexts"),
 }  # fmt: skip
-CONTEXTS = {"ragas", "langsmith", "phoenix"}
+CONTEXTS = {"ragas", "llama-index-rag", "langsmith", "phoenix", "langfuse"}
 """Those that have no documents of their own."""
 
 

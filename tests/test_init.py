@@ -7,6 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from harness.dataset import DatasetReference
 from harness.experiment import init, load
 from harness.experiment.init import write_experiment
 from harness.experiment.schema import experiment_schema
@@ -127,13 +128,16 @@ def test_a_folder_in_another_layout_is_not_given_a_document_and_a_label(tmp_path
 def test_half_a_beir_folder_is_told(tmp_path: Path) -> None:
     folder = beir(tmp_path / "b", "test")
     (folder / "queries.jsonl").unlink()
-    with pytest.raises(InputError, match="is missing: the questions"):
+    with pytest.raises(InputError, match=r"queries\.jsonl: no such file"):
         write_experiment(folder)
 
 
 def test_a_split_is_named_where_it_must_be(tmp_path: Path) -> None:
     assert load(write_experiment(beir(tmp_path / "a", "dev", "test")).path).dataset.split is None
-    assert load(write_experiment(beir(tmp_path / "b", "dev", "train")).path).dataset.split == "dev"
+    with pytest.raises(InputError, match=r"has the splits dev, train \(name one"):
+        write_experiment(beir(tmp_path / "b", "dev", "train"))
+    reference = DatasetReference(tmp_path / "b", split="dev")
+    assert load(write_experiment(reference).path).dataset.split == "dev"
 
 
 def test_several_files_of_labels(tmp_path: Path) -> None:

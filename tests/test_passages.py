@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -15,10 +16,10 @@ from harness.running.check import check
 from harness.running.options import Options
 from harness.running.plan import plan
 from retrievers.bm25 import BM25Retriever
-from retrievers.chunking import Chunks, passages
+from retrievers.chunking import Boundary, Chunks, passages
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
-from retrievers.errors import InputError
+from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
 from retrievers.tokens import Counts
 from retrievers.types import Document, Query, ranked
@@ -90,6 +91,65 @@ def test_without_a_tokenizer_tokens_are_estimated_from_above() -> None:
     assert len(parts) > 5
 
 
+def words_counted(texts: Any) -> Counts:
+    return np.asarray([len(text.split()) + 2 for text in texts])
+
+
+@given(
+    st.lists(st.sampled_from([*tiny.WORDS, "x. Next", "# Head", "\n\n", "end."]), max_size=80),
+    st.integers(20, 40).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size - 1))),
+    st.sampled_from(get_args(Boundary)),
+    st.sampled_from([None, words_counted]),
+)
+def test_no_passage_begins_or_ends_within_a_word(
+    words: list[str], size_and_overlap: tuple[int, int], by: Boundary, count: Any
+) -> None:
+    if by != "words":
+        pytest.importorskip("semantic_text_splitter")
+    size, overlap = size_and_overlap
+    text = " ".join(words)
+    chunks = Chunks(size, overlap, count, "tokens" if count else "characters", by)
+    parts = [part.text for part in passages(Document("d", "", text), chunks)]
+    assert set(re.findall(r"\w+", " ".join(parts))) == set(re.findall(r"\w+", text))
+    assert sum(len(part.split()) for part in parts) >= len(text.split())
+    assert max(count(parts) if count else map(len, parts)) <= size
+
+
+def test_sentences_and_headings_stay_whole_where_they_fit() -> None:
+    pytest.importorskip("semantic_text_splitter")
+    text = "# One\n\nIt is short. It fits in here.\n\n# Two\n\nSo does this."
+    assert [part.text for part in passages(Document("d", "", text), Chunks(40, by="heading"))] == [
+        "# One\n\nIt is short. It fits in here.", "# Two\n\nSo does this.",
+    ]  # fmt: skip
+    parts = passages(Document("d", "", "It is short. It fits in here. So does this."), Chunks(30, by="sentence"))
+    assert [part.text for part in parts] == ["It is short. It fits in here.", "So does this."]
+
+
+def test_a_function_of_one_s_own_cuts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    code = "def lines(text): return text.split('|')\ndef number(text): return [3]\n"
+    (tmp_path / "own_cuts.py").write_text(code)
+    document = Document("d", "t", "one|two")
+    chunks = Chunks(call="own_cuts:lines")
+    assert [part.text for part in passages(document, chunks)] == ["one", "two"]
+    assert chunks.suffix([document]) != chunks.suffix([Document("d", "t", "one|three")])
+    with pytest.raises(BackendError, match=r"own_cuts:number gave \[3\] for a text; give a list of texts"):
+        passages(document, Chunks(call="own_cuts:number"))
+    with pytest.raises(InputError, match=r"chunk\.call: 'own_cuts' has no function 'line' \(did you mean 'lines'"):
+        Chunks(call="own_cuts:line").check()
+    with pytest.raises(InputError, match="cuts by itself"):
+        BM25Retriever(chunk={"call": "own_cuts:lines", "size": 10})
+    blocks = '[[retrievers]]\nname = "b"\nkind = "bm25"\nchunk = { call = "own_cuts:lines" }\n'
+    blocks += '[[retrievers]]\nname = "h"\nencoder = { kind = "hashing" }\nchunk = { size = 30, by = "words" }\n'
+    path = small.experiment(tmp_path, retrievers=blocks)
+    assert "runs code: chunk.call = own_cuts:lines (retrievers[0])" in check(path).uses
+    with pytest.raises(InputError, match="code"):
+        check(path, code=False)
+    results = run(path, Options(tmp_path / "out"))
+    assert "passages=own_cuts:lines" in results.manifest.retrievers["b"].provenance["fingerprint"]
+    assert set(results.rankings("h")) == set(results.rankings("b"))
+
+
 def test_tokens_need_an_encoder() -> None:
     with pytest.raises(InputError, match="tokens are those of an encoder"):
         Chunks(10, unit="tokens")
@@ -97,7 +157,7 @@ def test_tokens_need_an_encoder() -> None:
         BM25Retriever(chunk={"size": 10, "unit": "tokens"})
     with pytest.raises(InputError, match=r"did you mean 'overlap'"):
         BM25Retriever(chunk={"size": 10, "overlapp": 1})
-    with pytest.raises(InputError, match="numbers of characters"):
+    with pytest.raises(InputError, match=r"chunk\.size: is missing, or below 1"):
         BM25Retriever(chunk={"overlap": 1})
     with pytest.raises(InputError, match="not between 0 and the size"):
         BM25Retriever(chunk={"size": 10, "overlap": 10})

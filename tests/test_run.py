@@ -328,7 +328,7 @@ def test_long_documents_in_passages_are_worth_their_best_passage(tmp_path: Path)
         assert set(ranking.doc_ids) <= set(small.TEXTS)
     costs = results.costs.set_index(["retriever", "stage"])["texts"]
     assert costs["passages", "embed-documents"] > costs["whole", "embed-documents"] == 6
-    with pytest.raises(InputError, match="an overlap of 9 is not below the size, 9"):
+    with pytest.raises(InputError, match="overlap: 9 is not between 0 and the size, 9"):
         run(small.experiment(tmp_path, retrievers=chunked.format("p", "chunk = { size = 9, overlap = 9 }")))
 
 

@@ -260,7 +260,7 @@ def test_ids_come_back_as_they_were(hostile, capsys):
 
 
 def test_other_programs_take_the_apostrophe_away_as_the_documentation_says(hostile):
-    page = (Path(__file__).parents[1] / "docs" / "formats.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "results-folder.md").read_text(encoding="utf-8")
     (documented,) = re.findall(r"^re\.sub\(.*\)$", page, re.MULTILINE)
     with (hostile / "scores.csv").open(encoding="utf-8", newline="") as file:
         written = [row["query_id"] for row in csv.DictReader(file)]

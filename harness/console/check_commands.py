@@ -13,12 +13,15 @@ from harness.console.printing import print_json, print_result, show
 from harness.console.shared_options import (
     Columns,
     DatasetForm,
+    Described,
     Documents,
     ExperimentFile,
+    Header,
     Json,
     LabelFile,
     NoCode,
     QueryFiles,
+    Split,
     data_set,
     refuse,
 )
@@ -47,17 +50,19 @@ def check(
     queries: QueryFiles = None,
     labels: LabelFile = None,
     form: DatasetForm = None,
+    split: Split = None,
+    header: Header = None,
     as_json: Json = False,
 ) -> None:
     """Tell all that is wrong, and what will be counted, before anything is embedded."""
     from harness.running.check import check as look
 
+    given = Described(columns, documents, queries, labels, form, split, header)
     if target.suffix.lower() != ".toml":
         refuse({"--results": results != RESULTS, "--online": online}, "is for an experiment file")
-        described = data_set(target, columns, documents, queries, labels, form)
+        described = data_set(target, given)
     else:
-        parts = {"--columns": columns, "--documents": documents, "--queries": queries, "--labels": labels}
-        refuse({**parts, "--format": form}, "stands in the experiment file, under dataset", "write it there")
+        refuse(given.options(), "stands in the experiment file, under dataset", "write it there")
         described = None
     try:
         sets = [described] if described else load_each(target, code=not no_code)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 from typer.core import TyperGroup
@@ -70,6 +70,10 @@ Documents = Annotated[str | None, typer.Option(help="A table of documents, or a 
 QueryFiles = Annotated[list[str] | None, typer.Option(help="The file of queries; may be given again.")]
 LabelFile = Annotated[str | None, typer.Option(help="The table of labels.")]
 DatasetForm = Annotated[str | None, typer.Option("--format", help="The reader; else seen from what is there.")]
+SPLIT = typer.Option("--split", help="The split, where there are several.")
+Split = Annotated[str | None, SPLIT]
+HEADER = typer.Option("--header/--no-header", help="Whether the first row names the columns.")
+Header = Annotated[bool | None, HEADER]
 LONGEST = 1_000
 """Characters of a sentence: more than any has, so that none is cut."""
 
@@ -93,30 +97,37 @@ def columns_of(written: Sequence[str]) -> dict[str, str]:
     return columns
 
 
-def data_set(
-    path: Path,
-    columns: Sequence[str] | None,
-    documents: str | None,
-    queries: Sequence[str] | None,
-    labels: str | None,
-    form: str | None,
-) -> DatasetReference:
-    """The data set that a command line describes, as the keys under `dataset` of an experiment would.
+class Described(NamedTuple):
+    """What the options of a command say of a data set, as the keys under `dataset` of an experiment would."""
+
+    columns: Sequence[str] | None
+    """What columns are called, each as KIND=NAME."""
+    documents: str | None
+    """A table or a folder of documents; like the next two below the data set, or where the command runs."""
+    queries: Sequence[str] | None
+    labels: str | None
+    format: str | None
+    split: str | None
+    header: bool | None
+
+    def options(self) -> dict[str, bool]:
+        """The options, and whether each was given."""
+        return {f"--{key}": value is not None for key, value in self._asdict().items()}
+
+
+def data_set(path: Path, given: Described) -> DatasetReference:
+    """The data set that a command line describes.
 
     Args:
         path: a folder, an archive or a file; or a name.
-        columns: what columns are called, each as KIND=NAME.
-        documents: a table or a folder of documents; like the next two below the data set, or where the command runs.
-        queries: the files of queries.
-        labels: the table of labels.
-        form: the reader.
+        given: what the options say.
     """
     from harness.dataset import reference_of
 
     reference = reference_of(path)
 
     def below(name: str) -> str:
-        if reference.scheme:
+        if reference.scheme or "://" in name:
             return name
         folder = reference.folder.parent if reference.folder.is_file() else reference.folder
         if (folder / name).exists() or not Path(name).exists():
@@ -125,11 +136,13 @@ def data_set(
 
     return replace(
         reference,
-        columns=columns_of(columns or ()),
-        documents=None if documents is None else below(documents),
-        queries=tuple(map(below, queries or ())),
-        labels=None if labels is None else below(labels),
-        format=form,
+        columns=columns_of(given.columns or ()),
+        documents=None if given.documents is None else below(given.documents),
+        queries=tuple(map(below, given.queries or ())),
+        labels=None if given.labels is None else below(given.labels),
+        format=given.format,
+        split=given.split,
+        header=given.header,
     )
 
 

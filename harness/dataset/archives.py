@@ -156,6 +156,19 @@ def _zstd(raw: IO[bytes], path: Path) -> Any:
     return Reader()
 
 
+def unpacked_size(raw: bytes) -> int:
+    """The bytes that an archive (a Word file is one) says it unpacks to where no document would; else 0.
+
+    What it says can be relied on: zipfile gives no more of a member than that.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        return 0
+    return size if size > max(FREE, RATIO * len(raw)) else 0
+
+
 def missing(where: str, package: str, extra: str) -> Problem:
     """What to say where a library of an extra is not installed."""
     return Problem(where, f"needs the package {package}", f'pip install {package}, or the extra "{extra}"')

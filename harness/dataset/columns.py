@@ -20,56 +20,18 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "title": ("title", "heading"),
     "text": ("text", "contents", "content", "body", "document", "passage", "page_content"),
     "query_id": ("_id", "id", "query-id", "query_id", "qid"),
-    "query": (
-        "text",
-        "query",
-        "question",
-        "user_input",
-        "search_term",
-        "search term",
-        "search_query",
-        "search query",
-        "keyword",
-        "keywords",
-        "q",
-    ),
+    "query": ("text", "query", "query_text", "question", "user_input", "search_term", "search term", "search_query",
+              "search query", "keyword", "keywords", "q"),
     "label_query": ("query-id", "query_id", "qid"),
-    "label_document": (
-        "corpus-id",
-        "corpus_id",
-        "doc_id",
-        "document_id",
-        "docno",
-        "pid",
-        "passage_id",
-        "clicked_doc_id",
-        "clicked_id",
-        "doc",
-        "document",
-        "file",
-        "file_name",
-        "path",
-        "url",
-        "source",
-    ),
+    "label_document": ("corpus-id", "corpus_id", "doc_id", "document_id", "docno", "pid", "passage_id",
+                       "clicked_doc_id", "clicked_id", "doc", "document", "file", "file_name", "path", "url", "source"),
     "grade": ("score", "grade", "relevance", "rel", "label", "rating", "judgment", "judgement", "gain"),
     "reference": ("reference", "reference_answer", "generation_gt"),
     "claims": ("claims",),
-    "relevant": (
-        "relevant_documents",
-        "relevant_docs",
-        "relevant",
-        "relevant_ids",
-        "relevant_doc_ids",
-        "doc_ids",
-        "document_ids",
-        "expected_doc_ids",
-        "expected_documents",
-        "reference_context_ids",
-        "positives",
-        "positive",
-    ),
-}
+    "relevant": ("relevant_documents", "ratings", "relevant_docs", "relevant", "relevant_ids", "relevant_doc_ids",
+                 "doc_ids", "document_ids", "expected_doc_ids", "expected_documents", "reference_context_ids",
+                 "positives", "positive"),
+}  # fmt: skip
 """What a column may be called, in any case and with any of space, hyphen and underscore between its words, where the
 experiment does not declare it; the first one that is there counts."""
 PLACES = ("file", "filename", "path", "url", "source")
@@ -95,6 +57,8 @@ class Columns:
     """The names of columns: declared ones, else those of `KNOWN`."""
 
     declared: Mapping[str, str] = field(default_factory=dict)
+    header: bool = False
+    """Whether the first row of a table is said to be one, whatever it looks like."""
 
     def __post_init__(self) -> None:
         kinds = (*KNOWN, FIELDS)
@@ -188,9 +152,10 @@ class Columns:
         names = [str(name) for name in row]
         if declared is not None:
             return Problem("", f"there is no column {declared!r}", did_you_mean(declared, names))
-        if any(len(name.split()) > WORDS or name.isdigit() for name in names):
+        if not self.header and any(len(name.split()) > WORDS or name.isdigit() for name in names):
             first = ", ".join(shown(name) for name in names[:8])
-            return Problem("", f"the first row is no header: {first}", "write one above it: query,document")
+            remedy = "write one above it: query,document; or say header = false (--no-header), or true if it is one"
+            return Problem("", f"the first row is no header: {first}", remedy)
         remedy = f'there are: {", ".join(names[:8])}; say which: columns = {{ {kind} = "…" }}'
         return Problem("", f"{KNOWN[kind][0]!r} is missing", remedy)
 
@@ -323,14 +288,7 @@ def _text(row: Row, kind: str, place: Place, columns: Columns, problems: Finding
 
 def has_path(row: Row, path: str) -> bool:
     """Whether a row has a key of this name, or one that a path such as `inputs.question` leads to."""
-    value: Any = row
-    if path in row:
-        return True
-    for part in path.split("."):
-        if not isinstance(value, Mapping) or part not in value:
-            return False
-        value = value[part]
-    return True
+    return _at(row, path) is not None
 
 
 def value_at(row: Row, path: str) -> Any:
@@ -339,14 +297,15 @@ def value_at(row: Row, path: str) -> Any:
     >>> value_at({"inputs": {"question": "why"}}, "inputs.question")
     'why'
     """
-    if not has_path(row, path):
-        return None
+    found = _at(row, path)
+    return None if found is None else found[0]
+
+
+def _at(row: Any, path: str) -> tuple[Any] | None:
     if path in row:
-        return row[path]
-    value: Any = row
-    for part in path.split("."):
-        value = value[part]
-    return value
+        return (row[path],)
+    first, dot, rest = path.partition(".")
+    return _at(row[first], rest) if dot and isinstance(row.get(first), Mapping) else None
 
 
 def shown(value: object) -> str:

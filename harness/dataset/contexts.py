@@ -10,13 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from harness.dataset.archives import is_zip
-from harness.dataset.columns import Columns
 from harness.dataset.dataset_model import DatasetReference, Labels
-from harness.dataset.files import listing, pick
-from harness.dataset.markdown_folder import MarkdownSource, holds_documents
-from harness.dataset.source import Findings, Parts, Place, Source
-from harness.dataset.table_folder import DOCUMENTS, TableSource, named, rows_of
+from harness.dataset.source import Findings, Parts, Place
+from harness.dataset.table_folder import DOCUMENTS, documents_of, looked_in, named
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
 
@@ -32,25 +28,26 @@ class ReferencedQuestion(NamedTuple):
     contexts: tuple[str, ...] = ()
 
 
+ReadDocuments = Callable[[Findings], Iterator[tuple[Place, Document]]]
 ReadQuestions = Callable[[Findings], Iterable[tuple[Place, ReferencedQuestion]]]
 """Reads the questions; faults go where it is told."""
 
 
-def with_contexts(texts: Source, asked: ReadQuestions) -> Parts:
+def with_contexts(texts: ReadDocuments, asked: ReadQuestions) -> Parts:
     """Put documents from one place together with questions from another, which quote them or name them."""
 
     def queries(problems: Findings) -> Iterator[tuple[Place, Query]]:
         for place, one in asked(problems):
             yield place, one.query
 
-    return Parts(texts.documents, queries, partial(_labels, texts, asked))
+    return Parts(texts, queries, partial(_labels, texts, asked))
 
 
-def _labels(texts: Source, asked: ReadQuestions, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
+def _labels(texts: ReadDocuments, asked: ReadQuestions, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
     """Grade 1 for each document that a reference context names or is found in."""
     rows = list(asked(Findings()))
     wanted = {key for _, one in rows if not one.ids for key in map(_key, one.contexts) if key}
-    where = holders_of(wanted, (doc for _, doc in texts.documents(Findings()))) if wanted else {}
+    where = holders_of(wanted, (doc for _, doc in texts(Findings()))) if wanted else {}
     for place, one in rows:
         grades = dict.fromkeys(one.ids, 1)
         for context in () if one.ids else one.contexts:
@@ -61,26 +58,17 @@ def _labels(texts: Source, asked: ReadQuestions, problems: Findings) -> Iterator
         yield place, one.query.id, Labels(grades=grades)
 
 
-def texts_of(reference: DatasetReference) -> Source:
-    """The documents that a reference to questions names: a folder, an archive or a table.
+def texts_of(reference: DatasetReference) -> ReadDocuments:
+    """What reads the documents that a reference to questions names: a folder, an archive or a table.
 
     Raises:
         InputError: no documents are named, or they are not there.
     """
-    folder = reference.folder if reference.folder.is_dir() else reference.folder.parent
-    columns = Columns({key: name for key, name in reference.columns.items() if key in ("document_id", "title", "text")})
-    if reference.documents is not None:
-        place = folder / reference.documents
-        if (place.is_dir() or is_zip(place)) and holds_documents(place):
-            return MarkdownSource(place, ())
-        table = pick(listing(folder), reference.documents, folder)
-        return TableSource(rows_of(table), rows_of(), None, columns)
-    top = {name: file for name, file in listing(folder).items() if "/" not in name}
-    found = named(top, DOCUMENTS) if reference.folder.is_dir() else None
-    if found is None:
+    folder, files = looked_in(reference, whole=reference.folder.is_dir())
+    if reference.documents is None and (reference.folder.is_file() or named(files, DOCUMENTS) is None):
         remedy = 'this export has the questions alone: documents = "…", a folder or a table of documents'
         raise InputError(Problem(reference.name, "names no documents", remedy))
-    return TableSource(rows_of(found), rows_of(), None, columns)
+    return documents_of(reference, folder, files)
 
 
 def _key(text: str) -> str:

@@ -19,12 +19,11 @@ import sys
 import threading
 import warnings
 import weakref
-import zipfile
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.dataset.archives import FREE, RATIO
+from harness.dataset.archives import unpacked_size
 from harness.dataset.files import File
 from harness.dataset.source import parse_json
 
@@ -101,7 +100,7 @@ class Converter:
             `title` and `text`; `failed` with a reason that lies in the document, and will be the same next time; or
             `undone` with one that does not.
         """
-        if size := _unpacked_size(raw):
+        if size := unpacked_size(raw):
             return {"failed": f"unpacks to {size >> 20:,} MiB, far more than a document would"}
         if self._process is None:
             self._process = _started()
@@ -165,19 +164,6 @@ def _reason_of_end(process: subprocess.Popen[bytes]) -> dict[str, str]:
     how = names.get(code, f"exit code {code}")
     killed = ", as by a machine that runs out of memory" if how == "SIGKILL" else ""
     return {"undone": f"the process that converts it was ended: {how}{killed}"}
-
-
-def _unpacked_size(raw: bytes) -> int:
-    """The bytes that an archive (a Word file is one) says it unpacks to where no document would; else 0.
-
-    What it says can be relied on: zipfile gives no more of a member than that.
-    """
-    try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-    except (zipfile.BadZipFile, ValueError, NotImplementedError):
-        return 0
-    return size if size > max(FREE, RATIO * len(raw)) else 0
 
 
 def _folder() -> Path:

@@ -9,10 +9,13 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from retrievers.held import OBJECT
+from retrievers.opening import without_user
 from retrievers.types import Document, Query
 
 SCHEMES = ("hf:", "irds:", OBJECT)
 """Beginnings of names that are no paths: Hugging Face's hub, ir_datasets, what is in memory."""
+SQL = "sql:"
+"""The scheme of every database's URL."""
 LabelSource = Literal["", "people", "model", "mixed"]
 BY_MODEL = "llm:"
 """Stands before the name of a model in `labelled_by` of a file of queries: its labels are no person's."""
@@ -33,7 +36,7 @@ class DatasetReference:
     """Where a data set lies, and which part of it is meant."""
 
     path: Path | str
-    """A folder, a zip archive or a file; or a name that begins with one of `SCHEMES`."""
+    """A folder, a zip archive or a file; a name that begins with one of `SCHEMES`; or the URL of a database."""
     split: str | None = None
     queries: tuple[str, ...] = ()
     format: str | None = None
@@ -45,16 +48,19 @@ class DatasetReference:
     """What the columns of tables are called."""
     match: tuple[str, ...] = ()
     """Fields by which labels name documents; their ids where there are none."""
+    header: bool | None = None
+    """Whether the first row of a table names its columns; None: it does, unless it looks like data."""
 
     @property
     def scheme(self) -> str:
-        """`hf:` or `irds:` where the reference is no path, else empty."""
-        return next((scheme for scheme in SCHEMES if str(self.path).startswith(scheme)), "")
+        """`hf:`, `irds:` or `sql:` where the reference is no path, else empty."""
+        database = SQL if isinstance(self.path, str) and "://" in self.path else ""
+        return next((scheme for scheme in SCHEMES if str(self.path).startswith(scheme)), database)
 
     @property
     def name(self) -> str:
-        """The reference as people write it."""
-        return str(self.path) if self.scheme else Path(self.path).as_posix()
+        """The reference as people write it, without who asks a database."""
+        return without_user(str(self.path)) if self.scheme else Path(self.path).as_posix()
 
     @property
     def folder(self) -> Path:

@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from harness.dataset import sql, workbook
 from harness.dataset.archives import AGAIN, COMPRESSED, Archive, is_zip, refuse_other_archives, unpacked
-from harness.dataset.dataset_model import DatasetReference
+from harness.dataset.dataset_model import SQL, DatasetReference
 from harness.dataset.source import HALF, Findings
 from harness.pages import is_overview
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.opening import without_user
 
 LARGEST_FILE = 1 << 30
 """Bytes of a file that is read whole, at most."""
@@ -27,7 +29,7 @@ PACKED = "is damaged, or cut short"
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file on disk, or one member of a zip archive."""
+    """One file on disk, one member of a zip archive, or one table of a workbook or a database."""
 
     path: Path
     """As it is named in messages: for a member the archive's path and its own."""
@@ -35,6 +37,13 @@ class File:
     member: str = ""
     twin: str = ""
     """Another file that goes by the same name: one that is compressed, or one more of an archive."""
+    table: str = ""
+    """The sheet of a workbook; of a database a table, or what is selected."""
+    database: str = ""
+    """The URL of a database."""
+    header: tuple[str, ...] | None = None
+    """What the columns of a table without a header are called, "" at the end for any more, which have numbers; None
+    where its first row says it."""
 
     @property
     def name(self) -> str:
@@ -107,8 +116,27 @@ def regular(path: Path) -> int:
     return status.st_size
 
 
+def holds_files(path: Path) -> bool:
+    """Whether a path is a file that others are in: a zip archive, a database, a workbook of several sheets."""
+    if path.suffix.lower() in workbook.SUFFIXES:
+        return path.is_file() and len(workbook.sheets_on_disk(path)) > 1
+    return is_zip(path) or sql.is_sqlite(path)
+
+
+def tables_of(url: str) -> dict[str, File]:
+    """The tables of a database by their names."""
+    return {name: selected(url, name) for name in sql.tables(url)}
+
+
+def selected(url: str, table: str) -> File:
+    """A table of a database, or what is selected of it."""
+    return File(Path(without_user(url).replace("://", ":")), table=table, database=url)
+
+
 def listing(path: Path, problems: Findings | None = None) -> dict[str, File]:
     """The files of a folder or a zip archive by their path in it, without the suffix of a compression, in order.
+
+    Sheets of a workbook and tables of a database are named as they are.
 
     Hidden files are left out, and so is the one folder that an archive wraps its members in. Members whose names
     lead out of the archive are refused: nothing is ever written, but such an archive is not what it seems.
@@ -121,6 +149,10 @@ def listing(path: Path, problems: Findings | None = None) -> dict[str, File]:
         InputError: the archive is none, or a name in it leads outside.
     """
     if path.is_file():
+        if path.suffix.lower() in workbook.SUFFIXES:
+            return {name: File(path, table=name) for name in workbook.sheets_on_disk(path)}
+        if sql.is_sqlite(path):
+            return tables_of(f"sqlite:///{path}")
         refuse_other_archives(path)
         archive = Archive(path)
         return _by_name((below, File(path / name, archive, name)) for below, name in archive.members())
@@ -129,18 +161,29 @@ def listing(path: Path, problems: Findings | None = None) -> dict[str, File]:
 
 
 def listing_of(reference: DatasetReference) -> dict[str, File]:
-    """The files of a reference that is a folder or a zip archive; none of any other."""
-    if reference.scheme or not (reference.folder.is_dir() or is_zip(reference.folder)):
+    """The files of a reference that is a folder, a database, or a file that others are in; none of any other."""
+    if reference.scheme == SQL:
+        return tables_of(str(reference.path))
+    if reference.scheme or not (reference.folder.is_dir() or holds_files(reference.folder)):
         return {}
     return listing(reference.folder)
 
 
 def pick(files: Mapping[str, File], name: str, where: Path) -> File:
-    """The file of a listing that has this name, or an InputError with the nearest names."""
+    """The file of a listing that has this name, or an InputError with the nearest names.
+
+    `questions.xlsx#Sheet1` is a sheet of a workbook, a URL what it selects of a database.
+    """
+    if sql.is_url(name):
+        return selected(*sql.parted(name))
     if (file := files.get(_plain(name))) is not None:
         return file
-    remedy = did_you_mean(name, files) if len(files) <= 50 else f"one of {len(files):,} files there"
-    raise InputError(Problem(str(where / name), "no such file", remedy if files else "the folder is empty"))
+    whole, _, sheet = name.rpartition("#")
+    if (file := files.get(_plain(whole))) is not None:
+        return replace(file, table=sheet)
+    known = list(files) or ([file.name for file in where.iterdir()] if where.is_dir() else [])
+    remedy = did_you_mean(name, known) if len(known) <= 50 else f"one of {len(known):,} files there"
+    raise InputError(Problem(str(where / name), "no such file", remedy if known else "the folder is empty"))
 
 
 def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import shlex
 from importlib import import_module
-from pathlib import PurePosixPath
 
-from harness.dataset.archives import is_zip, refuse_other_archives
+from harness.dataset.archives import AGAIN, refuse_other_archives
 from harness.dataset.dataset_model import DatasetReference
-from harness.dataset.files import File, is_results, listing, listing_of
+from harness.dataset.files import File, holds_files, is_results, listing
 from harness.dataset.rows import SUFFIXES
 from harness.dataset.source import Reader, Source
-from harness.dataset.table_folder import LABELS, QUERIES
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.held import OBJECT, Held
 
@@ -25,9 +23,12 @@ FORMATS = {
     "ragas": "tool_exports:RAGAS",
     "langsmith": "tool_exports:LANGSMITH",
     "phoenix": "tool_exports:PHOENIX",
+    "langfuse": "tool_exports:LANGFUSE",
+    "llama-index-rag": "tool_exports:LLAMA_INDEX_RAG",
     "embench": "tool_exports:EMBENCH",
     "llama-index": "tool_exports:LLAMA_INDEX",
     "squad": "quoted_passages:SQUAD",
+    "hotpotqa": "quoted_passages:HOTPOT",
     "quoted": "quoted_passages:ROWS",
     "msmarco": "msmarco",
     "tables": "table_folder",
@@ -35,15 +36,6 @@ FORMATS = {
 }
 """Format -> its file in this room, and its name there where a file has several; tried in this order where no format is
 named."""
-
-
-UNREAD = {
-    ".xlsx": ("is a workbook", "save each sheet as CSV: questions.csv"),
-    ".xls": ("is a workbook", "save each sheet as CSV: questions.csv"),
-    ".arrow": ("is an Arrow file", "write it as Parquet: questions.parquet"),
-    ".feather": ("is an Arrow file", "write it as Parquet: questions.parquet"),
-}
-"""Suffix -> what is wrong with a table of that kind, and what to do."""
 
 
 def reader_of(name: str) -> Reader:
@@ -80,14 +72,12 @@ def format_of(reference: DatasetReference) -> str | None:
     """The format of what is there, None where no reader takes it.
 
     Raises:
-        InputError: its queries are in a form that is not read; or a run wrote it. Its files look like tables, but they
-            hold the beginnings of the texts alone.
+        InputError: a run wrote it. Its files look like tables, but they hold the beginnings of the texts alone.
     """
     if not reference.scheme and is_results(reference.folder):
         place = shlex.quote(str(reference.folder))
         remedy = f"harness report {place} shows what it says; harness check takes its experiment file or its data set"
         raise InputError(Problem(reference.name, "is a results folder, no data set", remedy))
-    _refuse_unread_tables(reference)
     return next((name for name in FORMATS if reader_of(name).matches(reference)), None)
 
 
@@ -102,28 +92,19 @@ def suggestion(reference: DatasetReference) -> str:
     return remedy if remedy.startswith("did you mean") else "a folder, a zip archive or a file; hf:… or irds:…"
 
 
-def _refuse_unread_tables(reference: DatasetReference) -> None:
-    """Raise InputError where a table of queries or labels is in a form that no reader takes: its labels would be lost.
-
-    In a folder these are the files with the usual names of such a table, which would be taken for documents.
-    """
-    if reference.scheme or reference.queries:
-        return
-    files = listing_of(reference) or {reference.folder.name: File(reference.folder)}
-    for name, file in files.items():
-        usual = PurePosixPath(name).stem.lower() in (*QUERIES, *LABELS) and "/" not in name
-        if file.suffix in UNREAD and (usual or reference.folder.is_file()):
-            raise InputError(Problem(str(file.path), *UNREAD[file.suffix]))
-
-
 def _not_known(reference: DatasetReference) -> tuple[str, str]:
     path = reference.folder
     refuse_other_archives(path)
-    if path.is_file() and not is_zip(path):
+    if path.suffix.lower() == ".zip":
+        return "is no zip archive that can be read", AGAIN
+    if path.is_file() and not holds_files(path):
         if File(path).suffix in SUFFIXES:
             remedy = 'say where they are: documents = "…" under dataset, or --documents'
             return "is a table that names no documents", remedy
         return "is a file that no reader takes", f'say what it is: format = "…", one of {", ".join(FORMATS)}'
+    if path.is_file() and (tables := [name for name, file in listing(path).items() if file.table]):
+        what = f"holds {', '.join(map(repr, tables[:8]))}, and none of them is called queries"
+        return what, f"say which hold what: --queries {tables[0]} --documents …"
     suffixes = sorted({file.suffix or file.name for file in listing(path).values()})
     there = f": only {', '.join(suffixes[:8])}" if suffixes else ""
     return f"holds no documents{there}", "corpus.jsonl, tables of documents and queries, or files *.md or *.txt"

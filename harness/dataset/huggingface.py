@@ -9,8 +9,8 @@ fetched; code of a data set is never run. On disk each part is a folder of Parqu
 from __future__ import annotations
 
 import importlib
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -18,14 +18,16 @@ from harness.dataset.archives import missing
 from harness.dataset.columns import Columns
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, listing, listing_of
+from harness.dataset.one_table import split_of
 from harness.dataset.rows import SUFFIXES, Row
-from harness.dataset.source import Findings, Place, Reader
+from harness.dataset.source import Findings, Place, Reader, split_among
 from harness.dataset.table_folder import RowSource, TableSource, rows_of
-from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.errors import InputError, Problem
 
 PREFIX = "hf:"
+ABOUT = ("state.json", "dataset_info.json", "dataset_dict.json")
+"""What `datasets` saves beside the rows."""
 PARTS = {"corpus": ("corpus",), "queries": ("queries", "query"), "qrels": ("qrels", "default")}
-SPLIT = re.compile(r"^(.+?)(-\d{5}-of-\d{5})?$")
 
 
 def read_named(reference: DatasetReference) -> TableSource:
@@ -45,7 +47,7 @@ def read_named(reference: DatasetReference) -> TableSource:
                 remedy = f"its parts are {', '.join(configs[:8])}"
                 raise InputError(Problem(reference.name, f"has no part {part!r}", remedy))
             table = datasets.load_dataset(name, config, **kwargs)
-            rows[part] = _numbered(reference, part, _split(reference, part, table))
+            rows[part] = _numbered(reference, part, table[_split_of(reference, part, table)])
     except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
         what = f"cannot be read: {str(error).splitlines()[0]}"
         remedy = "see that the name is right and the hub can be reached, or give a folder with its files"
@@ -56,13 +58,11 @@ def read_named(reference: DatasetReference) -> TableSource:
     return TableSource(rows["corpus"], rows["queries"], rows["qrels"], Columns(reference.columns))
 
 
-def _split(reference: DatasetReference, part: str, table: Mapping[str, Iterable[Row]]) -> Iterable[Row]:
-    wanted = reference.split or "test"
-    if wanted in table:
-        return table[wanted]
-    if len(table) == 1 and (part != "qrels" or reference.split is None):
-        return next(iter(table.values()))
-    raise InputError(Problem(f"{reference.name}: {part}", f"has no split {wanted!r}", did_you_mean(wanted, table)))
+def _split_of(reference: DatasetReference, part: str, splits: Collection[str]) -> str:
+    """The split of one part, which may have only one where judgments have several."""
+    if len(splits) == 1 and part != "qrels":
+        return next(iter(splits))
+    return split_among(f"{reference.name}: {part}", splits, reference.split, "test")
 
 
 def _numbered(reference: DatasetReference, part: str, table: Iterable[Row]) -> RowSource:
@@ -92,25 +92,20 @@ def read(reference: DatasetReference) -> TableSource:
             raise InputError(Problem(str(reference.folder / part), "holds no table", "a folder of Parquet or JSONL"))
         by_part[part] = splits
     qrels = by_part["qrels"]
-    split = reference.split or (next(iter(qrels)) if len(qrels) == 1 else "test")
-    if split not in qrels:
-        raise InputError(
-            Problem(str(reference.folder / "qrels"), f"has no split {split!r}", did_you_mean(split, qrels))
-        )
-    corpus, queries = (by_part[part].get(split) or _all(by_part[part].values()) for part in ("corpus", "queries"))
+    split = split_among(str(reference.folder / "qrels"), qrels, reference.split, "test")
+    corpus, queries = (by_part[part].get(split) or [*chain(*by_part[part].values())] for part in ("corpus", "queries"))
     return TableSource(rows_of(*corpus), rows_of(*queries), rows_of(*qrels[split]), Columns(reference.columns))
 
 
 def shards(files: Mapping[str, File], names: Iterable[str]) -> dict[str, list[File]]:
-    """The shards of one part by split: files in a folder of this name."""
+    """The shards of one part by split: files in a folder of this name, or in folders of splits as they are saved."""
     by_split: dict[str, list[File]] = {}
     for name, file in files.items():
         pure = PurePosixPath(name)
-        if pure.suffix.lower() in SUFFIXES and pure.parent.name in names and len(pure.parts) <= 3:
-            split = SPLIT.fullmatch(pure.stem)
-            by_split.setdefault(split[1] if split else pure.stem, []).append(file)
+        folder, split = split_of(name) or (pure.parent.as_posix(), pure.stem)
+        if pure.suffix.lower() in SUFFIXES and len(pure.parts) <= 3 and pure.name not in ABOUT:
+            if PurePosixPath(folder).name in names:
+                by_split.setdefault(split, []).append(file)
+            elif not folder and split in names and pure.suffix == ".arrow":  # a part without splits
+                by_split.setdefault("", []).append(file)
     return by_split
-
-
-def _all(splits: Iterable[list[File]]) -> list[File]:
-    return [file for shards in splits for file in shards]

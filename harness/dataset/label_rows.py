@@ -17,7 +17,7 @@ from typing import Any
 from harness.dataset.columns import CLICKS, Columns, folded, id_in, keeping, plain_id, shown
 from harness.dataset.dataset_model import Labels
 from harness.dataset.rows import Row
-from harness.dataset.source import WHOLE, Findings, Place, grade_of, parse_json
+from harness.dataset.source import WHOLE, Findings, Place, grade_of, written_value
 from retrievers.errors import Problem
 
 LISTS = "|;\n,"
@@ -37,6 +37,8 @@ Labelled = tuple[Place, str, Labels]
 class Gathered:
     """Judgments that stand one a row, gathered by query."""
 
+    named: bool = True
+    """Whether queries have ids of their own."""
     places: dict[str, Place] = field(default_factory=dict)
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
     lines: dict[str, array[int]] = field(default_factory=dict)
@@ -52,11 +54,9 @@ class Gathered:
             judged = self.grades[query] = {}
             self.places[query], self.lines[query] = place, array("I")
         if document in judged:
-            problems.append(
-                Problem(
-                    str(place), f"query {query!r} and document {document!r} are judged twice", "keep one of the two"
-                )
-            )
+            who = f"query {query!r}" if self.named else "the query"
+            what = f"{who} and document {document!r} are judged twice"
+            problems.append(Problem(str(place), what, "keep one of the two"))
         else:
             judged[document] = grade
             self.lines[query].append(place.line or 0)
@@ -128,7 +128,7 @@ def labels_of(
         queries: text -> id, where the rows have no column for a query's id.
         lists: whether a cell that names one document may name several.
     """  # fmt: skip
-    gathered, listed = Gathered(), dict[str, Place]()
+    gathered, listed = Gathered(queries is None), dict[str, Place]()
     header: list[str] = []
     names: tuple[str, str, str] | None = None
     for place, row in rows:
@@ -187,13 +187,8 @@ def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:
     if isinstance(listed, Mapping):
         grades = {str(doc): grade_of(grade) for doc, grade in listed.items() if grade is not None}
         if wrong := [doc for doc, grade in grades.items() if grade is None]:
-            problems.append(
-                Problem(
-                    str(place),
-                    f"grade {repr(listed[wrong[0]])[:40]} of document {wrong[0]!r} is no whole number",
-                    WHOLE,
-                )
-            )
+            what = f"grade {repr(listed[wrong[0]])[:40]} of document {wrong[0]!r} is no whole number"
+            problems.wrong(place, what, WHOLE)
             return None
         return Labels(grades={doc: grade for doc, grade in grades.items() if grade is not None})
     if listed is None:
@@ -208,9 +203,7 @@ def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:
         ids = [plain_id(doc) for doc in listed]
         if all(doc is not None for doc in ids):
             return Labels(ranked=tuple(str(doc) for doc in ids))
-    problems.append(
-        Problem(str(place), f"relevant documents cannot be read: {shown(listed)}", "a list of ids, best first")
-    )
+    problems.wrong(place, f"relevant documents cannot be read: {shown(listed)}", "a list of ids, best first")
     return None
 
 
@@ -226,10 +219,7 @@ def _cell(text: str) -> Any:
     """What one cell of text lists."""
     text = text.strip()
     if text[:1] in ("[", "{"):
-        try:
-            return parse_json(text)
-        except ValueError:
-            return text  # told by the caller, which expects no text
+        return written_value(text)  # text, where it cannot be read: told by the caller, which expects none
     between = next((mark for mark in LISTS if mark in text), None)
     return [one.strip() for one in text.split(between) if one.strip()] if between else [text] if text else []
 

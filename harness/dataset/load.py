@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from harness.dataset import references
-from harness.dataset.columns import FIELDS, folded, keeping
+from harness.dataset.columns import FIELDS, LABELLING, folded, keeping
 from harness.dataset.corpus import COMPARABLE, CheckedDocuments, check_documents, digest_line, read_again, text_key
 from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, reference_of
 from harness.dataset.formats import open_source
@@ -17,6 +17,8 @@ from harness.dataset.source import Findings, Place, Source, id_problem
 from retrievers.errors import InputError, did_you_mean
 from retrievers.types import Query
 
+CLICK = "click"
+"""In the name of a column of labels: nobody judged, somebody clicked."""
 LIKELY = 0.9
 """Share of a column's cells that name documents, above which it is more likely to hold labels than not."""
 
@@ -37,6 +39,7 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
     queries = _check_queries(source, seen)
     documents = check_documents(source, seen, reference.match, {text_key(query.text) for query in queries.values()})
     labels = _check_labels(source, seen, documents, queries, drop_dangling)
+    _note_clicks(labels, seen)
     if not labels:
         _refuse_labels_as_fields(queries.values(), documents, reference.columns.get(FIELDS, ""), seen)
     judgments = read_overlay(reference, seen)
@@ -155,7 +158,8 @@ def _check_labels(
                 absent.append((place.of(position), query_id, doc))
             seen.note("dangling-document", f"{query_id} {doc}")
         if not queries[query_id].text.strip():
-            seen.wrong(place, f"judged query {query_id!r} is blank", "write its text, or remove its labels")
+            who = "a judged query" if _made_up(seen, place) else f"judged query {query_id!r}"
+            seen.wrong(place, f"{who} is blank", "write its text, or remove its labels")
         _count(query_id, given, seen)
         found = {doc: name for doc, name in names.items() if name is not None}
         kept = given.keeping(found.__contains__) if dangling else given
@@ -169,11 +173,18 @@ def _check_labels(
         seen.wrong(file, what, f"{remedy}; {keeping(column)}")
     else:
         for place, query_id, doc in absent:
-            made_up = not {"query_id", "label_query", None} & {*seen.taken.get(str(place.path), {None: None}).values()}
-            who = "names" if made_up else f"query {query_id!r} names"  # a line, where the row has no id of its own
+            who = (
+                "names" if _made_up(seen, place) else f"query {query_id!r} names"
+            )  # a line, where the row has no id of its own
             seen.wrong(place, f"{who} document {doc!r}, which does not exist", documents.nearest(doc))
     _note_contradictions(queries, labels, seen)
     return labels
+
+
+def _made_up(seen: Findings, place: Place) -> bool:
+    """Whether queries of a table have no ids of their own: then the line says which is meant."""
+    taken = seen.taken.get(str(place.path))
+    return taken is not None and not {"query_id", "label_query"} & {*taken.values()}
 
 
 def _columns_taken(seen: Findings, kinds: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -193,6 +204,13 @@ def _refuse_labels_as_fields(
         if column not in kept and named > LIKELY * len(values):
             what = f"{column!r} names documents ({named:,} of {len(values):,} rows), and is not used"
             seen.wrong(file, what, f'say so: columns = {{ label_document = "{column}" }}; {keeping(column)}')
+
+
+def _note_clicks(labels: Iterable[str], seen: Findings) -> None:
+    """Count the queries whose labels are clicks, by the names of the columns."""
+    if any(CLICK in folded(column) for _, column in _columns_taken(seen, LABELLING)):
+        for query_id in labels:
+            seen.note("clicked-label", query_id)
 
 
 def _note_contradictions(queries: Mapping[str, Query], labels: Mapping[str, Labels], seen: Findings) -> None:

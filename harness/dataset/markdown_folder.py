@@ -128,8 +128,10 @@ class MarkdownSource:
         """One document a file, in the order of their paths; what cannot be converted is counted."""
         converter = Converter(self.undone)
         for name, file in listing(self.folder, problems).items():
+            if file.path in self.tables:
+                continue
             if not _readable(name, file, converts=converter.available):
-                if _unread(name, file) and file.path not in self.tables:
+                if _unread(name, file):
                     problems.note("unread-file", name)
                 continue
             try:
@@ -245,7 +247,7 @@ def parse_labels(row: Mapping[str, Any], place: Place, problems: Findings) -> La
 
 
 def _readable(name: str, file: File, *, converts: bool) -> bool:
-    if _paper(name):
+    if _paper(name) or file.table:
         return False
     return file.suffix in SUFFIXES or (converts and file.suffix in CONVERTED)
 

@@ -1,11 +1,11 @@
-"""Questions beside the passages that answer them: SQuAD's JSON, or a table of question, answer and context.
+"""Questions beside the passages that answer them: SQuAD's, HotpotQA's, or a table of question, answer and context.
 
 The passages are the documents. A passage that comes again is the same document; so is a question without an id.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,10 +13,11 @@ from harness.dataset.columns import Columns, fields_of, folded, id_in
 from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import File
 from harness.dataset.label_rows import Gathered
+from harness.dataset.one_table import first_row, table_files
 from harness.dataset.references import read_reference
 from harness.dataset.rows import Row, read_json, read_rows
 from harness.dataset.source import WHOLE, Findings, Parts, Place, Reader, grade_of
-from harness.dataset.tool_exports import first_row, holds_keys, texts_in
+from harness.dataset.tool_exports import holds_keys, texts_in
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
 
@@ -78,16 +79,18 @@ def _is_table(reference: DatasetReference) -> bool:
 
 
 def _read_table(reference: DatasetReference) -> Parts:
-    return parts(partial(_table_rows, File(reference.folder), Columns(reference.columns)))
+    return parts(
+        partial(_table_rows, table_files(reference), Columns(reference.columns, header=reference.header is True))
+    )
 
 
 def _context_column(row: Row) -> str | None:
     return next((name for name in row if folded(str(name)) in CONTEXTS), None)
 
 
-def _table_rows(file: File, columns: Columns, problems: Findings) -> Iterator[Quoted]:
+def _table_rows(files: Sequence[File], columns: Columns, problems: Findings) -> Iterator[Quoted]:
     passages, named = dict[str, Document](), dict[str, str]()
-    for place, row in read_rows(file, problems):
+    for place, row in (one for file in files for one in read_rows(file, problems)):
         query_column, context = columns.name("query", row), _context_column(row)
         text = columns.value("query", row)
         if query_column is None or context is None or not isinstance(text, str):
@@ -108,13 +111,9 @@ def _table_rows(file: File, columns: Columns, problems: Findings) -> Iterator[Qu
         found = tuple(passages[one] for one in texts_in(row[context], context, place, Findings()))
         kinds = {query_column: "query", context: "text", answer: "reference", id_column: "query_id", grades: "grade"}
         taken = {str(name): kind for name, kind in kinds.items() if name is not None}
-        problems.taken.setdefault(str(file.path), {name: taken.get(name, "fields") for name in row})
-        expected = read_reference(None if answer is None else row[answer], None, place, problems)
+        problems.taken.setdefault(str(place.path), {name: taken.get(name, "fields") for name in row})
+        expected = read_reference(None if answer is None else _answers(row[answer]), None, place, problems)
         yield Quoted(place, found, Query(id_, text, fields_of(row, taken), expected), grade)
-
-
-def _read_squad(reference: DatasetReference) -> Parts:
-    return parts(partial(_paragraphs, File(reference.folder)))
 
 
 def _paragraphs(file: File, problems: Findings) -> Iterator[Quoted]:
@@ -148,6 +147,45 @@ def _paragraphs(file: File, problems: Findings) -> Iterator[Quoted]:
                 yield Quoted(place, (passage,), Query(id_, question, {}, expected), int(not asked.get("is_impossible")))
 
 
+def _answers(cell: object) -> object:
+    """The texts of answers, which SQuAD keeps with their places where it is a table."""
+    return list(dict.fromkeys(cell["text"])) if isinstance(cell, Mapping) and "text" in cell else cell
+
+
+def _paragraph_rows(files: Sequence[File], problems: Findings) -> Iterator[Quoted]:
+    """HotpotQA's questions (https://hotpotqa.github.io): paragraphs by their titles, relevant if they hold a fact.
+
+    Its own files have pairs, `[title, sentences]`; those of the hub an object of lists, `{title: […], sentences: […]}`.
+    """
+    texts: dict[str, str] = {}
+    for place, row in (one for file in files for one in read_rows(file, problems)):
+        id_, question = row.get("_id", row.get("id")), row.get("question")
+        context, facts = (_pairs(row.get(name)) for name in ("context", "supporting_facts"))
+        if not isinstance(id_, str) or not isinstance(question, str) or context is None or facts is None:
+            problems.wrong(place, "has no id, question, context and supporting_facts", "as HotpotQA has them")
+            continue
+        relevant = {title for title, _ in facts}
+        found: dict[bool, list[Document]] = {True: [], False: []}
+        for title, sentences in context:
+            text = "".join(map(str, sentences)) if isinstance(sentences, list) else str(sentences)
+            if texts.setdefault(title, text) != text:
+                problems.wrong(place, f"the paragraph {title!r} has another text than before", "give it another title")
+            found[title in relevant].append(Document(title, title, text))
+        expected = read_reference(row.get("answer"), None, place, problems)
+        fields = {key: str(row[key]) for key in ("type", "level") if row.get(key)}
+        yield Quoted(place, tuple(found[False]))
+        yield Quoted(place, tuple(found[True]), Query(id_, question, fields, expected))
+
+
+def _pairs(held: object) -> list[tuple[str, Any]] | None:
+    """Titles, each with what belongs to it; None where it is something else."""
+    if isinstance(held, Mapping) and len(held) == 2 and all(isinstance(one, list) for one in held.values()):
+        held = list(zip(*held.values(), strict=False))
+    if not isinstance(held, list) or not all(isinstance(one, list | tuple) and len(one) == 2 for one in held):
+        return None
+    return [(str(title), other) for title, other in held]
+
+
 def _list(holder: Any, key: str) -> list[Any]:
     """The list under a key; empty where there is none."""
     held = holder.get(key) if isinstance(holder, Mapping) else None
@@ -156,4 +194,12 @@ def _list(holder: Any, key: str) -> list[Any]:
 
 ROWS = Reader(_is_table, _read_table)
 """A table, a question with its context a row; contexts may be a list."""
-SQUAD = Reader(lambda reference: holds_keys(reference, "data", "paragraphs", "context", "qas"), _read_squad)
+HOTPOT = Reader(
+    lambda reference: {"question", "context", "supporting_facts"} <= first_row(reference).keys(),
+    lambda reference: parts(partial(_paragraph_rows, table_files(reference))),
+)
+"""HotpotQA, as JSON or in the shards of the hub."""
+SQUAD = Reader(
+    lambda reference: holds_keys(reference, "data", "paragraphs", "context", "qas"),
+    lambda reference: parts(partial(_paragraphs, File(reference.folder))),
+)

@@ -1,4 +1,4 @@
-"""Rows of a table, whatever file they stand in: JSON Lines, JSON, CSV, TSV, Parquet."""
+"""Rows of a table, whatever file they stand in: JSON Lines, JSON, CSV, TSV, Parquet, Arrow, a sheet of a workbook."""
 
 from __future__ import annotations
 
@@ -6,37 +6,28 @@ import codecs
 import csv
 import json
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-from harness.dataset.archives import COMPRESSED, FREE, RATIO, missing
+from harness.dataset import columnar, sql, workbook
 from harness.dataset.files import File as File  # what other rooms give these readers
-from harness.dataset.files import regular
-from harness.dataset.source import Complaints, Place, decode, parse_json
+from harness.dataset.json_rows import Row as Row
+from harness.dataset.json_rows import bulk_action, listed, plain_rows
+from harness.dataset.source import Complaints, Place, decode, named_twice, parse_json
 from retrievers.errors import InputError, Problem
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-Row = Mapping[str, Any]
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", *columnar.SUFFIXES, *workbook.SUFFIXES)
 """What tables are read from."""
 PLAIN = (".txt",)
 """Text with one question a line: of queries alone."""
 LONGEST_LINE = 64 << 20
 """Bytes of one line or one cell, at most."""
-BATCH = 4096
-"""Rows of a Parquet file in memory, at most."""
-FEWEST = 16
-"""Rows of it at once, however large its values may be."""
-AT_ONCE = 256 << 20
-"""Bytes of them, at most, if every value were as large as all of its column's distinct values together."""
 VALID = "write it with a JSON library, and see that it is whole"
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 TOML = re.compile(r"#|\[\[?[\w.-]+\]\]?\s*$|[\w-]{1,64}\s*=")
+QUEPID = ["query", "docid", "rating"]
+"""The header of Quepid's export of ratings."""
 NUMBERS_OF_FIELDS = {4: "TREC judgments", 6: "a TREC run"}
 
 
@@ -59,17 +50,18 @@ def kind_of(line: str) -> str:
 
 
 def read_rows(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
-    """Stream the rows of one file, each with its line (of Parquet, its number from 1).
+    """Stream the rows of one file, each with its line (of Parquet and Arrow, its number from 1).
 
-    Cells of CSV and TSV are text, empty ones too. What cannot be read is added to `problems` and skipped.
+    Cells of CSV, TSV and sheets are text, empty ones too. What cannot be read is added to `problems` and skipped.
 
     Args:
-        file: `*.jsonl`, `*.ndjson`, `*.json` (a list of objects), `*.csv`, `*.tsv` or `*.parquet`.
+        file: one with a suffix of `SUFFIXES` or of `PLAIN`; any other is read as JSON Lines.
         problems: where complaints go.
     """
-    readers = {".csv": _csv, ".tsv": _tsv, ".json": _json, ".parquet": _parquet, ".txt": _txt}
+    readers = {".csv": _csv, ".tsv": _csv, ".json": _json, ".txt": _txt}
+    readers |= dict.fromkeys(columnar.SUFFIXES, columnar.columnar_rows) | dict.fromkeys(workbook.SUFFIXES, _sheet)
     try:
-        yield from readers.get(file.suffix, _jsonl)(file, problems)
+        yield from _selected(file) if file.database else readers.get(file.suffix, _jsonl)(file, problems)
     except InputError as error:
         problems.extend(error.problems)
 
@@ -77,20 +69,12 @@ def read_rows(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
 def read_lines(file: File, problems: Complaints) -> Iterator[tuple[int, str]]:
     """Stream the non-blank lines of a UTF-8 file with their numbers, cut at line feeds alone."""
     with file.open() as handle:
-        number = 0
-        while raw := handle.readline(LONGEST_LINE + 1):
-            number += 1
-            if len(raw) > LONGEST_LINE:
-                what = f"is longer than {LONGEST_LINE:,} bytes"
-                problems.append(Problem(str(Place(file.path, number)), what, "cut the record"))
-                return
-            try:
-                line = _text(raw, file.path, number)
-            except InputError as error:
-                problems.extend(error.problems)
-                return  # one complaint: in another encoding every line is wrong
-            if line and not line.isspace():
-                yield number, line
+        try:
+            for number, line in enumerate(_decoded(handle, file.path), 1):
+                if line and not line.isspace():
+                    yield number, line
+        except InputError as error:
+            problems.extend(error.problems)  # one complaint: in another encoding every line is wrong
 
 
 def _text(raw: bytes, path: Path, number: int) -> str:
@@ -105,6 +89,7 @@ def _text(raw: bytes, path: Path, number: int) -> str:
 
 def _jsonl(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
     begun = False
+    action: Row = {}
     for number, line in read_lines(file, problems):
         place = Place(file.path, number)
         first, begun = not begun, True
@@ -117,10 +102,13 @@ def _jsonl(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
                 return
             problems.append(Problem(str(place), f"is not JSON: {error}", VALID))
             continue
-        if isinstance(row, dict):
-            yield place, row
-        else:
+        if not isinstance(row, dict):
             problems.append(Problem(str(place), "is not a JSON object", 'expected {"_id": …, "text": …}'))
+        elif (said := bulk_action(row)) is not None:
+            action = {"_id": said["_id"]} if "_id" in said else {}
+        else:
+            yield from ((place, {**action, **plain}) for plain in plain_rows(row))
+            action = {}
 
 
 def read_jsonl(path: Path, problems: Complaints) -> Iterator[tuple[Place, Row]]:
@@ -152,14 +140,21 @@ def read_json(file: File) -> Any:
 
 
 def _json(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
-    rows = read_json(file)
-    if not isinstance(rows, list):
-        problems.append(Problem(str(file.path), "is not a list of objects", "or name it .jsonl: one object a line"))
+    try:
+        found = listed(read_json(file))
+    except InputError as error:
+        if "Extra data" not in str(error):
+            raise
+        yield from _jsonl(file, problems)  # one object a line, whatever the file is called
         return
-    for number, row in enumerate(rows):
-        place = Place(Path(f"{file.path}[{number}]"))
+    if found is None:
+        what = "is not a list of objects, nor an object with one such list"
+        problems.append(Problem(str(file.path), what, "or name it .jsonl: one object a line"))
+        return
+    for number, row in enumerate(found.rows):
+        place = Place(Path(f"{file.path}{found.key and f': {found.key}'}[{number}]"))
         if isinstance(row, dict):
-            yield place, row
+            yield from ((place, plain) for plain in plain_rows(row))
         else:
             problems.append(Problem(str(place), "is not an object", "every entry is one: {…}"))
 
@@ -170,11 +165,13 @@ def _txt(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
 
 
 def _csv(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
-    yield from _separated(file, _delimiter_of(file), problems)
-
-
-def _tsv(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
-    yield from _separated(file, "\t", problems)
+    if file.suffix != ".tsv" or file.header is None:
+        rows: Iterable[tuple[int, list[str]]] = _separated(file, "\t" if file.suffix == ".tsv" else _delimiter_of(file))
+    else:  # as MS MARCO's: a quote is a character like any other
+        rows = (
+            (number, line.split("\t") if "\t" in line else line.split()) for number, line in read_lines(file, problems)
+        )
+    yield from _table(file, rows, problems)
 
 
 def _delimiter_of(file: File) -> str:
@@ -184,112 +181,102 @@ def _delimiter_of(file: File) -> str:
     return max(",;\t", key=re.sub('"[^"]*"', "", header).count)
 
 
-def _separated(file: File, delimiter: str, problems: Complaints) -> Iterator[tuple[Place, Row]]:
-    """The rows of a table with a header, quoted as RFC 4180 has it, a quoted cell over several lines too."""
+def _separated(file: File, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a table, quoted as RFC 4180 has it, a quoted cell over several lines too, each with its first line.
+
+    Raises:
+        InputError: from some line on it is no table.
+    """
     csv.field_size_limit(LONGEST_LINE)
     with file.open() as handle:
-        reader = csv.reader(_decoded(handle, file.path), delimiter=delimiter, strict=True)
-        header: list[str] | None = None
+        reader = csv.reader(_cells(handle, file.path), delimiter=delimiter, strict=True)
         begins = 1
-        while True:
-            try:
-                cells = next(reader, None)
-            except csv.Error as error:
-                remedy = "a quote is doubled within quotes, and every cell with a quote stands in quotes"
-                problems.append(Problem(str(Place(file.path, begins)), f"cannot be read as a table: {error}", remedy))
+        try:
+            for cells in reader:
+                yield begins, cells
+                begins = reader.line_num + 1
+        except csv.Error as error:
+            remedy = "a quote is doubled within quotes, and every cell with a quote stands in quotes"
+            what = f"cannot be read as a table: {error}"
+            raise InputError(Problem(str(Place(file.path, begins)), what, remedy)) from None
+
+
+def _sheet(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+    """The rows of a sheet: of the one that is named, else of the only one that holds anything."""
+    sheets = workbook.sheets(file.read(), file.path)
+    name = _one_of(file, "sheet", tuple(sheets))
+    yield from _table(file, enumerate(sheets[name], 1), problems)
+
+
+def _selected(file: File) -> Iterator[tuple[Place, Row]]:
+    """The rows of a table of a database, or of the only one where none is named."""
+    name = file.table or _one_of(file, "table", sql.tables(file.database))
+    for number, row in enumerate(sql.selected_rows(file.database, name), 1):
+        yield Place(Path(f"{file.path}: {name}"), number), row
+
+
+def _one_of(file: File, kind: str, names: Sequence[str]) -> str:
+    """The sheet or table that is meant: the named one, else the only one; InputError where there is none such."""
+    if file.table in names or (not file.table and len(names) == 1):
+        return file.table or names[0]
+    there = f"has the {kind}s {', '.join(map(repr, names))}" if names else f"holds no {kind} with a value"
+    what = f"has no {kind} {file.table!r}, but {there.removeprefix('has ')}" if file.table else there
+    remedy = (
+        f"name one: {file.path.name}{'?table=' if file.database else '#'}{kind.upper()}" if names else "fill one in"
+    )
+    raise InputError(Problem(str(file.path), what, remedy))
+
+
+def _table(file: File, rows: Iterable[tuple[int, list[str]]], problems: Complaints) -> Iterator[tuple[Place, Row]]:
+    """Rows of cells under the names of their columns: those of the first row, unless the file is said to have none."""
+    header: list[str] = []
+    none = True
+    path = Path(f"{file.path}#{file.table}") if file.table else file.path
+    for line, cells in ((line, cells) for line, cells in rows if any(cell.strip() for cell in cells)):
+        place = Place(path, line)
+        if not header and file.header is None:
+            header = [cell.strip() for cell in cells]
+            if named_twice(header, str(place), problems):
                 return
-            if cells is None:
-                break
-            place, begins = Place(file.path, begins), reader.line_num + 1
-            if not any(cell.strip() for cell in cells):
-                continue
-            if header is None:
-                header = [cell.strip() for cell in cells]
-                if _named_twice(header, str(place), problems):
-                    return
-            elif len(cells) != len(header):
-                remedy = f"the header has {len(header)}: {', '.join(header[:8])}"
-                problems.append(Problem(str(place), f"{len(cells)} columns", remedy))
-            else:
-                yield place, dict(zip(header, cells, strict=True))
-        if header is None:
-            problems.append(Problem(str(file.path), "is empty", "a header, then one row a line"))
+            continue
+        header = header or _names(file.header or (), len(cells))
+        none = False
+        if header == QUEPID and len(cells) == 1:  # a query that nobody rated
+            cells = [*cells, "", ""]
+        if len(cells) != len(header):
+            remedy = f"{'the header has' if file.header is None else 'expected'} {len(header)}: {', '.join(header[:8])}"
+            remedy += "; this is TREC's form" if (len(cells), len(header)) == (4, 3) and file.header else ""
+            problems.append(Problem(str(place), f"{len(cells)} columns", remedy))
+        else:
+            yield place, dict(zip(header, cells, strict=True))
+    if not header:
+        problems.append(Problem(str(file.path), "is empty", "a header, then one row a line"))
+    elif none:
+        remedy = "write rows below it; or say header = false (--no-header) if it is one"
+        problems.append(Problem(str(file.path), f"has no row below its first one, {', '.join(header)[:60]}", remedy))
 
 
-def _named_twice(header: Sequence[str], where: str, problems: Complaints) -> bool:
-    """Complain of a column that stands twice; unnamed ones may."""
-    twice = sorted(name for name, number in Counter(header).items() if name and number > 1)
-    if twice:
-        problems.append(Problem(where, f"the column {twice[0]!r} stands twice", "name columns apart"))
-    return bool(twice)
+def _names(header: Sequence[str], columns: int) -> list[str]:
+    """The names of so many columns of a table without a header; "" at the end stands for any more."""
+    if header[-1]:
+        return list(header)
+    return [*header[:-1][:columns], *map(str, range(len(header), columns + 1))]
 
 
 def _decoded(handle: IO[bytes], path: Path) -> Iterator[str]:
+    """The lines of a file as text, without their ends."""
     number = 0
     while raw := handle.readline(LONGEST_LINE + 1):
         number += 1
         if len(raw) > LONGEST_LINE:
-            raise InputError(
-                Problem(str(Place(path, number)), f"is longer than {LONGEST_LINE:,} bytes", "cut the record")
-            )
-        if b"\0" in raw:
-            _text(raw, path, number)
+            what = f"is longer than {LONGEST_LINE:,} bytes"
+            raise InputError(Problem(str(Place(path, number)), what, "cut the record"))
+        yield _text(raw, path, number)
+
+
+def _cells(handle: IO[bytes], path: Path) -> Iterator[str]:
+    """The lines of a table, with an end each; a zero byte ends the table."""
+    for number, line in enumerate(_decoded(handle, path), 1):
+        if "\0" in line:
             raise InputError(Problem(str(Place(path, number)), "holds a zero byte", "is this a text file?"))
-        yield _text(raw, path, number) + "\n"
-
-
-def _parquet(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        problems.append(missing(str(file.path), "pyarrow", "formats"))
-        return
-    packed = file.archive is not None or file.path.suffix.lower() in COMPRESSED
-    try:
-        file.refuse_twin()
-        raw = file.read() if packed else b""
-        source: Any = pa.BufferReader(raw) if packed else str(file.path)
-        size = len(raw) if packed else regular(file.path)
-        with pq.ParquetFile(source) as table:
-            if _named_twice(table.schema_arrow.names, str(file.path), problems):
-                return
-            number, left = 0, max(FREE, RATIO * size)
-            for batch in _batches(table):
-                left -= sum(_unpacked_bytes(column) for column in batch.columns)
-                if left < 0:
-                    what = "unpacks to far more than text would"
-                    problems.append(Problem(str(file.path), what, "write it as JSON Lines, if you trust it"))
-                    return
-                for row in _pylist(batch):
-                    number += 1
-                    yield Place(file.path, number), row
-    except (pa.ArrowException, OSError) as error:
-        what = f"is no Parquet file that can be read: {str(error).splitlines()[0]}"
-        problems.append(Problem(str(file.path), what, "fetch or write it again"))
-    except UnicodeDecodeError:
-        problems.append(Problem(str(file.path), "holds text that is not UTF-8", "write the strings as UTF-8"))
-    except (OverflowError, ValueError) as error:  # what pyarrow raises of dates and of names in structs
-        remedy = "write dates and times as text, or leave their column out"
-        problems.append(Problem(str(file.path), f"holds a value that cannot be taken: {error}", remedy))
-
-
-def _batches(table: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
-    """Rows that are read at once: few where a value may be large, since one that stands once may be a million rows'."""
-    for number in range(table.num_row_groups):
-        group = table.metadata.row_group(number)
-        largest = max((group.column(i).total_uncompressed_size for i in range(group.num_columns)), default=0)
-        rows = min(max(AT_ONCE // max(largest, 1), FEWEST), BATCH)
-        yield from table.iter_batches(rows, row_groups=[number])
-
-
-def _unpacked_bytes(column: pa.Array) -> int:
-    """The bytes of a column's values, each counted as often as it stands there."""
-    import pyarrow as pa
-
-    return int((column.dictionary_decode() if pa.types.is_dictionary(column.type) else column).nbytes)
-
-
-def _pylist(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = batch.to_pylist()
-    return rows
+        yield f"{line}\n"

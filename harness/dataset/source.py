@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from harness.dataset.dataset_model import DatasetReference, Labels
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
 SHOWN = 20
@@ -154,6 +157,32 @@ def decode(raw: bytes, place: Place) -> str:
         raise InputError(Problem(str(Place(place.path, line)), "is not UTF-8", remedy)) from None
 
 
+def named_twice(header: Sequence[str], where: str, problems: Complaints) -> bool:
+    """Complain of a column that stands twice; unnamed ones may."""
+    twice = sorted(name for name, number in Counter(header).items() if name and number > 1)
+    if twice:
+        problems.append(Problem(where, f"the column {twice[0]!r} stands twice", "name columns apart"))
+    return bool(twice)
+
+
+def split_among(where: str, splits: Collection[str], asked: str | None, usual: str = "") -> str:
+    """The split that is meant: the one that is asked for, else the only one, else the usual one.
+
+    Raises:
+        InputError: there is no such split, or several are there and none is named.
+
+    >>> split_among("d", ["dev", "test"], None, "test"), split_among("d", ["dev"], None)
+    ('test', 'dev')
+    """
+    alone = next(iter(splits)) if len(splits) == 1 else usual
+    if (found := alone if asked is None else asked) in splits:
+        return found
+    what = f"has the splits {', '.join(splits) or 'of no query'}" if asked is None else f"has no split {asked!r}"
+    raise InputError(
+        Problem(where, what, did_you_mean(asked, splits) if asked else 'name one: split = "…", or --split')
+    )
+
+
 def parse_json(text: str) -> Any:
     r"""Parse JSON; ValueError also for a key that stands twice, for deep nesting, and for half a surrogate pair.
 
@@ -168,6 +197,23 @@ def parse_json(text: str) -> Any:
     if "\\ud" in text.lower() and (half := HALF.search(json.dumps(value, ensure_ascii=False))):
         raise ValueError(f"it holds half a character, \\u{ord(half[0]):x}")
     return value
+
+
+def written_value(cell: object) -> object:
+    """What a cell holds; lists and objects in CSV, as JSON or Python's repr, are read; an empty text is nothing.
+
+    >>> written_value("['a', 'b']"), written_value(" "), written_value("a"), written_value("[a")
+    (['a', 'b'], None, 'a', '[a')
+    """
+    if not isinstance(cell, str):
+        return cell
+    if not cell.lstrip().startswith(("[", "{")):
+        return cell if cell.strip() else None
+    with suppress(ValueError):
+        return parse_json(cell)
+    with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        return ast.literal_eval(cell.strip())
+    return cell
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

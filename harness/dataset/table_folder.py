@@ -1,23 +1,26 @@
-"""Tables of documents, queries and labels: CSV, TSV, JSON Lines, JSON or Parquet, their columns declared or recognised.
+"""Tables of documents, queries and labels in any form of `rows.py`, their columns declared or recognised.
 
-The files are called `documents.*` or `corpus.*`, `queries.*` or `questions.*`, `labels.*`, `qrels.*` or `judgments.*`,
-or as the experiment says. Queries may carry their labels themselves, and documents may be a folder of text files.
+The files, sheets or tables are called `documents.*` or `corpus.*`, `queries.*` or `questions.*`, `labels.*`, `qrels.*`
+or `judgments.*`, or as the experiment says. Queries may carry their labels themselves, and documents may be a folder of
+text files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from harness.dataset import judgments, markdown_folder
 from harness.dataset.archives import is_zip
 from harness.dataset.columns import ASKED, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
-from harness.dataset.dataset_model import DatasetReference, Labels
-from harness.dataset.files import File, listing, listing_of, pick
+from harness.dataset.dataset_model import SQL, DatasetReference, Labels
+from harness.dataset.files import File, listing_of, pick
 from harness.dataset.label_rows import labels_of
+from harness.dataset.one_table import table_files
 from harness.dataset.rows import PLAIN, SUFFIXES, Row, read_rows
 from harness.dataset.source import Findings, Parts, Place, Source
+from harness.dataset.sql import is_url
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
 
@@ -32,7 +35,7 @@ HEADERS = 64
 
 def matches(reference: DatasetReference) -> bool:
     """Whether a folder or archive holds a table of queries or labels by one of the usual names, or one is declared."""
-    if single(reference):
+    if single(reference) or (reference.scheme == SQL and reference.queries):
         return True
     files = listing_of(reference)
     if files and (reference.documents or reference.labels):
@@ -48,51 +51,87 @@ def matches(reference: DatasetReference) -> bool:
 
 def single(reference: DatasetReference) -> bool:
     """Whether a reference is one table, with its documents elsewhere."""
-    is_file = not reference.scheme and reference.documents is not None and reference.folder.is_file()
-    return is_file and File(reference.folder).suffix in (*SUFFIXES, *PLAIN)
+    return reference.documents is not None and bool(table_files(reference, PLAIN))
 
 
 def read(reference: DatasetReference) -> Source:
-    """Open the tables of a folder or an archive, or one table whose documents and labels lie where the reference says.
+    """Open the tables of a folder or of a file that holds some, or one table, and what the reference names beside it.
 
     Raises:
         InputError: something that is named, or that there must be, is not there.
     """
-    files, folder = {}, reference.folder
-    if folder.is_file() and not is_zip(folder):
-        reference = replace(reference, queries=(*reference.queries, folder.name))
-        folder = folder.parent
-    else:
-        files = listing(folder)
-    named_files = (*reference.queries, *filter(None, (reference.documents, reference.labels)))
-    files |= {name: File(folder / name) for name in named_files if name not in files and (folder / name).is_file()}
+    lone = table_files(reference, PLAIN) if reference.documents else []
+    folder, files = looked_in(reference, whole=not lone)
     top = {name: file for name, file in files.items() if "/" not in name}
-    columns = Columns(reference.columns)
-    declared = reference.documents and not (folder / reference.documents).is_dir()
-    documents = pick(files, reference.documents, folder) if declared and reference.documents else None
-    documents = documents or (None if reference.documents else named(top, DOCUMENTS))
-    queries = [pick(files, name, folder) for name in reference.queries]
+    queries = [*lone, *(pick(files, name, folder) for name in reference.queries)]
     queries = queries or [file for file in [named(top, QUERIES, PLAIN)] if file is not None]
     labels = pick(files, reference.labels, folder) if reference.labels else named(top, LABELS)
     if not queries and labels is None:
-        remedy = "name the file: queries = …; or call it queries.csv, .tsv, .jsonl, .json or .parquet"
+        remedy = "name the file: queries = …; or call it queries.csv, .tsv, .jsonl, .json, .parquet or .xlsx"
         raise InputError(Problem(str(folder), "holds no table of queries", remedy))
-    asked = tuple(queries) if queries else (labels,) if labels else ()
+    asked = queries or [labels] if labels else queries
+    apart = labels is not None and bool(queries)
     source = TableSource(
-        rows_of(*([documents] if documents else [])),
-        rows_of(*asked),
-        rows_of(labels) if labels and queries else None,
-        columns,
+        rows_of(),
+        _headed(reference, ("id", "query", "") if apart else ("query", "document", "grade", ""), *asked),
+        _headed(reference, ("query_id", "document", "grade", ""), labels) if labels and apart else None,
+        Columns(reference.columns, header=reference.header is True),
     )
-    if documents is not None:
-        return source
-    texts = folder / (reference.documents or "")
-    if not texts.is_dir() or not markdown_folder.holds_documents(texts):
-        remedy = "name the file: documents = …; or call it documents.csv, .tsv, .jsonl or .parquet"
-        raise InputError(Problem(str(texts), "holds no documents", remedy))
     taken = frozenset(file.path for file in (*asked, labels) if file is not None)
-    folder_of_texts = markdown_folder.MarkdownSource(texts, (), taken)
-    return Parts(folder_of_texts.documents, source.queries, source.labels)
+    return Parts(documents_of(reference, folder, files, taken), source.queries, source.labels)
+
+
+def looked_in(reference: DatasetReference, *, whole: bool) -> tuple[Path, dict[str, File]]:
+    """The folder in which the parts of a data set are looked for, and the files there that may be meant.
+
+    Args:
+        reference: where it lies.
+        whole: whether files may be meant that the reference does not name.
+    """
+    folder = Path() if reference.scheme else reference.folder
+    folder = folder.parent if folder.is_file() else folder
+    names = [name for name in (*reference.queries, reference.documents, reference.labels) if name and not is_url(name)]
+    paths = {name: folder / name for name in (name.rpartition("#")[0] or name for name in names)}
+    all_named = reference.scheme and reference.queries and reference.documents
+    listed = listing_of(reference) if whole and not all_named else {}
+    return folder, {**{name: File(path) for name, path in paths.items() if path.is_file()}, **listed}
+
+
+def documents_of(
+    reference: DatasetReference, folder: Path, files: Mapping[str, File], taken: frozenset[Path] = frozenset()
+) -> Callable[[Findings], Iterator[tuple[Place, Document]]]:
+    """What reads the documents of a reference: a table, else files of text.
+
+    Args:
+        reference: may name them.
+        folder: where they are looked for.
+        files: those that may be meant.
+        taken: files that are no documents.
+
+    Raises:
+        InputError: none are there.
+    """
+    top = {name: file for name, file in files.items() if "/" not in name}
+    place = reference.folder if not reference.scheme else folder
+    table = None if reference.documents else named(top, DOCUMENTS)
+    if reference.documents:
+        place = folder / ("" if is_url(reference.documents) else reference.documents)
+        of_texts = place.is_dir() or (is_zip(place) and markdown_folder.holds_documents(place))
+        if is_url(reference.documents) or not of_texts:
+            table = pick(files, reference.documents, folder)
+    if table is not None:
+        columns = Columns(reference.columns, header=reference.header is True)
+        return TableSource(_headed(reference, ("id", "text", ""), table), rows_of(), None, columns).documents
+    if not (place.is_dir() or reference.documents) or not markdown_folder.holds_documents(place):
+        remedy = "name the file: documents = …; or call it documents.csv, .tsv, .jsonl, .parquet or .xlsx"
+        raise InputError(Problem(str(place), "holds no documents", remedy))
+    return markdown_folder.MarkdownSource(place, (), taken).documents
+
+
+def _headed(reference: DatasetReference, names: tuple[str, ...], *files: File) -> RowSource:
+    """The rows of files; without a header their first columns have these names, or numbers to declare."""
+    header = None if reference.header is not False else ("",) if reference.columns else names
+    return rows_of(*(replace(file, header=header) for file in files))
 
 
 def named(files: Mapping[str, File], stems: Iterable[str], also: tuple[str, ...] = ()) -> File | None:
@@ -107,8 +146,8 @@ def named(files: Mapping[str, File], stems: Iterable[str], also: tuple[str, ...]
         found = [
             file
             for name, file in files.items()
-            if (pure := PurePosixPath(name)).stem.lower() == stem
-            and pure.suffix.lower() in (*SUFFIXES, *also)
+            if (file.table or PurePosixPath(name).stem).lower() == stem
+            and (file.database or file.suffix in (*SUFFIXES, *also))
             and name != judgments.NAME
         ]
         if len(found) > 1:
@@ -177,9 +216,13 @@ class TableSource:
         rows = (
             (place, row)
             for place, row in self.query_rows(Findings())
-            if self.columns.labelled(row) or not self.columns.value("claims", row)
+            if (self.columns.labelled(row) or not self.columns.value("claims", row)) and not self._unrated(row)
         )
         yield from labels_of(rows, self.columns, problems, unnamed or None)
+
+    def _unrated(self, row: Row) -> bool:
+        """Whether a row has room for a document and its grade, and nobody has filled it in."""
+        return all(self.columns.value(kind, row) == "" for kind in ("label_document", "grade"))
 
     def _used(
         self, rows: Iterable[tuple[Place, Row]], problems: Findings, *, kinds: tuple[str, ...]

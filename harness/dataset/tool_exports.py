@@ -1,12 +1,12 @@
 """What evaluation tools write: for each tool one row that says under which names it keeps what.
 
-Ragas, LangSmith and Phoenix export questions with reference contexts, whose documents lie where the reference says.
+Ragas, LangSmith, Phoenix and Langfuse export questions with reference contexts; their documents lie where the reference
+says.
 embench, LlamaIndex and AutoRAG write documents and labels, too.
 """
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -17,15 +17,13 @@ from harness.dataset.columns import Columns, has_path, plain_id, value_at
 from harness.dataset.contexts import ReferencedQuestion, texts_of, with_contexts
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, listing, listing_of, pick
+from harness.dataset.one_table import first_row, table_files
 from harness.dataset.references import read_reference
-from harness.dataset.rows import Row, read_json, read_rows
-from harness.dataset.source import Findings, Parts, Place, parse_json
+from harness.dataset.rows import Row, read_json
+from harness.dataset.source import Findings, Parts, Place, written_value
 from harness.dataset.table_folder import RowSource, TableSource, rows_of
 from retrievers.errors import InputError, Problem
 from retrievers.types import Query
-
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
-"""Of files whose first row may tell which tool wrote them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +47,33 @@ class Export:
     """Further names whose values become fields of the query; one that holds an object gives all its plain values."""
     objects: tuple[str, ...] = ()
     """Names that hold objects; the only text of the first is the question where none of `query` is there."""
-    rows: str = ""
-    """The key under which the rows stand, where the file is one JSON object."""
+    parts: tuple[str, str] = ("", "")
+    """The file of questions and the folder of documents, where the tool writes a folder of its own."""
+
+    def _within(self, reference: DatasetReference) -> DatasetReference:
+        """The questions of the tool's own folder, with the documents beside them."""
+        questions, documents = self.parts
+        if reference.scheme or not questions:
+            return reference
+        folder = reference.folder if reference.folder.is_dir() else reference.folder.parent
+        if not (folder / questions).is_file() or reference.folder not in (folder, folder / questions):
+            return reference
+        beside = documents if (folder / documents).is_dir() else None
+        return replace(reference, path=folder / questions, documents=reference.documents or beside)
 
     def matches(self, reference: DatasetReference) -> bool:
         """Whether the reference is a file that the tool wrote."""
-        if self.rows:
-            return holds_keys(reference, *(names[0] for names in self.recognised))
-        row = first_row(reference)
+        row = first_row(self._within(reference))
         return bool(row) and all(any(name in row for name in names) for names in self.recognised)
 
     def read(self, reference: DatasetReference) -> Parts:
         """Open the questions; the documents lie where the reference says."""
-        columns = Columns(reference.columns)
-        if reference.folder.is_file():
-            file = File(reference.folder)
-        else:
+        columns, reference = Columns(reference.columns), self._within(reference)
+        files = table_files(reference)
+        if not files:
             names = reference.queries or ("testset.jsonl",)
-            file = pick(listing(reference.folder), names[0], reference.folder)
-        rows = _rows_under(file, self.rows) if self.rows else rows_of(file)
+            files = [pick(listing(reference.folder), names[0], reference.folder)]
+        rows = rows_of(*files)
 
         def asked(problems: Findings) -> Iterator[tuple[Place, ReferencedQuestion]]:
             for number, (place, row) in enumerate(rows(problems)):
@@ -81,8 +87,12 @@ class Export:
         self, row: Row, place: Place, unnamed: str, columns: Columns, problems: Findings
     ) -> ReferencedQuestion | None:
         """Read one row; None after a complaint."""
+        row = {
+            **row,
+            **{name: written_value(row[name]) for name in self.objects if name in row},
+        }  # JSON, in a cell of CSV
         for name in self.objects:
-            if row.get(name) is not None and not isinstance(row[name], dict):
+            if row.get(name) is not None and not isinstance(row[name], dict | str):
                 problems.append(Problem(str(place), f"{name!r} is not an object", "as the SDK writes it"))
         text = columns.value("query", row) if "query" in columns.declared else self._text(row)
         if not isinstance(text, str):
@@ -92,7 +102,8 @@ class Export:
             columns.value(kind, row) if kind in columns.declared else value_at(row, name)
             for kind, name in (("reference", self.reference), ("claims", self.claims))
         )
-        expected = read_reference(answers, claims, place, problems)
+        said = row.get(self.objects[1]) if self.objects else None
+        expected = read_reference(said if isinstance(said, str) else answers, claims, place, problems)
         id_ = row.get(self.query_id)
         query = Query(id_ if isinstance(id_, str) and id_ else unnamed, text, self._fields(row), expected)
         if "relevant" in columns.declared:
@@ -114,8 +125,8 @@ class Export:
         values = [value_at(row, name) for name in self.query]
         named = next((value for value in values if isinstance(value, str)), None)
         held = row.get(self.objects[0]) if self.objects else None
-        texts = [value for value in held.values() if isinstance(value, str)] if isinstance(held, Mapping) else []
-        return named or (texts[0] if len(texts) == 1 else named)
+        texts = [value for value in held.values() if isinstance(value, str)] if isinstance(held, Mapping) else [held]
+        return named or (texts[0] if len(texts) == 1 else None)
 
     def _without_question(self, row: Row) -> Problem:
         """A complaint, without its place, that a row has no question."""
@@ -137,14 +148,14 @@ class Export:
         return fields
 
 
-def _of_objects(inputs: str, outputs: str, *, recognised: tuple[str, ...], rows: str = "") -> Export:
+def _of_objects(inputs: str, outputs: str) -> Export:
     """The names of a tool that fixes none within its objects: the usual ones, those of outputs before metadata's."""
 
     def within(*names: str) -> tuple[str, ...]:
         return tuple(f"{part}.{name}" for name in names for part in (outputs, "metadata"))
 
     return Export(
-        recognised=tuple((name,) for name in recognised),
+        recognised=((inputs,), (outputs,)),
         query=tuple(f"{inputs}.{name}" for name in ("question", "query", "input", "user_input")),
         ids=within("reference_context_ids", "document_ids", "doc_ids"),
         contexts=within("reference_contexts", "contexts"),
@@ -153,7 +164,6 @@ def _of_objects(inputs: str, outputs: str, *, recognised: tuple[str, ...], rows:
         query_id="id",
         fields=("metadata",),
         objects=(inputs, outputs, "metadata"),
-        rows=rows,
     )
 
 
@@ -167,18 +177,29 @@ RAGAS = Export(
     fields=("synthesizer_name", "persona_name", "query_style", "query_length"),
 )
 """Test sets of Ragas, as SingleTurnSample has it (ragas 0.4.3, `dataset_schema.py`): JSON Lines, JSON, CSV, Parquet."""
-LANGSMITH = _of_objects("inputs", "outputs", recognised=("inputs", "outputs"))
+LANGSMITH = _of_objects("inputs", "outputs")
 """Examples of a LangSmith data set (langsmith 0.15.0), JSON Lines or JSON."""
-PHOENIX = _of_objects("input", "output", recognised=("version_id", "examples"), rows="examples")
+PHOENIX = _of_objects("input", "output")
 """`Dataset.to_dict()` of arize-phoenix-client 3.5.0 as JSON."""
+LANGFUSE = _of_objects("input", "expectedOutput")
+"""Items of a Langfuse data set, as its interface gives them (`GET /api/public/dataset-items`)."""
+LLAMA_INDEX_RAG = Export(
+    recognised=(("query",), ("reference_contexts",), ("reference_answer",)),
+    query=("query",),
+    ids=(),
+    contexts=("reference_contexts",),
+    reference="reference_answer",
+    claims="claims",
+    parts=("rag_dataset.json", "source_files"),
+)
+"""LlamaIndex's LabelledRagDataset as it saves itself, alone or in the folder that its downloads are."""
 
 
 class Keyed(NamedTuple):
-    """A JSON object with `queries` and `corpus`, texts by id, and labels by query under a key."""
+    """A JSON object with `queries` and `corpus`, texts by id, and under a key the documents of each query."""
 
     labels: str
-    graded: bool
-    """Whether labels are grades by document; else they are lists in no order, each with grade 1."""
+    """Grades by document; or a list in no order, whose documents have grade 1."""
 
     def matches(self, reference: DatasetReference) -> bool:
         """Whether the reference is such a file."""
@@ -190,84 +211,61 @@ class Keyed(NamedTuple):
         if reference.scheme or not reference.folder.is_file():
             raise InputError(Problem(reference.name, "is not a file", "name the JSON file itself"))
         file = File(reference.folder)
+        whole = cache(lambda: read_json(file))
 
-        @cache
-        def whole() -> Mapping[str, Any]:
-            read = read_json(file)
-            if not isinstance(read, dict):
-                raise InputError(Problem(str(file.path), "is not a JSON object", f"queries, corpus, {self.labels}"))
-            return read
-
-        def rows_under(key: str, row_of: Callable[[str, Any, Place, Findings], Row | None]) -> RowSource:
+        def rows_under(key: str, row_of: Callable[[Any], Row]) -> RowSource:
             def rows(problems: Findings) -> Iterator[tuple[Place, Row]]:
                 try:
-                    table = whole().get(key)
+                    table = whole().get(key) if isinstance(whole(), dict) else None
                 except InputError as error:
-                    if key == "corpus":
-                        problems.extend(error.problems)
+                    problems.extend(error.problems if key == "corpus" else [])  # once is enough
                     return
                 if not isinstance(table, dict):
                     what = f"{key!r} is missing" if table is None else f"{key!r} is not an object"
-                    problems.append(Problem(str(file.path), what, "its keys are ids"))
+                    problems.wrong(file.path, what, "its keys are ids")
                     return
                 for id_, written in table.items():
-                    place = Place(Path(f"{file.path}: {key}[{id_!r}]"))
-                    if (row := row_of(id_, written, place, problems)) is not None:
-                        yield place, row
+                    yield Place(Path(f"{file.path}: {key}[{id_!r}]")), {"_id": id_, **row_of(written)}
 
             return rows
 
-        labels = rows_under(self.labels, self._label_row)
-        return TableSource(rows_under("corpus", _document_row), rows_under("queries", _query_row), labels)
-
-    def _label_row(self, id_: str, written: Any, place: Place, problems: Findings) -> Row | None:
-        if self.graded:
-            if isinstance(written, dict):
-                return {"query_id": id_, "relevant": written}
-            problems.append(Problem(str(place), "is not an object", 'grades by document: {"d1": 1}'))
-            return None
-        ids = [plain_id(one) for one in written] if isinstance(written, list) else [None]
-        if None not in ids:
-            return {"query_id": id_, "relevant": dict.fromkeys(ids, 1)}
-        problems.append(Problem(str(place), "is not a list of document ids", '["d1", "d2"]'))
-        return None
+        return TableSource(
+            rows_under("corpus", lambda written: written if isinstance(written, dict) else {"text": written}),
+            rows_under("queries", lambda written: {"text": written}),
+            rows_under(self.labels, _unordered),
+        )
 
 
-def _document_row(id_: str, written: Any, place: Place, problems: Findings) -> Row | None:
-    title, text = (written.get("title", ""), written.get("text")) if isinstance(written, dict) else ("", written)
-    if isinstance(text, str) and isinstance(title, str):
-        return {"_id": id_, "title": title, "text": text}
-    problems.append(Problem(str(place), "is no text", "every document is a string"))
-    return None
+def _unordered(written: Any) -> Row:
+    """The documents of a query; those of a list have grade 1, since it has no order."""
+    ids = [plain_id(one) for one in written] if isinstance(written, list) else [None]
+    return {"relevant": written if None in ids else dict.fromkeys(ids, 1)}
 
 
-def _query_row(id_: str, written: Any, place: Place, problems: Findings) -> Row | None:
-    if isinstance(written, str):
-        return {"_id": id_, "text": written}
-    problems.append(Problem(str(place), "is no text", "every query is a string"))
-    return None
-
-
-EMBENCH = Keyed("qrels", graded=True)
+EMBENCH = Keyed("qrels")
 """embench 0.1.0."""
-LLAMA_INDEX = Keyed("relevant_docs", graded=False)
+LLAMA_INDEX = Keyed("relevant_docs")
 """LlamaIndex's EmbeddingQAFinetuneDataset as it saves itself (llama-index-finetuning 0.4.2)."""
 
 
 class TablePair(NamedTuple):
-    """Two tables in a folder, of documents and of questions, whose labels are groups of documents in one column."""
+    """Two tables in a folder, of documents and of questions.
+
+    The labels are groups, all needed, each of alternatives; a plain list is one group.
+    """
 
     documents: str
     queries: str
     columns: Mapping[str, str]
-    groups: str
-    """The column of the labels: groups, all needed, each of alternatives; a plain list is one group."""
 
     def _folder(self, reference: DatasetReference) -> DatasetReference:
-        """The folder of the pair, where one of the two is named."""
-        if reference.scheme or not reference.folder.is_file() or reference.folder.name not in self[:2]:
+        """The folder of the pair, where one of the two is named, or a project with its data."""
+        if reference.scheme:
             return reference
-        return replace(reference, path=reference.folder.parent)
+        if (reference.folder / "data" / self.queries).is_file():
+            return replace(reference, path=reference.folder / "data")
+        alone = reference.folder.is_file() and reference.folder.name in self[:2]
+        return replace(reference, path=reference.folder.parent) if alone else reference
 
     def matches(self, reference: DatasetReference) -> bool:
         """Whether a folder or an archive holds the pair."""
@@ -278,34 +276,28 @@ class TablePair(NamedTuple):
         reference = self._folder(reference)
         files = listing(reference.folder)
         texts, asked = (rows_of(pick(files, name, reference.folder)) for name in (self.documents, self.queries))
-        kept = {self.columns["query_id"], self.columns["query"], "generation_gt"}
+        labels = self.columns["relevant"]
 
         def questions(problems: Findings) -> Iterator[tuple[Place, Row]]:
             for place, row in asked(problems):
-                yield place, {name: value for name, value in row.items() if name in kept}
-
-        def labels(problems: Findings) -> Iterator[tuple[Place, Row]]:
-            key = self.columns["query_id"]
-            for place, row in asked(Findings()):
-                if plain_id(row.get(key)) is None:
-                    continue  # told with the queries
-                groups = row.get(self.groups)
-                if groups is None:
-                    problems.append(Problem(str(place), f"{self.groups!r} is missing", "groups of document ids"))
-                    continue
+                groups = row.get(labels)
                 listed = [groups] if isinstance(groups, str) else groups
+                if listed is None:
+                    problems.append(Problem(str(place), f"{labels!r} is missing", "groups of document ids"))
+                    continue
                 plain = isinstance(listed, list) and not any(isinstance(one, list) for one in listed)
-                yield place, {key: row[key], "relevant": [listed] if plain else listed}
+                used = {name: value for name, value in row.items() if name in self.columns.values()}
+                yield place, {**used, labels: [listed] if plain else listed}
 
-        return TableSource(texts, questions, labels, Columns(self.columns))
+        return TableSource(texts, questions, None, Columns(self.columns))
 
 
 AUTORAG = TablePair(
     documents="corpus.parquet",
     queries="qa.parquet",
-    columns={"document_id": "doc_id", "text": "contents", "query_id": "qid", "query": "query"},
-    groups="retrieval_gt",
-)
+    columns={"document_id": "doc_id", "text": "contents", "query_id": "qid", "query": "query",
+             "reference": "generation_gt", "relevant": "retrieval_gt"},
+)  # fmt: skip
 """AutoRAG 0.3.27."""
 
 
@@ -326,39 +318,9 @@ def holds_keys(reference: DatasetReference, *keys: str) -> bool:
     return text.lstrip("\ufeff \r\n\t").startswith("{") and all(f'"{key}"' in text for key in keys)
 
 
-def first_row(reference: DatasetReference) -> Row:
-    """The first row of a file of rows; empty where it is none."""
-    if reference.scheme or not reference.folder.is_file() or File(reference.folder).suffix not in SUFFIXES:
-        return {}
-    return next((row for _, row in read_rows(File(reference.folder), Findings())), {})
-
-
-def _rows_under(file: File, key: str) -> RowSource:
-    """The objects that stand in a list under a key of one JSON object."""
-
-    def rows(problems: Findings) -> Iterator[tuple[Place, Row]]:
-        try:
-            whole = read_json(file)
-        except InputError as error:
-            problems.extend(error.problems)
-            return
-        listed = whole.get(key) if isinstance(whole, dict) else None
-        if not isinstance(listed, list):
-            problems.append(Problem(str(file.path), f"{key!r} is no list", "write Dataset.to_dict() as JSON"))
-            return
-        for number, row in enumerate(listed):
-            place = Place(Path(f"{file.path}: {key}[{number}]"))
-            if isinstance(row, dict):
-                yield place, row
-            else:
-                problems.append(Problem(str(place), "is not an object", "every entry is one: {…}"))
-
-    return rows
-
-
 def _ids(cell: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
     """A list of ids; empty, after a complaint, where it is something else."""
-    listed = _listed(cell)
+    listed = written_value(cell)
     if listed is None:
         return ()
     ids = [plain_id(one) for one in listed] if isinstance(listed, list) else [None]
@@ -370,7 +332,7 @@ def _ids(cell: object, name: str, place: Place, problems: Findings) -> tuple[str
 
 def texts_in(cell: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
     """A list of texts, or one; empty, after a complaint, where it is something else."""
-    listed = _listed(cell)
+    listed = written_value(cell)
     texts = [listed] if isinstance(listed, str) else [] if listed is None else listed
     if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
         return tuple(one for one in texts if one.strip())
@@ -380,19 +342,3 @@ def texts_in(cell: object, name: str, place: Place, problems: Findings) -> tuple
 
 def _last(path: str) -> str:
     return path.rpartition(".")[2]
-
-
-def _listed(cell: object) -> object:
-    """What a cell holds; a list that a CSV file holds as JSON or as Python's repr is read, an empty text is nothing."""
-    if not isinstance(cell, str):
-        return cell
-    if not cell.lstrip().startswith("["):
-        return cell if cell.strip() else None
-    try:
-        return parse_json(cell)
-    except ValueError:
-        pass
-    try:
-        return ast.literal_eval(cell)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return cell

@@ -156,11 +156,8 @@ def _blocks(file: File, tag: str, problems: Findings) -> Iterator[tuple[Place, s
     begins, lines, size, blocks = 0, list[str](), 0, 0
     for number, line in _each(file, problems):
         if begins and opening.search(line):
-            problems.append(
-                Problem(
-                    str(Place(file.path, begins)), f"<{tag}> has no end before line {number}", f"close it with </{tag}>"
-                )
-            )
+            what = f"<{tag}> has no end before line {number}"
+            problems.append(Problem(str(Place(file.path, begins)), what, f"close it with </{tag}>"))
             begins = 0
         if not begins and opening.search(line):
             begins, lines, size = number, [], 0

@@ -43,7 +43,19 @@ def judged_shares(
 
 def cautions(manifest: Manifest, result: Conclusion) -> list[str]:
     """Return what a reader of the verdict must know, the gravest first."""
-    return [*half_read(manifest), *foreign_hits(manifest), *below_noise(manifest, result), *_unjudged(manifest, result)]
+    return [
+        *half_read(manifest), *foreign_hits(manifest), *below_noise(manifest, result), *_unjudged(manifest, result),
+        *clicked(manifest),
+    ]  # fmt: skip
+
+
+def clicked(manifest: Manifest) -> Iterator[str]:
+    """That labels are clicks, where they are."""
+    if number := len(manifest.ledger.dataset.get("clicked-label", ())):
+        yield (
+            f"The labels of {counted(number, 'query')} are clicks: what people opened of what some search showed "
+            "them, not what anybody judged. They favour that search, and whatever resembles it."
+        )
 
 
 def half_read(manifest: Manifest) -> Iterator[str]:

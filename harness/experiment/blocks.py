@@ -38,6 +38,7 @@ from retrievers import (
     retriever_class,
     retriever_kinds,
 )
+from retrievers.chunking import Boundary, Chunks
 from retrievers.errors import InputError, Problem
 from retrievers.fusion import FusionMethod
 from retrievers.quantization import NumberFormat
@@ -61,17 +62,24 @@ StoreTable = Annotated[dict[str, Any], TableOf(StoreOptions, text="location")]
 class Chunk(Strict):
     """Passages of at most `size` characters or tokens, each beginning `overlap` of them before the end of the last."""
 
-    size: int = Field(ge=1)
+    size: int | None = Field(default=None, ge=1)
     """Characters of a passage, at most; or the encoder's tokens, with those of the title and the prompt."""
     overlap: int = Field(default=0, ge=0)
     """Characters of the last passage with which the next begins; tokens, about."""
     unit: Literal["characters", "tokens"] = "characters"
     """What is counted; tokens are those of the retriever's own encoder, which BM25 has not."""
+    by: Boundary | None = None
+    """Where passages end: between words; with the paragraph or sentence; or before a heading. Left out, at white
+    space, and an overlap may begin within a word. A word longer than a passage is cut."""
+    call: str = ""
+    """"module:function", found as Python finds modules, that cuts a text into a list of texts: in place of all else."""
 
     @model_validator(mode="after")
     def _moves_on(self) -> Self:
-        if self.overlap >= self.size:
-            raise ValueError(f"an overlap of {self.overlap} is not below the size, {self.size}")
+        with as_validation_error():
+            Chunks(self.size or 0, self.overlap, None, "characters", self.by, self.call)
+        if self.call and self.unit != "characters":
+            raise ValueError("call cuts by itself: leave unit out")
         return self
 
 

@@ -81,6 +81,8 @@ def code_of(entry: object) -> str:
     """
     if not isinstance(entry, Mapping):
         return ""
+    if isinstance(chunk := entry.get("chunk"), Mapping) and chunk.get("call"):
+        return f"chunk.call = {chunk['call']}"
     kind = entry.get("kind")
     if kind == "python":
         return f"call = {entry.get('call')}"
@@ -110,6 +112,8 @@ def _of_text(place: str, text: str) -> Iterator[str]:
         yield f"uses the environment variable {text} ({place})"
     if place.split(".")[0].partition("[")[0] in HARMLESS and text.startswith(HUBS):
         yield f"fetches the data set {text} ({place})"
+    elif place.split(".")[0] in HARMLESS and ADDRESS.match(text):
+        yield f"asks the database {without_user(text)} ({place})"
     if place.split(".")[0] in HARMLESS or key.endswith(PROSE):
         return
     if place == VECTORS:

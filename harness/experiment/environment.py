@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from retrievers.errors import Problem
-from retrievers.remote.redaction import REFERENCE, Expanded, from_environment, masked
+from retrievers.remote.redaction import REFERENCE, Expanded, filled, masked
 
 SECRET_KEY = re.compile(r"(api[_-]?key|authorization|secret|password|passwd|token|credential)s?$", re.IGNORECASE)
 PASSWORD_IN_URL = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
@@ -64,8 +64,8 @@ def expanded(value: Any) -> Any:
     `unset` tells of it where it is needed.
     """
     if isinstance(value, str):
-        replaced = REFERENCE.sub(lambda name: from_environment(name[1]) if name[1] in os.environ else name[0], value)
-        return value if replaced == value else Expanded(replaced, value)
+        replaced = filled(value)
+        return replaced if replaced == value else Expanded(replaced, value)
     if isinstance(value, Mapping):
         return {key: expanded(inner) for key, inner in value.items()}
     return type(value)(map(expanded, value)) if isinstance(value, list | tuple) else value

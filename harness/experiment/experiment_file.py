@@ -252,8 +252,9 @@ def locate(table: DatasetTable, path: Path) -> DatasetReference:
     queries, match = (
         (value,) if isinstance(value, str) else value or () for value in (table.queries, table.match)
     )  # fmt: skip
+    where = table.path or (table.documents or "").partition("?")[0]
     reference = DatasetReference(
-        table.path, table.split, queries, table.format, table.documents, table.labels, table.columns, match
+        where, table.split, queries, table.format, table.documents, table.labels, table.columns, match, table.header
     )
     if reference.scheme:
         return reference

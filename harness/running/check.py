@@ -40,6 +40,7 @@ MEANINGS = {
     "duplicate-label": "queries whose list names a document twice: its best place counts",
     "repeated-row": "rows that repeat the question of an earlier one: asked once",
     "repeated-label": "rows that name a query and a document again: counted once",
+    "clicked-label": "queries whose labels are clicks: what people opened, and not what they judged",
     "blank-query": "queries without text: not asked",
     "repeated-query": "queries with the text of another",
     "contradicting-labels": "queries that ask what another asks and have other labels: one of the two must be wrong",

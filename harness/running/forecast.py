@@ -42,13 +42,14 @@ def chunks_of(block: Encoded, encoder: Encoder) -> Chunks | None:
     """Return how a retriever cuts its documents: by characters, or by the tokens of its encoder."""
     if block.chunk is None:
         return None
+    size, overlap, by = block.chunk.size or 0, block.chunk.overlap, block.chunk.by
     if block.chunk.unit == "characters":
-        return Chunks(block.chunk.size, block.chunk.overlap)
+        return Chunks(size, overlap, by=by, call=block.chunk.call)
 
     def count(texts: Sequence[str]) -> Counts:
         return encoder.lengths(texts, "document").counts
 
-    return Chunks(block.chunk.size, block.chunk.overlap, count, "tokens")
+    return Chunks(size, overlap, count, "tokens", by)
 
 
 def forecast(embedder: Embedder, dataset: Dataset, chunks: Chunks | None) -> dict[Role, Forecast]:
@@ -100,6 +101,8 @@ def check_needs(blocks: Sequence[Block], components: dict[str, Components], data
                 if reranker is not None:
                     reranker.check()
                 if encoder is not None and isinstance(block, Encoded) and origin(block) not in names:
+                    if (chunks := chunks_of(block, encoder)) is not None:
+                        chunks.check()
                     try:
                         encoder.check()
                     except InputError:

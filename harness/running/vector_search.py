@@ -47,12 +47,12 @@ def vector_retriever(block: Encoded, components: Components, shared: Shared, sto
         if quantization := _quantization(block):
             return QuantizedStore(quantization)
         size = "" if _dimensions(block) is None else f"-cut{_dimensions(block)}"
-        content = (
-            f"{encoder.fingerprint_for('document')}-{dataset.corpus_digest}{chunks.suffix if chunks else ''}{size}"
-        )
-        content += suffix_of(conditions)
-        if options.resolved(dataset.count, form) in (CSR, MEMORY):
-            content = block.name
+        content = block.name
+        if options.resolved(dataset.count, form) not in (CSR, MEMORY):
+            parts = chunks.suffix(dataset.documents()) if chunks else ""
+            content = (
+                f"{encoder.fingerprint_for('document')}-{dataset.corpus_digest}{parts}{size}{suffix_of(conditions)}"
+            )
         key = options, content, block.name if options.on_server else ""  # retries are counted by retriever
         if key not in stores:
             stores[key] = open_store(

@@ -41,6 +41,11 @@ def from_environment(name: str) -> str:
     return os.environ[name]
 
 
+def filled(text: str) -> str:
+    """Return a text with the environment's values for every `${NAME}`; what is not set stays as it is written."""
+    return REFERENCE.sub(lambda name: from_environment(name[1]) if name[1] in os.environ else name[0], text)
+
+
 def environment_values() -> dict[str, str]:
     """Return what no file may hold, the longest first, with what stands there instead.
 
