@@ -65,7 +65,7 @@ def expanded(value: Any) -> Any:
     """
     if isinstance(value, str):
         replaced = filled(value)
-        return replaced if replaced == value else Expanded(replaced, value)
+        return value if replaced == value else Expanded(replaced, value)
     if isinstance(value, Mapping):
         return {key: expanded(inner) for key, inner in value.items()}
     return type(value)(map(expanded, value)) if isinstance(value, list | tuple) else value
