@@ -257,6 +257,7 @@ def test_objects_are_asked_in_their_own_way(results):
     worst = found.rankings("role")
     assert found.rankings("mteb") == found.rankings("two") == worst
     assert found.rankings("table") == results.rankings("letters") != worst
+    assert "usd_per_million_tokens" not in found.manifest.retrievers["table"].provenance  # nobody knows
 
 
 def test_a_model_is_as_good_as_its_name(tmp_path):

@@ -16,6 +16,7 @@ from retrievers.errors import BackendError, InputError, Problem, check_positive
 from retrievers.failures import faults_of
 from retrievers.fingerprints import fingerprint, model_digest
 from retrievers.meter import Call
+from retrievers.prices import Price
 from retrievers.remote.redaction import as_written
 from retrievers.types import Embedded, Encoder, Role, Vectors, runs
 
@@ -57,6 +58,11 @@ class PythonEncoder(Encoder):
     def provenance(self) -> Mapping[str, str]:
         """What is called, and which version of it."""
         return {"call": as_written(self._name), **({"version": self._cache} if self._cache else {})}
+
+    @property
+    def price(self) -> Price | None:
+        """Not known: a function may ask any service."""
+        return None
 
     def check(self) -> None:
         """Import the function: the code of its module runs."""
