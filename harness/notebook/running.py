@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from harness import pipeline, records
+from harness.console.progress import progress_shown
 from harness.dataset.in_memory import source_of
 from harness.experiment import NAME, Experiment
 from harness.measures import parse
 from harness.notebook.parts import Encoder, RetrieverTable, named
 from harness.notebook.results import BAD_NAME, NotebookResults
-from harness.notebook.showing import progress_shown
 from harness.running.options import Options
 from retrievers import retriever_kinds
 from retrievers.errors import InputError, Problem
