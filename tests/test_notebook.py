@@ -133,6 +133,7 @@ def test_an_experiment_file_comes_to_the_same_figures(tmp_path):
      ({"documents": pd.DataFrame({"id": ["a"], "name": ["b"]})}, "documents:1: 'text' is missing"),
      ({"documents": "nowhere.csv"}, "nowhere.csv: no such folder"), ({"queries": None}, "queries: is None ({id"),
      ({"retrievers": {"my model": letters}}, "retrievers['my model']: is no name: letters, digits"),
+     ({"retrievers": ["bm25"]}, "retrievers: is a list ({name: retriever}"),
      ({"retrievers": {"a": 3}}, "retrievers['a']: a int is no retriever (a name, an object with encode"),
      ({"retrievers": {"a": {"kind": "bm52"}}}, "retrievers['a']: unknown kind 'bm52' (did you mean 'bm25'?)"),
      ({"retrievers": {"a": "bm25", "b": {"kind": "bm25", "k3": 1}}}, "retrievers['b'].k3: unknown key 'k3'"),
@@ -192,6 +193,24 @@ def test_a_function_is_asked_once_for_each_text_as_long_as_it_lives():
     assert alive() is None
 
 
+def test_a_model_that_was_trained_further_is_asked_anew():
+    import torch
+
+    class Trained(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = torch.nn.Parameter(torch.ones(26))
+
+        def encode(self, texts):
+            return torch.tensor(letters(texts)) * self.scale
+
+    model = Trained()
+    before = evaluated({"mine": model})
+    assert evaluated({"mine": model}).rankings("mine") == before.rankings("mine")
+    model.scale.data[0] = -9.0
+    assert evaluated({"mine": model}).rankings("mine") != before.rankings("mine")
+
+
 def test_what_was_embedded_is_kept_where_a_cell_is_interrupted():
     asked = []
 
@@ -238,6 +257,7 @@ def test_objects_are_asked_in_their_own_way(results):
     worst = found.rankings("role")
     assert found.rankings("mteb") == found.rankings("two") == worst
     assert found.rankings("table") == results.rankings("letters") != worst
+    assert "usd_per_million_tokens" not in found.manifest.retrievers["table"].provenance  # nobody knows
 
 
 def test_a_model_is_as_good_as_its_name(tmp_path):

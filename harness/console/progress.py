@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from harness.console.layout import visible
+from harness.console.printing import console_of
 from harness.english import counted
+from harness.running.options import Watch
 from retrievers.meter import Meter
 
 if TYPE_CHECKING:
@@ -192,6 +197,15 @@ class Progress:
         file.write("\r" + text.ljust(self._written) + end)
         file.flush()
         self._written = 0 if end else len(text)
+
+
+@contextmanager
+def progress_shown(wanted: bool | None) -> Iterator[Watch]:
+    """Yield what shows progress on standard error; None: where somebody sees it, in a terminal or a notebook."""
+    notebook = "ipykernel" in sys.modules
+    seen = sys.stderr.isatty() or notebook
+    with Progress(console_of(stderr=True), quiet=not (seen if wanted is None else wanted), line=notebook) as shown:
+        yield shown.watch
 
 
 def _reading(meter: Meter, stage: str, seconds: float) -> StageProgress:

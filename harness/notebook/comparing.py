@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.console.progress import progress_shown
 from harness.dataset.in_memory import judgments_of, run_of
 from harness.evaluation.compare import keys_of
 from harness.evaluation.evaluation import evaluate
@@ -14,7 +15,6 @@ from harness.evaluation.folders import USUAL, score_folders
 from harness.evaluation.runs import joined_runs, scored_run
 from harness.evaluation.scores import Scores
 from harness.measures import parse_all
-from harness.notebook.showing import progress_shown
 from harness.stats.settings import Settings
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter

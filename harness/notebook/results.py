@@ -46,25 +46,16 @@ class QueryTable(dict[str, LabelledQuery]):
         self._scores, self._names = results.scores, results.retrievers
         self._primary = primary_of(results.manifest.resolved)
 
-    def __call__(self, *, lost_by: str, to: str, measure: str | None = None) -> pd.DataFrame:
-        """The queries that `lost_by` answers worse than `to`: id, text, both values, the difference.
-
-        Args:
-            lost_by: a retriever.
-            to: another.
-            measure: as results spell it; left out, the primary one.
+    def __call__(self, *, lost_by: str, to: str) -> pd.DataFrame:
+        """The queries that `lost_by` answers worse than `to`: id, text, both primary values, the difference.
 
         Raises:
-            InputError: there is no such retriever or measure.
+            InputError: there is no such retriever.
         """
-        named = measure or self._primary
         for where, name in (("lost_by", lost_by), ("to", to)):
             if name not in self._names:
                 raise InputError(Problem(where, f"there is no retriever {name!r}", did_you_mean(name, self._names)))
-        table = self._scores[self._scores["measure"] == named]
-        if table.empty:
-            known = self._scores["measure"].unique()
-            raise InputError(Problem("measure", f"there are no values of {named!r}", did_you_mean(named, known)))
+        table = self._scores[self._scores["measure"] == self._primary]
         values = table.pivot(index="query_id", columns="retriever", values="value")[[lost_by, to]]
         values["difference"] = values[lost_by] - values[to]
         lost = values[values["difference"] < 0].sort_values("difference", kind="stable").reset_index()

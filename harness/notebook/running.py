@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from harness import pipeline, records
+from harness.console.progress import progress_shown
 from harness.dataset.in_memory import source_of
 from harness.experiment import NAME, Experiment
 from harness.measures import parse
 from harness.notebook.parts import Encoder, RetrieverTable, named
 from harness.notebook.results import BAD_NAME, NotebookResults
-from harness.notebook.showing import progress_shown
 from harness.running.options import Options
 from retrievers import retriever_kinds
 from retrievers.errors import InputError, Problem
@@ -69,7 +69,7 @@ def evaluate(
     retrievers: Mapping[str, Any],
     *,
     primary: str = "nDCG@10",
-    measures: Sequence[str] = ("R@10", "RR@10"),
+    measures: str | Sequence[str] = ("R@10", "RR@10"),
     baseline: str | None = None,
     margin: float | None = None,
     name: str = "evaluation",
@@ -106,7 +106,12 @@ def evaluate(
     >>> evaluate(documents, {"q1": "red", "q2": "pear"}, {"q1": ["d1"], "q2": ["d2"]}, {"bm25": "bm25"}, primary="RR")
     <Results 'evaluation': 1 retrievers, 2 queries>
     """
-    others = [one for one in measures if str(parse(one)) != str(parse(primary))]
+    if not isinstance(retrievers, Mapping):
+        raise InputError(
+            Problem("retrievers", f"is a {type(retrievers).__name__}", '{name: retriever}, {"bm25": "bm25"}')
+        )
+    beside = [measures] if isinstance(measures, str) else measures
+    others = [one for one in beside if str(parse(one)) != str(parse(primary))]
     statistics = {**more.pop("statistics", {}), **({} if margin is None else {"margin": margin})}
     drop = more.get("relevance", {}).get("dangling") == "drop"
     tables = {

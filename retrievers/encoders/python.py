@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -13,15 +14,16 @@ import numpy as np
 from retrievers.called import called
 from retrievers.errors import BackendError, InputError, Problem, check_positive
 from retrievers.failures import faults_of
-from retrievers.fingerprints import fingerprint
+from retrievers.fingerprints import fingerprint, model_digest
 from retrievers.meter import Call
+from retrievers.prices import Price
 from retrievers.remote.redaction import as_written
 from retrievers.types import Embedded, Encoder, Role, Vectors, runs
 
 Made = dict[tuple[Role, bytes], Vectors]
 """Vectors by role and digest of the text."""
-MADE: WeakKeyDictionary[Any, Made] = WeakKeyDictionary()
-"""What functions and objects of this process have made, for as long as each of them lives."""
+MADE: WeakKeyDictionary[Any, dict[str, Made]] = WeakKeyDictionary()
+"""What functions and objects of this process have made, for as long as each of them lives, by digest of its weights."""
 
 
 class PythonEncoder(Encoder):
@@ -41,7 +43,6 @@ class PythonEncoder(Encoder):
         """
         check_positive("encoder", batch_size=batch_size)
         self._name, self._cache, self._size = call, cache, batch_size
-        self._own: Made = {}
 
     @property
     def fingerprint(self) -> str:
@@ -58,6 +59,11 @@ class PythonEncoder(Encoder):
         """What is called, and which version of it."""
         return {"call": as_written(self._name), **({"version": self._cache} if self._cache else {})}
 
+    @property
+    def price(self) -> Price | None:
+        """Not known: a function may ask any service."""
+        return None
+
     def check(self) -> None:
         """Import the function: the code of its module runs."""
         self._function("document")
@@ -72,7 +78,7 @@ class PythonEncoder(Encoder):
         Raises:
             BackendError: it raised an exception, or did not return a row of numbers for each text.
         """
-        made = self._made()
+        made = self._made
         names = [(role, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()) for text in texts]
         if missing := [i for i, name in enumerate(names) if name not in made or len(texts) == 1]:  # one is timed
             rows = self._called([texts[i] for i in missing], role)
@@ -83,12 +89,15 @@ class PythonEncoder(Encoder):
             raise BackendError(f"{self._name} gave vectors of {sizes[0]} and of {sizes[-1]} numbers")
         return Embedded(np.stack([made[name] for name in names]), *np.zeros((2, len(texts)), dtype=np.int64))
 
+    @cached_property
     def _made(self) -> Made:
         """Where this object's vectors are kept; those of one that cannot be told from others, for this run alone."""
+        found = called(self._name)
+        state = model_digest(found) if hasattr(found, "state_dict") else ""
         try:
-            return MADE.setdefault(called(self._name), {})
+            return MADE.setdefault(found, {}).setdefault(state, {})
         except TypeError:
-            return self._own
+            return {}
 
     def _called(self, texts: list[str], role: Role) -> Vectors:
         with faults_of((self._name,)):
