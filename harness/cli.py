@@ -114,7 +114,7 @@ def _main(
 
 @app.command()
 def run(
-    experiments: ExperimentFiles,
+    experiment: ExperimentFiles,
     results: Annotated[Path, typer.Option(help="Where results go: RESULTS/<name>/.")] = Path("results"),
     only: Annotated[list[str] | None, ONLY] = None,
     fresh: Fresh = False,
@@ -145,11 +145,11 @@ def run(
                 results, tuple(only or ()), fresh, max_cost, not no_code, notify, live=live, watch=progress.watch
             )
             try:
-                finished = run_files(load_files(experiments, code=not no_code), options)
+                finished = run_files(load_files(experiment, code=not no_code), options)
             finally:
                 spent = f"; ${progress.spent:.6f} were spent" if progress.spent else ""
     except KeyboardInterrupt:
-        raise Interrupted(_kept(experiments[-1], results, code=not no_code) + spent) from None
+        raise Interrupted(_kept(experiment[-1], results, code=not no_code) + spent) from None
     print_runs(finished, quiet=quiet, as_json=as_json, more=More(measures, pairs))
 
 

@@ -130,15 +130,21 @@ def run_sets(sets: Sequence[Loaded], options: Options = Options()) -> list[Resul
         The results of each data set; their folders lie together in one, which also holds their common page.
 
     Raises:
-        As `run`; what finished before is kept.
+        As `run`; what finished before is kept. A set on which every retriever failed is told when the others are done.
     """
     if len(sets) > 1 and (problems := [problem for one in sets for problem in _problems_of(one)]):
         raise InputError(problems)
     finished: list[Results] = []
+    failed: list[str] = []
     for one in sets:
-        finished.append(run(one, with_rest_of_budget(options, finished)))
-    if sets[0].within:
+        try:
+            finished.append(run(one, with_rest_of_budget(options, finished)))
+        except BackendError as error:
+            failed.append(f"{one.experiment.name}: {error}" if one.within else str(error))
+    if sets[0].within and finished and all(one.scored for one in finished):
         write_sets(Path(options.results) / sets[0].within, finished)
+    if failed:
+        raise BackendError("\n".join(failed))
     return finished
 
 

@@ -229,11 +229,11 @@ def test_a_model_that_only_the_hub_may_have_is_a_warning(tmp_path, monkeypatch):
 def test_a_data_set_that_is_none_is_told_once(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text(
-        'name = "x"\ndataset = ["a"]\nprimary = "RR"\nmeasures = ["RR"]\n[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
+        'name = "x"\ndataset = 3\nprimary = "RR"\nmeasures = ["RR"]\n[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
     )
     with pytest.raises(InputError) as refused:
         check(path)
-    assert [str(problem) for problem in refused.value.problems] == [f"{path}: dataset: ['a']: should be a table"]
+    assert [str(problem) for problem in refused.value.problems] == [f"{path}: dataset: 3: should be a table"]
 
 
 @pytest.mark.parametrize("name", ["my results", "small.unfinished"])

@@ -114,7 +114,7 @@ def test_without_words_the_help_is_shown(call: Call) -> None:
         (["cache"], "Missing command (see harness cache --help)"),
         (["run", "x", "--max-cost", "much"], "'--max-cost'"),
         (["gate", "x"], "Missing option"),
-        (["run", "x", "y"], "unexpected extra argument"),
+        (["report", "x", "y"], "unexpected extra argument"),
     ],
 )
 def test_a_misspelt_command_line_gets_one_line_and_exit_code_2(call: Call, words: list[str], said: str) -> None:

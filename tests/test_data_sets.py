@@ -11,16 +11,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness import pipeline
 from harness.cli import main
 from harness.evaluation.data_sets import together
 from harness.evaluation.scores import Scores
 from harness.evaluation.set_folders import read_sets, results_together
 from harness.evaluation.statements import sets_sentence, sets_sentences
 from harness.evaluation.verdict import Verdict
-from harness.experiment import load, load_sets
+from harness.experiment import Loaded, load, load_sets
+from harness.records import Results
 from harness.reproduce import reproduce
+from harness.running.options import Options
 from harness.stats.settings import Settings
-from retrievers.errors import InputError
+from retrievers.errors import BackendError, InputError
 from tests import small
 
 KNOWN = (0.02, 0.05, -0.01, 0.04, 0.03, 0.06)
@@ -147,6 +150,29 @@ def test_plan_and_check_take_several_data_sets(tmp_path: Path, capsys: pytest.Ca
     assert (code, json.loads(said)["total"]["texts"]) == (0, 3 * 6 + 6 + 6 + 5)
     shutil.rmtree(tmp_path / "it")
     assert "'it' does not exist" in told(["check", str(path)], capsys)[1]
+
+
+def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, whole = several(tmp_path), pipeline.run
+    ends: dict[str, BaseException] = {"law": KeyboardInterrupt()}
+
+    def run(loaded: Loaded, options: Options) -> Results:
+        if error := ends.pop(loaded.experiment.name, None):
+            raise error
+        return whole(loaded, options)
+
+    monkeypatch.setattr(pipeline, "run", run)
+    code, said = told(["run", str(path)], capsys)
+    assert (code, "the same command goes on from there" in said) == (130, True)
+    assert (tmp_path / "results" / "sets" / "hr" / "manifest.json").exists()
+    ends["law"] = BackendError("nobody answered")
+    code, said = told(["run", str(path)], capsys)
+    assert (code, said.splitlines()[-1]) == (3, "error: law: nobody answered")
+    assert [one.manifest.name for one in read_sets(tmp_path / "results" / "sets")] == ["hr", "it"]
+    assert told(["run", str(path), "--quiet"], capsys) == (0, "")
+    assert len(read_sets(tmp_path / "results" / "sets")) == 3
 
 
 @pytest.mark.parametrize(

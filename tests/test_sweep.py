@@ -13,6 +13,7 @@ from harness.cli import main
 from harness.evaluation.evaluation import evaluation_of
 from harness.experiment import parse, uses
 from harness.pipeline import run
+from harness.report.theme import marks
 from harness.reproduce import reproduce
 from harness.running.options import Options
 from harness.running.plan import plan
@@ -125,6 +126,8 @@ def test_a_sweep_runs_resumes_and_comes_out_again(tmp_path: Path, capsys: pytest
     assert choice is not None
     assert choice.configurations == 12
     assert choice.chosen in choice.alike
+    (row,) = results.tests[results.tests["family"] == "sweep"].to_dict("records")
+    assert (row["a"], row["b"], row["p_value"]) == (choice.chosen, "bm25", choice.p_value)
     assert reproduce(tmp_path / "out" / "small", trust=True).differing == ()
     with pytest.raises(SystemExit):
         main(["run", str(path), "--results", str(tmp_path / "out"), "--json"])
@@ -151,3 +154,8 @@ def test_the_page_shows_the_grid_and_the_chosen_cell(tmp_path: Path) -> None:
         assert f"<title>{dimensions}, {size}: {sum(means) / 3:.4f}</title>" in grid
     assert grid.count('font-weight="bold"') == 1  # the chosen cell
     assert choice.chosen in plain.replace("\\", "")
+
+
+def test_more_retrievers_than_colours_and_shapes_are_drawn_all_the_same() -> None:
+    assert len(marks({f"r{i}": f"r{i}" for i in range(120)})) == 120
+    assert len(marks({f"r{i}": "" for i in range(20)}, {f"r{i}": "#0b6e4f" for i in range(20)})) == 20

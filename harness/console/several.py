@@ -69,7 +69,7 @@ def run_files(files: Sequence[Sequence[Loaded]], options: Options) -> list[list[
 
 def print_runs(runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool, more: More) -> None:
     """What came out: of one experiment all that there is, of several a line for each."""
-    if len(runs) > 1:
+    if len(runs) > 1 or not all(one.scored for one in runs[0][1:]):
         lines = [line for sets in runs for line in _lines(sets)]
         if as_json:
             print_json(runs=lines)

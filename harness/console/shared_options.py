@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (TOML).")]
 ExperimentFiles = Annotated[
-    list[Path], typer.Argument(metavar="EXPERIMENT…", help="Experiment files (TOML), run one after another.")
+    list[Path], typer.Argument(metavar="EXPERIMENT", help="Experiment files (TOML), run one after another.")
 ]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
 Qrels = Annotated[Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or a results folder alone.")]

@@ -19,6 +19,11 @@ from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast
 from retrievers.errors import InputError, Problem
 
+COLUMNS = (
+    "a", "b", "sets", "ahead", "mean_difference", "p_value", "p_adjusted", "method", "verdict", "t", "p_like_these",
+    "ci_low", "ci_high", "new_low", "new_high", "p_signed_rank",
+)  # fmt: skip
+"""Of data_sets.csv; one for each set follows."""
 ON = "mean_difference on "
 """Before the name of a set, what the column of its mean difference is called."""
 
@@ -50,16 +55,15 @@ class PairOnSets:
     def cells(self, sets: Iterable[str]) -> dict[str, Any]:
         """The pair as a row of data_sets.csv; None where five sets or six would be needed."""
         like = self.like
-        return {
-            "a": self.a, "b": self.b, "sets": len(self.differences), "ahead": self.ahead,
-            "mean_difference": self.mean_difference, "p_value": self.p_value, "p_adjusted": self.p_adjusted,
-            "method": self.method, "verdict": VERDICTS[self.verdict],
-            "t": like and like.t, "p_like_these": like and like.p_value,
-            "ci_low": like and like.interval.low, "ci_high": like and like.interval.high,
-            "new_low": like and like.new_set.low, "new_high": like and like.new_set.high,
-            "p_signed_rank": like and like.p_signed_rank,
-            **{f"{ON}{name}": value for name, value in zip(sets, self.differences, strict=True)},
-        }  # fmt: skip
+        beyond = (
+            (None,) * 7
+            if like is None
+            else (like.t, like.p_value, *like.interval[:2], *like.new_set[:2], like.p_signed_rank)
+        )
+        own = (self.a, self.b, len(self.differences), self.ahead, self.mean_difference)
+        known = (*own, self.p_value, self.p_adjusted, self.method, VERDICTS[self.verdict], *beyond)
+        on_each = {f"{ON}{name}": value for name, value in zip(sets, self.differences, strict=True)}
+        return {**dict(zip(COLUMNS, known, strict=True)), **on_each}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ def together(sets: Mapping[str, Scores], baseline: str | None, settings: Setting
         settings: level, correction and seed.
 
     Raises:
-        InputError: the sets are decided by different measures, or have no two retrievers in common.
+        InputError: the sets are decided by different measures, or have no retriever in common.
     """
     measures = {scores.primary: name for name, scores in sets.items()}
     if len(measures) > 1:
@@ -107,13 +111,14 @@ def together(sets: Mapping[str, Scores], baseline: str | None, settings: Setting
     measure = next(iter(measures))
     kept = {name: one.of(measure).only(one.defined(measure)) for name, one in sets.items()}
     common = [one for one in next(iter(kept.values())).retrievers if all(one in s.retrievers for s in kept.values())]
-    if len(common) < 2 or not all(scores.n for scores in kept.values()):
+    if not common or not all(scores.n for scores in kept.values()):
         remedy = "run the same retrievers on all of them"
-        raise InputError(Problem("data sets", "have no two retrievers with scores in common", remedy))
+        raise InputError(Problem("data sets", "have no retriever with scores in common", remedy))
     pairs = family(common, baseline if baseline in common else None)
     tables = [np.column_stack([s.values[measure][one] for one in common]) for s in kept.values()]
     parts = [s.units.sums(table) / s.units.totals.sum() for s, table in zip(kept.values(), tables, strict=True)]
-    tests = on_these(parts, [Contrast(common.index(a), common.index(b)) for a, b in pairs], settings.seed)
+    contrasts = [Contrast(common.index(a), common.index(b)) for a, b in pairs]
+    tests = on_these(parts, contrasts, settings.seed) if pairs else []
     rows = []
     for (a, b), test, p in zip(
         pairs, tests, adjust([one.two_sided for one in tests], settings.correction), strict=True

@@ -15,6 +15,7 @@ from harness.evaluation.evaluation import summary_rows
 from harness.evaluation.families import TestRow, friedman_rows, pair_family, pairwise_families, slice_families
 from harness.evaluation.grading import GradedLabels, scores_of
 from harness.evaluation.scores import Scores
+from harness.evaluation.sweeps import choose
 from harness.evaluation.verdict import Finding
 from harness.evaluation.wording import COMPARISON_COLUMNS, comparison_cells, verdict_cell
 from harness.experiment import Experiment, Question, Reranked
@@ -118,7 +119,17 @@ def _tests(
         *friedman_rows(scores),
         *slice_families(decided, pairs, asked, settings),
         *_uplifts(question, judged, decided, settings, provenances),
+        *_choice(question, decided, settings),
     ]
+
+
+def _choice(question: Question, scores: Scores, settings: Settings) -> Iterator[TestRow]:
+    """The best configuration of a sweep against the default, one-sided, over the whole grid."""
+    sweep = question.experiment.sweep
+    found = None if sweep is None else choose(scores, sweep, settings, {})
+    if found is not None:
+        names, note = ("sweep", scores.primary, found.chosen, found.default), f"best of {found.configurations}"
+        yield TestRow(*names, scores.n, None, found.p_value, found.p_value, found.method, note, found.gain)
 
 
 def _uplifts(

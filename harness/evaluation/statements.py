@@ -147,7 +147,11 @@ def sets_sentences(found: SetsTogether, most: int) -> list[str]:
         found.mean(name, first) == max(found.mean(name, one) for one in found.retrievers) for name in found.sets
     )
     shown = sorted(found.pairs, key=lambda pair: (not pair.verdict.separates, -abs(pair.mean_difference)))
-    few = [] if shown[0].like else [f"{counted(sets, 'set')} say nothing of others: that takes five or more."]
+    few = (
+        []
+        if not shown or shown[0].like
+        else [f"{counted(sets, 'set')} say nothing of others: that takes five or more."]
+    )
     head = f"On {found.measure}, {first} has the highest mean on {leads} of {counted(sets, 'data set')}."
     return [head, *map(sets_sentence, shown[:most]), *few]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from harness.evaluation.data_sets import SetsTogether
+from harness.evaluation.data_sets import COLUMNS, ON, SetsTogether
 from harness.evaluation.set_folders import SETS, results_together
 from harness.evaluation.statements import sets_sentences
 from harness.pages import policy
@@ -33,7 +33,7 @@ def write(place: Path, sets: Sequence[Results]) -> None:
     """
     found = results_together(sets)
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(found.rows()[0]), lineterminator="\n")
+    writer = csv.DictWriter(out, [*COLUMNS, *(f"{ON}{name}" for name in found.sets)], lineterminator="\n")
     writer.writeheader()
     writer.writerows(found.rows())
     matrix = ["| | " + " | ".join(found.sets) + " |", "| --- |" + " ---: |" * len(found.sets)]

@@ -1,4 +1,4 @@
-"""The choice among many configurations: its worth, the grid, what each axis does, and what to take instead."""
+"""The grid of a sweep, what each axis does, and what to take instead; the first screen says what it is worth."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import combinations
 from harness.english import asked
 from harness.evaluation.costs import Cost, costs_of
 from harness.evaluation.evaluation import sweep_of
-from harness.evaluation.statements import Topic, alike_sentence, sweep_headline, sweep_statements
+from harness.evaluation.statements import alike_sentence
 from harness.evaluation.sweeps import SweepChoice
 from harness.experiment import Sweep
 from harness.report import text
@@ -40,13 +40,10 @@ def section(view: View) -> Section | None:
     plane = _plane(view, sweep, choice, costs)
     default = view.mean(view.primary, choice.default)
     rows = [(name, mean := view.mean(view.primary, name), mean - default, costs[name]) for name in choice.alike[:SHOWN]]
-    stated = [one.text for one in sweep_statements(view.conclusion, choice, view.settings) if one.topic is Topic.PLAN]
     return Section(
         "sweep",
         "The sweep",
         {
-            "headline": sweep_headline(choice),
-            "stated": stated[:1],
             "maps": maps,
             "effects": choice.effects,
             "plane": plane,
