@@ -151,7 +151,7 @@ def test_a_judge_that_fails_leaves_its_measures_undefined_and_the_rest_whole(clu
 
 def test_a_measure_by_claims_may_decide(club, capsys) -> None:
     assert harness("run", club / "claims.toml", "--results", club / "results") == 0
-    assert "ClaimRecall@2 over 2 queries" in capsys.readouterr().out
+    assert "2 queries · 4 documents · ClaimRecall@2" in capsys.readouterr().out
     page = (club / "results" / "claims" / "report.html").read_text(encoding="utf-8")
     assert "ClaimRecall@2" in page and not re.search(r">\s*nan\b", page.lower())
     found = club / "results" / "claims"
@@ -176,7 +176,7 @@ def test_claims_alone_are_a_complete_data_set(unlabelled, club, capsys) -> None:
     assert harness("check", unlabelled) == 0
     assert "scored by their claims" in capsys.readouterr().out
     assert harness("run", unlabelled, "--results", club / "results") == 0
-    assert "ClaimRecall@1 over 2 queries" in capsys.readouterr().out
+    assert "2 queries · 4 documents · ClaimRecall@1" in capsys.readouterr().out
     folder = club / "results" / "unlabelled"
     scored = records.read(folder)
     assert scored.scored and scored.manifest.dataset.scored == 2 and scored.manifest.dataset.judged == 0
@@ -201,7 +201,7 @@ def test_queries_with_claims_alone_stand_among_those_with_labels(club, capsys) -
         text = EXPERIMENT.format(data=data.as_posix(), primary=primary).replace('"club"', f'"both-{primary[:4]}"')
         (club / "both.toml").write_text(text, encoding="utf-8")
         assert harness("run", club / "both.toml", "--results", club / "results") == 0
-        assert f"{primary} over 3 queries" in capsys.readouterr().out
+        assert f"3 queries · 4 documents · {primary}" in capsys.readouterr().out
         found = records.read(club / "results" / f"both-{primary[:4]}")
         table = found.scores[found.scores["retriever"] == "bm25"].set_index(["measure", "query_id"])["value"]
         assert table.isna()["nDCG@3", "q4"] and table["ClaimRecall@2", "q4"] == 1

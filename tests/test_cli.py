@@ -146,9 +146,14 @@ def test_a_results_folder_that_is_not_there_does_not_exist(call: Call, words: li
 def test_run_prints_means_comparisons_and_the_verdict_in_words(call: Call, tmp_path: Path) -> None:
     told = call("run", small.experiment(tmp_path, report=True), "--results", tmp_path / "out")
     assert told.code == 0
-    assert "nDCG@3 over 6 queries" in told.out
-    assert "nDCG@3: a and b" in told.out
-    assert "On nDCG@3 over 6 queries, bm25 has the highest mean" in " ".join(told.out.split())
+    head, verdict, *_ = told.out.splitlines()
+    assert head == "small · 6 queries · 6 documents · nDCG@3"
+    assert verdict == "No difference shown: 6 queries cannot tell the 3 retrievers apart."
+    assert len(told.out.splitlines()) <= 15
+    more = call("report", tmp_path / "out" / "small", "--measures", "--pairs").out
+    assert "nDCG@3 over 6 queries" in more
+    assert "nDCG@3: a and b" in more
+    assert "On nDCG@3 over 6 queries, bm25 has the highest mean" in " ".join(more.split())
     assert told.out.endswith(f"report: {tmp_path / 'out' / 'small' / 'report.html'}\n")
     assert max(map(len, told.out.split("\n")[:-2])) <= 80
     stages = [line.split(",")[0].rsplit(":", 1)[0] for line in told.err.splitlines()]
@@ -517,8 +522,9 @@ def test_compare_on_trec_files_is_what_the_run_found(call: Call, results: Path) 
 
 
 def test_compare_with_a_baseline(call: Call, results: Path) -> None:
-    said = call("compare", results, "-m", "RR", "--baseline", "bm25", "--margin", "0.9")
+    said = call("compare", results, "-m", "RR", "--baseline", "bm25", "--margin", "0.9", "--pairs")
     assert "RR: a against b = bm25" in said.out
+    assert "ahead of bm25 (▒ 0.9)" in said.out
     assert "as good as bm25 within 0.9" in " ".join(said.out.split())
     assert call("compare", results, "--baseline", "bm52").err.endswith("(did you mean 'bm25'?)\n")
     assert "unknown 'wilcoxn'" in call("compare", results, "--test", "wilcoxn").err

@@ -273,6 +273,13 @@ def test_beyond_the_budget_the_evidence_is_thinned_and_says_so(attacked, monkeyp
     assert 0 < kept.queries < 20
     assert len(thinned.context["evidence"]) < 2_000
     assert "To keep the page light" in html_page.page(view, [decision.section(view), thinned])
+    assert thinned.context["rest"] == queries.REST
+    _, section = queries.rest(view, thinned)
+    held = {view.ids[place] for place in thinned.context["places"]}
+    left = {query["id"] for query in browsed.unpacked(section.context["evidence"])["queries"]}
+    assert len(held) + len(left) == 20
+    assert not held & left
+    assert queries.rest(view, whole) is None
 
 
 @given(WILD)

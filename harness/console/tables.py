@@ -44,9 +44,9 @@ def results(record: Results, more: More, *, width: int) -> Iterator[RenderableTy
         return
     evaluation = evaluation_of(record)
     n, documents, measure = evaluation.conclusion.n, record.manifest.dataset.documents, evaluation.conclusion.measure
-    yield text_line(f"{record.manifest.name} · {count(n)} · {documents:,} documents · {measure}", "dim")
+    head = f"{record.manifest.name} · {count(n)} · {documents:,} documents · {measure}"
     notes = cautions(record.manifest, evaluation.conclusion)
-    yield from verdict(evaluation, Told(more, rows_of(record.summary), notes), width=width)
+    yield from verdict(evaluation, Told(more, rows_of(record.summary), notes, head=head), width=width)
     if more.pairs:
         yield from _stems(record)
 
@@ -100,14 +100,18 @@ class Told(NamedTuple):
     """What may change the verdict."""
     complete: bool = True
     """Whether no retriever is missing; else nothing is recommended."""
+    head: str = ""
+    """On what; the measure and the number of queries if left out."""
 
 
 def verdict(evaluation: Evaluation, told: Told, *, width: int) -> Iterator[RenderableType]:
     """The verdict in words, what may change it, the paired leaderboard; then what was asked for besides."""
     from harness.console.forest import forest
+    from harness.english import asked
     from harness.evaluation.board import board_of, said_of
 
-    said = said_of(evaluation, complete=told.complete)
+    said, result = said_of(evaluation, complete=told.complete), evaluation.conclusion
+    yield text_line(told.head or f"{result.measure} over {asked(result.n, result.clusters)}", "dim")
     yield text_line(f"{said.headline}.", "bold")
     for sentence in (said.lead, *said.following):
         if sentence:
@@ -118,14 +122,12 @@ def verdict(evaluation: Evaluation, told: Told, *, width: int) -> Iterator[Rende
     yield from forest(board_of(evaluation), width=width)
     if told.more.measures:
         yield ""
-        conclusion, level = evaluation.conclusion, evaluation.settings.level
-        summary, measure, clusters = told.summary, conclusion.measure, conclusion.clusters
-        yield from leaderboard(summary, measure, width=width, level=level, clusters=clusters)
+        level, clusters = evaluation.settings.level, result.clusters
+        yield from leaderboard(told.summary, result.measure, width=width, level=level, clusters=clusters)
     if told.more.pairs:
         yield ""
         if rows := evaluation.comparisons[evaluation.scores.primary]:
-            leader, level = evaluation.conclusion.leader, evaluation.settings.level
-            yield from comparisons(rows, width=width, level=level, leader=leader)
+            yield from comparisons(rows, width=width, level=evaluation.settings.level, leader=result.leader)
             yield ""
         yield from (text_line(sentence) for sentence in evaluation.sentences(complete=told.complete))
 

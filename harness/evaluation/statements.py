@@ -369,10 +369,14 @@ def lead_sentence(result: Conclusion, settings: Settings) -> str:
     parts: list[str] = []
     for other in result.others[:2]:
         row = result.against[other]
+        if abs(row.mean_difference) < 0.0005:  # it would read 0.000
+            continue
         known = row.ci_low is not None and row.ci_high is not None
         ends = f" ({row.ci_low:.3f} to {row.ci_high:.3f})" if known and not parts else ""
         numbers = f"{row.mean_difference:.3f}{ends}".replace("-", "\N{MINUS SIGN}")
         parts.append(f"{other} by {numbers}")
+    if not parts:
+        return ""
     rest = len(result.others) - 2
     return f"Mean ahead of {', of '.join(parts)}{f', and of {rest} more' if rest > 0 else ''}."
 

@@ -61,7 +61,7 @@ def _axis(panel: Panel, scale: Scale) -> Markup:
     date = Markup('<text class="date" x="{:.1f}" y="{}">{}</text>')
     rules = [
         rule.format(LEFT, WIDTH - RIGHT, scale.y(value), scale.y(value), LEFT - 6, scale.y(value) + 4, value)
-        for value in steps(scale.low, scale.high, 4)
+        for value in steps(scale.low, scale.high, 5)
     ]
     if len(panel.runs) == 1:  # nothing went on over time
         return Markup('<g class="axis">{}</g>').format(Markup("").join(rules))

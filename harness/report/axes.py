@@ -159,11 +159,8 @@ def horizontal(axis: Axis, across: tuple[float, float], title: str, labels: Tick
         word.format(px((axis.start + axis.end) / 2), px(bottom + LINE * (2.4 + i)), line)
         for i, line in enumerate(lines_of(title, axis.end))
     )
-    return Markup(
-        '<g class="axis" data-side="x" data-low="{}" data-high="{}" data-start="{}" data-end="{}" data-from="{}" '
-        'data-to="{}"{}><g class="ticks">{}</g><g class="title">{}</g></g>'
-    ).format(axis.low, axis.high, px(axis.start), px(axis.end), px(top), px(bottom),
-             Markup(' data-signed="1"') if labels is signed else "", Markup("").join(parts), lines)  # fmt: skip
+    form = Markup('<g class="axis"><g class="ticks">{}</g><g class="title">{}</g></g>')
+    return form.format(Markup("").join(parts), lines)
 
 
 def upright(axis: Axis, across: tuple[float, float], labels: TickLabels = numbers) -> Markup:
@@ -178,10 +175,8 @@ def upright(axis: Axis, across: tuple[float, float], labels: TickLabels = number
         for v, shown in zip(ticks, labels(ticks), strict=True)
     ]
     return Markup(
-        '<g class="axis" data-side="y" data-low="{}" data-high="{}" data-start="{}" data-end="{}" data-from="{}" '
-        'data-to="{}"{}><g class="ticks">{}</g></g>'
-    ).format(axis.low, axis.high, px(axis.start), px(axis.end), px(left), px(right),
-             Markup(' data-signed="1"') if labels is signed else "", Markup("").join(parts))  # fmt: skip
+        '<g class="axis" data-start="{}" data-end="{}" data-from="{}" data-to="{}"><g class="ticks">{}</g></g>'
+    ).format(px(axis.start), px(axis.end), px(left), px(right), Markup("").join(parts))
 
 
 def lines_of(title: str, width: float) -> list[str]:

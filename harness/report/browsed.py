@@ -99,10 +99,18 @@ class Browsed(NamedTuple):
     texts: str
     """The texts of the evidence's documents, packed."""
     kept: EvidenceKept
+    places: tuple[int, ...]
+    """Of its queries."""
 
 
-def browsed(view: View) -> Browsed:
-    """The evidence that fits the budget: shorter texts first, then fewer queries, those that differ most kept."""
+def browsed(view: View, *, whole: bool = False) -> Browsed:
+    """The evidence that fits the budget: shorter texts first, then fewer queries, those that differ most kept.
+
+    Args:
+        view: what is shown of it.
+        whole: on a page of its own there is four times the room, and no query is left out.
+    """
+    budget = 4 * BUDGET if whole else BUDGET
     distances, about = spread(view), (groups(view), reranked(view), causes(view))
     places, taken = list(view.shown), 0
     while True:
@@ -111,9 +119,11 @@ def browsed(view: View) -> Browsed:
                 evidence, documents = _evidence(view, places, about, hits)
                 code, taken = packed(evidence), hits
             lengths = (len(kept.text) for doc in documents if (kept := view.results.documents.get(doc)))
-            if len(code) + DEFLATED * sum(min(length, letters) for length in lengths) <= BUDGET or len(places) == 1:
+            if len(code) + DEFLATED * sum(min(length, letters) for length in lengths) <= budget or (
+                (whole or len(places) == 1) and (hits, letters) == STEPS[-1]
+            ):
                 texts = packed([_text(view, doc, letters) for doc in documents] if letters else [])
-                return Browsed(evidence, code, texts, EvidenceKept(hits, letters, len(places)))
+                return Browsed(evidence, code, texts, EvidenceKept(hits, letters, len(places)), tuple(places))
         near = set(sorted(places, key=lambda i: -distances[i])[: len(places) // 2])
         places, taken = [i for i in places if i in near], 0
 

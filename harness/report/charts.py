@@ -203,13 +203,13 @@ def forest(panels: Mapping[str, Sequence[ForestRow]], title: str, margin: float 
         line, column = divmod(place, fit)
         start = held.left + wide * column
         axis = Axis(*reached, start + 16, start + wide - right - 16)
-        panel = _forest(rows, axis, held, margin)
+        panel = [horizontal(axis, (held.top, held.bottom), "" if column else title, signed)]
+        panel += _forest(rows, axis, held, margin)
         if headed:
             panel.append(_beside(head, start + 16, 16))
         panel += [_beside(row.beside, width, held.y(i) + 4, "end", MUTED.light) for i, row in enumerate(rows)]
         if not column:
             panel.append(held.names([row.label for row in rows]))
-        panel.append(horizontal(axis, (held.top, held.bottom), "" if column else title, signed))
         shift = Markup('<g class="panel" transform="translate(0 {})">{}</g>')
         body.append(shift.format(px(high * line), Markup("").join(panel)))
     return Plot(width, high * -(-len(panels) // fit), Markup("").join(body))

@@ -18,8 +18,8 @@ from retrievers.types import Floats
 
 LEVELS = 4
 """Shades above the empty one."""
-COLUMNS = 600
-"""Columns of the picture; more would be narrower than a pixel."""
+COLUMNS = 300
+"""Columns of the picture; more would be narrower than a telephone's pixel."""
 WORD = re.compile(r"[^\W_]+")
 UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 """Scripts without spaces between words: there two letters in a row stand for a word."""

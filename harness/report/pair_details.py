@@ -52,7 +52,6 @@ def left_out(view: View, shown: int) -> str:
     )
 
 
-def in_words(view: View) -> list[str]:
-    """Return each comparison of the primary measure as a sentence."""
-    rows = in_reading_order(view, view.comparisons[view.primary])
+def in_words(view: View, rows: Sequence[Comparison]) -> list[str]:
+    """Return comparisons of the primary measure as sentences."""
     return [view.spoken(pair_sentence(row, view.settings)) for row in rows]

@@ -163,7 +163,7 @@ def view_of(results: Results) -> View:
         ),
         grades=grades,
         shown=shown,
-        answers=read_answers(results, grades, extra, shown={scores.ids[i] for i in shown}, primary=primary),
+        answers=read_answers(results, grades, extra, shown=frozenset(scores.ids), primary=primary),
         language=language(results),
     )
 

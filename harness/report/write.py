@@ -26,6 +26,7 @@ from harness.report.latex import tables
 from harness.report.pdf import pdf
 from harness.report.screen import context
 from harness.report.sections import sections
+from harness.report.sections.queries import REST, rest
 from harness.report.text import cell
 from harness.report.view import View, view_of
 
@@ -145,6 +146,8 @@ def write(results: Results, *, papers: bool = False) -> None:
         files |= {f"{name.removesuffix('.svg')}.pdf": pdf(image) for name, image in drawn.items()}
     for part in ("figures", "tables"):
         shutil.rmtree(results.folder / part, ignore_errors=True)
+    if REST not in files:
+        (results.folder / REST).unlink(missing_ok=True)
     for name, content in files.items():
         with create(results.folder / name) as file:
             file.write(content) if isinstance(content, str) else file.buffer.write(content)
@@ -161,6 +164,10 @@ def _report(results: Results) -> dict[str, str]:
     files["tables/leaderboard.html"] = _fragment(environment(), view)
     files["report.md"] = markdown(view, shown)
     beside = {file.relative_to(results.folder).as_posix() for file in results.folder.rglob("*") if file.is_file()}
-    kept = {name for name in beside if not name.startswith(("figures/", "tables/"))}
+    (queries_section,) = (section for section in shown if section.id == "queries")
+    if more := rest(view, queries_section):
+        others, section = more
+        files[REST] = page(others, [shown[0], section])
+    kept = {name for name in beside if not name.startswith(("figures/", "tables/", REST))}
     files["report.html"] = page(view, shown, (kept | files.keys() | {"manifest.json"}) - {"report.html"})
     return files

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,20 @@ HITS = 5
 """Hits of each ranking there, and ids of a group."""
 
 
-def section(view: View) -> Section:
+REST = "queries.html"
+"""The page beside the report that holds the queries for which it has no room."""
+
+
+def rest(view: View, shown: Section) -> tuple[View, Section] | None:
+    """The section of the queries that the page had no room for; None where it holds all of them."""
+    left = tuple(place for place in view.order if place not in shown.context["places"])
+    others = replace(view, shown=left)
+    return (others, section(others, whole=True)) if left else None
+
+
+def section(view: View, *, whole: bool = False) -> Section:
     """The picture of all queries, the groups of failures, and the evidence for the browser of queries."""
-    distances, held, order = spread(view), browsed(view), columns(view)
+    distances, held, order = spread(view), browsed(view, whole=whole), columns(view)
     most = sorted(view.shown, key=lambda i: (-distances[i], view.ids[i]))[:PRINTED]
     alike = groups(view)
     drawn = _apart(view)
@@ -36,6 +48,8 @@ def section(view: View) -> Section:
         {
             "evidence": held.packed,
             "held": len(held.evidence["queries"]),
+            "places": frozenset(held.places),
+            "rest": REST if len(held.places) < len(view.order) and not whole else "",
             "texts": held.texts,
             "kept": held.kept,
             "whole": held.kept == EvidenceKept(*STEPS[0], len(view.order)),

@@ -255,7 +255,7 @@ def _forest(view: View, pairs: Sequence[SlicePair]) -> Figure:
     """One panel a pair, on one axis."""
     name, leader = view.names[view.primary].short, pairs[0].a
     panels = {
-        f"behind: {text.shortened(pair.b, 30)}" if len(pairs) > 1 else "": [
+        f"ahead of {text.shortened(pair.b, 30)}" if len(pairs) > 1 else "": [
             ForestRow(
                 f"{text.shortened(called(row).replace(UNIT, ')'), 48)} ({row.queries})", called(row),
                 row.difference, row.low, row.high, row.queries, f"{row.wins} / {row.ties} / {row.losses}",

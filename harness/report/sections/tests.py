@@ -54,11 +54,11 @@ def section(view: View) -> Section | None:
             "families": [
                 (view.names[measure], shown, _significant(view, rows), len(rows) - len(shown))
                 for measure, rows in view.comparisons.items()
-                if (shown := _listed(view, measure, rows)) or not rows
+                if (shown := _listed(view, rows)) or not rows
             ],
             "evidence": evidence,
             "evidence_left_out": left_out(view, len(evidence)),
-            "in_words": in_words(view),
+            "in_words": in_words(view, _listed(view, view.comparisons[view.primary])),
             "other": families,
             "small_slices": small[:SMALL],
             "small_left": len(small[SMALL:]),
@@ -71,10 +71,9 @@ def section(view: View) -> Section | None:
     )
 
 
-def _listed(view: View, measure: str, rows: Sequence[Comparison]) -> list[Comparison]:
-    """The rows of a measure that the page lists: all of the primary one."""
-    whole = measure == view.primary or len(rows) <= ROWS
-    return in_reading_order(view, [row for row in rows if whole or _about(view, row.a, row.b)])
+def _listed(view: View, rows: Sequence[Comparison]) -> list[Comparison]:
+    """The rows of a measure that the page lists: of many those of the leader; the matrix has each pair of the first."""
+    return in_reading_order(view, [row for row in rows if len(rows) <= ROWS or _about(view, row.a, row.b)])
 
 
 def _about(view: View, a: object, b: object) -> bool:

@@ -31,13 +31,13 @@ const clientFilter = (() => {
     return pair;
   };
   const plain = () => state.slice === "" && state.measure === 0;
-  const among = () => (state.slice ? `${chosen().length} of ${data.ids.length} queries (${state.slice})` : `all ${data.ids.length} queries`);
+  const among = () => (state.slice ? `${count(chosen().length)} of ${count(data.ids.length)} queries (${state.slice})` : `all ${count(data.ids.length)} queries`);
   const reading = () => {
     const { a, b } = state, name = data.retrievers;
     const start = `${data.measures[state.measure]}, ${among()}: ${name[a]} ${round(mean(a))}`;
     if (name.length < 2) return `${start}.`;
     const pair = apart(a, b);
-    const record = `${name[a]} higher on ${pair.better}, equal on ${pair.equal}, lower on ${pair.worse}.`;
+    const record = `${name[a]} higher on ${count(pair.better)}, equal on ${count(pair.equal)}, lower on ${count(pair.worse)}.`;
     return `${start}, ${name[b]} ${round(mean(b))}; ${record}${plain() ? "" : " Exploratory: no test was made for this choice."}`;
   };
 

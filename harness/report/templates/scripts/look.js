@@ -177,7 +177,7 @@ const startLooking = async () => {
       return whole ? known.reduce((sum, query) => sum + clientFilter.weight(query.id) * score(query, r), 0) / whole : NaN;
     };
     const means = `; mean ${clientFilter.data().measures[measure]}: ${[...new Set([x, y])].map((r) => `${all.retrievers[r].name} ${round(mean(r))}`).join(", ")}`;
-    $("look-count").textContent = `${matching.length} of ${all.queries.length} queries${matching.length ? means : ""}`;
+    $("look-count").textContent = `${count(matching.length)} of ${count(all.queries.length)} queries${matching.length ? means : ""}`;
     const wantedQuery = all.queries.find((query) => query.id === clientFilter.state.q) ?? current;
     current = matching.includes(wantedQuery) && (wantedQuery.id === clientFilter.state.q || shown.includes(wantedQuery)) ? wantedQuery : shown[0] ?? null;
     $("look-list").replaceChildren(...shown.map((query) => {
@@ -193,7 +193,7 @@ const startLooking = async () => {
       return label;
     }));
     if (matching.length > most) {
-      $("look-list").append(button(`${matching.length - most} more`, () => {
+      $("look-list").append(button(`${count(matching.length - most)} more`, () => {
         const at = most;
         most = Infinity;
         list();

@@ -20,6 +20,7 @@ const button = (text, act, className = "look") => {
   node.addEventListener("click", act);
   return node;
 };
+const count = (number) => number.toLocaleString("en");
 const round = (value) => (Number.isNaN(value) ? "–" : value.toFixed(3).replace("-", "\u2212"));
 const signed = (value) => (Number(value.toFixed(3)) > 0 ? "+" : "") + round(Number(value.toFixed(3)) === 0 ? 0 : value);
 const fold = (text) => text.normalize("NFKC").toLocaleLowerCase();
