@@ -36,6 +36,8 @@ def table_files(reference: DatasetReference, also: tuple[str, ...] = ()) -> list
     if reference.folder.is_file():
         known = File(reference.folder).suffix in (*SUFFIXES, *also)
         return [File(reference.folder)] if known and not holds_files(reference.folder) else []
+    if not any(next(reference.folder.glob(f"{level}*-of-*.*"), None) for level in ("", "*/")):
+        return []  # told without a look at every file of a large folder
     shards = _shards(listing(reference.folder))
     if len(shards) > 1:
         remedy = f"name the folder of one: {reference.name}/{next(iter(shards))}"
