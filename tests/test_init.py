@@ -121,7 +121,7 @@ def test_a_folder_in_another_layout_is_not_given_a_document_and_a_label(tmp_path
     (folder / "pages.xml").write_text("<pages/>", encoding="utf-8")
     with pytest.raises(InputError) as told:
         write_experiment(folder)
-    assert "holds no document that can be read: only .md, .xml" in str(told.value)
+    assert "holds no documents: only .md, .xml" in str(told.value)
     assert "README" not in str(told.value)
 
 
@@ -155,7 +155,11 @@ def test_several_files_of_labels(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "no such folder"), ({}, "holds no document that can be read"), ({"a.pdf": "x"}, "only .pdf")],
+    [
+        (None, "no such folder"),
+        ({}, "holds no documents"),
+        ({"a.pdf": "x"}, r"holds no documents .*1 is not \(.pdf 1\)"),
+    ],
 )
 def test_no_documents(tmp_path: Path, content: dict[str, str] | None, said: str) -> None:
     folder = tmp_path / "empty"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_args
 
@@ -98,14 +99,12 @@ def words_counted(texts: Any) -> Counts:
 @given(
     st.lists(st.sampled_from([*tiny.WORDS, "x. Next", "# Head", "\n\n", "end."]), max_size=80),
     st.integers(20, 40).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size - 1))),
-    st.sampled_from(get_args(Boundary)),
+    st.sampled_from(get_args(Boundary) if find_spec("semantic_text_splitter") else ("words",)),
     st.sampled_from([None, words_counted]),
 )
 def test_no_passage_begins_or_ends_within_a_word(
     words: list[str], size_and_overlap: tuple[int, int], by: Boundary, count: Any
 ) -> None:
-    if by != "words":
-        pytest.importorskip("semantic_text_splitter")
     size, overlap = size_and_overlap
     text = " ".join(words)
     chunks = Chunks(size, overlap, count, "tokens" if count else "characters", by)

@@ -134,15 +134,10 @@ def data_set(path: Path, given: Described) -> DatasetReference:
             return name
         return Path(os.path.relpath(name, folder)).as_posix()
 
+    documents, labels = (None if name is None else below(name) for name in (given.documents, given.labels))
+    found = replace(reference, documents=documents, labels=labels, queries=tuple(map(below, given.queries or ())))
     return replace(
-        reference,
-        columns=columns_of(given.columns or ()),
-        documents=None if given.documents is None else below(given.documents),
-        queries=tuple(map(below, given.queries or ())),
-        labels=None if given.labels is None else below(given.labels),
-        format=given.format,
-        split=given.split,
-        header=given.header,
+        found, columns=columns_of(given.columns or ()), format=given.format, split=given.split, header=given.header
     )
 
 

@@ -28,7 +28,9 @@ def matches(reference: DatasetReference) -> bool:
 def read(reference: DatasetReference) -> TableSource:
     """Open a BEIR folder; `split` may be left out where there is one file of qrels, or one named test."""
     files, folder = listing(reference.folder), reference.folder
-    splits = splits_of(files)
+    splits = sorted(
+        pure.stem for pure in map(PurePosixPath, files) if pure.match("qrels/*.tsv") and len(pure.parts) == 2
+    )
     unjudged = not splits and reference.split is None
     split = "" if unjudged else split_among(str(folder / "qrels"), splits, reference.split, "test")
     names = reference.queries or ("queries.jsonl",)
@@ -36,12 +38,6 @@ def read(reference: DatasetReference) -> TableSource:
     queries = rows_of(*(pick(files, name, folder) for name in names))
     judged = partial(_judged, files.get(f"qrels/{split}.tsv"))
     return TableSource(rows_of(pick(files, CORPUS, folder)), queries, judged, columns)
-
-
-def splits_of(files: dict[str, File]) -> list[str]:
-    """The names of the files of judgments."""
-    pures = map(PurePosixPath, files)
-    return sorted(pure.stem for pure in pures if pure.suffix == ".tsv" and pure.parent.as_posix() == "qrels")
 
 
 def _judged(qrels: File | None, problems: Findings) -> Iterator[tuple[Place, Row]]:

@@ -36,7 +36,8 @@ def columnar_rows(file: File, problems: Complaints) -> Iterator[tuple[Place, Map
         packed = file.archive is not None or file.path.suffix.lower() in COMPRESSED
         raw = file.read() if packed else b""
         size = len(raw) if packed else regular(file.path)
-        with _opened(pa.BufferReader(raw) if packed else pa.memory_map(str(file.path)), kind) as table:
+        source = pa.BufferReader(raw) if packed else pa.OSFile(str(file.path))
+        with source, _opened(source, kind) as table:
             schema = table.schema_arrow if kind == "Parquet" else table.schema
             if named_twice(schema.names, str(file.path), problems):
                 return

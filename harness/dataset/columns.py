@@ -110,11 +110,6 @@ class Columns:
         taken = self.taken(row, OF_QUERIES)
         return (name for name in row if taken[name] == FIELDS and name not in self._fields())
 
-    def _free(self, row: Row) -> Iterator[str]:
-        """The columns of a row that nothing declared names."""
-        declared = {*self.declared.values(), *self._fields()}
-        return (name for name in row if name not in declared)
-
     def _fields(self) -> list[str]:
         return [name.strip() for name in self.declared.get(FIELDS, "").split(",")]
 
@@ -130,7 +125,8 @@ class Columns:
         documents = (self.name("label_document", row) or self.name("relevant", row)) if here else None
         grades = self.name("grade", row) if here else None
         taken |= {documents, grades}
-        for name in self._free(row):
+        declared = {*self.declared.values(), *self._fields()}
+        for name in (name for name in row if name not in declared):
             word = folded(str(name))
             kind = next((kind for kind in LABELLING if word in FOLDED[kind] and word not in PLACES), "")
             if word == CLICKS and documents is not None and grades is None:

@@ -130,7 +130,7 @@ def tables_of(url: str) -> dict[str, File]:
 
 def selected(url: str, table: str) -> File:
     """A table of a database, or what is selected of it."""
-    return File(Path(without_user(url).replace("://", ":")), table=table, database=url)
+    return File(Path(without_user(url).removeprefix("sqlite:///").replace("://", ":")), table=table, database=url)
 
 
 def listing(path: Path, problems: Findings | None = None) -> dict[str, File]:

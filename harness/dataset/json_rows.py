@@ -7,7 +7,7 @@ Quepid, which exports in its form) keeps queries in groups that share their rati
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 Row = Mapping[str, Any]
 ACTIONS = ("index", "create")
@@ -15,30 +15,23 @@ ACTIONS = ("index", "create")
 PLACEHOLDERS = ("$query", "query", "$q", "q")
 
 
-class Listed(NamedTuple):
-    """The rows of a JSON file, and the key under which they stand; "" for a list."""
-
-    key: str
-    rows: list[Any]
-
-
-def listed(whole: Any) -> Listed | None:
-    """Find the rows of a JSON file; None where it is no list, and no object in which one key has a list of objects.
+def listed(whole: Any) -> tuple[str, list[Any]] | None:
+    """Find the rows of a JSON file, and the key under which they stand, "" for a list; None where neither is clear.
 
     >>> listed({"version": 1, "examples": [{"input": "a"}]})
-    Listed(key='examples', rows=[{'input': 'a'}])
-    >>> listed({"hits": {"total": 1, "hits": [{"_id": "a"}]}}).key, listed({"a": [{}], "b": [{}]})
-    ('hits.hits', None)
+    ('examples', [{'input': 'a'}])
+    >>> listed({"hits": {"total": 1, "hits": [{"_id": "a"}]}}), listed({"a": [{}], "b": [{}]})
+    (('hits.hits', [{'_id': 'a'}]), None)
     """
     if isinstance(whole, list):
-        return Listed("", whole)
+        return "", whole
     if not isinstance(whole, dict):
         return None
     held = whole["hits"] if isinstance(whole.get("hits"), dict) else whole
     keys = [key for key, rows in held.items() if isinstance(rows, list) and any(isinstance(one, dict) for one in rows)]
     if len(keys) != 1:
         return None
-    return Listed(keys[0] if held is whole else f"hits.{keys[0]}", held[keys[0]])
+    return (keys[0] if held is whole else f"hits.{keys[0]}"), held[keys[0]]
 
 
 def bulk_action(row: Row) -> Row | None:

@@ -36,6 +36,8 @@ def table_files(reference: DatasetReference, also: tuple[str, ...] = ()) -> list
     if reference.folder.is_file():
         known = File(reference.folder).suffix in (*SUFFIXES, *also)
         return [File(reference.folder)] if known and not holds_files(reference.folder) else []
+    if not any(next(reference.folder.glob(f"{level}*-of-*.*"), None) for level in ("", "*/")):
+        return []  # told without a look at every file of a large folder
     shards = _shards(listing(reference.folder))
     if len(shards) > 1:
         remedy = f"name the folder of one: {reference.name}/{next(iter(shards))}"
@@ -46,8 +48,7 @@ def table_files(reference: DatasetReference, also: tuple[str, ...] = ()) -> list
 
 def first_row(reference: DatasetReference) -> Row:
     """The first row of the one table that a reference is; empty where it is none."""
-    rows = (row for file in table_files(reference) for _, row in read_rows(file, Findings()))
-    return next(rows, {})
+    return next((row for file in table_files(reference) for _, row in read_rows(file, Findings())), {})
 
 
 def split_of(name: str) -> tuple[str, str] | None:
@@ -60,17 +61,15 @@ def split_of(name: str) -> tuple[str, str] | None:
     shard = SHARD.fullmatch(pure.stem) if pure.suffix.lower() in SUFFIXES else None
     if shard is None:
         return None
-    folder = pure.parent
     if pure.suffix.lower() == ".arrow" and shard[1] == SAVED:
-        return ("/".join(folder.parts[:-1]), folder.name)
-    return ("/".join(folder.parts), shard[1])
+        return "/".join(pure.parts[:-2]), pure.parent.name
+    return "/".join(pure.parts[:-1]), shard[1]
 
 
 def _shards(files: Mapping[str, File]) -> dict[str, dict[str, list[File]]]:
     """Configuration -> split -> files."""
     found: dict[str, dict[str, list[File]]] = {}
     for name, file in files.items():
-        if (parts := split_of(name)) is not None:
-            folder, split = parts
+        for folder, split in filter(None, [split_of(name)]):
             found.setdefault("" if folder == SAVED else folder, {}).setdefault(split, []).append(file)
     return found

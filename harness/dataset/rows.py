@@ -151,8 +151,9 @@ def _json(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
         what = "is not a list of objects, nor an object with one such list"
         problems.append(Problem(str(file.path), what, "or name it .jsonl: one object a line"))
         return
-    for number, row in enumerate(found.rows):
-        place = Place(Path(f"{file.path}{found.key and f': {found.key}'}[{number}]"))
+    key, rows = found
+    for number, row in enumerate(rows):
+        place = Place(Path(f"{file.path}{key and f': {key}'}[{number}]"))
         if isinstance(row, dict):
             yield from ((place, plain) for plain in plain_rows(row))
         else:

@@ -20,7 +20,7 @@ from harness.dataset.files import File, listing, listing_of, pick
 from harness.dataset.one_table import first_row, table_files
 from harness.dataset.references import read_reference
 from harness.dataset.rows import Row, read_json
-from harness.dataset.source import Findings, Parts, Place, written_value
+from harness.dataset.source import Findings, Parts, Place, Reader, written_value
 from harness.dataset.table_folder import RowSource, TableSource, rows_of
 from retrievers.errors import InputError, Problem
 from retrievers.types import Query
@@ -248,56 +248,42 @@ LLAMA_INDEX = Keyed("relevant_docs")
 """LlamaIndex's EmbeddingQAFinetuneDataset as it saves itself (llama-index-finetuning 0.4.2)."""
 
 
-class TablePair(NamedTuple):
-    """Two tables in a folder, of documents and of questions.
-
-    The labels are groups, all needed, each of alternatives; a plain list is one group.
-    """
-
-    documents: str
-    queries: str
-    columns: Mapping[str, str]
-
-    def _folder(self, reference: DatasetReference) -> DatasetReference:
-        """The folder of the pair, where one of the two is named, or a project with its data."""
-        if reference.scheme:
-            return reference
-        if (reference.folder / "data" / self.queries).is_file():
-            return replace(reference, path=reference.folder / "data")
-        alone = reference.folder.is_file() and reference.folder.name in self[:2]
-        return replace(reference, path=reference.folder.parent) if alone else reference
-
-    def matches(self, reference: DatasetReference) -> bool:
-        """Whether a folder or an archive holds the pair."""
-        return listing_of(self._folder(reference)).keys() >= {self.documents, self.queries}
-
-    def read(self, reference: DatasetReference) -> TableSource:
-        """Open the pair."""
-        reference = self._folder(reference)
-        files = listing(reference.folder)
-        texts, asked = (rows_of(pick(files, name, reference.folder)) for name in (self.documents, self.queries))
-        labels = self.columns["relevant"]
-
-        def questions(problems: Findings) -> Iterator[tuple[Place, Row]]:
-            for place, row in asked(problems):
-                groups = row.get(labels)
-                listed = [groups] if isinstance(groups, str) else groups
-                if listed is None:
-                    problems.append(Problem(str(place), f"{labels!r} is missing", "groups of document ids"))
-                    continue
-                plain = isinstance(listed, list) and not any(isinstance(one, list) for one in listed)
-                used = {name: value for name, value in row.items() if name in self.columns.values()}
-                yield place, {**used, labels: [listed] if plain else listed}
-
-        return TableSource(texts, questions, None, Columns(self.columns))
+PAIR = ("corpus.parquet", "qa.parquet")
+COLUMNS = {"document_id": "doc_id", "text": "contents", "query_id": "qid", "query": "query",
+           "reference": "generation_gt", "relevant": "retrieval_gt"}  # fmt: skip
+"""Of AutoRAG's two tables, in a folder or in the `data` of a project."""
 
 
-AUTORAG = TablePair(
-    documents="corpus.parquet",
-    queries="qa.parquet",
-    columns={"document_id": "doc_id", "text": "contents", "query_id": "qid", "query": "query",
-             "reference": "generation_gt", "relevant": "retrieval_gt"},
-)  # fmt: skip
+def _of_pair(reference: DatasetReference) -> DatasetReference:
+    """The folder of AutoRAG's pair, where one of the two is named, or a project with its data."""
+    if reference.scheme:
+        return reference
+    if (reference.folder / "data" / PAIR[1]).is_file():
+        return replace(reference, path=reference.folder / "data")
+    alone = reference.folder.is_file() and reference.folder.name in PAIR
+    return replace(reference, path=reference.folder.parent) if alone else reference
+
+
+def _read_pair(reference: DatasetReference) -> TableSource:
+    """Open the pair; its labels are groups, all needed, each of alternatives, and a plain list is one group."""
+    folder, labels = _of_pair(reference).folder, COLUMNS["relevant"]
+    texts, asked = (rows_of(pick(listing(folder), name, folder)) for name in PAIR)
+
+    def questions(problems: Findings) -> Iterator[tuple[Place, Row]]:
+        for place, row in asked(problems):
+            groups = row.get(labels)
+            listed = [groups] if isinstance(groups, str) else groups
+            if listed is None:
+                problems.wrong(place, f"{labels!r} is missing", "groups of document ids")
+                continue
+            plain = isinstance(listed, list) and not any(isinstance(one, list) for one in listed)
+            used = {name: value for name, value in row.items() if name in COLUMNS.values()}
+            yield place, {**used, labels: [listed] if plain else listed}
+
+    return TableSource(texts, questions, None, Columns(COLUMNS))
+
+
+AUTORAG = Reader(lambda reference: listing_of(_of_pair(reference)).keys() >= {*PAIR}, _read_pair)
 """AutoRAG 0.3.27."""
 
 

@@ -28,6 +28,8 @@ VECTORS = "vectors.from"
 """A place that is read and never written to, wherever it is."""
 HARMLESS = ("dataset",)
 """Tables whose paths are only read as data: told where anything else is, which may carry the data away."""
+SQLITE = "sqlite:///"
+"""A file is read as data, as any other; it is told where it leads out."""
 HUBS = ("hf:", "irds:")
 """Beginnings of data sets that are fetched from elsewhere."""
 
@@ -58,7 +60,8 @@ def uses(tables: Mapping[str, Any]) -> list[str]:
         lines.append(f"runs code: {code} (judge)")
     if lines:
         data = ((place, text) for place, text in strings(tables) if place.split(".")[0] in HARMLESS)
-        lines += [f"reads the data at {text} ({place})" for place, text in data if _leads_out(text)]
+        data = ((place, text) for place, text in data if _leads_out(text.removeprefix(SQLITE)))
+        lines += [f"reads the data at {text} ({place})" for place, text in data]
         lines += [f"loads the model {table['model']} ({where}.model)" for where, table in _loaded(tables)
                   if not _is_on_the_hub(str(table["model"]))]  # fmt: skip
     return list(dict.fromkeys(" ".join(line.split()) for line in lines))
@@ -112,7 +115,7 @@ def _of_text(place: str, text: str) -> Iterator[str]:
         yield f"uses the environment variable {text} ({place})"
     if place.split(".")[0].partition("[")[0] in HARMLESS and text.startswith(HUBS):
         yield f"fetches the data set {text} ({place})"
-    elif place.split(".")[0] in HARMLESS and ADDRESS.match(text):
+    elif place.split(".")[0] in HARMLESS and ADDRESS.match(text) and not text.startswith(SQLITE):
         yield f"asks the database {without_user(text)} ({place})"
     if place.split(".")[0] in HARMLESS or key.endswith(PROSE):
         return

@@ -104,17 +104,11 @@ def _look(given: DatasetReference) -> _Found:
     """The data set with its files of queries found; InputError where something is missing."""
     reference = replace(given, path=reference_of(Path(given.path)).path)
     folder = Path(given.path)
-    if any((given.documents, given.queries, given.labels, given.format, given.split)):
+    said = any((given.documents, given.queries, given.labels, given.format, given.split))
+    if said or not folder.is_dir() or format_of(reference) != "markdown":
         return _Found(reference)
-    if not reference.scheme and not folder.exists():
-        raise InputError(Problem(str(folder), "no such folder", "give the folder that holds your documents"))
-    if not folder.is_dir() or format_of(reference) not in ("markdown", None):
-        return _Found(reference)
-    documents = document_names(folder)
-    if not documents:
-        other = sorted({file.suffix.lower() or file.name for file in folder.rglob("*") if file.is_file()})
-        what = f"holds no document that can be read{': only ' + ', '.join(other[:8]) if other else ''}"
-        raise InputError(Problem(str(folder), what, "one *.md or *.txt file a document, or BEIR's corpus.jsonl"))
+    if not (documents := document_names(folder)):
+        raise InputError(Problem(str(folder), "holds no documents", unread_line(folder)))
     labelled, repeated = _query_files(folder)
     if not labelled and (folder / "queries.json").is_file():
         return _Found(reference)  # questions without labels: a beginning
