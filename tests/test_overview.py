@@ -298,6 +298,27 @@ def test_a_choice_stands_in_the_address_and_is_restored(driver, place: Path) -> 
 
 
 @needs_browser
+def test_runs_are_sorted_filtered_and_compared(driver, place: Path) -> None:  # type: ignore[no-untyped-def]
+    driver.get((place / "index.html").as_uri())
+    driver.refresh()
+    column = "return [...document.querySelectorAll('.runs tbody tr:not([hidden])')].map((x) => x.cells[1].textContent)"
+    dated = driver.execute_script(column)
+    press = "document.querySelector('.runs thead th:nth-child(2) button').click()"
+    driver.execute_script(f"{press}; {press}")
+    assert driver.execute_script(column) == sorted(dated, reverse=True) != dated
+    driver.execute_script(
+        "const box = document.querySelector('#wanted'); box.value = 'OTHER words';box.dispatchEvent(new Event('input'))"
+    )
+    assert driver.execute_script(column) == ["other"]
+    (link,) = driver.execute_script(
+        "return [...document.querySelectorAll('.runs tr:not([hidden]) a[href^=\"#a=\"]')].map((x) => x.textContent)"
+    )
+    before = link.removeprefix("with ")
+    driver.execute_script("document.querySelector('.runs tr:not([hidden]) a[href^=\"#a=\"]').click()")
+    assert driver.find_element("id", "command").text == f"harness compare out/{before} out/other"
+
+
+@needs_browser
 @pytest.mark.parametrize("width", [320, 400, 1280, 1920])
 def test_the_page_fits_every_width(driver, place: Path, width: int) -> None:  # type: ignore[no-untyped-def]
     resize(driver, width)

@@ -52,6 +52,7 @@ def read_answers(
     looked_at = depth if primary.get("ideal") == "retrieved-all" else cutoff
     ids = sorted(grades)
     judged = {qid: grades[qid] for qid in ids}
+    relevant = {qid: frozenset(doc for doc, grade in of.items() if grade > 0) for qid, of in judged.items()}
     answers = {}
     for name in results.retrievers:
         rankings = {qid: ranking for qid, ranking in results.answers(name) if qid in judged}
@@ -59,7 +60,7 @@ def read_answers(
         answers[name] = Answers(
             heads={qid: ranking.doc_ids[:looked_at] for qid, ranking in rankings.items()},
             top={qid: rankings[qid].doc_ids[:SHOWN] for qid in shown if qid in rankings},
-            places={qid: _places(rankings[qid], judged[qid]) for qid in shown if qid in rankings},
+            places={qid: _places(rankings[qid], relevant[qid]) for qid in shown if qid in rankings},
             extra={measure: scored.of(measure) for measure in extra},
             tied=sum(_tied(ranking.scores, cutoff) for ranking in rankings.values()),
             short=sum(len(ranking) < cutoff for ranking in rankings.values()),
@@ -67,8 +68,8 @@ def read_answers(
     return answers
 
 
-def _places(ranking: Ranking, judged: Mapping[str, int]) -> dict[str, int]:
-    return {doc: rank for rank, doc in enumerate(ranking.doc_ids, 1) if judged.get(doc, 0) > 0}
+def _places(ranking: Ranking, relevant: frozenset[str]) -> dict[str, int]:
+    return {doc: ranking.doc_ids.index(doc) + 1 for doc in relevant.intersection(ranking.doc_ids)}
 
 
 def _tied(scores: Floats, cutoff: int) -> bool:
