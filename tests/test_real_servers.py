@@ -21,7 +21,7 @@ import pytest
 from harness.pipeline import run
 from harness.running.options import Options
 from retrievers.errors import BackendError, InputError
-from retrievers.fusion import reciprocal_rank_fusion
+from retrievers.fusion import fuse
 from retrievers.meter import Meter
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, flat
 from retrievers.stores import StoreOptions, open_store
@@ -281,7 +281,7 @@ def test_rankings_are_fused_as_the_server_fuses_them(opened: Open, real: Callabl
             collection = store.collection  # type: ignore[attr-defined]
             request = models.QueryRequest(prefetch=asked, query=fused, limit=10, with_payload=True)
             theirs = client.query_batch_points(collection, [request])[0].points
-            ours = reciprocal_rank_fusion(lists, 10, constant=60)
+            ours = fuse(lists, 10)
             assert [point.score for point in theirs] == pytest.approx(list(ours.scores), rel=1e-5)
             tied = {one for one, other in combinations(ours.scores, 2) if one == other} | {ours.scores[-1]}
             for point, hit in zip(theirs, ours, strict=True):

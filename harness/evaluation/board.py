@@ -63,7 +63,7 @@ class Board:
         return min(*edges, *held), max(*edges, *held)
 
 
-NEXT = (Topic.NOTHING_MEASURED, Topic.WITHIN_MARGIN, Topic.PLAN)
+NEXT = (Topic.NOTHING_MEASURED, Topic.WEIGHTS, Topic.WITHIN_MARGIN, Topic.PLAN)
 """What neither the headline nor the lead says, and what to do follows from."""
 
 

@@ -30,6 +30,7 @@ class Topic(Enum):
     UNRESOLVED = auto()
     PLAN = auto()
     POWER = auto()
+    WEIGHTS = auto()
     CAVEAT = auto()
 
 
@@ -77,7 +78,7 @@ def conclusion_statements(result: Conclusion, settings: Settings, *, complete: b
             yield Statement(Topic.CAVEAT, "It ran alone: there is nothing to compare it with.")
         return
     if result.effective is not None:
-        yield Statement(Topic.CAVEAT, weights_sentence(result, settings))
+        yield Statement(Topic.WEIGHTS, weights_sentence(result, settings))
     if result.shown_worse:
         yield Statement(Topic.SHOWN_WORSE, f"Shown to be worse than {leader}: {join(result.shown_worse)}.")
     yield from _within(result, settings, complete=complete)
@@ -114,7 +115,7 @@ def sweep_statements(result: Conclusion, choice: SweepChoice, settings: Settings
         f"(one-sided, level {settings.alpha / 2:.3g}).",
     )
     if result.effective is not None:
-        yield Statement(Topic.CAVEAT, weights_sentence(result, settings))
+        yield Statement(Topic.WEIGHTS, weights_sentence(result, settings))
     yield Statement(Topic.PLAN, alike_sentence(choice, queries))
 
 
