@@ -19,6 +19,7 @@ from harness.evaluation.set_folders import read_sets, results_together
 from harness.evaluation.statements import sets_sentence, sets_sentences
 from harness.evaluation.verdict import Verdict
 from harness.experiment import Loaded, load, load_sets
+from harness.overview.listing import listing
 from harness.records import Results
 from harness.reproduce import reproduce
 from harness.running.options import Options
@@ -206,3 +207,10 @@ def test_several_experiments_run_in_turn_with_one_summary(tmp_path: Path, capsys
     second.write_text(second.read_text(encoding="utf-8").replace('"nDCG@3"\n', '"nDCG@4"\n'), encoding="utf-8")
     code, said = told(["run", str(first), str(second), "--json"], capsys)
     assert (code, "nDCG@4 is not among the measures" in said) == (2, True)
+
+
+def test_the_page_of_all_results_lists_each_set(tmp_path: Path) -> None:
+    pipeline.run_sets(load_sets(several(tmp_path)), Options(tmp_path / "out"))
+    found = listing(tmp_path / "out")
+    assert sorted(entry.folder for entry in found.entries) == ["sets/hr", "sets/it", "sets/law"]
+    assert found.unread == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -87,15 +87,16 @@ def holds_results(place: Path) -> bool:
 def listing(place: Path) -> Listing:
     """Read every folder of a folder; what cannot be read is no error, and stands there with its reason."""
     entries, unread, left = [], [], EMBEDDED
-    for folder in sorted(path for path in place.iterdir() if path.is_dir() and not path.name.startswith(".")):
+    for folder in _folders(place):
+        name = folder.relative_to(place).as_posix()
         try:
             glance = records.glance(folder)
             if waiting := glance.manifest.waiting:
-                unread.append(Unread(folder.name, f"a run that was stopped, or is under way, without {join(waiting)}"))
+                unread.append(Unread(name, f"a run that was stopped, or is under way, without {join(waiting)}"))
             else:
-                entries.append(_entry(folder, glance))
+                entries.append(_entry(folder, name, glance))
         except InputError as error:
-            unread.append(Unread(folder.name, _reason(folder, error)))
+            unread.append(Unread(name, _reason(folder, error)))
     entries.sort(key=lambda entry: (entry.manifest.started, entry.folder), reverse=True)
     whole = []
     for entry in entries:
@@ -111,7 +112,16 @@ def listing(place: Path) -> Listing:
     return Listing(tuple(whole), tuple(sorted(unread)))
 
 
-def _entry(folder: Path, glance: Glance) -> Entry:
+def _folders(place: Path) -> Iterator[Path]:
+    """The folders of a folder, in the place of those that hold the results of several data sets what they hold."""
+    for folder in sorted(path for path in place.iterdir() if path.is_dir() and not path.name.startswith(".")):
+        if holds_results(folder):
+            yield from _folders(folder)
+        else:
+            yield folder
+
+
+def _entry(folder: Path, name: str, glance: Glance) -> Entry:
     manifest, primary = glance.manifest, primary_of(glance.manifest.resolved)
     rows = glance.summary[glance.summary["measure"] == primary].to_dict("records")
     standings = [
@@ -130,7 +140,7 @@ def _entry(folder: Path, glance: Glance) -> Entry:
     if queries is None:  # of before it was kept
         queries = max((int(row["count"]) for row in rows), default=0)
     return Entry(
-        folder.name, manifest, primary, queries, tuple(standings), _worse(standings, glance, primary),
+        name, manifest, primary, queries, tuple(standings), _worse(standings, glance, primary),
         (folder / records.LAST_FILE).is_file(),
     )  # fmt: skip
 

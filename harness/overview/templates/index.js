@@ -47,7 +47,7 @@ filter.addEventListener("input", () => {
   const link = ({ folder, reported }, query) => {
     if (!reported) return query;
     const made = document.createElement("a");
-    made.href = `${encodeURIComponent(folder)}/report.html#q=${encodeURIComponent(query)}`;
+    made.href = `${folder.split("/").map(encodeURIComponent).join("/")}/report.html#q=${encodeURIComponent(query)}`;
     made.textContent = query;
     return made;
   };
