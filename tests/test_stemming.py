@@ -137,4 +137,4 @@ def test_a_language_is_named_only_where_it_is_sure(tmp_path: Path) -> None:
     layouts.table(tmp_path / "qrels" / "test.tsv", [{"query-id": "q", "corpus-id": "2", "score": 1}], delimiter="\t")
     found = dataset_summary(load(reference_of(tmp_path)))
     assert dict(found.languages) == {"english": len(texts) - 1, "latin script": 1}
-    assert "languages: english 88%, latin script 12%" in "\n".join(check(tmp_path).lines())
+    assert "languages: english 88 %, latin script 12 %" in "\n".join(check(tmp_path).lines())

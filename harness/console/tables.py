@@ -84,7 +84,7 @@ def noise_lines(record: Results) -> Iterator[str]:
         yield (
             f"{name}: embedded {len(one.means) - 1} times more ({one.queries} queries, {one.documents:,} documents), "
             f"the mean {record.manifest.resolved.primary} moves by {one.deviation:.2g} (standard deviation), at most "
-            f"{one.largest:.2g}; the first ten hits change for {one.moved:.0%} of the queries"
+            f"{one.largest:.2g}; the first ten hits change for {100 * one.moved:.0f} % of the queries"
         )
     near = list(below_noise(record.manifest, evaluation_of(record).conclusion))
     yield from near or ["No difference from the leader is below twice that."]

@@ -54,7 +54,7 @@ class DatasetSummary(NamedTuple):
         median, long, longest = self.tokens
         yield f"of a seeded sample of {self.sampled:,} of {counted(dataset.count, 'document')}:"
         yield f"  about {median:,} tokens a document (95 % below {long:,}; longest {longest:,})"
-        named = ", ".join(f"{name} {count / max(self.sampled, 1):.0%}" for name, count in self.languages[:5])
+        named = ", ".join(f"{name} {100 * count / max(self.sampled, 1):.0f} %" for name, count in self.languages[:5])
         yield f"  languages: {named or 'none is clear'}"
         yield f"  near-duplicates: {_some(self.near_duplicates)}"
         yield f"  queries whose text stands word for word in a document: {_some(self.quoted)}"

@@ -152,7 +152,9 @@ class TruncationEstimate(NamedTuple):
         """The same in words, with what can be done."""
         about = "" if self.exact else "about "
         share = f"{about}{self.beyond:,} of {counted(self.sampled, 'document')} ({self.limit:,} tokens)"
-        left = f"{about}{self.lost:,} of {counted(self.tokens, 'token')} ({self.lost / max(self.tokens, 1):.0%})"
+        left = (
+            f"{about}{self.lost:,} of {counted(self.tokens, 'token')} ({100 * self.lost / max(self.tokens, 1):.0f} %)"
+        )
         remedy = "cut them into passages (chunk), or take a model that reads more"
         are = "is" if len(self.others) == 1 else "are"
         made = f"; {join(list(self.others))} {are} made of it" if self.others else ""
