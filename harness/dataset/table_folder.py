@@ -194,7 +194,10 @@ class TableSource:
                 continue
             if self.columns.name("query_id", row) is None:
                 if query.text in seen and self.label_rows is None:
-                    problems.note("repeated-row" if query.text.strip() else "blank-query", seen[query.text])
+                    if not query.text.strip():
+                        problems.note("blank-query", seen[query.text])
+                    elif not self.columns.labelled(row):  # else it is one more label
+                        problems.note("repeated-row", seen[query.text])
                     continue
                 seen[query.text] = query.id
             yield place, query
