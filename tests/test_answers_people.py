@@ -109,7 +109,7 @@ def test_people_are_merged_shown_and_kept_by_the_next_run(ran, tmp_path, capsys,
     said = capsys.readouterr().out
     assert "34 of 44 queries" in said and "harness answers merge" in said
     page = (tmp_path / "v.html").read_text(encoding="utf-8")
-    assert "Judge claims" in page and ">Claim</p>" in page and "contradicted: the passage says otherwise" in page
+    assert "Judge claims" in page and ">Claim<span" in page and "contradicted: the passage says otherwise" in page
     pool = verdict_pool(pairs_of_results(ran), 34, 0)
     exported = write(tmp_path / "judgments.jsonl", judged(pool))
     assert harness("answers", "merge", exported, "--into", ran) == 0
@@ -243,7 +243,7 @@ def test_a_person_judges_the_page_by_keyboard(ran, tmp_path) -> None:
         driver.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
         driver.get(page.as_uri())
         driver.find_element("css selector", "#judge").send_keys("eve\n")
-        assert driver.find_element("css selector", ".eyebrow").text.lower() == "claim"
+        assert driver.find_element("css selector", ".eyebrow").text.lower().startswith("claim 1 of ")
         ActionChains(driver, duration=0).send_keys("3" + keys).perform()  # 3 is no verdict, and does nothing
         assert "All is judged" in driver.find_element("css selector", "#done").text
         driver.find_element("css selector", "#export").click()
