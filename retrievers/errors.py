@@ -44,7 +44,11 @@ class HarnessError(Exception):
 
 
 class InputError(HarnessError):
-    """The user's input or environment is at fault: every problem that was found, in order."""
+    """The user's input or environment is at fault: every problem that was found, in order.
+
+    >>> print(InputError(Problem("depth", "is 0", "give 1 or more")))
+    depth: is 0 (give 1 or more)
+    """
 
     exit_code = 2
 
@@ -60,7 +64,11 @@ class DataChanged(InputError):
 
 
 class BackendError(HarnessError):
-    """A model, an API or a store failed and trying again would not help."""
+    """A model, an API or a store failed and trying again would not help.
+
+    >>> str(BackendError("text-embedding-3-small: no answer")), BackendError.exit_code
+    ('text-embedding-3-small: no answer', 3)
+    """
 
 
 class OverBudget(BackendError):

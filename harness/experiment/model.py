@@ -164,7 +164,14 @@ def statistics_of(table: Mapping[str, Any], where: str) -> Statistics:
 
 
 class Experiment(Strict):
-    """One question, fixed before the run: data, retrievers, measures, tests."""
+    """One question, fixed before the run: data, retrievers, measures, tests.
+
+    >>> from harness.experiment import parse
+    >>> words = {"name": "words", "kind": "bm25"}
+    >>> made = parse({"name": "one", "dataset": "data", "primary": "RR", "measures": ["RR"], "retrievers": [words]})
+    >>> made.primary, made.depth
+    ('RR', 100)
+    """
 
     name: Name
     """Of the results folder: letters, digits, full stops, hyphens, underscores; at most 64."""

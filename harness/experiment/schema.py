@@ -64,6 +64,7 @@ def experiment_schema() -> dict[str, Any]:
     made = Experiment.model_json_schema(schema_generator=_Untitled)
     defs: dict[str, Any] = {}
     root = {key: _plain(value, defs) for key, value in made.items() if key not in ("$defs", "title")}
+    root["description"] = root["description"].partition("\n")[0]  # without the example of Python
     for name, table in made["$defs"].items():
         defs[name] = {key: _plain(value, defs) for key, value in table.items() if key != "title"}
     looks = defs["Looks"]

@@ -64,7 +64,13 @@ class QueryTable(dict[str, LabelledQuery]):
 
 
 class NotebookResults(Results):
-    """The results of a run: frames, sentences, and what can be made of them."""
+    """The results of a run: frames, sentences, and what can be made of them.
+
+    >>> import harness
+    >>> found = harness.evaluate(["red", "green"], {"q": "red"}, {"q": ["0"]}, {"bm25": "bm25"}, primary="RR")
+    >>> found.sentences
+    ('On RR over 1 query, bm25 has the highest mean, 1.0000.', 'It ran alone: there is nothing to compare it with.')
+    """
 
     queries: QueryTable
 

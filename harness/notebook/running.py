@@ -46,6 +46,10 @@ def run(
     Raises:
         InputError: the experiment, its data or its environment is at fault; nothing was embedded.
         BackendError: every retriever failed; earlier results are untouched.
+
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     run("experiments/japanese.toml", Options(place), progress=False)
+    <Results 'japanese': 2 retrievers, 138 queries>
     """
     if options.watch is not Options().watch:
         return NotebookResults.of(pipeline.run(experiment, options))
@@ -58,6 +62,10 @@ def open_results(folder: str | Path) -> NotebookResults:
 
     Raises:
         InputError: it is none, or a part of it is missing or cannot be read.
+
+    >>> found = evaluate(["red", "green"], {"q": "red"}, {"q": ["0"]}, {"bm25": "bm25"}, primary="RR")
+    >>> open_results(found.folder)
+    <Results 'evaluation': 1 retrievers, 1 queries>
     """
     return NotebookResults.of(records.read(folder))
 

@@ -14,7 +14,11 @@ scoring, is for all of them."""
 
 
 class Options(NamedTuple):
-    """How one run is made."""
+    """How one run is made.
+
+    >>> Options(results="out", only=("bm25",)).fresh
+    False
+    """
 
     results: Path | str = Path("results")
     """The folder under which `<name>/` is written."""
