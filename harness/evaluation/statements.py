@@ -331,15 +331,6 @@ def _limits(result: Conclusion, settings: Settings) -> Iterator[Statement]:
         )
 
 
-def resolution_sentence(size: PowerRange | None, result: Conclusion, other: str) -> str:
-    """Return what so many queries find between two retrievers that were resolved; "" where nothing is known."""
-    if size is None:
-        return ""
-    queries = asked(result.n, result.clusters)
-    pair = f"{result.leader} and {other}"
-    return f"{queries} have 80 % power for differences of about {detectable_words(size)} or more between {pair}."
-
-
 def headline(result: Conclusion, settings: Settings, family: Sequence[Comparison]) -> str:
     """Return the conclusion in one line.
 
