@@ -17,8 +17,8 @@ if _typing.TYPE_CHECKING:
     from harness.experiment import Experiment
     from harness.measures.own import measure
     from harness.notebook.comparing import compare
+    from harness.notebook.notebook_results import NotebookResults as Results
     from harness.notebook.parts import Encoder, Fusion, OpenAI, Reranked, Search
-    from harness.notebook.results import NotebookResults as Results
     from harness.notebook.running import evaluate, run
     from harness.notebook.running import open_results as open  # noqa: A004 - harness.open("results/x"), as one says it
     from harness.running.options import Options
@@ -48,7 +48,7 @@ _HOMES = {
     "Experiment": "harness.experiment:Experiment",
     "InputError": "retrievers.errors:InputError",
     "Options": "harness.running.options:Options",
-    "Results": "harness.notebook.results:NotebookResults",
+    "Results": "harness.notebook.notebook_results:NotebookResults",
     "compare": "harness.notebook.comparing:compare",
     "evaluate": "harness.notebook.running:evaluate",
     "load_dataset": "harness.dataset:load",

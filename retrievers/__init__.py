@@ -19,7 +19,7 @@ ENCODERS = {
     "hashing": "retrievers.encoders.hashing:HashingEncoder",
     "multivector-encoder": "retrievers.encoders.multivector_encoder:LateInteractionEncoder",
     "openai": "retrievers.encoders.openai:OpenAIEncoder",
-    "python": "retrievers.encoders.python:PythonEncoder",
+    "python": "retrievers.encoders.python_encoder:PythonEncoder",
     "sentence-transformers": "retrievers.encoders.sentence_transformers:SentenceTransformerEncoder",
     "sparse-encoder": "retrievers.encoders.sparse_encoder:LearnedSparseEncoder",
 }
@@ -32,7 +32,7 @@ RERANKERS = {
 RETRIEVERS = {
     "bm25": "retrievers.bm25:BM25Retriever",
     "http": "retrievers.external.search_endpoint:HttpRetriever",
-    "python": "retrievers.external.python:PythonRetriever",
+    "python": "retrievers.external.python_retriever:PythonRetriever",
     "run": "retrievers.external.run:RunRetriever",
 }
 """Whole retrievers: what indexes and searches by itself. Dense retrieval and fusion are made by the harness."""

@@ -13,7 +13,7 @@ import pytest
 
 from harness import pipeline
 from harness.cli import main
-from harness.evaluation.data_sets import together
+from harness.evaluation.across_sets import together
 from harness.evaluation.scores import Scores
 from harness.evaluation.set_folders import read_sets, results_together
 from harness.evaluation.statements import sets_sentence, sets_sentences

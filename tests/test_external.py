@@ -14,7 +14,7 @@ from harness.running.check import check
 from harness.running.options import Options
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError
-from retrievers.external.python import PythonRetriever
+from retrievers.external.python_retriever import PythonRetriever
 from retrievers.external.run import RunRetriever
 from retrievers.external.search_endpoint import HttpRetriever
 from retrievers.meter import Meter

@@ -20,7 +20,7 @@ from retrievers.bm25 import BM25Retriever
 from retrievers.cache import Cache, UsesCache
 from retrievers.errors import InputError
 from retrievers.external import accepted
-from retrievers.external.python import PythonRetriever
+from retrievers.external.python_retriever import PythonRetriever
 from retrievers.filters import Condition, Narrowed
 from retrievers.meter import Meter
 from retrievers.types import Retriever, ranked

@@ -16,7 +16,7 @@ from harness.measures import parse, score, tie_ranges
 from harness.notebook.parts import library_kind
 from harness.pipeline import run
 from harness.running.options import Options
-from retrievers.encoders.python import MADE
+from retrievers.encoders.python_encoder import MADE
 from retrievers.held import Held
 from tests import small, tiny
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from harness.console.tables import More
-    from harness.evaluation.data_sets import SetsTogether
+    from harness.evaluation.across_sets import SetsTogether
     from harness.experiment import Loaded
     from harness.records import Results
     from harness.running.options import Options

@@ -10,12 +10,12 @@ import numpy as np
 
 from harness.evaluation.compare import compare
 from harness.evaluation.scores import Scores
-from harness.evaluation.sweeps import SweepChoice
+from harness.evaluation.sweep_choice import SweepChoice
 from harness.evaluation.verdict import Comparison, Finding, Reason, Verdict
 from harness.stats.differences import differences
+from harness.stats.max_t import told_apart
 from harness.stats.power import PowerRange, QueryRange, detectable, queries_needed
 from harness.stats.settings import EXAMPLE, Settings
-from harness.stats.sweeps import told_apart
 from retrievers.errors import InputError, Problem
 
 

@@ -15,7 +15,7 @@ from harness.evaluation.grading import people_judged
 from harness.evaluation.readers import scores_of_results
 from harness.evaluation.scores import Scores
 from harness.evaluation.statements import Statement, conclusion_statements, plan_sentence
-from harness.evaluation.sweeps import SweepChoice, choose
+from harness.evaluation.sweep_choice import SweepChoice, choose
 from harness.evaluation.verdict import Comparison
 from harness.evaluation.wording import COMPARISON_COLUMNS, comparison_cells, read_comparison
 from harness.experiment import Sweep

@@ -15,7 +15,7 @@ from harness.evaluation.evaluation import summary_rows
 from harness.evaluation.families import TestRow, friedman_rows, pair_family, pairwise_families, slice_families
 from harness.evaluation.grading import GradedLabels, scores_of
 from harness.evaluation.scores import Scores
-from harness.evaluation.sweeps import choose
+from harness.evaluation.sweep_choice import choose
 from harness.evaluation.verdict import Finding
 from harness.evaluation.wording import COMPARISON_COLUMNS, comparison_cells, verdict_cell
 from harness.experiment import Experiment, Question, Reranked

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness import records
-from harness.evaluation.data_sets import ON, SetsTogether, together
+from harness.evaluation.across_sets import ON, SetsTogether, together
 from harness.evaluation.evaluation import evaluation_of
 from harness.evaluation.folders import folders_apart, score_folders
 from harness.evaluation.gate import Side, gate_retrievers

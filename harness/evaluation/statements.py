@@ -8,9 +8,9 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from harness.english import asked, counted, few_names, format_p, join, related
+from harness.evaluation.across_sets import PairOnSets, SetsTogether
 from harness.evaluation.conclusion import Conclusion
-from harness.evaluation.data_sets import PairOnSets, SetsTogether
-from harness.evaluation.sweeps import SweepChoice
+from harness.evaluation.sweep_choice import SweepChoice
 from harness.evaluation.verdict import Comparison, Reason, Verdict
 from harness.evaluation.wording import differing, unchanged_sentence, why
 from harness.stats.differences import SLACK

@@ -14,8 +14,8 @@ from harness.console.progress import progress_shown
 from harness.dataset.in_memory import source_of
 from harness.experiment import NAME, Experiment
 from harness.measures import parse
+from harness.notebook.notebook_results import BAD_NAME, NotebookResults
 from harness.notebook.parts import Encoder, RetrieverTable, named
-from harness.notebook.results import BAD_NAME, NotebookResults
 from harness.running.options import Options
 from retrievers import retriever_kinds
 from retrievers.errors import InputError, Problem

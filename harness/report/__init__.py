@@ -24,6 +24,6 @@ def first_screen(results: Results) -> str:
 
 def write_sets(place: Path, sets: Sequence[Results]) -> None:
     """Write report.html and data_sets.csv of several data sets' results into the folder that holds theirs."""
-    from harness.report.data_sets import write
+    from harness.report.sets_page import write
 
     write(place, sets)

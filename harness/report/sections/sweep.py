@@ -9,7 +9,7 @@ from harness.english import asked
 from harness.evaluation.costs import Cost, costs_of
 from harness.evaluation.evaluation import sweep_of
 from harness.evaluation.statements import alike_sentence
-from harness.evaluation.sweeps import SweepChoice
+from harness.evaluation.sweep_choice import SweepChoice
 from harness.experiment import Sweep
 from harness.report import text
 from harness.report.figures import Figure, Section, figure

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from harness.evaluation.data_sets import COLUMNS, ON, SetsTogether
+from harness.evaluation.across_sets import COLUMNS, ON, SetsTogether
 from harness.evaluation.set_folders import SETS, results_together
 from harness.evaluation.statements import sets_sentences
 from harness.pages import policy
