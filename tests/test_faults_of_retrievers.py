@@ -115,6 +115,7 @@ def test_its_failure_names_file_and_line_of_the_users_code_and_debug_shows_all(
 
 def test_an_encoder_that_exits_ends_embedding_for_others_with_3(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))  # where nothing is embedded yet
     monkeypatch.setattr("retrievers.encoders.hashing.HashingEncoder.embed", lambda *_: sys.exit(0))
     block = '[[retrievers]]\nname = "theirs"\nencoder = { kind = "hashing" }\n'
     assert ended("embed", small.experiment(tmp_path, retrievers=block), "--to", tmp_path / "parts") == 3
