@@ -19,7 +19,7 @@ if _typing.TYPE_CHECKING:
     from harness.notebook.comparing import compare
     from harness.notebook.notebook_results import NotebookResults as Results
     from harness.notebook.parts import Encoder, Fusion, OpenAI, Reranked, Search
-    from harness.notebook.running import evaluate, run
+    from harness.notebook.running import evaluate, run, run_sets
     from harness.notebook.running import open_results as open  # noqa: A004 - harness.open("results/x"), as one says it
     from harness.running.options import Options
     from retrievers.errors import BackendError, InputError
@@ -41,6 +41,7 @@ __all__ = [
     "measure",
     "open",
     "run",
+    "run_sets",
 ]
 
 _HOMES = {
@@ -55,6 +56,7 @@ _HOMES = {
     "measure": "harness.measures.own:measure",
     "open": "harness.notebook.running:open_results",
     "run": "harness.notebook.running:run",
+    "run_sets": "harness.notebook.running:run_sets",
 }
 
 

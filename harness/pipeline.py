@@ -142,7 +142,7 @@ def run_sets(sets: Sequence[Loaded], options: Options = Options()) -> list[Resul
         except BackendError as error:
             failed.append(f"{one.experiment.name}: {error}" if one.within else str(error))
     if sets[0].within and finished and all(one.scored for one in finished):
-        write_sets(Path(options.results) / sets[0].within, finished)
+        write_sets(Path(options.results) / sets[0].within, finished, report=sets[0].experiment.report)
     if failed:
         raise BackendError("\n".join(failed))
     return finished

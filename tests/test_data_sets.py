@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import harness
 from harness import pipeline
 from harness.cli import main
 from harness.evaluation.across_sets import together
@@ -107,6 +108,8 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
     assert reproduce(place / "law", trust=True).differing == ()
     before = (place / "hr" / "scores.csv").read_bytes()
     (place / "report.html").unlink()
+    again = harness.run_sets(several(tmp_path))  # report = false
+    assert (list(again), (place / "report.html").exists()) == (["hr", "law", "it"], False)
     code, said = told(["report", str(place), "--json"], capsys)
     assert (code, len(json.loads(said)["together"])) == (0, 3)
     assert (place / "report.html").exists()

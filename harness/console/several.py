@@ -115,7 +115,8 @@ def print_sets(sets: Sequence[Results], *, quiet: bool, as_json: bool) -> None:
         print_json(data_sets=rows, together=found.rows())
     elif not quiet:
         show(table, found)
-        say("", f"report: {place / 'report.html'}")
+        page = place / "report.html"
+        say("", f"report: {page}" if page.is_file() else f"results: {place}")
 
 
 def table(found: SetsTogether, *, width: int) -> Iterator[RenderableType]:

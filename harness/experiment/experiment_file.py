@@ -69,7 +69,11 @@ def load(
     sets = load_sets(source, code=code, keys=keys)
     if sets[0].within:
         what = f"names {len(sets)} data sets, and this takes one"
-        raise InputError(Problem(f"{sets[0].path}: dataset", what, "harness run, check and plan take several"))
+        raise InputError(
+            Problem(
+                f"{sets[0].path}: dataset", what, "harness run, check and plan take several; in Python harness.run_sets"
+            )
+        )
     return sets[0]
 
 
@@ -303,5 +307,7 @@ def dataset_table(tables: Mapping[str, Any]) -> DatasetTable:
     """The data set's table alone, so that a wrong path is told beside whatever else is wrong."""
     table = tables.get("dataset")
     if isinstance(table, list):
-        raise InputError(Problem("dataset", "names several data sets, and this takes one"))
+        raise InputError(
+            Problem("dataset", "names several data sets, and this takes one", "harness run, or harness.run_sets")
+        )
     return checked(DatasetTable, {"path": table} if isinstance(table, str) else table or {}, "dataset")

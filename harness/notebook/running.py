@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from harness import pipeline, records
 from harness.console.progress import progress_shown
 from harness.dataset.in_memory import source_of
-from harness.experiment import NAME, Experiment
+from harness.experiment import NAME, Experiment, load_sets
 from harness.measures import parse
 from harness.notebook.notebook_results import BAD_NAME, NotebookResults
 from harness.notebook.parts import Encoder, RetrieverTable, named
@@ -51,10 +52,48 @@ def run(
     ...     run("experiments/japanese.toml", Options(place), progress=False)
     <Results 'japanese': 2 retrievers, 138 queries>
     """
+    with _watched(options, progress) as watched:
+        return NotebookResults.of(pipeline.run(experiment, watched))
+
+
+def run_sets(
+    experiment: str | Path | Mapping[str, Any],
+    options: Options = Options(),  # noqa: B008 - immutable
+    *,
+    progress: bool | None = None,
+) -> dict[str, NotebookResults]:
+    """Run an experiment on each of its data sets, as `harness run` does, and write what they say together.
+
+    Args:
+        experiment: its file; or its tables as a dict.
+        options: as for `run`.
+        progress: as for `run`.
+
+    Returns:
+        The results of each data set by its name; `data_sets.csv` and the common page lie in the folder above theirs.
+
+    Raises:
+        InputError: as for `run`; all sets are checked before anything is embedded.
+        BackendError: every retriever failed on a set; what finished before is kept.
+
+    >>> tables = {"name": "two", "retrievers": [{"name": "bm25", "kind": "bm25"}], "primary": "RR", "measures": ["RR"]}
+    >>> sets = ["datasets/survey-templates-en", "datasets/survey-templates-ja"]
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     list(run_sets({**tables, "dataset": sets}, Options(place), progress=False))
+    ['survey-templates-en', 'survey-templates-ja']
+    """
+    with _watched(options, progress) as watched:
+        return {one.manifest.name: NotebookResults.of(one) for one in pipeline.run_sets(load_sets(experiment), watched)}
+
+
+@contextmanager
+def _watched(options: Options, progress: bool | None) -> Iterator[Options]:
+    """The options with somebody who watches: their own, or what shows the progress."""
     if options.watch is not Options().watch:
-        return NotebookResults.of(pipeline.run(experiment, options))
+        yield options
+        return
     with progress_shown(progress) as watch:
-        return NotebookResults.of(pipeline.run(experiment, options._replace(watch=watch)))
+        yield options._replace(watch=watch)
 
 
 def open_results(folder: str | Path) -> NotebookResults:

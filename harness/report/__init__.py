@@ -22,8 +22,8 @@ def first_screen(results: Results) -> str:
     return fragment(results)
 
 
-def write_sets(place: Path, sets: Sequence[Results]) -> None:
-    """Write report.html and data_sets.csv of several data sets' results into the folder that holds theirs."""
+def write_sets(place: Path, sets: Sequence[Results], *, report: bool = True) -> None:
+    """Write data_sets.csv of several data sets' results into the folder that holds theirs, and the report if asked."""
     from harness.report.sets_page import write
 
-    write(place, sets)
+    write(place, sets, report=report)

@@ -25,8 +25,8 @@ MOST = 20
 """Pairs whose sentence stands on the page; the CSV file has all."""
 
 
-def write(place: Path, sets: Sequence[Results]) -> None:
-    """Write report.html, report.md and data_sets.csv, each beside the folders of the sets.
+def write(place: Path, sets: Sequence[Results], *, report: bool) -> None:
+    """Write data_sets.csv beside the folders of the sets, and if asked report.html and report.md.
 
     Raises:
         InputError: the sets have nothing in common, or a file cannot be written.
@@ -36,16 +36,16 @@ def write(place: Path, sets: Sequence[Results]) -> None:
     writer = csv.DictWriter(out, [*COLUMNS, *(f"{ON}{name}" for name in found.sets)], lineterminator="\n")
     writer.writeheader()
     writer.writerows(found.rows())
-    matrix = ["| | " + " | ".join(found.sets) + " |", "| --- |" + " ---: |" * len(found.sets)]
-    matrix += [
-        f"| {one} | " + " | ".join(f"{found.mean(name, one):.4f}" for name in found.sets) + " |" for one in found.ranked
-    ]
-    files = {
-        "report.md": "\n".join([f"# {place.name}: {found.measure}", "", *sets_sentences(found, MOST), "", *matrix, ""]),
-        "report.html": page(place.name, found, sets),
-        SETS: out.getvalue(),  # last: by it the folder is known
-    }
-    for name, content in files.items():
+    files = {}
+    if report:
+        matrix = ["| | " + " | ".join(found.sets) + " |", "| --- |" + " ---: |" * len(found.sets)]
+        matrix += [
+            f"| {one} | " + " | ".join(f"{found.mean(name, one):.4f}" for name in found.sets) + " |"
+            for one in found.ranked
+        ]
+        lines = [f"# {place.name}: {found.measure}", "", *sets_sentences(found, MOST), "", *matrix, ""]
+        files = {"report.md": "\n".join(lines), "report.html": page(place.name, found, sets)}
+    for name, content in {**files, SETS: out.getvalue()}.items():  # last the table: by it the folder is known
         with create(place / name) as file:
             file.write(content)
 
