@@ -2,7 +2,8 @@
 
 Differences are those of BM25 grids (k1 x b, 48 configurations against k1 0.9, b 0.4) on Cranfield and SciFact, whose
 scores `python benchmarks/stats_sweeps.py FOLDER` computes from the data sets in a folder and keeps in build/sweeps/;
-and normals with one correlation. Experiments draw queries with replacement from differences that are centred, or moved.
+and normals with one correlation. Experiments draw queries with replacement from differences that are centred, or moved,
+or of which each row has a sign that is drawn: then no configuration is better in any query.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,7 @@ from harness.stats.max_t import max_t
 KEPT = Path(__file__).parents[1] / "build" / "sweeps"
 K1, B = (0.3, 0.6, 0.9, 1.2, 1.5, 1.8, 2.1, 2.4), (0, 0.2, 0.4, 0.6, 0.8, 1)
 LEVEL = 0.025
+SIGNS = "signs of rows drawn"
 EXPERIMENT = """
 name = "{name}"
 dataset = "{data}"
@@ -59,19 +62,25 @@ def tables() -> dict[str, Callable[[np.random.Generator, int], Floats]]:
     drawn: dict[str, Callable[[np.random.Generator, int], Floats]] = {}
     for path in sorted(KEPT.glob("*.npy")):  # none where they were not computed
         name, values = path.stem, np.load(path)
-        values -= values.mean(axis=0)
         values = values[:, values.std(axis=0) > 0]
 
-        def grid(rng: np.random.Generator, n: int, values: Floats = values) -> Floats:
-            rows: Floats = values[rng.integers(len(values), size=n)]
-            return rows
-
-        drawn[f"{name}, BM25 grid of {values.shape[1]}"] = grid
+        drawn[f"{name}, BM25 grid of {values.shape[1]}"] = partial(_rows, values - values.mean(axis=0))
+        drawn[f"{name}, BM25 grid of {values.shape[1]}, {SIGNS}"] = partial(_signed, values)
     for m, r in ((12, 0.5), (48, 0.5), (48, 0.9)):
         drawn[f"normal, {m} with correlation {r}"] = lambda rng, n, m=m, r=r: (
             0.1 * (np.sqrt(r) * rng.standard_normal((n, 1)) + np.sqrt(1 - r) * rng.standard_normal((n, m)))
         )
     return drawn
+
+
+def _rows(values: Floats, rng: np.random.Generator, n: int) -> Floats:
+    rows: Floats = values[rng.integers(len(values), size=n)]
+    return rows
+
+
+def _signed(values: Floats, rng: np.random.Generator, n: int) -> Floats:
+    rows: Floats = _rows(values, rng, n) * rng.choice([-1.0, 1.0], (n, 1))
+    return rows
 
 
 def _t(sums: Floats) -> Floats:
@@ -99,6 +108,8 @@ def sweeps(experiments: int) -> Iterator[str]:
     yield "| --- | ---: | --- | ---: | ---: | ---: | ---: |"
     for name, draw in tables().items():
         for n, better in ((50, False), (150, False), (300, False), (150, True)):
+            if better and name.endswith(SIGNS):
+                continue
             rng = np.random.default_rng([n, len(name), better])
             claimed = np.zeros(4)
             for _ in range(rounds):

@@ -27,6 +27,7 @@ DEEPEST = 32
 """Tables and lists in each other, at most."""
 LONGEST_NAME = 80
 """Characters of a measure's name that a message shows."""
+REMEDY = "harness run, check and plan take several; in Python harness.run_sets"
 
 
 class Loaded(NamedTuple):
@@ -69,11 +70,7 @@ def load(
     sets = load_sets(source, code=code, keys=keys)
     if sets[0].within:
         what = f"names {len(sets)} data sets, and this takes one"
-        raise InputError(
-            Problem(
-                f"{sets[0].path}: dataset", what, "harness run, check and plan take several; in Python harness.run_sets"
-            )
-        )
+        raise InputError(Problem(f"{sets[0].path}: dataset", what, REMEDY))
     return sets[0]
 
 
@@ -307,7 +304,5 @@ def dataset_table(tables: Mapping[str, Any]) -> DatasetTable:
     """The data set's table alone, so that a wrong path is told beside whatever else is wrong."""
     table = tables.get("dataset")
     if isinstance(table, list):
-        raise InputError(
-            Problem("dataset", "names several data sets, and this takes one", "harness run, or harness.run_sets")
-        )
+        raise InputError(Problem("dataset", "names several data sets, and this takes one", REMEDY))
     return checked(DatasetTable, {"path": table} if isinstance(table, str) else table or {}, "dataset")
