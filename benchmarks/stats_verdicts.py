@@ -16,7 +16,7 @@ from stats_shapes import MARGIN, Shape, at_the_margin, equal_means
 from harness.evaluation.gate import gate
 from harness.evaluation.verdict import Gate
 from harness.stats.differences import Differences, Floats, Integers, singles
-from harness.stats.equivalence import Within, fewest_units, not_worse
+from harness.stats.paired_tests import Within, fewest_units, not_worse
 from harness.stats.query_slices import permuted_welch
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 from harness.stats.signed_rank import signed_rank

@@ -303,9 +303,8 @@ def export(
     """Write a results folder in the form of another program, or log it to a tracker of experiments."""
     from harness import records
     from harness.evaluation.set_folders import holds_sets, read_sets
+    from harness.records.export import TRACKERS, export_sets, log_to
     from harness.records.export import export as write
-    from harness.records.export import export_sets
-    from harness.records.trackers import TRACKERS, log_to
 
     if form in TRACKERS:
         logged = log_to(records.read(results), form)

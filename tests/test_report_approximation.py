@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness.evaluation.index_drift import IndexDrift, approximate, drifts_of
 from harness.records import read
 from harness.report.trade_off_facts import approximations
-from harness.reproduce import reproduce
+from harness.reproduce import IndexDrift, approximate, drifts_of, reproduce
 from tests.qdrant_fake import fake_qdrant
 
 pytestmark = pytest.mark.slow

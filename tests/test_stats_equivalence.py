@@ -10,7 +10,7 @@ from harness.evaluation.gate import BASELINE, CHALLENGER, gate, gate_scores
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import gate_sentence
 from harness.stats.differences import Range, differences, singles
-from harness.stats.equivalence import Within, not_worse
+from harness.stats.paired_tests import Within, not_worse
 from harness.stats.settings import Settings
 from retrievers.errors import InputError
 from tests.scored import cell, compare, scored

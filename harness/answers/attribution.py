@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from harness.answers.cases import Case
-from harness.measures.truth import Truth, any_of
+from harness.measures.claims import Truth, any_of
 from harness.stats.intervals import Interval, mean_interval
 from retrievers.types import Query
 

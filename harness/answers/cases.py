@@ -11,7 +11,7 @@ from harness.answers.judging import Inquiry, Judge, Questions, Replies, asked_on
 from harness.answers.overlap import sentences
 from harness.answers.ragchecker import Entailments
 from harness.answers.systems import Answer, Context, System
-from harness.measures.truth import Truth, any_of
+from harness.measures.claims import Truth, any_of
 from harness.records import PEOPLE, By, ClaimPassage, Readings, Word
 from retrievers.errors import Unreadable
 from retrievers.types import Query

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.measures.truth import Truth, any_of, share
+from harness.measures.claims import Truth, any_of, share
 from retrievers.types import Vectors
 
 EPSILON = 1e-10

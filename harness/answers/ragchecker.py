@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.measures.truth import Truth, any_of, both, negated, share
+from harness.measures.claims import Truth, any_of, both, negated, share
 
 ClaimRow = Sequence[Truth]
 """One claim: whether each passage entails it, passages in their order."""

@@ -14,9 +14,8 @@ from harness.evaluation.scores import KeptQueries, Scores
 from harness.evaluation.verdict import Comparison, Evidence, Finding, Reason, Verdict, verdict_on
 from harness.stats.corrections import adjust, adjusted_floors
 from harness.stats.differences import differences
-from harness.stats.equivalence import Within, equivalence_tests
 from harness.stats.intervals import mean_difference_interval
-from harness.stats.paired_tests import Decided, Observed, decide
+from harness.stats.paired_tests import Decided, Observed, Within, decide, equivalence_tests
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 from harness.stats.signed_rank import signed_rank_of

@@ -12,9 +12,8 @@ from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Finding, Reason
 from harness.stats.corrections import adjust
 from harness.stats.differences import differences
-from harness.stats.equivalence import Within, equivalence_tests
 from harness.stats.friedman import friedman
-from harness.stats.paired_tests import Decided, decide
+from harness.stats.paired_tests import Decided, Within, decide, equivalence_tests
 from harness.stats.query_slices import FEWEST, large_slices, length_slices, permuted_welch
 from harness.stats.settings import Settings, Test
 from retrievers.types import Query

@@ -16,9 +16,9 @@ from harness.evaluation.verdict import Gate
 from harness.measures import parse
 from harness.records import Results
 from harness.stats.differences import Range, differences
-from harness.stats.equivalence import Within, fewest_units, not_worse
 from harness.stats.intervals import mean
 from harness.stats.looks import at_look
+from harness.stats.paired_tests import Within, fewest_units, not_worse
 from harness.stats.settings import Settings, check_margin
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Floats

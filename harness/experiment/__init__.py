@@ -31,7 +31,6 @@ from harness.experiment.experiment_file import (
     with_files_located,
     with_runs_located,
 )
-from harness.experiment.grid import Sweep
 from harness.experiment.model import (
     CacheOptions,
     DatasetTable,
@@ -45,6 +44,7 @@ from harness.experiment.model import (
 )
 from harness.experiment.parsing import parse
 from harness.experiment.retired import RETIRED, retired_in
+from harness.experiment.variants import Sweep
 
 __all__ = [
     "KINDS",

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
 from harness.experiment.blocks import Block, BlockUnion, EncoderTable, Name, check_form, inputs
-from harness.experiment.grid import Sweep, SweepTable
 from harness.experiment.option_tables import (
     KEEPS_OBJECT,
     Kind,
@@ -20,6 +19,7 @@ from harness.experiment.option_tables import (
     options_of,
 )
 from harness.experiment.retired import retired_in
+from harness.experiment.variants import Sweep, SweepTable
 from harness.measures import Measure
 from harness.stats.settings import Looks, Statistics, without_retired
 from retrievers.errors import InputError, did_you_mean

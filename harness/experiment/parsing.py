@@ -9,11 +9,10 @@ from typing import Any
 from harness.experiment.blocks import KINDS, SWEPT, Block, Standalone
 from harness.experiment.effects import code_of
 from harness.experiment.environment import secrets, unset, walk
-from harness.experiment.grid import swept
 from harness.experiment.model import Experiment
 from harness.experiment.option_tables import checked
 from harness.experiment.retired import retired_in
-from harness.experiment.variants import written_out
+from harness.experiment.variants import swept, written_out
 from retrievers import retriever_kinds
 from retrievers.errors import InputError, Problem, did_you_mean
 

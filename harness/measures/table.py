@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from harness.measures import binary, graded, incomplete
+from harness.measures import binary, graded
 from harness.measures.batch import Batch, Floats
 from harness.measures.measure import OWN, Measure
 from harness.measures.tie_ends import Ties, ends_of_context_precision, order_cannot_matter_to_the_ideal, sorted_ends
@@ -108,16 +108,16 @@ MEASURES: Mapping[str, MeasureRow] = MappingProxyType(
             (), ENDS, by_largest_grade=True,
         ),
         "RBP": MeasureRow(
-            incomplete.rank_biased_precision,
+            binary.rank_biased_precision,
             "rank-biased precision: what a reader sees who goes on to the next hit with probability p",
             ("p", "rel", "residual"), ENDS, beside="residual",
         ),
         "Bpref": MeasureRow(
-            incomplete.binary_preference, "how rarely a judged irrelevant document stands above a relevant one",
+            binary.binary_preference, "how rarely a judged irrelevant document stands above a relevant one",
             REL, ENDS, cutoff="never",
         ),
         "Judged": MeasureRow(
-            incomplete.judged_share, "share of the returned documents that were judged at all",
+            binary.judged_share, "share of the returned documents that were judged at all",
             (), ENDS, binary="at 1",
         ),
         "ContextPrecision": MeasureRow(

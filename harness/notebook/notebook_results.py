@@ -17,7 +17,7 @@ from harness.evaluation.readers import primary_of
 from harness.experiment import NAME
 from harness.notebook.comparing import ComparedRuns, compare_folders
 from harness.records import LabelledQuery, Results
-from harness.records.trackers import log_to
+from harness.records.export import log_to
 from harness.report import first_screen, write_report
 from retrievers.errors import InputError, Problem, did_you_mean
 

@@ -1,19 +1,23 @@
-"""A results folder for other programs: TREC files, a BEIR folder, ranx, ir_measures, MTEB, model cards, Parquet."""
+"""A results folder for other programs: TREC files, a BEIR folder, ranx, ir_measures, MTEB, model cards, Parquet; trackers of experiments."""
 
 from __future__ import annotations
 
 import csv
+import importlib
 import importlib.util
 import json
 import math
+import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from harness.dataset import Dataset
 from harness.dataset.source import parse_json
+from harness.records.atomic_write import LAST_FILE
 from harness.records.csv_tables import LEADING
 from harness.records.results import Results, dataset_of
 from harness.records.safe_files import create, write_jsonl
@@ -221,3 +225,71 @@ def _metadata(fields: Mapping[str, str]) -> dict[str, Any]:
 def _write_json(path: Path, value: Any, *, indent: int | None = None) -> None:
     with create(path) as file:
         file.write(json.dumps(value, ensure_ascii=False, indent=indent) + "\n")
+
+
+REFUSED = re.compile(r"[^\w./ -]")
+"""Characters that no name of a figure has in MLflow."""
+
+
+def log_to(results: Results, tracker: str, **options: Any) -> str:
+    """Log results, whose page has to be written, into the run that is active, else a new one.
+
+    Args:
+        results: of one folder.
+        tracker: one of `TRACKERS`.
+        options: of a new run.
+
+    Returns:
+        The id of the run.
+
+    Raises:
+        InputError: there is no such tracker, or its package is not installed.
+    """
+    if tracker not in TRACKERS:
+        raise InputError(Problem("tracker", f"unknown tracker {tracker!r}", did_you_mean(tracker, TRACKERS)))
+    try:
+        package = importlib.import_module(tracker)
+    except ImportError:
+        raise InputError(Problem("tracker", f"needs the package {tracker}", f"pip install {tracker}")) from None
+    if not (results.folder / LAST_FILE).is_file():
+        remedy = f"harness report {shlex.quote(str(results.folder))} writes it"
+        raise InputError(Problem(str(results.folder / LAST_FILE), "is missing", remedy))
+    return TRACKERS[tracker](package, results, options)
+
+
+def _parameters(results: Results) -> dict[str, str]:
+    """What was asked of what: the same for every tracker."""
+    manifest = results.manifest
+    models = {
+        f"{name}.model": str(facts.provenance.get("model") or facts.provenance.get("call") or name)
+        for name, facts in manifest.retrievers.items()
+    }
+    asked = {"primary": manifest.resolved.primary, "baseline": manifest.resolved.baseline or ""}
+    size = {"documents": str(manifest.dataset.documents), "queries": str(manifest.dataset.queries)}
+    return {**asked, **size, "dataset_digest": manifest.dataset.digest, **models}
+
+
+def _means(results: Results) -> dict[str, float]:
+    """retriever/measure -> mean, in characters that every tracker takes."""
+    rows = results.summary[["retriever", "measure", "mean"]].itertuples(index=False, name=None)
+    return {REFUSED.sub("_", f"{name}/{measure.replace('@', '_at_')}"): mean for name, measure, mean in rows}
+
+
+def _mlflow(mlflow: Any, results: Results, options: Mapping[str, Any]) -> str:
+    active = mlflow.active_run()
+    with nullcontext(active) if active else mlflow.start_run(**{"run_name": results.manifest.name, **options}) as run:
+        mlflow.log_params(_parameters(results))
+        mlflow.log_metrics(_means(results))
+        mlflow.log_artifact(str(results.folder / LAST_FILE))
+        return str(run.info.run_id)
+
+
+def _wandb(wandb: Any, results: Results, options: Mapping[str, Any]) -> str:
+    page = (results.folder / LAST_FILE).read_text(encoding="utf-8")
+    with nullcontext(wandb.run) if wandb.run else wandb.init(**{"name": results.manifest.name, **options}) as run:
+        run.config.update(_parameters(results))
+        run.log({**_means(results), "report": wandb.Html(page, inject=False)})
+        return str(run.id)
+
+
+TRACKERS: Mapping[str, Callable[[Any, Results, Mapping[str, Any]], str]] = {"mlflow": _mlflow, "wandb": _wandb}

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from harness.measures import Claimed
-from harness.measures.truth import Truth
+from harness.measures.claims import Truth
 from harness.records.safe_files import COPY, write_jsonl
 from retrievers.errors import InputError, Problem
 from retrievers.opening import masking, writing
