@@ -131,8 +131,10 @@ flips, 1,000 permutations; at most 2,000 experiments a row.""",
 A claim that the best configuration beats the default, one-sided at 2.5 %; 1,000 experiments a row, 2,000 flips each.
 Naive: Student's t of the best mean. Half and half: chosen on one half, tested on the other. Bonferroni: the naive p
 times the configurations. Max-T: what is done. The last row of each is power: every third configuration gains 2.8
-standard errors, what a single test finds with 80 % power. On 50 queries of SciFact few differ and the rare large losses
-are often not among them: no test can know of those. The grids are computed first (`python benchmarks/stats_sweeps.py
+standard errors, what a single test finds with 80 % power. "Signs of rows drawn": each query's row of differences has a
+sign that is drawn, so that no configuration is better, and differences are symmetric, which is what the flips assume;
+else differences are centred. On 50 queries of SciFact few differ, and where they are centred the rare large losses are
+often not among them: no test can know of those. The grids are computed first (`python benchmarks/stats_sweeps.py
 FOLDER`), from the data sets cranfield and scifact of a folder.""",
         stats_sweeps.sweeps,
     ),

@@ -1,4 +1,4 @@
-"""A results folder for other programs: TREC files, a BEIR folder, ranx, ir_measures, MTEB, model cards, Parquet; trackers of experiments."""
+"""A results folder for other programs: TREC files, a BEIR folder, ranx, ir_measures, MTEB, Parquet, trackers."""
 
 from __future__ import annotations
 
