@@ -266,4 +266,4 @@ def _append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     if whole and not whole.endswith(b"\n"):  # a run was stopped in the middle of a line
         path.write_bytes(whole[: whole.rfind(b"\n") + 1])
     with writing(path), masking(path, "a") as file:
-        file.writelines(written)
+        file.write("".join(written))  # at once: what may not be written is looked up once

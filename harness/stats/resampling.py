@@ -53,16 +53,6 @@ def _drawn(rng: np.random.Generator, n: int, resamples: int) -> ResampleCounts:
     return counts
 
 
-def resampled_means(values: Floats, counts: ResampleCounts, units: Units) -> Floats:
-    """Return the means of (n,) or (n, k) values over each resample of the units: (resamples,) or (resamples, k)."""
-    sums = units.sums(values)
-    rows = max(1, BLOCK // len(units))
-    drawn = (counts[i : i + rows].astype(np.float64) for i in range(0, len(counts), rows))
-    parts = [((part @ sums).T / (part @ units.totals)).T for part in drawn]
-    means: Floats = np.concatenate(parts)
-    return means
-
-
 class CrossFitted(NamedTuple):
     """What to expect on new queries of having picked the best of several on these."""
 
