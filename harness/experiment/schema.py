@@ -1,4 +1,4 @@
-"""The experiment file as JSON Schema, which `python -m harness.experiment.schema` writes, and as tables for the site."""
+"""The experiment file as JSON Schema (`python -m harness.experiment.schema` writes it), and as tables for the site."""
 
 from __future__ import annotations
 
