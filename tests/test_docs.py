@@ -192,8 +192,8 @@ def test_the_examples_of_a_page_run(name: str) -> None:
 )
 def test_every_column_of_a_table_of_results_is_in_the_formats_and_no_other(table, columns) -> None:
     page = (PROJECT / "docs" / "results-folder.md").read_text(encoding="utf-8")
-    rows = re.search(rf"^`{table}\.csv`[^\n]*:\n\n((?:\|.*\n)+)", page, re.MULTILINE)[1].splitlines()[2:]
-    assert [name for row in rows for name in re.findall("`([^`]+)`", row.split("|")[1])] == list(columns)
+    rows = re.search(rf"^`{table}\.csv`[^\n]*:\n\n((?:[- ].*\n)+)", page, re.MULTILINE)[1].split("\n- ")
+    assert [name for row in rows for name in re.findall("`([^`]+)`", row.split(": ")[0])] == list(columns)
 
 
 @pytest.mark.slow
