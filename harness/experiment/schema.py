@@ -114,7 +114,7 @@ def markdown() -> str:
     most = {row[0]: row for row in sorted(counts, key=lambda row: counts[row])}
     shared = [row for row in most.values() if counts[row] > 1]
     return "\n\n".join([
-        *(_table(head, rows, shared) for head, rows in [*tables, *kinds]),
+        *(_table(f"`{head}`" if head else "At the top of the file", rows, shared) for head, rows in [*tables, *kinds]),
         _table("Keys that several tables have", shared, []),
     ])  # fmt: skip
 
@@ -141,11 +141,10 @@ def _rows(head: str, table: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 def _table(head: str, rows: Sequence[tuple[str, str, str]], shared: Sequence[tuple[str, str, str]]) -> str:
     own, others = [row for row in rows if row not in shared], [f"`{row[0]}`" for row in rows if row in shared]
-    above = f"`{head}`:" if head and shared else f"{head}:" if head else "At the top of the file:"
     also = f"{'Also ' if own else ''}{', '.join(others)}{'' if own else ' alone'} (below)."
     lines = ["", "| key | value | |", "| --- | --- | --- |"] if own else []
     lines += [f"| `{key}` | {value} | {text} |".replace(" |  |", " | |") for key, value, text in own]
-    return "\n".join([above, *lines, *(["", also] if others else [])])
+    return "\n".join([f"### {head}", *lines, *(["", also] if others else [])])
 
 
 def _shown(value: Mapping[str, Any]) -> str:
