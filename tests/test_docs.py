@@ -225,8 +225,9 @@ def test_the_workflows_are_whole_files_whose_commands_run(reader: Path, tmp_path
     assert summary.read_text(encoding="utf-8").startswith("### Retrieval gate passed")
 
 
-def test_links_lead_somewhere() -> None:
-    for page in PAGES:
+def test_links_lead_somewhere_and_files_that_are_named_are_there() -> None:
+    folders = {PROJECT: "*.md", **{PROJECT / name: "**/*.md" for name in ("docs", "benchmarks", ".github", "tests")}}
+    for page in (page for folder, pattern in folders.items() for page in folder.glob(pattern)):
         text = FENCE.sub("", page.read_text(encoding="utf-8"))
         for link in re.findall(r"\]\(([^)\s]+)\)", text):
             target, _, anchor = link.partition("#")
@@ -237,6 +238,8 @@ def test_links_lead_somewhere() -> None:
             if anchor and file.suffix == ".md":
                 heads = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
                 assert anchor in {re.sub(r"[^\w\- ]", "", head).lower().replace(" ", "-") for head in heads}, link
+        for name in re.findall(r"`((?:harness|retrievers|tests|docs)/[\w./-]+)`", text):
+            assert page.name == "CHANGELOG.md" or (PROJECT / name).exists(), f"{page.relative_to(PROJECT)}: {name}"
 
 
 def test_every_page_is_in_the_index_and_in_the_site() -> None:

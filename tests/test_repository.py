@@ -29,19 +29,6 @@ def project() -> dict[str, Any]:
     return tomllib.loads(text_of("pyproject.toml"))["project"]
 
 
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md", ".github/pull_request_template.md"])
-def test_links_of_a_page_lead_somewhere(page: str) -> None:
-    for link in re.findall(r"\]\(([^)\s#]+)", text_of(page)):
-        assert ((PROJECT / page).parent / link).exists(), f"{page}: {link}"
-
-
-def test_every_file_that_a_page_names_is_there() -> None:
-    for page in (*PROJECT.glob("*.md"), *(PROJECT / "docs").rglob("*.md"), *(PROJECT / ".github").rglob("*.md")):
-        text = "" if page.stem == "CHANGELOG" else page.read_text(encoding="utf-8")
-        for file in re.findall(r"`((?:harness|retrievers|tests|docs)/[\w./-]+)`", text):
-            assert (PROJECT / file).exists(), f"{page}: {file}"
-
-
 def test_every_target_that_contributors_are_told_of_is_one_of_make() -> None:
     told = set(re.findall(r"make ([a-z]+)", text_of("CONTRIBUTING.md")))
     assert told <= set(re.findall(r"^([a-z]+):", text_of("Makefile"), re.MULTILINE))
