@@ -1,5 +1,6 @@
 """Every command that the documentation shows is run here, in the order of its page, and prints what is shown."""
 
+import doctest
 import os
 import re
 import runpy
@@ -8,9 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import redirect_stdout, suppress
 from importlib.util import find_spec
-from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +19,8 @@ import yaml
 from harness.cli import app, main
 from harness.evaluation.score_tables import TEST_COLUMNS
 from harness.evaluation.wording import COMPARISON_COLUMNS
-from harness.experiment.schema import END, START, markdown
+from harness.experiment.blocks import KINDS
+from harness.experiment.schema import HEADS
 from harness.records.csv_tables import LEADING
 from harness.records.kept import COSTS
 from tests import tiny
@@ -29,23 +29,12 @@ from tests.test_cli import commands
 
 PROJECT = Path(__file__).parents[1]
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
+WITH_COMMANDS = [page for page in PAGES if "```console" in page.read_text(encoding="utf-8")]
 FENCE = re.compile(r"^```(\w+)?(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OWN_TESTS = ("tutorial.md", "labels.md")
 """Pages whose commands are run by tests of their own."""
 NOT_OURS = {"make"}
 """Commands that a page may show without their being run here."""
-
-
-HEAD = """\
-# Commands
-
-Tables go to standard output, progress and messages to standard error. Exit codes: 0 done; 1 a gate or a reproduction
-failed; 2 the input is at fault; 3 a model, an API or a store failed for good; 130 stopped by Ctrl-C.
-
-`harness --install-completion` teaches the shell to complete commands and options, and what stands behind them:
-measures, tests, the retrievers of an experiment or of results (`--only`, `--baseline`, `--challenger`), and the
-fingerprints of cached models. `harness --version` tells the release.
-"""
 
 
 class Block(NamedTuple):
@@ -144,7 +133,7 @@ def test_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in OWN_TESTS],
+@pytest.mark.parametrize("page", [page for page in WITH_COMMANDS if page.name not in OWN_TESTS],
                          ids=lambda page: page.relative_to(PROJECT).as_posix())  # fmt: skip
 def test_every_command_shown(
     page: Path, reader: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -173,17 +162,22 @@ def test_every_command_shown(
         follow(page, capsys)
 
 
-def test_every_command_is_in_the_reference_with_its_help(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (PROJECT / "docs" / "commands.md").read_text(encoding="utf-8")
-    for name, command in commands(app):
-        assert command.help, f"{name} has no help"
-        assert f"$ harness {name} --help\n" in page, f"docs/commands.md lacks {name}: run python -m tests.test_docs"
+def test_every_command_has_help_and_a_place_in_the_reference() -> None:
+    rows = re.findall(r"^\|.*$", (PROJECT / "docs" / "commands.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(re.findall("`([a-z ]+)`", "\n".join(rows[2:]))) == sorted(name for name, _ in commands(app))
+    assert [name for name, command in commands(app) if not command.help] == []
 
 
-def test_the_reference_is_what_the_commands_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    written = (PROJECT / "docs" / "commands.md").read_text(encoding="utf-8")
-    assert written == reference(), "docs/commands.md is not current: run python -m tests.test_docs"
+def test_every_table_of_the_experiment_file_has_a_place_in_its_page() -> None:
+    page = (PROJECT / "docs" / "experiment-file.md").read_text(encoding="utf-8")
+    named = [head for head in HEADS.values() if head and not head.startswith("[[")] + ["encoder = { … }", *KINDS]
+    assert [name for name in named if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize("name", ["statistics", "articles-wilcoxon", "measures"])
+def test_the_examples_of_a_page_run(name: str) -> None:
+    found = doctest.testfile(str(PROJECT / "docs" / f"{name}.md"), module_relative=False, encoding="utf-8")
+    assert found.attempted and not found.failed
 
 
 @pytest.mark.parametrize(
@@ -198,14 +192,8 @@ def test_the_reference_is_what_the_commands_say(monkeypatch: pytest.MonkeyPatch)
 )
 def test_every_column_of_a_table_of_results_is_in_the_formats_and_no_other(table, columns) -> None:
     page = (PROJECT / "docs" / "results-folder.md").read_text(encoding="utf-8")
-    rows = re.search(rf"^`{table}\.csv`[^\n]*:\n\n((?:\|.*\n)+)", page, re.MULTILINE)[1].splitlines()[2:]
-    assert [name for row in rows for name in re.findall("`([^`]+)`", row.split("|")[1])] == list(columns)
-
-
-def test_every_key_of_the_experiment_file_is_in_the_formats() -> None:
-    page = (PROJECT / "docs" / "experiment-file.md").read_text(encoding="utf-8")
-    inside = page.partition(START)[2].partition(END)[0].strip()
-    assert inside == markdown(), "docs/experiment-file.md is not current: run python -m harness.experiment.schema"
+    rows = re.search(rf"^`{table}\.csv`[^\n]*:\n\n((?:[- ].*\n)+)", page, re.MULTILINE)[1].split("\n- ")
+    assert [name for row in rows for name in re.findall("`([^`]+)`", row.split(": ")[0])] == list(columns)
 
 
 @pytest.mark.slow
@@ -237,8 +225,9 @@ def test_the_workflows_are_whole_files_whose_commands_run(reader: Path, tmp_path
     assert summary.read_text(encoding="utf-8").startswith("### Retrieval gate passed")
 
 
-def test_links_lead_somewhere() -> None:
-    for page in PAGES:
+def test_links_lead_somewhere_and_files_that_are_named_are_there() -> None:
+    folders = {PROJECT: "*.md", **{PROJECT / name: "**/*.md" for name in ("docs", "benchmarks", ".github", "tests")}}
+    for page in (page for folder, pattern in folders.items() for page in folder.glob(pattern)):
         text = FENCE.sub("", page.read_text(encoding="utf-8"))
         for link in re.findall(r"\]\(([^)\s]+)\)", text):
             target, _, anchor = link.partition("#")
@@ -249,41 +238,23 @@ def test_links_lead_somewhere() -> None:
             if anchor and file.suffix == ".md":
                 heads = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
                 assert anchor in {re.sub(r"[^\w\- ]", "", head).lower().replace(" ", "-") for head in heads}, link
+        for name in re.findall(r"`((?:harness|retrievers|tests|docs)/[\w./-]+)`", text):
+            assert page.name == "CHANGELOG.md" or (PROJECT / name).exists(), f"{page.relative_to(PROJECT)}: {name}"
 
 
-def test_every_page_is_in_the_index() -> None:
-    for folder, pages in (("", "**/*.md"), ("formats", "*.md")):
-        place = PROJECT / "docs" / folder
-        index = (place / "README.md").read_text(encoding="utf-8")
-        for page in place.glob(pages):
-            name = page.relative_to(place).as_posix()
-            below = not folder and name.startswith("formats/") and not name.endswith("README.md")
-            assert name == "README.md" or below or f"({name})" in index, name
+def test_every_page_is_in_the_index_and_in_the_site() -> None:
+    shown = (PROJECT / "mkdocs.yml").read_text(encoding="utf-8")
+    indexed = "".join((PROJECT / "docs" / page).read_text("utf-8") for page in ("README.md", "formats/README.md"))
+    for page in (PROJECT / "docs").rglob("*.md"):
+        name = page.relative_to(PROJECT / "docs").as_posix()
+        assert name == "README.md" or f"({name.removeprefix('formats/')})" in indexed or f"({name})" in indexed, name
+        assert f"docs/{name}\n" in shown, name
 
 
 def test_no_line_is_longer_than_an_editor_is_wide() -> None:
-    docs = PROJECT / "docs"
-    pages = [docs / f"{name}.md" for name in ("README", "tutorial", "results-folder")]
-    for page in (*pages, *(docs / "formats").glob("*.md"), *(docs / "how-to").glob("*.md")):
+    for page in (page for page in PAGES if "report" not in page.parts and page.stem != "architecture"):
         prose = FENCE.sub("", page.read_text(encoding="utf-8"))
-        assert not [line for line in prose.split("\n") if len(line) > 120 and not line.startswith("|")], page
-
-
-def reference() -> str:
-    """The page docs/commands.md as it should be."""
-    parts = [HEAD]
-    for name, _ in commands(app):
-        told = StringIO()
-        with redirect_stdout(told), suppress(SystemExit):
-            main([*name.split(), "--help"])
-        lines = "\n".join(line.rstrip() for line in told.getvalue().strip("\n").split("\n"))
-        parts += [f"## harness {name}", "", f"```console\n$ harness {name} --help\n{lines}\n```", ""]
-    return "\n".join(parts)
-
-
-if __name__ == "__main__":
-    os.environ["COLUMNS"] = "80"
-    (PROJECT / "docs" / "commands.md").write_text(reference(), encoding="utf-8")
+        assert not [line for line in prose.split("\n") if len(line) > 120 and not line.startswith(("|", "!"))], page
 
 
 def test_every_test_that_the_faults_name_is_there() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import socket
 import subprocess
@@ -38,13 +39,14 @@ Open = Callable[..., Store]
 
 
 @pytest.fixture
-def opened(real: Callable[[str], str], tmp_path: Path) -> Iterator[Open]:
+def opened(real: Callable[[str], str], request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Opens stores on the server, or where a location says; what they hold is removed at the end."""
     stores: list[tuple[Store, str | None]] = []
+    own_key = request.config.getoption("--qdrant-key")
 
     def open_one(option: str, content: str = "", form: Form = "dense", documents: int = 1, **more: object) -> Store:
         place = real(option) if option.startswith("--") else option
-        options = StoreOptions(place, **more)  # type: ignore[arg-type]
+        options = StoreOptions(place, **({"api_key": own_key} | more if place != option else more))  # type: ignore[arg-type]
         content = content or uuid.uuid4().hex
         store = open_store(options, content, documents=documents, folder=tmp_path, meter=Meter(), form=form)
         stores.append((store, place if option.startswith("--") else None))
@@ -54,7 +56,7 @@ def opened(real: Callable[[str], str], tmp_path: Path) -> Iterator[Open]:
     for store, place in stores:
         store.close()
         if place is not None:
-            kept = Collections(StoreOptions(place))
+            kept = Collections(StoreOptions(place, own_key))
             with suppress(InputError, BackendError):
                 kept.remove(store.collection)  # type: ignore[attr-defined]
             kept.close()
@@ -259,13 +261,40 @@ def test_a_server_that_is_away_for_eight_seconds_is_waited_for(opened: Open, rea
     check(kept.search(vectors[:20], 10), products("dense", vectors[:20], vectors), ids, 10)
 
 
-def test_a_wrong_key_is_refused_with_the_remedy(opened: Open) -> None:
-    try:
-        opened("--qdrant", api_key="no key of anybody").finished()
-    except InputError as refused:
-        assert "the server refuses access" in str(refused)
-    else:
-        pytest.skip("this server asks for no key: nothing is refused")
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("key", ["no key of anybody", None])
+def test_a_wrong_key_and_none_are_refused_with_the_remedy(
+    opened: Open, real: Callable[[str], str], key: str | None, transport: str
+) -> None:
+    real("--qdrant-key")
+    with pytest.raises(InputError, match=r"the server refuses access .*set api_key"):
+        opened(transport, api_key=key).finished()
+
+
+def test_a_key_for_reading_reads_and_writes_nothing(opened: Open, real: Callable[[str], str]) -> None:
+    reading, content, documents = real("--qdrant-read-key"), uuid.uuid4().hex, units(500)
+    ids = filled(opened("--qdrant", content), documents)
+    reader = opened("--qdrant", content, api_key=reading)
+    assert reader.finished() is not None
+    check(reader.search(documents[:20], 10), products("dense", documents[:20], documents), ids, 10)
+    with pytest.raises(InputError, match="the server refuses access"):
+        filled(opened("--qdrant", api_key=reading), documents)
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_copies_on_several_nodes_rank_as_numpy_ranks(opened: Open, real: Callable[[str], str], stopped: bool) -> None:
+    """Six shards in two copies; last, another node is stopped amid the upload, and stays away."""
+    store = opened("--qdrant-cluster", shards=6, replication=2)
+    stop = shlex.split(real("--qdrant-stop")) if stopped else []
+    documents, queries = units(60_000, 384), units(400, 384)
+    ids = [f"d{number:06}" for number in range(len(documents))]
+    store.create(384)
+    for start in range(0, len(ids), 4096):
+        if stop and start == 12_288:
+            subprocess.run(stop, check=True)
+        store.upsert(ids[start : start + 4096], documents[start : start + 4096])
+    store.finish({})
+    check(store.search(queries, 10), products("dense", queries, documents), ids, 10)
 
 
 def test_rankings_are_fused_as_the_server_fuses_them(opened: Open, real: Callable[[str], str]) -> None:

@@ -11,8 +11,10 @@ import pytest
 import yaml
 
 import harness
+from harness.experiment import load
 from harness.records.manifest import SCHEMA
 from retrievers import errors
+from tests import small
 
 PROJECT = Path(__file__).parents[1]
 DECISIONS = sorted((PROJECT / "docs" / "decisions").glob("*.md"))
@@ -25,15 +27,6 @@ def text_of(*place: str) -> str:
 @pytest.fixture(scope="module")
 def project() -> dict[str, Any]:
     return tomllib.loads(text_of("pyproject.toml"))["project"]
-
-
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md", ".github/pull_request_template.md"])
-def test_links_and_files_of_a_page_are_there(page: str) -> None:
-    text = text_of(page)
-    for link in re.findall(r"\]\(([^)\s#]+)", text):
-        assert ((PROJECT / page).parent / link).exists(), f"{page}: {link}"
-    for file in re.findall(r"`((?:harness|retrievers|tests|docs)/[\w./-]+)`", text):
-        assert (PROJECT / file).exists(), f"{page}: {file}"
 
 
 def test_every_target_that_contributors_are_told_of_is_one_of_make() -> None:
@@ -99,3 +92,14 @@ def test_what_the_versions_call_public_is_all_that_is() -> None:
         *(one.exit_code for one in family),
     }
     assert f'`"schema": {SCHEMA}`' in page
+
+
+def test_what_goes_away_works_and_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("harness.experiment.retired.GOING", {"depth": "use hits", "kind = hashing": "use bm25"})
+    assert load(small.experiment(tmp_path)).experiment.depth == 5
+    assert caplog.messages == [
+        "depth: 'depth' goes away with the next minor version (use hits)",
+        "retrievers[1].encoder.kind: 'kind = hashing' goes away with the next minor version (use bm25)",
+    ]

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import harness
+from harness.cli import app
+from tests.test_cli import commands
 
 PROJECT = Path(__file__).parents[1]
 pytestmark = [
@@ -34,14 +36,22 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(script: dict, 
         assert (site / page.relative_to(PROJECT).with_name(f"{name}.html")).is_file()
     api = (site / "docs" / "api.html").read_text(encoding="utf-8")
     assert re.findall(r"<h2 id=[^>]*>\s*harness\.(\w+)\s*<", api) == harness.__all__
+    helps = (site / "docs" / "commands.html").read_text(encoding="utf-8")
+    assert re.findall(r"<h2 id=[^>]*>harness ([a-z ]+)<", helps) == [name for name, _ in commands(app)]
+    keys = (site / "docs" / "experiment-file.html").read_text(encoding="utf-8")
+    assert "<code>full_scan_threshold</code>" in keys and "KB of vectors below which a server compares all" in keys
     loaded = r"<(?:script|img|iframe)[^>]* src=\"http|<link[^>]* rel=\"stylesheet\"[^>]* href=\"http"
     assert [page for page in site.rglob("*.html") if re.search(loaded, page.read_text(encoding="utf-8"))] == []
 
 
-@pytest.mark.parametrize("link", ["nowhere.md", "tutorial.md#nowhere"])
-def test_a_link_that_leads_nowhere_builds_no_site(script: dict, tmp_path: Path, link: str) -> None:
+def test_a_link_that_leads_nowhere_builds_no_site(
+    script: dict, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     script["gather"](tmp_path / "site-source")
     (tmp_path / "site-source" / "docs" / "gallery.md").write_text("# Gallery\n", encoding="utf-8")
     page = tmp_path / "site-source" / "docs" / "scale.md"
-    page.write_text(page.read_text(encoding="utf-8") + f"\n[there]({link})\n", encoding="utf-8")
+    links = ["nowhere.md", "tutorial.md#nowhere"]
+    page.write_text(page.read_text(encoding="utf-8") + "".join(f"\n[there]({link})\n" for link in links), "utf-8")
     assert script["build"](tmp_path) != 0
+    told = capfd.readouterr().err
+    assert all(f"'{link}'" in told for link in links)

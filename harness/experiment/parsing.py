@@ -11,7 +11,7 @@ from harness.experiment.effects import code_of
 from harness.experiment.environment import secrets, unset, walk
 from harness.experiment.model import Experiment
 from harness.experiment.option_tables import checked
-from harness.experiment.retired import retired_in
+from harness.experiment.retired import retired_in, tell_going
 from harness.experiment.variants import swept, written_out
 from retrievers import retriever_kinds
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -22,6 +22,9 @@ LARGEST, LARGEST_SEED = 2**31 - 1, 2**63 - 1
 
 def parse(written: Mapping[str, Any], *, code: bool = True, keys: bool = True) -> Experiment:
     """Check the tables of an experiment, `keys` in the environment among them; raises InputError with every problem."""
+    for place, value in walk(written):
+        key = place.rpartition(".")[2]
+        tell_going(place, key, *([f"{key} = {value}"] if isinstance(value, str) else []))
     problems = [*secrets(written), *unset(written, keys=keys), *too_large(written)]
     tables = dict(written)
     judge = tables.get("judge")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from retrievers.errors import Problem
 
+log = logging.getLogger(__name__)
 _CITATIONS = "citations are no longer measured: use ragchecker.faithfulness, or compare scores of another tool"
 _NUGGETS = "nuggets are no longer measured: use ragchecker.recall, the share of the reference's claims in the answer"
 
@@ -27,6 +29,15 @@ RETIRED: Mapping[str, str] = MappingProxyType(
     }
 )
 """Kinds, values, measures and options; a name that is here is refused wherever it stands."""
+GOING: Mapping[str, str] = MappingProxyType({})
+"""What works until the next minor version and is then RETIRED, as "key" or "key = value" -> what to use."""
+
+
+def tell_going(where: str, *names: str) -> None:
+    """Say on standard error which of these names go away, and what to use."""
+    for name in names:
+        if name in GOING:
+            log.warning("%s: %r goes away with the next minor version (%s)", where, name, GOING[name])
 
 
 def retired_in(named: Iterable[tuple[str, object]]) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""The experiment file as JSON Schema and as tables: `python -m harness.experiment.schema` writes both."""
+"""The experiment file as JSON Schema (`python -m harness.experiment.schema` writes it), and as tables for the site."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HEADS: Mapping[str, str] = {
     "Reranked": '[[retrievers]], kind = "rerank"',
     "StoreOptions": "store = { … }",
 }
-"""Table of the schema -> what stands above it in docs/experiment-file.md."""
+"""Table of the schema -> what stands above its keys, and in the first column of docs/experiment-file.md."""
 UNIONS: Mapping[str, str] = {
     "Standalone": "[[retrievers]], kind = {kind}",
     "Encoder": "encoder = {{ kind = {kind}, … }}",
@@ -48,7 +48,6 @@ LIMITS: Mapping[str, Mapping[str, float]] = {
 """What `[statistics]` refuses, as far as a schema can say it."""
 SCHEMA_ID = "urn:retriever-harness:experiment:1"
 """Its number rises where a key of before means something else, as docs/versioning.md says."""
-START, END = "<!-- keys: written by python -m harness.experiment.schema -->", "<!-- end of keys -->"
 
 
 class _Untitled(GenerateJsonSchema):
@@ -101,7 +100,7 @@ def _plain(value: Any, defs: dict[str, Any]) -> Any:
 
 
 def markdown() -> str:
-    """Return every key of the file as tables for docs/experiment-file.md; what several tables share stands once."""
+    """Return every key of the file as tables, which the site shows; what several tables share stands once."""
     schema = experiment_schema()
     defs = schema["$defs"] | {"Experiment": schema}
     tables = [(head, _rows(head, defs[name])) for name, head in HEADS.items()]
@@ -115,19 +114,15 @@ def markdown() -> str:
     most = {row[0]: row for row in sorted(counts, key=lambda row: counts[row])}
     shared = [row for row in most.values() if counts[row] > 1]
     return "\n\n".join([
-        *(_table(head, rows, shared) for head, rows in [*tables, *kinds]),
+        *(_table(f"`{head}`" if head else "At the top of the file", rows, shared) for head, rows in [*tables, *kinds]),
         _table("Keys that several tables have", shared, []),
     ])  # fmt: skip
 
 
 def write(project: Path) -> None:
-    """Write the schema beside the experiments, and the tables into docs/experiment-file.md."""
+    """Write the schema beside the experiments."""
     path = project / "experiments" / "experiment.schema.json"
     path.write_text(json.dumps(experiment_schema(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    page = project / "docs" / "experiment-file.md"
-    before, _, rest = page.read_text(encoding="utf-8").partition(START)
-    _, _, after = rest.partition(END)
-    page.write_text(f"{before}{START}\n\n{markdown()}\n\n{END}{after}", encoding="utf-8")
 
 
 def _rows(head: str, table: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -146,11 +141,10 @@ def _rows(head: str, table: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 def _table(head: str, rows: Sequence[tuple[str, str, str]], shared: Sequence[tuple[str, str, str]]) -> str:
     own, others = [row for row in rows if row not in shared], [f"`{row[0]}`" for row in rows if row in shared]
-    above = f"`{head}`:" if head and shared else f"{head}:" if head else "At the top of the file:"
     also = f"{'Also ' if own else ''}{', '.join(others)}{'' if own else ' alone'} (below)."
     lines = ["", "| key | value | |", "| --- | --- | --- |"] if own else []
     lines += [f"| `{key}` | {value} | {text} |".replace(" |  |", " | |") for key, value, text in own]
-    return "\n".join([above, *lines, *(["", also] if others else [])])
+    return "\n".join([f"### {head}", *lines, *(["", also] if others else [])])
 
 
 def _shown(value: Mapping[str, Any]) -> str:
