@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from harness.answers import overlap, ragas, ragchecker
 from harness.answers.overlap import sentences, tokenizer_of, words
 from harness.answers.ragchecker import Entailments
-from harness.measures import truth
+from harness.measures.claims import any_of
 from retrievers.errors import InputError
 
 ELEVEN = (
@@ -260,4 +260,4 @@ def test_ragas_answers_without_anything_to_divide_by() -> None:
 @given(st.lists(st.sampled_from([True, False, None]), max_size=5))
 def test_kleenes_or_is_what_every_filling_agrees_on(values: list[bool | None]) -> None:
     filled = {any(filler if one is None else one for one in values) for filler in (True, False)}
-    assert truth.any_of(values) == (filled.pop() if len(filled) == 1 else None)
+    assert any_of(values) == (filled.pop() if len(filled) == 1 else None)
