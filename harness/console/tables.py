@@ -118,7 +118,6 @@ def verdict(evaluation: Evaluation, told: Told, *, width: int) -> Iterator[Rende
             yield text_line(sentence)
     for note in told.notes:
         yield text_line(f"! {note}")
-    yield ""
     yield from forest(board_of(evaluation), width=width)
     if told.more.measures:
         yield ""

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 
 from harness.english import counted, join
+from harness.evaluation.board import reference_of
 from harness.evaluation.cautions import (
     asked_sentence,
     below_noise,
     flattery_sentence,
-    interval_note,
     judged_note,
     judged_only_sentence,
     look_sentence,
     second_look_sentence,
 )
+from harness.evaluation.statements import interval_note
 from harness.measures import parse
 from harness.report import text
 from harness.report.view import View
@@ -66,16 +67,13 @@ def caveats(view: View) -> list[str]:
             "The ideal of the primary measure is what was retrieved: one relevant document at rank 1 scores 1, "
             "however much was missed."
         )
-    rows, leader = view.comparisons[view.primary], view.conclusion.leader
+    rows = view.comparisons[view.primary]
     few = [row for row in rows if 0 < row.wins + row.losses < FEWEST]
     if few:
         pairs = join([f"{row.a} and {row.b}" for row in few[:3]] + (["other pairs"] if few[3:] else []))
         notes.append(f"Fewer than {FEWEST} queries differ between {pairs}: the intervals there are likely too short.")
-    return [
-        note
-        for note in [*notes, interval_note(sorted(rows, key=lambda row: leader not in (row.a, row.b))), *_judged(view)]
-        if note
-    ]
+    others = [row for row in rows if reference_of(view.evaluation) not in (row.a, row.b)]  # the board's are told above
+    return [note for note in [*notes, interval_note(others, view.settings), *_judged(view)] if note]
 
 
 def _judged(view: View) -> list[str]:

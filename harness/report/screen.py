@@ -38,6 +38,11 @@ class Screen(NamedTuple):
         return name.removeprefix(self.beginning)
 
     @property
+    def signs(self) -> list[tuple[str, str]]:
+        """The signs that stand in the leaderboard, each with its word."""
+        return list(dict.fromkeys(self.standings[row.standing] for row in self.board.rows))
+
+    @property
     def axis(self) -> tuple[float, float]:
         """The ends of the forest's axis, with some room."""
         low, high = self.board.span
