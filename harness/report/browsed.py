@@ -15,7 +15,8 @@ from harness.measures import parse, score
 from harness.pages import visible
 from harness.records import LENGTHS, SHOWN
 from harness.report import text
-from harness.report.failures import Group, causes, columns, groups
+from harness.report.answers import NOTHING
+from harness.report.failures import Group, causes, columns
 from harness.report.view import View
 from retrievers.types import Floats
 
@@ -76,8 +77,8 @@ def _ceiling(view: View, before: str, depth: int) -> Floats | None:
 
 BUDGET = 1_000_000
 """Bytes of evidence that a page may hold, deflated."""
-DEFLATED = 0.5
-"""What is left of text about, deflated and written in letters."""
+DEFLATED, OF_SCORES, OF_HITS = 0.5, 4.0, 5.0
+"""What is left of a letter of text, of a score and of the rest of a hit about, deflated and written in letters."""
 STEPS = ((SHOWN, LENGTHS[0]), (SHOWN, 2_000), (SHOWN, 600), (SHOWN, 200), (SHOWN, 0), (SHOWN // 2, 0))
 """Hits per ranking and characters per document, tried in this order until the budget holds."""
 
@@ -97,35 +98,48 @@ class Browsed(NamedTuple):
     packed: str
     """The same, packed."""
     texts: str
-    """The texts of the evidence's documents, packed."""
+    """The texts of the evidence's documents and the scores of its hits, packed."""
     kept: EvidenceKept
     places: tuple[int, ...]
     """Of its queries."""
 
 
-def browsed(view: View, *, whole: bool = False) -> Browsed:
+def browsed(view: View, alike: Sequence[Group], *, whole: bool = False) -> Browsed:
     """The evidence that fits the budget: shorter texts first, then fewer queries, those that differ most kept.
 
     Args:
         view: what is shown of it.
+        alike: the groups of queries that fail alike.
         whole: on a page of its own there is four times the room, and no query is left out.
     """
     budget = 4 * BUDGET if whole else BUDGET
-    distances, about = spread(view), (groups(view), reranked(view), causes(view))
+    distances, about = spread(view), (alike, reranked(view), causes(view))
     places, taken = list(view.shown), 0
     while True:
         for hits, letters in STEPS:
+            if OF_HITS * hits * len(places) * len(view.ranked) > budget and (hits, letters) != STEPS[-1]:
+                continue
             if hits != taken:
                 evidence, documents = _evidence(view, places, about, hits)
                 code, taken = packed(evidence), hits
             lengths = (len(kept.text) for doc in documents if (kept := view.results.documents.get(doc)))
-            if len(code) + DEFLATED * sum(min(length, letters) for length in lengths) <= budget or (
-                (whole or len(places) == 1) and (hits, letters) == STEPS[-1]
-            ):
-                texts = packed([_text(view, doc, letters) for doc in documents] if letters else [])
-                return Browsed(evidence, code, texts, EvidenceKept(hits, letters, len(places)), tuple(places))
+            more = DEFLATED * sum(min(length, letters) for length in lengths)
+            more += OF_SCORES * hits * len(places) * len(view.ranked) if letters else 0
+            if len(code) + more <= budget or ((whole or len(places) == 1) and (hits, letters) == STEPS[-1]):
+                beside: dict[str, Any] = {"texts": [], "scores": []}
+                if letters:
+                    beside["texts"] = [_text(view, doc, letters) for doc in documents]
+                    beside["scores"] = [_scores(view, place, hits) for place in places]
+                kept_of = EvidenceKept(hits, letters, len(places))
+                return Browsed(evidence, code, packed(beside), kept_of, tuple(places))
         near = set(sorted(places, key=lambda i: -distances[i])[: len(places) // 2])
         places, taken = [i for i in places if i in near], 0
+
+
+def _scores(view: View, place: int, hits: int) -> list[list[float]]:
+    """What each retriever gave its hits for a query, to four digits."""
+    tops = (view.answers[name].top.get(view.ids[place], NOTHING) for name in view.ranked)
+    return [[float(f"{score:.4g}") for score in top.scores[:hits].tolist()] for top in tops]
 
 
 def spread(view: View) -> list[float]:
@@ -162,8 +176,8 @@ def _evidence(
     queries = []
     for i in places:
         qid, judged = view.ids[i], view.grades[view.ids[i]]
-        lists = [view.answers[name].top.get(qid, ())[:hits] for name in view.ranked]
-        retrieved = {doc for docs in lists for doc in docs}
+        lists = [view.answers[name].top.get(qid, NOTHING).doc_ids[:hits] for name in view.ranked]
+        retrieved, ranks = set().union(*lists), [view.answers[name].places.get(qid, {}) for name in view.ranked]
         graded = sorted(
             ((doc, grade) for doc, grade in judged.items() if grade > 0 or doc in retrieved),
             key=lambda item: (-item[1], item[0]),
@@ -174,10 +188,9 @@ def _evidence(
             "fields": fields_of(view, qid),
             "groups": [key for key, places in members.items() if i in places],
             "scores": [round(float(view.scores[view.primary][name][i]), 6) for name in view.ranked],
-            "lists": [[_number(numbers, doc) for doc in docs] for docs in lists],
+            "lists": [[numbers.setdefault(doc, len(numbers)) for doc in docs] for docs in lists],
             "judged": [
-                [_number(numbers, doc), grade,
-                 [view.answers[name].places.get(qid, {}).get(doc, 0) for name in view.ranked]]
+                [numbers.setdefault(doc, len(numbers)), grade, [of.get(doc, 0) for of in ranks]]
                 for doc, grade in graded
             ],
             **({"why": [[view.ranked.index(name), said] for name, said in why[i].items()]} if i in why else {}),
@@ -200,10 +213,6 @@ def _drawn(view: View, name: str, rerun: Rerun | None) -> dict[str, Any]:
     mark = view.marks[name]
     of = {"before": view.ranked.index(rerun.before), "depth": rerun.depth} if rerun else {}
     return {"name": name, "color": mark.color, "outline": mark.outline, **of}
-
-
-def _number(numbers: dict[str, int], doc: str) -> int:
-    return numbers.setdefault(doc, len(numbers))
 
 
 def _text(view: View, doc: str, letters: int) -> str:

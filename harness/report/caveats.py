@@ -83,12 +83,7 @@ def _judged(view: View) -> list[str]:
     if all(grade > 0 for judged in view.grades.values() for grade in judged.values()):
         # Judged is precision then, and says nothing of pooling.
         return [judged_only_sentence()]
-    measure = f"Judged@{view.cutoff}"
-    judged = {
-        name: view.scores[measure][name] if measure in view.scores else answers.extra[parse(measure)]
-        for name, answers in view.answers.items()
-    }
-    shares = {name: math.fsum(values) / len(values) for name, values in judged.items()}
+    shares = {name: math.fsum(answers.judged) / view.n for name, answers in view.answers.items()}
     leader = view.conclusion.leader
     notes = (judged_note(leader, other, shares[leader], shares[other]) for other in view.ranked[1:])
     return [note for note in notes if note]

@@ -34,7 +34,10 @@ def client_filter(view: View) -> dict[str, Any]:
         "slices": filter_slices(view),
         "values": [
             [
-                [_short(value) for value in np.round(view.scores[measure][name][places], 6).tolist()]
+                [
+                    None if math.isnan(value) else value
+                    for value in np.round(view.scores[measure][name][places], 6).tolist()
+                ]
                 for name in view.ranked
             ]
             for measure in measures
@@ -61,9 +64,3 @@ def filter_slices(view: View) -> dict[str, list[int]]:
         if value not in members and len(members) < SLICES:
             members[value] = [place for place, values in enumerate(fields) if value in values]
     return members
-
-
-def _short(value: float) -> float | int | None:
-    if math.isnan(value):
-        return None
-    return int(value) if value.is_integer() else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from harness.evaluation.conclusion import Conclusion
 from harness.evaluation.evaluation import Evaluation, evaluation_of
 from harness.evaluation.verdict import Comparison
 from harness.experiment import Dense
-from harness.measures import Measure, parse
+from harness.measures import parse
 from harness.pages.colors import is_color
 from harness.records import LabelledQuery, Manifest, ResolvedExperiment, Results
 from harness.report.answers import Answers, read_answers
@@ -150,8 +150,6 @@ def view_of(results: Results) -> View:
     shown = _shown(scores.values[scores.primary], order)
     qrels = results.grades()
     grades = {query: qrels.get(query, {}) for query in scores.ids}  # a query may have claims and no labels
-    primary = parse(scores.primary)
-    extra = extra_measures(measures, (primary.cutoff or resolved.depth, resolved.depth))
     return View(
         results=results,
         evaluation=evaluation,
@@ -163,7 +161,7 @@ def view_of(results: Results) -> View:
         ),
         grades=grades,
         shown=shown,
-        answers=read_answers(results, grades, extra, shown=frozenset(scores.ids), primary=primary),
+        answers=read_answers(results, grades, parse(scores.primary)),
         language=language(results),
     )
 
@@ -201,17 +199,6 @@ def identity(manifest: Manifest, retriever: str) -> str:
     model = {key: facts[key] for key in ("fingerprint", "revision", "sha256") if key in facts}
     parts = sorted(identity(manifest, part) for part in manifest.resolved.made_of(retriever))
     return json.dumps([own, model, parts], sort_keys=True, default=str)
-
-
-def extra_measures(declared: Sequence[str], depths: tuple[int, int]) -> tuple[Measure, ...]:
-    """What a report tells beside the declared measures: Judged and Success.
-
-    Args:
-        declared: the measures of the experiment.
-        depths: the primary measure's cutoff, and how many hits were kept.
-    """
-    wanted = [parse(f"Judged@{depths[0]}"), *(parse(f"Success@{depth}") for depth in depths)]
-    return tuple(dict.fromkeys(measure for measure in wanted if str(measure) not in declared))
 
 
 def _largest(grades: trec.Qrels) -> int:
