@@ -102,21 +102,25 @@ def sweep_statements(result: Conclusion, choice: SweepChoice, settings: Settings
     """
     measure, queries = result.measure, asked(result.n, result.clusters)
     yield Statement(Topic.LEADER, f"On {measure} over {queries}: {sweep_headline(choice)}.")
-    expected = "" if choice.expected is None else f"; on new queries expect {choice.expected:+.4f} (cross-fitted)"
+    expected = "" if choice.expected is None else f"; on new queries expect {_signed(choice.expected)} (cross-fitted)"
     least = (
         "nothing tells how far its differences scatter"
         if choice.low is None
-        else f"with {100 * (1 - settings.alpha / 2):.3g} % confidence the true gain is above {choice.low:+.4f}"
+        else f"with {100 * (1 - settings.alpha / 2):.3g} % confidence the true gain is above {_signed(choice.low)}"
     )
     yield Statement(
         Topic.PLAN,
-        f"Chosen on these queries, {choice.chosen} is {choice.gain:+.4f} from {choice.default}{expected}; {least}. "
+        f"Chosen on these queries, {choice.chosen} is {_signed(choice.gain)} from {choice.default}{expected}; {least}. "
         f"p {related(format_p(choice.p_value))} by the max-T test over all {choice.configurations} configurations "
         f"(one-sided, level {settings.alpha / 2:.3g}).",
     )
     if result.effective is not None:
         yield Statement(Topic.WEIGHTS, weights_sentence(result, settings))
     yield Statement(Topic.PLAN, alike_sentence(choice, queries))
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.4f}".replace("-", "\N{MINUS SIGN}")
 
 
 def sweep_headline(choice: SweepChoice) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from harness.evaluation.cautions import clicked, foreign_hits, half_read
 from harness.evaluation.costs import costs_of
+from harness.report import text
 from harness.report.sections.integrity import unjudged
 from harness.report.sections.slices import called, carried, compared, labels_of, pair_of
 from harness.report.view import View
@@ -58,7 +59,7 @@ def _carried(view: View) -> Iterator[Alert]:
     if (row := carried(view, pair)) is not None:
         name, rest = view.names[view.primary].short, pair.rows[0].queries - row.queries
         yield Alert(
-            f"Without the {row.queries} queries of {called(row)} ({row.difference:+.3f} in {name}) the lead of "
+            f"Without the {row.queries} queries of {called(row)} ({text.signed(row.difference)} in {name}) the lead of "
             f"{pair.a} over {pair.b} vanishes: on the other {rest} its mean is not higher.",
             "slices",
         )

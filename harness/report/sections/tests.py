@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from harness.evaluation.families import slices_of
 from harness.evaluation.verdict import Comparison
 from harness.evaluation.wording import SIGNS, reason_words, settings_sentence, significance_sentence, verdict_word
-from harness.report import text
-from harness.report.figures import Section
+from harness.report import charts, text
+from harness.report.figures import Figure, Section, figure
 from harness.report.pair_details import in_reading_order, in_words, left_out, pair_evidence
-from harness.report.sections.slices import divided, label_of
-from harness.report.view import View
+from harness.report.sections.slices import FEWEST, divided, label_of, slice_of
+from harness.report.view import View, second
 from harness.stats.query_slices import small_slices
 
 PLACE = 80
@@ -28,6 +30,8 @@ FAMILIES = {
 """What the families of tests.csv are called; those of fields and of interactions follow from what they divide."""
 ROWS = 60
 """Rows of an exploratory family that the page shows, or those of the leader and the baseline: it is no archive."""
+GROWN = 12
+"""Numbers of queries at which the leader's difference is drawn."""
 SMALL = 20
 """Slices that are too small to be tested and are named: a field may have another value for each query."""
 
@@ -36,7 +40,7 @@ def section(view: View) -> Section | None:
     """The matrix of the primary measure, the rows of every family, the other tests."""
     if len(view.retrievers) < 2:
         return None
-    table, evidence = view.results.tests, pair_evidence(view)
+    table, evidence, growth = view.results.tests, pair_evidence(view), _growth(view)
     small = _small_slices(view)
     families = {
         _called(str(family)): [row for row in rows if len(rows) <= ROWS or _about(view, row["a"], row["b"])]
@@ -57,6 +61,7 @@ def section(view: View) -> Section | None:
                 if (shown := _listed(view, rows)) or not rows
             ],
             "evidence": evidence,
+            "growth": growth,
             "evidence_left_out": left_out(view, len(evidence)),
             "in_words": in_words(view, _listed(view, view.comparisons[view.primary])),
             "other": families,
@@ -68,6 +73,29 @@ def section(view: View) -> Section | None:
             "word": verdict_word,
             "reason": reason_words,
         },
+        (growth,) if growth else (),
+    )
+
+
+def _growth(view: View) -> Figure | None:
+    """The leader against the next on the first queries of one order that is drawn by chance, and on more and more."""
+    a, b = view.conclusion.leader, second(view)
+    order = np.random.default_rng(view.settings.seed).permutation(view.n).tolist()
+    sizes = np.unique(np.geomspace(FEWEST, view.n, GROWN).round().astype(int)).tolist() if view.n > FEWEST else []
+    found = [slice_of(view, (a, b), order[:size], ("", ""), (None, None)) for size in sizes]
+    if not any(one.low is not None for one in found):
+        return None
+    rows = [charts.ForestRow("", "", one.difference, one.low, one.high, one.queries, "") for one in found]
+    said = "; ".join(
+        f"{one.queries:,}: {text.signed(one.difference)} ({text.between_signed((one.low, one.high))})" for one in found
+    )
+    name, margin = view.names[view.primary].short, view.settings.margin
+    return figure(
+        "growth",
+        f"{a} − {b} in {name} as queries are added in an order drawn by chance (seed {view.settings.seed}), with "
+        f"{100 * view.settings.level:g} % intervals",
+        f"Mean difference on the first queries: {said}.",
+        lambda width: charts.growth(rows, f"queries, of {view.n:,}", margin, width),
     )
 
 
