@@ -12,10 +12,12 @@ from harness.report.axes import (
     PRICED,
     STEP,
     Axis,
+    Plane,
     Rows,
     horizontal,
     lines_of,
     long,
+    placed_names,
     px,
     reach,
     rows_of,
@@ -24,7 +26,6 @@ from harness.report.axes import (
 )
 from harness.report.text import visible
 from harness.report.theme import INK, MUTED, RULE, SHAPES, Mark
-from harness.report.trade_off_facts import Plane, placed_names
 
 WIDE, NARROW = 700.0, 336.0
 """Pixels that charts take on a screen, and on a telephone."""

@@ -15,8 +15,8 @@ from harness.english import counted, join, short_p
 from harness.pages import policy
 from harness.report import figures, text, theme
 from harness.report.browsed import packed
-from harness.report.citation import citation
 from harness.report.figures import Section
+from harness.report.latex import citation
 from harness.report.view import View
 
 FILTERS = {

@@ -21,8 +21,7 @@ from harness.measures import parse
 from harness.pages import policy
 from harness.records import Results, create
 from harness.report import text
-from harness.report.browsed import packed
-from harness.report.client_filter import client_filter
+from harness.report.browsed import client_filter, packed
 from harness.report.figures import Figure, Section, svg
 from harness.report.html_page import environment, page, plain_environment, rendered, source, styled
 from harness.report.latex import tables
