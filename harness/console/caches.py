@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.console import completion
 from harness.console.printing import print_json, say
-from harness.console.shared_options import Json, NoCode, WholeSentences, refuse
+from harness.console.shared_options import Json, NoCode, WholeSentences, fingerprints, refuse
 from retrievers.errors import InputError, NotShown, Problem, did_you_mean
 from retrievers.remote.redaction import without_user
 
@@ -88,7 +87,7 @@ def clear(
         str | None,
         typer.Argument(
             help="One model, or with --store one collection, as `harness cache info` names it.",
-            autocompletion=completion.fingerprints,
+            autocompletion=fingerprints,
         ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every model, or every collection of runs.")] = False,

@@ -13,7 +13,7 @@ from harness.evaluation.verdict import Finding, Reason
 from harness.evaluation.wording import read_verdict
 from harness.report import text
 from harness.report.charts import ForestRow
-from harness.report.figures import Figure, ForestWords, Section, forest
+from harness.report.figures import Figure, Section, forest
 from harness.report.view import View
 from harness.stats.differences import differences
 from harness.stats.intervals import mean, mean_interval
@@ -277,7 +277,7 @@ def _forest(view: View, pairs: Sequence[SlicePair]) -> Figure:
     means = "; ".join(
         f"{pair.b}: {', '.join(f'{called(row)} {text.signed(row.difference)}' for row in pair.rows)}" for pair in pairs
     )
-    words = ForestWords(
+    words = (
         "slices",
         f"{leader} − {', '.join(pair.b for pair in pairs)} in {name}, by slice, with "
         f"{100 * view.settings.level:g} % intervals",
