@@ -7,7 +7,7 @@ import pytest
 import harness
 from harness.evaluation.index_drift import IndexDrift, approximate, drifts_of
 from harness.records import read
-from harness.report.trade_off_facts import approximations
+from harness.report.sections.tradeoffs import approximations
 from harness.reproduce import reproduce
 from tests.qdrant_fake import fake_qdrant
 

@@ -10,8 +10,7 @@ from urllib.parse import quote
 import pytest
 
 import harness
-from harness.report.browsed import unpacked
-from harness.report.client_filter import client_filter
+from harness.report.browsed import client_filter, unpacked
 from harness.report.sections.reranked import rerun_rows
 from harness.report.view import view_of
 from tests import small
@@ -302,9 +301,9 @@ def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
 
 def test_beyond_its_room_the_lens_keeps_the_first_measures_and_says_so(results, monkeypatch):
     view = view_of(results)
-    monkeypatch.setattr("harness.report.client_filter.VALUES", 2 * view.n * len(view.ranked))
+    monkeypatch.setattr("harness.report.browsed.VALUES", 2 * view.n * len(view.ranked))
     held = client_filter(view)
     assert held["measures"] == [view.names[measure].short for measure in view.measures[:2]]
     assert held["left"] == len(view.measures) - 2
-    monkeypatch.setattr("harness.report.client_filter.VALUES", 1)
+    monkeypatch.setattr("harness.report.browsed.VALUES", 1)
     assert len(client_filter(view)["values"]) == 1  # the primary one always

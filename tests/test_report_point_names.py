@@ -1,6 +1,6 @@
 """Names beside the points of a chart: as many as have room, and none on another."""
 
-from harness.report.trade_off_facts import Plane, placed_names
+from harness.report.axes import Plane, placed_names
 
 PLANE = Plane(534, 260, 24, False)
 

@@ -83,7 +83,7 @@ def heat_map(grid: HeatGrid, width: float) -> Plot:
         body.append(
             cell.format(px(x + 1), px(y + 1), px(wide - 2), px(HIGH - 2), SERIES[0].light,
                         FAINT + (FULL - FAINT) * share, framed, shown if wide >= NUMBER else "",
-                        text.visible(f"{down[row]}, {across[column]}: {value:.6g}"))
+                        text.visible(f"{down[row]}, {across[column]}: {value:.4f}".removesuffix(".0000")))
         )  # fmt: skip
     return Plot(width, top + HIGH * len(down) + 4, Markup("").join(body))
 
