@@ -190,8 +190,7 @@ def test_a_gain_that_changes_says_of_what_and_by_how_much(view, monkeypatch):
     monkeypatch.setattr(receipt, "pair_of", lambda *of: tested)
     (clause,) = receipt._gain(view)
     assert clause.text == (
-        f"Lead of {leader} over {second}, extremes (exploratory): tags: vague +0.250 (n = 24), "
-        f"tags: {'x' * 59}… −0.050 (n = 24)."
+        f"Lead of {leader} over {second} by tags (exploratory): vague +0.250 (n = 24), {'x' * 59}… −0.050 (n = 24)."
     )
 
 

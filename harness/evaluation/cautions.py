@@ -183,8 +183,8 @@ def second_look_sentence(number: int) -> str:
 def judged_only_sentence() -> str:
     """Return the caveat of labels that name relevant documents only."""
     return (
-        "The labels name relevant documents only: every other document counts as irrelevant, whether anyone has read "
-        "it or not. That favours retrievers whose results were read when the labels were made."
+        "The labels name relevant documents only: every other document counts as irrelevant, read or not. "
+        "That favours retrievers whose results were read when the labels were made."
     )
 
 

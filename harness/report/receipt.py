@@ -20,7 +20,7 @@ from harness.measures import parse
 from harness.report import text
 from harness.report.failures import hits_within
 from harness.report.sections.integrity import unjudged
-from harness.report.sections.slices import Slice, called, carried, compared, labels_of, pair_of
+from harness.report.sections.slices import called, carried, compared, divided, labels_of, pair_of
 from harness.report.view import View
 
 UNJUDGED = 0.1
@@ -111,12 +111,12 @@ def _gain(view: View) -> Iterator[Clause]:
     shown = [test for test in pair.interactions if test.p_adjusted <= level]
     for test in sorted(shown, key=lambda test: test.p_adjusted)[:1]:
         rows = sorted((row for row in pair.rows if row.family == test.family), key=lambda row: -row.difference)
-        said = f"{_of_slice(rows[0])}, {_of_slice(rows[-1])}"
-        yield Clause(f"Lead of {pair.a} over {pair.b}, extremes (exploratory): {said}.", "slices")
-
-
-def _of_slice(row: Slice) -> str:
-    return f"{called(row)} {text.signed(row.difference)} (n = {row.queries})"
+        by = divided(test.family)
+        said = ", ".join(
+            f"{called(row).removeprefix(f'{by}: ')} {text.signed(row.difference)} (n = {row.queries})"
+            for row in (rows[0], rows[-1])
+        )
+        yield Clause(f"Lead of {pair.a} over {pair.b} by {by} (exploratory): {said}.", "slices")
 
 
 def _judging(view: View) -> Iterator[Clause]:

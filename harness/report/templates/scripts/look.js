@@ -118,11 +118,11 @@ const startLooking = async () => {
     // Where claims alone are judged, no document is relevant.
     frame.hidden = !query.judged.some(([, grade]) => grade > 0);
     watchSize(lists); watchSize(frame);
-    const legend = one ? "" : ` A line joins a document’s two ranks, green where it is relevant.`;
+    const legend = one ? "" : " Lines join a document’s two ranks, green where relevant.";
     const further = Math.max(...query.lists.map((of) => of.length)) > hits
       ? button("all hits that are kept", () => { hits = Infinity; show(query); }) : null;
     $("look-detail").replaceChildren(...[head, fields, rerun(query, [x, y]), frame, lists, further,
-      make("p", "note", `“missed”: not among the first ${all.depth} hits; “–”: nobody judged it; at the right of a document its retrieval score.${legend}`)].filter(Boolean));
+      make("p", "note", `“missed”: not in the first ${all.depth}; “–”: not judged; at the right: retrieval scores.${legend}`)].filter(Boolean));
     if (gap) {
       const redraw = () => shifts(gap, rankings.get(x), rankings.get(y), graded);
       redraw();
