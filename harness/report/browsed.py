@@ -17,10 +17,9 @@ from harness.measures import parse, score
 from harness.pages import visible
 from harness.records import LENGTHS, SHOWN
 from harness.report import text
-from harness.report.answers import NOTHING
 from harness.report.failures import Group, causes, columns
 from harness.report.sections.slices import ALL, kinds_of, label_of, labels_of
-from harness.report.view import View, second
+from harness.report.view import NOTHING, View, second
 from retrievers.types import Floats
 
 

@@ -17,16 +17,16 @@ from harness.evaluation.conclusion import Conclusion
 from harness.evaluation.evaluation import Evaluation, evaluation_of
 from harness.evaluation.verdict import Comparison
 from harness.experiment import Dense
-from harness.measures import parse
+from harness.measures import Measure, parse, score
 from harness.measures.table import row_of
 from harness.pages.colors import is_color
-from harness.records import LabelledQuery, Manifest, ResolvedExperiment, Results
-from harness.report.answers import Answers, read_answers
+from harness.records import SHOWN, LabelledQuery, Manifest, ResolvedExperiment, Results
 from harness.report.theme import Mark, marks
 from harness.stats.differences import ScoreTable
 from harness.stats.looks import Look
 from harness.stats.settings import Settings
 from retrievers.language import NAMES, shared_language
+from retrievers.types import Floats, Ranking
 
 
 class MeasureName(NamedTuple):
@@ -89,6 +89,75 @@ def language(results: Results) -> str:
 def _declared(fields: Mapping[str, str]) -> str:
     code = str(fields.get("language", fields.get("lang", "")))
     return code if CODE.fullmatch(code) else ""
+
+
+TIE = 1e-9
+"""Scores this near, relative to the larger, are one: rankings carry rounded scores."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """What one retriever answered to the queries that were scored, in the order of their ids where it is an array."""
+
+    heads: Mapping[str, tuple[str, ...]]
+    """Query id -> the hits that the primary measure looks at."""
+    top: Mapping[str, Ranking]
+    """Query id -> its first hits, as many as a page shows."""
+    places: Mapping[str, Mapping[str, int]]
+    """Query id -> relevant document -> rank; absent where it was not retrieved."""
+    first: Floats
+    """(n,) rank of the first relevant hit; infinite where there is none."""
+    judged: Floats
+    """(n,) Judged@k at the primary cutoff."""
+    tied: int
+    """Queries whose last hit within the primary cutoff has the score of the next: the order of ids decided."""
+    short: int
+    """Queries with fewer hits than the primary cutoff."""
+
+
+NOTHING = Ranking((), np.zeros(0))
+
+
+def read_answers(results: Results, grades: trec.Qrels, primary: Measure) -> dict[str, Answers]:
+    """Read every retriever's rankings.
+
+    Args:
+        results: where they lie.
+        grades: query id -> document id -> grade; only these queries count.
+        primary: the measure that decides.
+    """
+    depth = results.manifest.resolved.depth
+    cutoff = primary.cutoff or depth
+    looked_at = depth if primary.get("ideal") == "retrieved-all" else cutoff
+    judged = {query: grades[query] for query in sorted(grades)}
+    relevant = {query: frozenset(doc for doc, grade in of.items() if grade > 0) for query, of in judged.items()}
+    answers = {}
+    for name in results.retrievers:
+        rankings = {query: ranking for query, ranking in results.answers(name) if query in judged}
+        heads = {query: ranking.doc_ids[:looked_at] for query, ranking in rankings.items()}
+        places = {query: _places(ranking, relevant[query]) for query, ranking in rankings.items()}
+        share = parse(f"Judged@{cutoff}")
+        answers[name] = Answers(
+            heads=heads,
+            top={query: Ranking(one.doc_ids[:SHOWN], one.scores[:SHOWN].copy()) for query, one in rankings.items()},
+            places=places,
+            first=np.array([min(places.get(query, {}).values(), default=np.inf) for query in judged]),
+            judged=score([share], judged, {query: head[:cutoff] for query, head in heads.items()}).of(share),
+            tied=sum(_tied(ranking.scores, cutoff) for ranking in rankings.values()),
+            short=sum(len(ranking) < cutoff for ranking in rankings.values()),
+        )
+    return answers
+
+
+def _places(ranking: Ranking, relevant: frozenset[str]) -> dict[str, int]:
+    return {doc: ranking.doc_ids.index(doc) + 1 for doc in relevant.intersection(ranking.doc_ids)}
+
+
+def _tied(scores: Floats, cutoff: int) -> bool:
+    if len(scores) <= cutoff:
+        return False
+    last, after = scores[cutoff - 1 : cutoff + 1].tolist()
+    return bool(last - after <= TIE * max(abs(last), abs(after), np.finfo(float).tiny))
 
 
 RANKINGS = 10_000
