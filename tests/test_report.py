@@ -411,9 +411,3 @@ def test_every_file_of_a_section_stands_on_the_page_with_its_template(project):
         template = (here / "templates" / f"{name}.html").read_text(encoding="utf-8")
         assert "{% block html %}" in template
         assert "{% block markdown %}" in template
-
-
-def test_a_template_is_compiled_for_one_format_alone():
-    for name in ("queries.html", "labels.html"):
-        assert set(html_page.environment().get_template(name).blocks) == {"html"}
-        assert set(html_page.plain_environment(str).get_template(name).blocks) == {"markdown"}

@@ -10,11 +10,13 @@ from urllib.parse import quote
 import pytest
 
 import harness
+from harness import records
+from harness.report import write_report
 from harness.report.browsed import client_filter, unpacked
 from harness.report.sections.reranked import rerun_rows
 from harness.report.view import view_of
 from tests import small
-from tests.browser import chromium, complaints, needs_browser, scroll_through, settled
+from tests.browser import complaints, needs_browser, resize, scroll_through, settled
 
 pytestmark = needs_browser
 RERANKED = """
@@ -23,6 +25,7 @@ name = "reranked"
 of = "bm25"
 rerank = { kind = "shorter", depth = 3 }
 """
+WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
 PACKAGE = """
 import numpy as np
 from retrievers.types import PairScores, Reranker
@@ -59,12 +62,6 @@ def results(tmp_path_factory):
     (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
     path = small.experiment(folder, more="[statistics]\nmargin = 0.05", report=True)
     return harness.run(path, harness.Options(results=folder / "results"))
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield driver
 
 
 def look(driver, results, words=""):
@@ -307,3 +304,54 @@ def test_beyond_its_room_the_lens_keeps_the_first_measures_and_says_so(results, 
     assert held["left"] == len(view.measures) - 2
     monkeypatch.setattr("harness.report.browsed.VALUES", 1)
     assert len(client_filter(view)["values"]) == 1  # the primary one always
+
+
+def test_every_chart_fits_on_a_telephone(driver, results):
+    resize(driver, 400)
+    look(driver, results)
+    scroll_through(driver)
+    assert complaints(driver) == []
+    charts = driver.execute_script("""
+        return [...document.querySelectorAll("figure.chart")].map((figure) => {
+          const box = figure.querySelector(".scroll");
+          return [figure.dataset.figure, box.scrollWidth - box.clientWidth];
+        });
+    """)
+    assert {"slices", "measures", "tradeoff-bytes"} <= {name for name, _ in charts}
+    assert [name for name, over in charts if over > 0] == []
+    resize(driver, 1280)
+    driver.refresh()
+    scroll_through(driver)
+    wide = driver.execute_script(
+        "return document.querySelector('figure[data-figure=slices] .broad').getBoundingClientRect().width"
+    )
+    assert wide > 500
+
+
+@pytest.fixture(scope="module")
+def claimed(tmp_path_factory):
+    """Questions with claims and without labels; one of the retrievers failed."""
+    folder = tmp_path_factory.mktemp("claimed")
+    data = small.dataset(folder / "data")
+    queries = [{"query": f"{word} {i}", "claims": [f"{word} swim"]} for i, word in enumerate(WORDS)]
+    (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
+    path = small.experiment(folder, more='[judge]\nkind = "lexical"\n', report=True)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if not line.startswith(("primary", "measures"))]
+    named = ['primary = "ClaimRecall@3"', 'measures = ["ClaimRecall@3"]']
+    path.write_text("\n".join([*kept[:1], *named, *kept[1:]]), encoding="utf-8")
+    results = harness.run(path, harness.Options(results=folder / "results")).folder
+    small.with_failed(results, "401: the service does not take the key")
+    write_report(records.read(results))
+    return results / "report.html"
+
+
+def test_a_page_without_labels_has_no_empty_table_and_a_failure_reads_as_a_sentence(driver, claimed):
+    resize(driver, 400)
+    driver.get(claimed.as_uri())
+    settled(driver)
+    shown = "return getComputedStyle(document.querySelector(arguments[0])).display"
+    assert driver.execute_script(shown, ".board .failed td") == "block"
+    assert driver.execute_script(shown, "#look-detail [aria-label^=Relevant]") == "none"
+    assert complaints(driver) == []
+    assert "No query has labels of documents" in claimed.read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from harness.report import charts
 from harness.report.figures import figure, svg
 from harness.report.theme import marks
 from tests import small
-from tests.browser import chromium, needs_browser, resize, scroll_through, settled
+from tests.browser import needs_browser, resize, scroll_through, settled
 
 pytestmark = pytest.mark.slow
 
@@ -34,12 +34,6 @@ def page(tmp_path_factory):
     )
     path = small.experiment(folder, retrievers=blocks, more="[latency]\nsample = 5", report=True)
     return harness.run(path, harness.Options(results=folder / "results")).folder / "report.html"
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield driver
 
 
 @pytest.fixture
