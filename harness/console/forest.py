@@ -68,8 +68,10 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
 def _head(board: Board, width: int) -> str:
     if width < ROOMY:
         return "ahead" if board.against_baseline else "behind"
+    if not board.margin:
+        return f"ahead of {board.reference}" if board.against_baseline else "behind the leader"
     where = f"ahead of {board.reference}" if board.against_baseline else "behind"
-    return where if not board.margin else f"{where} (▒ margin {board.margin:g})"
+    return f"{where} (▒ margin {board.margin:g})"
 
 
 def _at(value: float, board: Board, cells: int) -> int:

@@ -86,7 +86,7 @@ def said_of(evaluation: Evaluation, *, complete: bool = True) -> Said:
     following = [one.text for one in evaluation.statements(complete=complete) if one.topic in NEXT]
     if not result.measured:
         return Said(headline, lead, tuple(following[:1]))
-    if complete and not evaluation.partial and result.sweep is None:
+    if result.sweep is None:
         pairs = result.against_baseline if result.baseline else result.against.values()
         following.insert(0, statements.interval_note(tuple(pairs), settings, reference_of(evaluation)))
     return Said(headline, lead, tuple(filter(None, following)))

@@ -37,8 +37,8 @@ class Screen(NamedTuple):
 
     @property
     def signs(self) -> list[tuple[str, str]]:
-        """The signs that stand in the leaderboard, each with its word."""
-        return list(dict.fromkeys(self.standings[row.standing] for row in self.board.rows))
+        """The signs of the leaderboard, each with its word; a row without a mean says its own."""
+        return list(dict.fromkeys(self.standings[row.standing] for row in self.board.rows if row.mean is not None))
 
     @property
     def axis(self) -> tuple[float, float]:
