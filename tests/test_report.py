@@ -283,14 +283,6 @@ def test_beyond_the_budget_the_evidence_is_thinned_and_says_so(attacked, monkeyp
 
 
 @given(WILD)
-def test_json_in_a_page_is_the_same_json(value):
-    code = str(html_page.as_json({"x": value}))
-    assert not set(code) & set("<>&\u2028\u2029")
-    code.encode("utf-8")
-    assert json.loads(code) == {"x": json.loads(text.visible(json.dumps(value, ensure_ascii=False)))}
-
-
-@given(WILD)
 def test_what_is_visible_is_fit_for_xml(value):
     shown = text.visible(value)
     assert text.visible(shown) == shown

@@ -142,16 +142,16 @@ def test_the_differences_follow_the_lens_and_their_marks_are_links(driver, resul
     look(driver, results, f"#a=bm25&b=hashing&slice={quote('tags: names')}")
     scroll_through(driver)
     driver.execute_script("navigator.clipboard.writeText = async (text) => { window.copied = text; };")
-    driver.execute_script("document.querySelector('#queries figure[data-first] .copies button').click()")
+    driver.execute_script("document.querySelector('#queries figure[data-follows] .copies button').click()")
     head, *rows = (line.split("\t") for line in driver.execute_script("return window.copied").splitlines())
     assert head == ["query", "text", "difference", "bm25", "hashing"]
-    assert len(rows) == 24 == len(texts(driver, "#queries figure[data-first] .bars rect"))
+    assert len(rows) == 24 == len(texts(driver, "#queries figure[data-follows] .bars rect"))
     total = sum(float(row[2]) for row in rows) / 24
     expected = mean(results, "bm25", "nDCG@3", "names") - mean(results, "hashing", "nDCG@3", "names")
     assert total == pytest.approx(expected, abs=1e-5)
-    assert "bm25 − hashing" in text_of(driver, "#queries figure[data-first] figcaption")
+    assert "bm25 − hashing" in text_of(driver, "#queries figure[data-follows] figcaption")
     clicked = driver.execute_script("""
-        const mark = document.querySelector("#queries figure[data-first] .bars rect");
+        const mark = document.querySelector("#queries figure[data-follows] .bars rect");
         mark.dispatchEvent(new MouseEvent("click", { bubbles: true }));
         return new URLSearchParams(location.hash.slice(1)).get('q');
     """)

@@ -23,14 +23,18 @@ from harness.report.view import NOTHING, View, second
 from retrievers.types import Floats
 
 
-def packed(value: Any) -> str:
+def packed(value: Any, level: int = 6) -> str:
     """Return JSON as text that stands in a script element; `DecompressionStream("deflate")` reads it back.
+
+    Args:
+        value: what is packed.
+        level: 1 takes a third of the time of 6, and a tenth more room.
 
     >>> unpacked(packed({"a": [1, "<"]}))
     {'a': [1, '<']}
     """
     code = visible(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-    return base64.b64encode(zlib.compress(code.encode("utf-8"), 6)).decode("ascii")
+    return base64.b64encode(zlib.compress(code.encode("utf-8"), level)).decode("ascii")
 
 
 def unpacked(text: str) -> Any:
@@ -123,7 +127,7 @@ def browsed(view: View, alike: Sequence[Group], *, whole: bool = False) -> Brows
                 continue
             if hits != taken:
                 evidence, documents = _evidence(view, places, about, hits)
-                code, taken = packed(evidence), hits
+                code, taken = packed(evidence, 1 if whole else 6), hits
             lengths = (len(kept.text) for doc in documents if (kept := view.results.documents.get(doc)))
             more = DEFLATED * sum(min(length, letters) for length in lengths)
             more += OF_SCORES * hits * len(places) * len(view.ranked) if letters else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
@@ -14,7 +13,6 @@ from markupsafe import Markup, escape
 from harness.english import counted, join, short_p
 from harness.pages import policy
 from harness.report import figures, text, theme
-from harness.report.browsed import packed
 from harness.report.figures import Section
 from harness.report.latex import citation
 from harness.report.view import View
@@ -34,7 +32,6 @@ FILTERS = {
     "count": text.count,
     "counted": counted,
     "shortened": text.shortened,
-    "packed": packed,
 }
 SCRIPTS = ("start", "copy", "client_filter", "sort", "menus", "follow", "charts", "texts", "look")
 """What runs on the page, in this order, all in one scope."""
@@ -108,14 +105,6 @@ def plain_environment(escape: Any) -> jinja2.Environment:
     return env
 
 
-def as_json(value: Any) -> Markup:
-    """Return JSON for a script element: nothing in it can end the element or begin a comment."""
-    code = text.visible(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-    for letter in "<>&\u2028\u2029":
-        code = code.replace(letter, f"\\u{ord(letter):04x}")
-    return Markup(code)  # noqa: S704 - escaped above
-
-
 @cache
 def source(name: str) -> str:
     """The text of a template, as it is."""
@@ -148,7 +137,7 @@ def _environment(without: str, autoescape: bool, finalize: Any) -> jinja2.Enviro
         optimized=False,  # each template is rendered once: looking for constants costs more than it saves
     )
     # A summary in Markdown is HTML; what is trusted there are digests and names that were checked.
-    env.filters |= {"json": as_json, "html": escape, "trusted": Markup, "listed": join}
+    env.filters |= {"html": escape, "trusted": Markup, "listed": join}
     return env
 
 
