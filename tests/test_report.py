@@ -26,6 +26,7 @@ from harness import records
 from harness.cli import main
 from harness.evaluation.costs import costs_of
 from harness.report import browsed, first_screen, html_page, text, write, write_report
+from harness.report.pdf import pdf
 from harness.report.sections import decision, queries, sections
 from harness.report.view import view_of
 from retrievers.errors import InputError
@@ -150,6 +151,19 @@ def test_figures_for_papers_are_pdf_the_same_each_time(results, tmp_path):
         file.stem for file in (copy / "figures").glob("*.svg")
     }
     assert all(held.startswith(b"%PDF") for held in written[0].values())
+
+
+@pytest.mark.parametrize(
+    ("mark", "another"),
+    [("<circle cx='4' cy='4' r='3' fill='#000000'/>", ""), ("<rect {} fill-opacity='0.1'/>", "<rect {}/>")],
+)
+def test_figures_for_papers_have_every_mark_as_it_is(mark, another):
+    pytest.importorskip("matplotlib", reason="needs the extra `figures`")
+    drawn = [
+        pdf(f"<svg width='9' height='9'><title>t</title>{one}</svg>")
+        for one in (text.format("width='8' height='8' fill='#2f8ac4'") for text in (mark, another))
+    ]
+    assert drawn[0] != drawn[1]
 
 
 def test_figures_for_papers_name_what_they_need(results, monkeypatch, capsys):

@@ -404,7 +404,8 @@ def test_interval_and_corrected_p_that_seem_to_disagree_are_explained():
     assert "Intervals do not settle y and y" in interval_note([denied, odd], chosen, "x")
     assert interval_note([replace(odd, ci_low=-0.01)], chosen) == ""
     assert interval_note([replace(odd, ci_low=None, ci_high=None)], chosen) == ""
-    assert interval_note([replace(odd, finding=Finding(Verdict.UNDECIDED, Reason.MODEL_ALONE))], chosen) == ""
+    for finding in (Finding(Verdict.UNDECIDED, Reason.MODEL_ALONE), Finding(Verdict.EQUIVALENT)):
+        assert interval_note([replace(odd, finding=finding)], chosen) == ""
 
 
 def test_pair_sentences_put_the_difference_before_p():

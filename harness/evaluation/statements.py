@@ -390,7 +390,7 @@ def interval_note(rows: Sequence[Comparison], settings: Settings, reference: str
         for row in rows
         if row.ci_low is not None and row.ci_high is not None
         and (row.ci_low > 0 or row.ci_high < 0) != row.verdict.separates
-        and row.reason not in (Reason.MODEL_ALONE, Reason.ALPHA_SPENT)
+        and row.verdict is not Verdict.EQUIVALENT and row.reason not in (Reason.MODEL_ALONE, Reason.ALPHA_SPENT)
     ]  # fmt: skip
     if not odd:
         return ""
