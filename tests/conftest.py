@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.browser import NO_BROWSER
+from tests.browser import NO_BROWSER, chromium
 
 for name in ("default", "fuzz"):
     settings.register_profile(
@@ -51,6 +52,13 @@ def real(request: pytest.FixtureRequest) -> Callable[[str], str]:
         return request.config.getoption(option) or pytest.skip(f"needs {option}: {REAL[option]}")
 
     return named
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A browser for the tests of one file."""
+    with chromium(tmp_path_factory.mktemp("profile")) as found:
+        yield found
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses

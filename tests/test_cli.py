@@ -524,7 +524,7 @@ def test_compare_on_trec_files_is_what_the_run_found(call: Call, results: Path) 
 def test_compare_with_a_baseline(call: Call, results: Path) -> None:
     said = call("compare", results, "-m", "RR", "--baseline", "bm25", "--margin", "0.9", "--pairs")
     assert "RR: a against b = bm25" in said.out
-    assert "ahead of bm25 (▒ 0.9)" in said.out
+    assert "ahead of bm25 (▒ margin 0.9)" in said.out
     assert "as good as bm25 within 0.9" in " ".join(said.out.split())
     assert call("compare", results, "--baseline", "bm52").err.endswith("(did you mean 'bm25'?)\n")
     assert "unknown 'wilcoxn'" in call("compare", results, "--test", "wilcoxn").err

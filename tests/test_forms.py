@@ -9,8 +9,8 @@ from harness.evaluation.costs import costs_of
 from harness.experiment import load
 from harness.pipeline import run
 from harness.report import write_report
+from harness.report.sections.tradeoffs import vector_sizes
 from harness.report.text import plain, size
-from harness.report.trade_off_facts import vector_sizes
 from harness.running.check import check
 from harness.running.drift import drifts
 from harness.running.embed_shards import Shard, embed

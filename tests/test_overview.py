@@ -18,7 +18,7 @@ from harness.overview.panels import axis_of, groups, marks_of
 from harness.report.view import identity
 from retrievers.errors import InputError
 from tests import small
-from tests.browser import axe, chromium, complaints, needs_browser, requests, resize
+from tests.browser import axe, complaints, needs_browser, requests, resize
 from tests.test_cli import Call, call
 
 pytestmark = pytest.mark.slow
@@ -223,12 +223,6 @@ def test_hostile_names_stay_text(tmp_path: Path, place: Path) -> None:
     assert "<b>x" not in page
     assert len(re.findall("</script>", page)) == 2
     assert "{{ 7 * 7 }}" in page
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield driver
 
 
 def cells(driver, table: str) -> list[list[str]]:  # type: ignore[no-untyped-def]

@@ -6,7 +6,7 @@ import pytest
 
 import harness
 from harness.records import read
-from harness.report.trade_off_facts import approximations
+from harness.report.sections.tradeoffs import approximations
 from harness.reproduce import IndexDrift, approximate, drifts_of, reproduce
 from tests.qdrant_fake import fake_qdrant
 

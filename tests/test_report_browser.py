@@ -18,7 +18,7 @@ import harness
 from harness import records
 from harness.report import text, write_report
 from tests import hostile
-from tests.browser import axe, chromium, complaints, media, needs_browser, requests, resize, scroll_through, settled
+from tests.browser import axe, complaints, media, needs_browser, requests, resize, scroll_through, settled
 
 pytestmark = needs_browser
 
@@ -29,12 +29,6 @@ def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile")
     results = harness.run(hostile.write(folder), harness.Options(results=folder / "results"))
     return (results.folder / "report.html").as_uri()
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield driver
 
 
 @pytest.fixture

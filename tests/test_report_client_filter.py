@@ -10,12 +10,13 @@ from urllib.parse import quote
 import pytest
 
 import harness
-from harness.report.browsed import unpacked
-from harness.report.client_filter import client_filter
+from harness import records
+from harness.report import write_report
+from harness.report.browsed import client_filter, unpacked
 from harness.report.sections.reranked import rerun_rows
 from harness.report.view import view_of
 from tests import small
-from tests.browser import chromium, complaints, needs_browser, scroll_through, settled
+from tests.browser import complaints, needs_browser, resize, scroll_through, settled
 
 pytestmark = needs_browser
 RERANKED = """
@@ -24,6 +25,7 @@ name = "reranked"
 of = "bm25"
 rerank = { kind = "shorter", depth = 3 }
 """
+WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
 PACKAGE = """
 import numpy as np
 from retrievers.types import PairScores, Reranker
@@ -60,12 +62,6 @@ def results(tmp_path_factory):
     (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
     path = small.experiment(folder, more="[statistics]\nmargin = 0.05", report=True)
     return harness.run(path, harness.Options(results=folder / "results"))
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield driver
 
 
 def look(driver, results, words=""):
@@ -146,16 +142,16 @@ def test_the_differences_follow_the_lens_and_their_marks_are_links(driver, resul
     look(driver, results, f"#a=bm25&b=hashing&slice={quote('tags: names')}")
     scroll_through(driver)
     driver.execute_script("navigator.clipboard.writeText = async (text) => { window.copied = text; };")
-    driver.execute_script("document.querySelector('#queries figure[data-first] .copies button').click()")
+    driver.execute_script("document.querySelector('#queries figure[data-follows] .copies button').click()")
     head, *rows = (line.split("\t") for line in driver.execute_script("return window.copied").splitlines())
     assert head == ["query", "text", "difference", "bm25", "hashing"]
-    assert len(rows) == 24 == len(texts(driver, "#queries figure[data-first] .bars rect"))
+    assert len(rows) == 24 == len(texts(driver, "#queries figure[data-follows] .bars rect"))
     total = sum(float(row[2]) for row in rows) / 24
     expected = mean(results, "bm25", "nDCG@3", "names") - mean(results, "hashing", "nDCG@3", "names")
     assert total == pytest.approx(expected, abs=1e-5)
-    assert "bm25 − hashing" in text_of(driver, "#queries figure[data-first] figcaption")
+    assert "bm25 − hashing" in text_of(driver, "#queries figure[data-follows] figcaption")
     clicked = driver.execute_script("""
-        const mark = document.querySelector("#queries figure[data-first] .bars rect");
+        const mark = document.querySelector("#queries figure[data-follows] .bars rect");
         mark.dispatchEvent(new MouseEvent("click", { bubbles: true }));
         return new URLSearchParams(location.hash.slice(1)).get('q');
     """)
@@ -302,9 +298,60 @@ def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
 
 def test_beyond_its_room_the_lens_keeps_the_first_measures_and_says_so(results, monkeypatch):
     view = view_of(results)
-    monkeypatch.setattr("harness.report.client_filter.VALUES", 2 * view.n * len(view.ranked))
+    monkeypatch.setattr("harness.report.browsed.VALUES", 2 * view.n * len(view.ranked))
     held = client_filter(view)
     assert held["measures"] == [view.names[measure].short for measure in view.measures[:2]]
     assert held["left"] == len(view.measures) - 2
-    monkeypatch.setattr("harness.report.client_filter.VALUES", 1)
+    monkeypatch.setattr("harness.report.browsed.VALUES", 1)
     assert len(client_filter(view)["values"]) == 1  # the primary one always
+
+
+def test_every_chart_fits_on_a_telephone(driver, results):
+    resize(driver, 400)
+    look(driver, results)
+    scroll_through(driver)
+    assert complaints(driver) == []
+    charts = driver.execute_script("""
+        return [...document.querySelectorAll("figure.chart")].map((figure) => {
+          const box = figure.querySelector(".scroll");
+          return [figure.dataset.figure, box.scrollWidth - box.clientWidth];
+        });
+    """)
+    assert {"slices", "measures", "tradeoff-bytes"} <= {name for name, _ in charts}
+    assert [name for name, over in charts if over > 0] == []
+    resize(driver, 1280)
+    driver.refresh()
+    scroll_through(driver)
+    wide = driver.execute_script(
+        "return document.querySelector('figure[data-figure=slices] .broad').getBoundingClientRect().width"
+    )
+    assert wide > 500
+
+
+@pytest.fixture(scope="module")
+def claimed(tmp_path_factory):
+    """Questions with claims and without labels; one of the retrievers failed."""
+    folder = tmp_path_factory.mktemp("claimed")
+    data = small.dataset(folder / "data")
+    queries = [{"query": f"{word} {i}", "claims": [f"{word} swim"]} for i, word in enumerate(WORDS)]
+    (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
+    path = small.experiment(folder, more='[judge]\nkind = "lexical"\n', report=True)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if not line.startswith(("primary", "measures"))]
+    named = ['primary = "ClaimRecall@3"', 'measures = ["ClaimRecall@3"]']
+    path.write_text("\n".join([*kept[:1], *named, *kept[1:]]), encoding="utf-8")
+    results = harness.run(path, harness.Options(results=folder / "results")).folder
+    small.with_failed(results, "401: the service does not take the key")
+    write_report(records.read(results))
+    return results / "report.html"
+
+
+def test_a_page_without_labels_has_no_empty_table_and_a_failure_reads_as_a_sentence(driver, claimed):
+    resize(driver, 400)
+    driver.get(claimed.as_uri())
+    settled(driver)
+    shown = "return getComputedStyle(document.querySelector(arguments[0])).display"
+    assert driver.execute_script(shown, ".board .failed td") == "block"
+    assert driver.execute_script(shown, "#look-detail [aria-label^=Relevant]") == "none"
+    assert complaints(driver) == []
+    assert "No query has labels of documents" in claimed.read_text(encoding="utf-8")

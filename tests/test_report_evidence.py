@@ -9,9 +9,8 @@ import pytest
 from harness import records
 from harness.cli import main
 from harness.pipeline import run
-from harness.report import pair_details as room
-from harness.report.pair_details import in_words, left_out, pair_evidence
-from harness.report.sections.tests import section
+from harness.report.sections import tests as room
+from harness.report.sections.tests import in_words, left_out, pair_evidence, section
 from harness.report.view import View, view_of
 from harness.running.options import Options
 from tests import small

@@ -10,7 +10,7 @@ import pytest
 
 import harness
 from tests import small
-from tests.browser import CHROMIUM, FLAGS, chromium, needs_browser
+from tests.browser import CHROMIUM, FLAGS, needs_browser
 
 pytestmark = [
     needs_browser,
@@ -38,12 +38,6 @@ def page(tmp_path_factory):
         small.experiment(folder, retrievers=blocks, report=True), harness.Options(results=folder / "results")
     )
     return (results.folder / "report.html").as_uri()
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield driver
 
 
 @pytest.fixture(scope="module")

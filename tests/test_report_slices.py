@@ -14,13 +14,11 @@ from harness.evaluation.conclusion import Power
 from harness.evaluation.statements import headline as headline_of
 from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.records import RetrieverLedger
-from harness.report import alerts as first_screen
-from harness.report import charts, receipt
-from harness.report.alerts import alerts
+from harness.report import browsed, charts, receipt, text
 from harness.report.axes import long
-from harness.report.client_filter import filter_slices
-from harness.report.pair_details import in_reading_order
-from harness.report.receipt import choice
+from harness.report.browsed import filter_slices
+from harness.report.receipt import alerts, choice
+from harness.report.sections import distribution
 from harness.report.sections import tests as tests_of
 from harness.report.sections.labels import section as labels_section
 from harness.report.sections.slices import (
@@ -35,7 +33,7 @@ from harness.report.sections.slices import (
     section,
     turns,
 )
-from harness.report.sections.tests import matrix
+from harness.report.sections.tests import in_reading_order, matrix
 from harness.report.sections.tests import section as section_of_tests
 from harness.report.view import view_of
 from harness.report.write import markdown
@@ -145,21 +143,43 @@ def altered(results, **ledgers):
 def test_much_that_was_cut_is_told_first_and_little_is_not(results):
     documents = results.manifest.dataset.documents
     cut = RetrieverLedger(notes={"truncated": tuple(TEXTS[:5])})
-    (alert,) = [one for one in alerts(altered(results, hashing=cut)) if "beginning" in one.text]
-    assert alert.text.startswith(
-        f"hashing, and hybrid made of it, read only the beginning of 5 of {documents} documents (83 %): cut"
-    )
+    (alert,) = [one for one in alerts(altered(results, hashing=cut)) if "start" in one.text]
+    assert documents == 6
+    assert alert.text == "hashing and hybrid read only the start of 83 % of the documents: try chunking."
     assert alert.section == "trust"
-    assert not [one for one in alerts(altered(results)) if "beginning" in one.text]
+    assert not [one for one in alerts(altered(results)) if "start" in one.text]
+
+
+def test_more_and_more_queries_end_at_the_comparison(view):
+    (drawn,) = section_of_tests(view).figures
+    row = view.conclusion.against[view.ranked[1]]
+    interval = text.between_signed((row.ci_low, row.ci_high))
+    assert drawn.description.endswith(f"48: {text.signed(row.mean_difference)} ({interval}).")
+    assert drawn.description.count(";") + 1 == drawn.wide.body.count('class="dot"')
+
+
+def test_the_first_relevant_ranks_and_the_scores_of_hits_are_those_of_the_rankings(view, results):
+    drawn = distribution.section(view).figures[1]
+    shown = browsed.browsed(view, ())
+    beside, queries = browsed.unpacked(shown.texts), shown.evidence["queries"]
+    for at, name in enumerate(view.ranked):
+        rankings = results.rankings(name)
+        relevant = {query: {d for d, g in of.items() if g > 0} for query, of in view.grades.items()}
+        first = [min((rankings[q].doc_ids.index(d) + 1 for d in of & {*rankings[q].doc_ids}), default=0)
+                 for q, of in relevant.items()]  # fmt: skip
+        assert f"<title>{name}, 1: {first.count(1)}</title>" in drawn.wide.body
+        assert f"<title>{name}, none: {first.count(0)}</title>" in drawn.wide.body
+        for query, scores in zip(queries, beside["scores"], strict=True):
+            assert scores[at] == pytest.approx(rankings[query["id"]].scores.tolist(), rel=1e-3)
 
 
 def test_who_leads_is_not_held_against_itself(view, monkeypatch):
     leader, second = view.ranked[:2]
-    monkeypatch.setattr(first_screen, "unjudged", lambda view: {leader: 0.6, second: 0.2})
-    (alert,) = first_screen._unjudged(view)
+    monkeypatch.setattr(receipt, "unjudged", lambda view: {leader: 0.6, second: 0.2})
+    (alert,) = receipt._unjudged(view)
     assert alert.text.startswith(f"Nobody judged 60 % of the first {view.cutoff} hits of {leader}: unjudged")
-    monkeypatch.setattr(first_screen, "unjudged", lambda view: {leader: 0.2, second: 0.6})
-    (alert,) = first_screen._unjudged(view)
+    monkeypatch.setattr(receipt, "unjudged", lambda view: {leader: 0.2, second: 0.6})
+    (alert,) = receipt._unjudged(view)
     assert f"hits of {second} (20 % of {leader}'s): unjudged" in alert.text
 
 
@@ -170,8 +190,7 @@ def test_a_gain_that_changes_says_of_what_and_by_how_much(view, monkeypatch):
     monkeypatch.setattr(receipt, "pair_of", lambda *of: tested)
     (clause,) = receipt._gain(view)
     assert clause.text == (
-        f"Lead of {leader} over {second}, extremes (exploratory): tags: vague +0.250 (n = 24), "
-        f"tags: {'x' * 59}… −0.050 (n = 24)."
+        f"Lead of {leader} over {second} by tags (exploratory): vague +0.250 (n = 24), {'x' * 59}… −0.050 (n = 24)."
     )
 
 
@@ -242,15 +261,15 @@ def test_a_long_axis_stands_in_lines():
 
 
 def test_a_slice_carries_nothing_where_no_difference_is_shown(view, monkeypatch):
-    monkeypatch.setattr(first_screen, "carried", lambda view, pair: pair.rows[1])
+    monkeypatch.setattr(receipt, "carried", lambda view, pair: pair.rows[1])
     told = [one for one in alerts(view) if "vanishes" in one.text]
     assert bool(told) is (view.ranked[1] in view.conclusion.shown_worse)
     nobody = replace(view.conclusion, shown_worse=())
     open_ = SimpleNamespace(**{name: getattr(view, name) for name in dir(view) if not name.startswith("__")})
     open_.conclusion = nobody
-    assert not list(first_screen._carried(open_))
+    assert not list(receipt._carried(open_))
     open_.conclusion = replace(nobody, shown_worse=(view.ranked[1],))
-    assert len(list(first_screen._carried(open_))) == 1
+    assert len(list(receipt._carried(open_))) == 1
 
 
 @pytest.mark.parametrize(
@@ -276,9 +295,9 @@ def test_equal_encoders_of_very_different_speed_are_doubted(results, slow, doubt
         for name, p50 in (("x", 87.0), ("y", slow))
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(first_screen, "costs_of", lambda results: costs)
+        patch.setattr(receipt, "costs_of", lambda results: costs)
         view.results = None
-        warnings = list(first_screen._latency(view))
+        warnings = list(receipt._latency(view))
     assert bool(warnings) is doubted
     if doubted:
         assert "974 ms in one and 87 ms in the other" in warnings[0].text

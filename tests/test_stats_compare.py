@@ -9,11 +9,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from harness.english import format_p
-from harness.evaluation.cautions import flattery_sentence, interval_note
+from harness.evaluation.cautions import flattery_sentence
 from harness.evaluation.compare import compare as compare_table
 from harness.evaluation.compare import family
 from harness.evaluation.gate import gate
 from harness.evaluation.scores import Scores
+from harness.evaluation.statements import interval_note
 from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.evaluation.wording import (
     COMPARISON_COLUMNS,
@@ -391,14 +392,20 @@ def test_as_many_queries_as_the_plan_wants_are_said_to_have_been_asked(n, enough
 
 
 def test_interval_and_corrected_p_that_seem_to_disagree_are_explained():
-    rows = compare(noisy(4, 40, x=0.0, y=0.05, z=0.02), measure="m")
+    rows, chosen = compare(noisy(4, 40, x=0.0, y=0.05, z=0.02), measure="m"), Settings()
     odd = replace(rows[0], finding=Finding(Verdict.UNDECIDED, Reason.NOT_SHOWN), ci_low=0.01, ci_high=0.09)
-    assert "seem to disagree on x and y: each interval is of one comparison alone" in interval_note([odd])
-    assert interval_note([replace(odd, p_randomization_adjusted=odd.p_adjusted)]).endswith("goes by the corrected p.")
-    denied = replace(odd, p_adjusted=0.0463, p_randomization_adjusted=0.0741)
-    assert interval_note([denied]).endswith("goes by the corrected p of both tests.")
-    assert interval_note([replace(odd, ci_low=-0.01)]) == ""
-    assert interval_note([replace(odd, ci_low=None, ci_high=None)]) == ""
+    assert interval_note([odd], chosen).startswith("The interval does not settle x and y: each is of one pair alone")
+    assert "by p, corrected" in interval_note([replace(odd, p_randomization_adjusted=odd.p_adjusted)], chosen, "x")
+    denied = replace(odd, p_adjusted=0.2163, p_randomization_adjusted=0.0213)
+    assert interval_note([denied], chosen, "x") == (
+        "The interval of y leaves out 0, but two tests must agree: that of the mean finds a difference (p .021), "
+        "the exact signed-rank test none (p .216)."
+    )
+    assert "Intervals do not settle y and y" in interval_note([denied, odd], chosen, "x")
+    assert interval_note([replace(odd, ci_low=-0.01)], chosen) == ""
+    assert interval_note([replace(odd, ci_low=None, ci_high=None)], chosen) == ""
+    for finding in (Finding(Verdict.UNDECIDED, Reason.MODEL_ALONE), Finding(Verdict.EQUIVALENT)):
+        assert interval_note([replace(odd, finding=finding)], chosen) == ""
 
 
 def test_pair_sentences_put_the_difference_before_p():

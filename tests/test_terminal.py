@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from harness.console import layout, printing, scoreboards, tables
+from harness.console import layout, printing, tables
 from harness.console.forest import forest
 from harness.english import short_p
 from harness.evaluation.board import board_of
@@ -181,13 +181,13 @@ def test_long_names_go_on_in_the_next_line_and_nothing_of_them_is_lost(names: li
 @pytest.mark.parametrize("width", [40, 80])
 def test_the_scoreboard_leaves_nothing_out(width: int) -> None:
     names = [f"run-{i}" for i in range(17)]
-    lines = rendered(scoreboards.scoreboard(summary(names), width=width), width)
-    tables = sum(line.startswith("─") for line in lines)
+    lines = rendered(tables.scoreboard(summary(names), width=width), width)
+    heads = sum(line.startswith("─") for line in lines)
     first = [line.split()[0] for line in lines if line.startswith("run-")]
-    assert first == names * tables  # a run a line, in one order
+    assert first == names * heads  # a run a line, in one order
     assert "".join(lines).count("Success") == 1
     rows = [{"query_id": f"問{i}", "measure": measure, "value": 0.5} for i in range(3) for measure in MEASURES]
-    lines = rendered(scoreboards.by_query(rows, "run", width=width), width)
+    lines = rendered(tables.by_query(rows, "run", width=width), width)
     assert max(map(cell_len, lines)) <= width
     assert "".join(lines).count("0.5000") == 3 * len(MEASURES)
 

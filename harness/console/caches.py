@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.console import completion
-from harness.console.printing import print_json, say
-from harness.console.shared_options import Json, NoCode, WholeSentences, refuse
+from harness.console.printing import print_result, say
+from harness.console.shared_options import Json, NoCode, WholeSentences, fingerprints, refuse
 from retrievers.errors import InputError, NotShown, Problem, did_you_mean
 from retrievers.remote.redaction import without_user
 
@@ -37,21 +36,17 @@ def info(store: StoreUrl = None, key: StoreKey = None, as_json: Json = False) ->
     if store is not None:
         with _collections(store, key) as collections:
             left = collections.list()
-        if as_json:
-            print_json(store=without_user(store), collections=[one._asdict() for one in left])
-        else:
-            say(f"{without_user(store)}: {counted(len(left), 'collection')} of runs")
-            say(*(f"{one.points:>10,} points {'' if one.complete else '(unfinished) '} {one.name}" for one in left))
+        lines = [f"{without_user(store)}: {counted(len(left), 'collection')} of runs"]
+        lines += [f"{one.points:>10,} points {'' if one.complete else '(unfinished) '} {one.name}" for one in left]
+        print_result(lines, as_json=as_json, store=without_user(store), collections=left)
         return
     refuse({"--key": key}, "is of a server", "write --store URL beside it")
     with Cache(default_path()) as cache:
         held = cache.info()
-    if as_json:
-        models = [{"fingerprint": one.fingerprint, "rows": one.rows, "bytes": one.bytes} for one in held]
-        print_json(path=str(cache.path), models=models)
-    else:
-        say(f"{cache.path}: {counted(sum(one.rows for one in held), 'row')}")
-        say(*(f"{one.rows:>10,} rows {one.bytes / 1e6:>9,.1f} MB  {one.fingerprint}" for one in held))
+    models = [{"fingerprint": one.fingerprint, "rows": one.rows, "bytes": one.bytes} for one in held]
+    lines = [f"{cache.path}: {counted(sum(one.rows for one in held), 'row')}"]
+    lines += [f"{one.rows:>10,} rows {one.bytes / 1e6:>9,.1f} MB  {one.fingerprint}" for one in held]
+    print_result(lines, as_json=as_json, path=str(cache.path), models=models)
 
 
 @app.command()
@@ -69,10 +64,8 @@ def verify(
         held = cache.info(check=True)
     rows, damaged = sum(one.rows for one in held), sum(one.damaged for one in held)
     drifted = list(drifts(experiment, code=not no_code)) if experiment else []
-    if as_json:
-        print_json(path=str(cache.path), rows=rows, damaged=damaged, drift=[one._asdict() for one in drifted])
-    else:
-        say(f"{cache.path}: {counted(rows, 'row')}, {damaged:,} damaged", *(one.sentence() for one in drifted))
+    lines = [f"{cache.path}: {counted(rows, 'row')}, {damaged:,} damaged", *(one.sentence() for one in drifted)]
+    print_result(lines, as_json=as_json, path=str(cache.path), rows=rows, damaged=damaged, drift=drifted)
     if damaged:
         raise NotShown(f"damaged rows: {damaged:,}; they count as absent, and runs embed them anew")
     if moved := [one.retriever for one in drifted if one.moved]:
@@ -88,7 +81,7 @@ def clear(
         str | None,
         typer.Argument(
             help="One model, or with --store one collection, as `harness cache info` names it.",
-            autocompletion=completion.fingerprints,
+            autocompletion=fingerprints,
         ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every model, or every collection of runs.")] = False,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from harness.console.printing import console_of, print_json, say
+from harness.console.printing import console_of, print_result
 from harness.console.shared_options import ExperimentFile, Json, MaxCost, NoCode, Quiet, refuse
 
 if TYPE_CHECKING:
@@ -50,10 +50,8 @@ def embed(
             )
         else:
             shares = embed_share(experiment, to, shard=part, max_cost=max_cost, code=not no_code, watch=progress.watch)
-    if as_json:
-        print_json(embedded=[_row(share) for share in shares])
-    elif not quiet:
-        say(*(_sentence(share) for share in shares))
+    if as_json or not quiet:
+        print_result(map(_sentence, shares), as_json=as_json, embedded=[_row(share) for share in shares])
 
 
 def import_parts(
@@ -64,10 +62,7 @@ def import_parts(
     from harness.running.embed_shards import import_vectors
 
     imported = import_vectors(url)
-    if as_json:
-        print_json(imported=[one._asdict() for one in imported])
-    else:
-        say(*(map(_imported, imported)))
+    print_result(map(_imported, imported), as_json=as_json, imported=imported)
 
 
 def _imported(one: Imported) -> str:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 ROOMY = 70
 """Cells from which on heads stand in one line."""
+LEGEND = ("good", "open", "worse", "better")
+"""Standings whose signs are told; the others speak for themselves."""
 WIDEST, WANTED, LEAST = 36, 24, 10
 """Cells of the drawing."""
 
@@ -32,8 +34,10 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
     beginning = shared_beginning([row.retriever for row in rows])
     names = [f"{STANDINGS[row.standing][0]} {row.retriever.removeprefix(beginning)}" for row in rows]
     means = ["failed" if row.mean is None else f"{row.mean:.3f}" for row in rows]
+    legend = "  ".join(" ".join(STANDINGS[one]) for one in LEGEND if any(row.standing == one for row in rows))
+    head = "\n".join(filter(None, (legend, f"{beginning}…" if beginning else "")))
     columns = [
-        Column(f"{beginning}…" if beginning else "", [*names, ""], left=True, name=True),
+        Column(head, [*names, ""], left=True, name=True),
         Column("mean", [*means, ""], rank=1),
     ]
     if len(rows) > 1:
@@ -45,7 +49,7 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
             for row in rows
         ]  # fmt: skip
         beside = [
-            Column("wins/ties/losses" if width >= ROOMY else "wins/\nties/\nlosses", [*records, ""]),
+            Column("queries won/tied/lost" if width >= ROOMY else "won/\ntied/\nlost", [*records, ""]),
             Column("adj. p", [*(short_p(row.p) for row in rows), ""], rank=2),
             Column(f"by ({100 * board.level:.3g} %)", [*ends, ""], left=True, rank=3),
         ]
@@ -64,8 +68,10 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
 def _head(board: Board, width: int) -> str:
     if width < ROOMY:
         return "ahead" if board.against_baseline else "behind"
-    where = f"ahead of {board.reference}" if board.against_baseline else "behind the leader"
-    return where if not board.margin else f"{where} (▒ {board.margin:g})"
+    if not board.margin:
+        return f"ahead of {board.reference}" if board.against_baseline else "behind the leader"
+    where = f"ahead of {board.reference}" if board.against_baseline else "behind"
+    return f"{where} (▒ margin {board.margin:g})"
 
 
 def _at(value: float, board: Board, cells: int) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from harness.console import scoreboards, tables
+from harness.console import tables
 from harness.console.layout import visible
 from retrievers.errors import HarnessError, InputError, NotShown, Problem
 from retrievers.remote.redaction import masked
@@ -152,7 +152,7 @@ def print_listing(read: Listing, place: Path, *, quiet: bool, as_json: bool) -> 
         ]
         print_json(runs=runs, not_listed=[one._asdict() for one in read.unread])
     elif not quiet:
-        show(scoreboards.runs, read.entries)
+        show(tables.runs, read.entries)
         warn(*(f"not listed: {one.folder}: {one.reason}" for one in read.unread))
         say("", f"index: {place / 'index.html'}")
 
@@ -170,7 +170,7 @@ def print_scores(
         rows = [row._asdict() for row in evaluation.scores.rows()]
         print_json(scores=rows, summary=summary, comparisons=comparisons, notes=list(notes))
         return
-    show(scoreboards.scoreboard, summary)
+    show(tables.scoreboard, summary)
     say("")
     show(tables.verdict, evaluation, tables.Told(more, summary))
     say(*notes)

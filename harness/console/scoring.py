@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from harness.console import completion, github, scoreboards, several, tables
+from harness.console import several, shared_options, tables
+from harness.console.layout import visible
 from harness.console.printing import console_of, print_csv, print_json, print_scores, say, show, warn
 from harness.console.shared_options import (
     DOUBLE,
@@ -31,11 +33,13 @@ from harness.console.shared_options import (
     refuse,
 )
 from retrievers.errors import InputError, NotShown, Problem
+from retrievers.opening import masking, writing
 
 if TYPE_CHECKING:
     from harness.evaluation.evaluation import Evaluation
     from harness.evaluation.scores import Scores
     from harness.evaluation.verdict import Gate
+    from harness.records import Results
     from harness.stats.differences import Range
     from harness.stats.settings import Settings
 
@@ -78,9 +82,9 @@ def score(
         print_csv(rows if by_query else summary)
     elif by_query:
         for name in scores.retrievers:
-            show(scoreboards.by_query, [row for row in rows if row["retriever"] == name], name)
+            show(tables.by_query, [row for row in rows if row["retriever"] == name], name)
     else:
-        show(scoreboards.scoreboard, summary)
+        show(tables.scoreboard, summary)
 
 
 def compare(
@@ -91,7 +95,7 @@ def compare(
         str | None,
         typer.Option(
             help="Compare each other run with this one; else all pairs.",
-            autocompletion=completion.retrievers_of_results,
+            autocompletion=shared_options.retrievers_of_results,
         ),
     ] = None,
     margin: Annotated[
@@ -99,10 +103,10 @@ def compare(
         typer.Option(help="A difference of means that does not matter; left out, the margin of the folders."),
     ] = None,
     test: Annotated[
-        str, typer.Option(help="What decides: wilcoxon, randomization, t, sign.", autocompletion=completion.tests)
+        str, typer.Option(help="What decides: wilcoxon, randomization, t, sign.", autocompletion=shared_options.tests)
     ] = "wilcoxon",
     correction: Annotated[
-        str, typer.Option(help="holm, bonferroni, bh.", autocompletion=completion.corrections)
+        str, typer.Option(help="holm, bonferroni, bh.", autocompletion=shared_options.corrections)
     ] = "holm",
     grades: GradeRule = None,
     queries: Queries = None,
@@ -245,11 +249,11 @@ def _range(low: float, high: float) -> Range:
 def gate(
     results: Folder,
     baseline: Annotated[
-        str, typer.Option(help="The retriever in use.", autocompletion=completion.retrievers_of_results)
+        str, typer.Option(help="The retriever in use.", autocompletion=shared_options.retrievers_of_results)
     ],
     challenger: Annotated[
         str,
-        typer.Option(help="The retriever that would replace it.", autocompletion=completion.retrievers_of_results),
+        typer.Option(help="The retriever that would replace it.", autocompletion=shared_options.retrievers_of_results),
     ],
     margin: Annotated[
         list[str],
@@ -296,7 +300,7 @@ def gate(
     elif note:
         warn(note)
     if form == "github":
-        github.tell(read, gate_sentence(verdict), passed=verdict.passed, which=which)
+        _tell_github(read, gate_sentence(verdict), passed=verdict.passed, which=which)
     if not verdict.passed:
         raise NotShown(f"gate failed: {gate_sentence(verdict)}; {which}")
     if not as_json and form == "text":
@@ -315,3 +319,56 @@ def _gate_sets(gates: Mapping[str, Gate], *, as_json: bool) -> None:
         raise NotShown("\n".join(["gate failed:", *told]))
     if not as_json:
         say("gate passed:", *told)
+
+
+SUMMARY = "GITHUB_STEP_SUMMARY"
+"""The environment variable that names the file of the job's summary."""
+WIDTH = 100
+"""Cells of the leaderboard in it."""
+
+
+def _tell_github(results: Results, sentence: str, *, passed: bool, which: str) -> None:
+    """Print the annotation, and add the paired leaderboard to the summary of the job; outside of one, print it, too.
+
+    Args:
+        results: whose leaderboard is shown.
+        sentence: what the gate found.
+        passed: whether it lets the change pass.
+        which: run it speaks of.
+
+    Raises:
+        InputError: the summary cannot be written.
+    """
+    outcome = "passed" if passed else "failed"
+    say(f"::{'notice' if passed else 'error'} title=Retrieval gate {outcome}::{_escaped(f'{sentence}; {which}')}")
+    text = f"### Retrieval gate {outcome}\n\n{visible(sentence)}.\n\n```text\n{_in_letters(results)}\n```\n\n{which}\n"
+    place = os.environ.get(SUMMARY, "")
+    if not place:
+        say(*text.splitlines())
+        return
+    with writing(Path(place)), masking(place, "a") as file:
+        file.write(text)
+
+
+def _in_letters(results: Results) -> str:
+    from rich.console import Console
+
+    from harness.console.forest import forest
+    from harness.evaluation.board import board_of
+    from harness.evaluation.evaluation import evaluation_of
+
+    console = Console(width=WIDTH, color_system=None, force_terminal=False)
+    with console.capture() as captured:
+        for part in forest(board_of(evaluation_of(results)), width=WIDTH):
+            console.print(part)
+    lines = captured.get().replace("`", "'").splitlines()  # a fence in a name would end the block
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _escaped(text: str) -> str:
+    r"""A message of a workflow command on one line.
+
+    >>> _escaped("97 %\nof all")
+    '97 %25%0Aof all'
+    """
+    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -1,24 +1,92 @@
-"""Arguments and options that several commands share, and how a group of commands shows its help."""
+"""Arguments and options that several commands share, what a shell completes, how a group of commands shows its help.
+
+A shell that completes shows no message: a file that cannot be read ends in no suggestion.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, get_args
 
 import typer
+from typer import Context
 from typer.core import TyperGroup
 
-from harness.console import completion
-from retrievers.errors import InputError, Problem
+from retrievers.errors import HarnessError, InputError, Problem
 
 if TYPE_CHECKING:
-    from typer._click import Context
+    from typer._click import Context as ClickContext
     from typer._click.formatting import HelpFormatter
 
     from harness.dataset import DatasetReference
+
+
+def beginning(names: Iterable[str], incomplete: str) -> list[str]:
+    """The names that begin as what was typed, each once."""
+    return list(dict.fromkeys(name for name in names if name.startswith(incomplete)))
+
+
+def measures(incomplete: str) -> list[str]:
+    """Measures."""
+    from harness.measures.table import MEASURES
+
+    return beginning(MEASURES, incomplete)
+
+
+def tests(incomplete: str) -> list[str]:
+    """Tests that may decide."""
+    from harness.stats.settings import Test
+
+    return beginning(get_args(Test), incomplete)
+
+
+def corrections(incomplete: str) -> list[str]:
+    """Corrections for several comparisons."""
+    from harness.stats.settings import Correction
+
+    return beginning(get_args(Correction), incomplete)
+
+
+def fingerprints(incomplete: str) -> list[str]:
+    """Models of which the cache holds vectors."""
+    from retrievers.cache import Cache, default_path
+
+    with suppress(HarnessError), Cache(default_path()) as cache:
+        return beginning((one.fingerprint for one in cache.info()), incomplete)
+    return []
+
+
+def retrievers_of_experiment(ctx: Context, incomplete: str) -> list[str]:
+    """Retrievers of the experiment file that was typed."""
+    names: list[str] = []
+    for path in _typed(ctx):
+        with suppress(OSError, ValueError, AttributeError, TypeError, RecursionError):
+            content = tomllib.loads(path.read_text(encoding="utf-8") if path.is_file() else "")
+            names += (str(block["name"]) for block in content["retrievers"])
+    return beginning(names, incomplete)
+
+
+def retrievers_of_results(ctx: Context, incomplete: str) -> list[str]:
+    """Retrievers of the results folders that were typed."""
+    from harness.records import read_manifest
+
+    names: list[str] = []
+    for path in _typed(ctx):
+        with suppress(HarnessError):
+            names += read_manifest(path).retrievers
+    return beginning(names, incomplete)
+
+
+def _typed(ctx: Context) -> Sequence[Path]:
+    """The files and folders of a line that is not finished: while an option lacks its value, they are in `args`."""
+    source = ctx.params.get("source")
+    return [Path(path) for path in ([source] if source else ctx.args)]
+
 
 ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (TOML).")]
 ExperimentFiles = Annotated[
@@ -31,7 +99,7 @@ Runs = Annotated[list[Path] | None, typer.Argument(metavar="RUN", help="TREC run
 RunsOrFolders = Annotated[
     list[Path] | None, typer.Argument(metavar="RUN|RESULTS", help="TREC runs, plain or gzip; or more results folders.")
 ]
-MEASURE = typer.Option("--measure", "-m", help="A measure; may be given again.", autocompletion=completion.measures)
+MEASURE = typer.Option("--measure", "-m", help="A measure; may be given again.", autocompletion=measures)
 Measures = Annotated[list[str] | None, MEASURE]
 GradeRule = Annotated[
     str | None, typer.Option(help="Another grade rule for a results folder: linear, binary, reciprocal, explicit.")
@@ -45,7 +113,7 @@ INTERSECTION = typer.Option("--intersection", help="Leave out queries that a run
 DOUBLE = typer.Option("--double", help="Tell scores apart as trec_eval 10.0, in 64 bits; else as 9.0.8, in 32.")
 ONLY = typer.Option(
     help="Run this retriever, take the others' rankings; may be given again.",
-    autocompletion=completion.retrievers_of_experiment,
+    autocompletion=retrievers_of_experiment,
 )
 Fresh = Annotated[bool, typer.Option("--fresh", help="Embed anew what the cache holds.")]
 MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Dollars that may be spent.")]
@@ -159,7 +227,7 @@ def refuse(given: Mapping[str, object], reason: str, remedy: str = "leave it out
 class WholeSentences(TyperGroup):
     """Wraps what a command is for, where Typer cuts it at the edge of the terminal."""
 
-    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+    def format_commands(self, ctx: ClickContext, formatter: HelpFormatter) -> None:
         """Write the commands, each with the first sentence of its help."""
         rows = [
             (name, command.get_short_help_str(LONGEST))

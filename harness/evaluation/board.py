@@ -74,7 +74,7 @@ class Said(NamedTuple):
     lead: str
     """How far the highest mean is ahead; "" where nothing follows from it."""
     following: tuple[str, ...]
-    """What is equal, and what more queries would tell."""
+    """Why an interval does not settle it, what is equal, and what more queries would tell."""
 
 
 def said_of(evaluation: Evaluation, *, complete: bool = True) -> Said:
@@ -84,19 +84,27 @@ def said_of(evaluation: Evaluation, *, complete: bool = True) -> Said:
     based = any(row.verdict.separates for row in result.against_baseline)
     lead = "" if based or evaluation.partial or not complete else statements.lead_sentence(result, settings)
     following = [one.text for one in evaluation.statements(complete=complete) if one.topic in NEXT]
-    return Said(headline, lead, tuple(following[: None if result.measured else 1]))
+    if not result.measured:
+        return Said(headline, lead, tuple(following[:1]))
+    if result.sweep is None:
+        pairs = result.against_baseline if result.baseline else result.against.values()
+        following.insert(0, statements.interval_note(tuple(pairs), settings, reference_of(evaluation)))
+    return Said(headline, lead, tuple(filter(None, following)))
+
+
+def reference_of(evaluation: Evaluation) -> str:
+    """Whom every row of the board is held against: the declared baseline, else the leader."""
+    return evaluation.conclusion.baseline or evaluation.conclusion.leader
 
 
 def board_of(evaluation: Evaluation) -> Board:
     """Put the retrievers of an evaluation against the leader, or against its declared baseline."""
     result = evaluation.conclusion
     based = bool(result.baseline)
-    reference = result.baseline if based else result.leader
     rows = [_row(evaluation, name, based=based) for name in result.means]
     rows += [BoardRow(name, "failed", None) for name in evaluation.failed]
     rows += [BoardRow(name, "waiting", None) for name in evaluation.waiting]
-    settings = evaluation.settings
-    reference = result.baseline if based else result.leader
+    settings, reference = evaluation.settings, reference_of(evaluation)
     return Board(result.measure, result.n, reference, based, settings.level, settings.margin, tuple(rows))
 
 

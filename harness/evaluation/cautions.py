@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from harness.english import count, counted, few_names, join
 from harness.evaluation.conclusion import Conclusion
 from harness.evaluation.grading import GradedLabels, scores_of
-from harness.evaluation.verdict import Comparison
 from harness.experiment import Question
 from harness.measures import parse
 from harness.records import Manifest
@@ -70,14 +69,11 @@ def half_read(manifest: Manifest) -> Iterator[str]:
     }
     if not cut:
         return
-    made = [
-        name for name in manifest.finished if name not in cut and any(_is_made_of(name, of, manifest) for of in cut)
-    ]
-    most, up_to = max(cut.values()), "up to " if len(set(cut.values())) > 1 else ""
-    also = f", and {few_names(made)} made of {'it' if len(cut) == 1 else 'them'}," if made else ""
+    also = [name for name in manifest.finished if any(_is_made_of(name, of, manifest) for of in cut)]
+    names, up_to = list(dict.fromkeys((*cut, *also))), "up to " if len(set(cut.values())) > 1 else ""
     yield (
-        f"{few_names(list(cut))}{also} read only the beginning of {up_to}{most:,} of {documents:,} documents "
-        f"({100 * most / documents:.0f} %): cut them into passages (chunk), or take a model that reads more."
+        f"{few_names(names)} {'reads' if len(names) == 1 else 'read'} only the start of "
+        f"{up_to}{100 * max(cut.values()) / documents:.0f} % of the documents: try chunking."
     )
 
 
@@ -148,24 +144,6 @@ def judged_note(a: str, b: str, judged_a: float, judged_b: float) -> str:
     )
 
 
-def interval_note(rows: Sequence[Comparison]) -> str:
-    """Return why an interval and a verdict seem to disagree, "" where none do."""
-    odd = [
-        row
-        for row in rows
-        if row.ci_low is not None and row.ci_high is not None
-        and (row.ci_low > 0 or row.ci_high < 0) != row.verdict.separates
-    ]  # fmt: skip
-    if not odd:
-        return ""
-    pairs = join([f"{row.a} and {row.b}" for row in odd[:3]] + (["other pairs"] if odd[3:] else []))
-    one = all(row.p_adjusted == row.p_randomization_adjusted for row in odd)
-    return (
-        f"Interval and corrected p seem to disagree on {pairs}: each interval is of one comparison alone and is not "
-        f"corrected for the family; the verdict goes by the corrected p{'' if one else ' of both tests'}."
-    )
-
-
 def flattery_sentence(result: CrossFitted, tried: int) -> str:
     """Return the winner's curse in words: an estimate.
 
@@ -205,8 +183,8 @@ def second_look_sentence(number: int) -> str:
 def judged_only_sentence() -> str:
     """Return the caveat of labels that name relevant documents only."""
     return (
-        "The labels name relevant documents only: every other document counts as irrelevant, whether anyone has read "
-        "it or not. That favours retrievers whose results were read when the labels were made."
+        "The labels name relevant documents only: every other document counts as irrelevant, read or not. "
+        "That favours retrievers whose results were read when the labels were made."
     )
 
 

@@ -36,7 +36,7 @@ SIGNS = {Verdict.BETTER: "▲", Verdict.WORSE: "▼", Verdict.EQUIVALENT: "≈",
 STANDINGS = {
     "leader": ("●", "highest mean"),
     "good": ("●", "as good"),
-    "open": ("?", "not resolved"),
+    "open": ("?", "open"),
     "worse": ("▼", "worse"),
     "baseline": ("■", "the baseline"),
     "better": ("▲", "better"),

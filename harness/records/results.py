@@ -68,11 +68,6 @@ class Results:
         asked = self.manifest.dataset.queries
         return f"<Results {self.manifest.name!r}: {len(self.retrievers)} retrievers{failed}, {asked} queries>"
 
-    def _repr_html_(self) -> str | None:
-        """The verdict and the leaderboard, for notebooks: the report wrote it."""
-        shown = self.folder / "tables" / "leaderboard.html"
-        return shown.read_text(encoding="utf-8") if shown.exists() else None
-
     def rankings(self, retriever: str) -> dict[str, Ranking]:
         """The rankings of one retriever, by query id."""
         return dict(self.answers(retriever))

@@ -1,10 +1,12 @@
-"""The evidence of one page: rankings, texts and rerankings query by query, packed, as much as a page may hold."""
+"""What the scripts of a page look into, packed: rankings and texts as much as it may hold; every score, and slices."""
 
 from __future__ import annotations
 
 import base64
 import json
+import math
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,19 +17,24 @@ from harness.measures import parse, score
 from harness.pages import visible
 from harness.records import LENGTHS, SHOWN
 from harness.report import text
-from harness.report.failures import Group, causes, columns, groups
-from harness.report.view import View
+from harness.report.failures import Group, causes, columns
+from harness.report.sections.slices import ALL, kinds_of, label_of, labels_of
+from harness.report.view import NOTHING, View, second
 from retrievers.types import Floats
 
 
-def packed(value: Any) -> str:
+def packed(value: Any, level: int = 6) -> str:
     """Return JSON as text that stands in a script element; `DecompressionStream("deflate")` reads it back.
+
+    Args:
+        value: what is packed.
+        level: 1 takes a third of the time of 6, and a tenth more room.
 
     >>> unpacked(packed({"a": [1, "<"]}))
     {'a': [1, '<']}
     """
     code = visible(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-    return base64.b64encode(zlib.compress(code.encode("utf-8"), 6)).decode("ascii")
+    return base64.b64encode(zlib.compress(code.encode("utf-8"), level)).decode("ascii")
 
 
 def unpacked(text: str) -> Any:
@@ -76,8 +83,8 @@ def _ceiling(view: View, before: str, depth: int) -> Floats | None:
 
 BUDGET = 1_000_000
 """Bytes of evidence that a page may hold, deflated."""
-DEFLATED = 0.5
-"""What is left of text about, deflated and written in letters."""
+DEFLATED, OF_SCORES, OF_HITS = 0.5, 4.0, 5.0
+"""What is left of a letter of text, of a score and of the rest of a hit about, deflated and written in letters."""
 STEPS = ((SHOWN, LENGTHS[0]), (SHOWN, 2_000), (SHOWN, 600), (SHOWN, 200), (SHOWN, 0), (SHOWN // 2, 0))
 """Hits per ranking and characters per document, tried in this order until the budget holds."""
 
@@ -97,35 +104,48 @@ class Browsed(NamedTuple):
     packed: str
     """The same, packed."""
     texts: str
-    """The texts of the evidence's documents, packed."""
+    """The texts of the evidence's documents and the scores of its hits, packed."""
     kept: EvidenceKept
     places: tuple[int, ...]
     """Of its queries."""
 
 
-def browsed(view: View, *, whole: bool = False) -> Browsed:
+def browsed(view: View, alike: Sequence[Group], *, whole: bool = False) -> Browsed:
     """The evidence that fits the budget: shorter texts first, then fewer queries, those that differ most kept.
 
     Args:
         view: what is shown of it.
+        alike: the groups of queries that fail alike.
         whole: on a page of its own there is four times the room, and no query is left out.
     """
     budget = 4 * BUDGET if whole else BUDGET
-    distances, about = spread(view), (groups(view), reranked(view), causes(view))
+    distances, about = spread(view), (alike, reranked(view), causes(view))
     places, taken = list(view.shown), 0
     while True:
         for hits, letters in STEPS:
+            if OF_HITS * hits * len(places) * len(view.ranked) > budget and (hits, letters) != STEPS[-1]:
+                continue
             if hits != taken:
                 evidence, documents = _evidence(view, places, about, hits)
-                code, taken = packed(evidence), hits
+                code, taken = packed(evidence, 1 if whole else 6), hits
             lengths = (len(kept.text) for doc in documents if (kept := view.results.documents.get(doc)))
-            if len(code) + DEFLATED * sum(min(length, letters) for length in lengths) <= budget or (
-                (whole or len(places) == 1) and (hits, letters) == STEPS[-1]
-            ):
-                texts = packed([_text(view, doc, letters) for doc in documents] if letters else [])
-                return Browsed(evidence, code, texts, EvidenceKept(hits, letters, len(places)), tuple(places))
+            more = DEFLATED * sum(min(length, letters) for length in lengths)
+            more += OF_SCORES * hits * len(places) * len(view.ranked) if letters else 0
+            if len(code) + more <= budget or ((whole or len(places) == 1) and (hits, letters) == STEPS[-1]):
+                beside: dict[str, Any] = {"texts": [], "scores": []}
+                if letters:
+                    beside["texts"] = [_text(view, doc, letters) for doc in documents]
+                    beside["scores"] = [_scores(view, place, hits) for place in places]
+                kept_of = EvidenceKept(hits, letters, len(places))
+                return Browsed(evidence, code, packed(beside), kept_of, tuple(places))
         near = set(sorted(places, key=lambda i: -distances[i])[: len(places) // 2])
         places, taken = [i for i in places if i in near], 0
+
+
+def _scores(view: View, place: int, hits: int) -> list[list[float]]:
+    """What each retriever gave its hits for a query, to four digits."""
+    tops = (view.answers[name].top.get(view.ids[place], NOTHING) for name in view.ranked)
+    return [[float(f"{score:.4g}") for score in top.scores[:hits].tolist()] for top in tops]
 
 
 def spread(view: View) -> list[float]:
@@ -162,8 +182,8 @@ def _evidence(
     queries = []
     for i in places:
         qid, judged = view.ids[i], view.grades[view.ids[i]]
-        lists = [view.answers[name].top.get(qid, ())[:hits] for name in view.ranked]
-        retrieved = {doc for docs in lists for doc in docs}
+        lists = [view.answers[name].top.get(qid, NOTHING).doc_ids[:hits] for name in view.ranked]
+        retrieved, ranks = set().union(*lists), [view.answers[name].places.get(qid, {}) for name in view.ranked]
         graded = sorted(
             ((doc, grade) for doc, grade in judged.items() if grade > 0 or doc in retrieved),
             key=lambda item: (-item[1], item[0]),
@@ -174,10 +194,9 @@ def _evidence(
             "fields": fields_of(view, qid),
             "groups": [key for key, places in members.items() if i in places],
             "scores": [round(float(view.scores[view.primary][name][i]), 6) for name in view.ranked],
-            "lists": [[_number(numbers, doc) for doc in docs] for docs in lists],
+            "lists": [[numbers.setdefault(doc, len(numbers)) for doc in docs] for docs in lists],
             "judged": [
-                [_number(numbers, doc), grade,
-                 [view.answers[name].places.get(qid, {}).get(doc, 0) for name in view.ranked]]
+                [numbers.setdefault(doc, len(numbers)), grade, [of.get(doc, 0) for of in ranks]]
                 for doc, grade in graded
             ],
             **({"why": [[view.ranked.index(name), said] for name, said in why[i].items()]} if i in why else {}),
@@ -202,12 +221,61 @@ def _drawn(view: View, name: str, rerun: Rerun | None) -> dict[str, Any]:
     return {"name": name, "color": mark.color, "outline": mark.outline, **of}
 
 
-def _number(numbers: dict[str, int], doc: str) -> int:
-    return numbers.setdefault(doc, len(numbers))
-
-
 def _text(view: View, doc: str, letters: int) -> str:
     kept = view.results.documents.get(doc)
     if kept is None:
         return ""
     return kept.text if len(kept.text) <= letters else kept.text[:letters].rstrip() + "…"
+
+
+VALUES = 120_000
+"""Scores that a page holds; beyond, it keeps the first measures: the primary one always."""
+SLICES = 80
+"""Slices that can be chosen: those of the tests, then the most frequent values of fields."""
+
+
+def client_filter(view: View) -> dict[str, Any]:
+    """Return the scores and slices, queries in the order of the file, retrievers by their means."""
+    measures, weights = chosen_measures(view), view.evaluation.scores.weights
+    places = list(view.order)
+    return {
+        **({"weights": [weights[i] for i in places]} if weights is not None else {}),
+        "all": ALL,
+        "pair": [view.ranked.index(view.conclusion.leader), view.ranked.index(second(view))],
+        "measures": [view.names[measure].short for measure in measures],
+        "left": len(view.measures) - len(measures),
+        "retrievers": list(view.ranked),
+        "ids": [text.visible(view.ids[i]) for i in places],
+        "slices": filter_slices(view),
+        "values": [
+            [
+                [
+                    None if math.isnan(value) else value
+                    for value in np.round(view.scores[measure][name][places], 6).tolist()
+                ]
+                for name in view.ranked
+            ]
+            for measure in measures
+        ],
+    }
+
+
+def chosen_measures(view: View) -> list[str]:
+    """The measures that the filter can show."""
+    size = view.n * len(view.ranked)
+    return [measure for i, measure in enumerate(view.measures) if not i or size * (i + 1) <= VALUES]
+
+
+def filter_slices(view: View) -> dict[str, list[int]]:
+    """Slice as the page names it -> places of its queries in the order of the file."""
+    members: dict[str, list[int]] = {}
+    for family, labels in labels_of(view).items():
+        members |= {label_of(family, kind): [] for kind in kinds_of(family, [labels[i] for i in view.order])}
+        for place, i in enumerate(view.order):
+            if labels[i]:
+                members[label_of(family, labels[i])].append(place)
+    fields = [fields_of(view, view.ids[i]) for i in view.order]
+    for value, _ in Counter(value for values in fields for value in values).most_common(SLICES):
+        if value not in members and len(members) < SLICES:
+            members[value] = [place for place, values in enumerate(fields) if value in values]
+    return members

@@ -12,10 +12,12 @@ from harness.report.axes import (
     PRICED,
     STEP,
     Axis,
+    Plane,
     Rows,
     horizontal,
     lines_of,
     long,
+    placed_names,
     px,
     reach,
     rows_of,
@@ -24,7 +26,6 @@ from harness.report.axes import (
 )
 from harness.report.text import visible
 from harness.report.theme import INK, MUTED, RULE, SHAPES, Mark
-from harness.report.trade_off_facts import Plane, placed_names
 
 WIDE, NARROW = 700.0, 336.0
 """Pixels that charts take on a screen, and on a telephone."""
@@ -287,6 +288,36 @@ def logarithmic(prices: Iterable[float]) -> bool:
     """Whether an axis of prices is logarithmic: they span more than a factor of 20."""
     held = list(prices)
     return min(held) > 0 and max(held) / min(held) > 20
+
+
+def growth(rows: Sequence[ForestRow], title: str, margin: float | None, width: float) -> Plot:
+    """One difference on more and more queries, each with its interval; the margin is a band at 0.
+
+    Args:
+        rows: the fewest queries first; the last is of all.
+        title: of the axis of queries.
+        margin: None or 0 for none.
+        width: of the chart.
+    """
+    top, high, left = 6.0, 200.0, 52.0
+    ends = [end for row in rows for end in (row.low, row.difference, row.high) if end is not None]
+    up = Axis(*reach((*ends, *((-margin, margin) if margin else ()), 0.0), bounded=False), top + high, top)
+    across = Axis(0.0, float(rows[-1].queries), left + 4, width - 12)
+    band = Markup('<rect class="margin" x="{}" y="{}" width="{}" height="{}" fill="{}" opacity="0.6"/>')
+    zero = Markup('<line class="zero" x1="{0}" x2="{1}" y1="{2}" y2="{2}" stroke="{3}"/>')
+    body = [
+        band.format(px(left), px(up.at(margin)), px(width - 12 - left), px(up.at(-margin) - up.at(margin)), RULE.light)
+        if margin
+        else Markup(""),
+        upright(up, (left, width - 12), signed), horizontal(across, (top, top + high), title, PRICED["ms"]),
+        zero.format(px(left), px(width - 12), px(up.at(0)), MUTED.light),
+    ]  # fmt: skip
+    for row in rows:
+        x, (low, highest) = across.at(row.queries), (row.difference if e is None else e for e in (row.low, row.high))
+        facts = {"queries": row.queries, "difference": row.difference, "low": low, "high": highest}
+        look = _Look(SHAPES["circle"], INK.light)
+        body.append(_dot(Markup(""), (x, x, up.at(low), up.at(highest)), (x, up.at(row.difference)), look, facts))
+    return Plot(width, top + high + 4 * LINE, Markup("").join(body))
 
 
 class PriceAxis(NamedTuple):

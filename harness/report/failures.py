@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.english import join
-from harness.measures import parse
 from harness.report.sections.integrity import inherited
 from harness.report.view import View
 from retrievers.types import Floats
@@ -51,11 +50,7 @@ class Stretch(NamedTuple):
 
 def hits_within(view: View, depth: int) -> dict[str, Floats]:
     """Retriever -> 1 for each query with a relevant document among its first `depth` hits, else 0."""
-    measure = f"Success@{depth}"
-    return {
-        name: view.scores[measure][name] if measure in view.scores else view.answers[name].extra[parse(measure)]
-        for name in view.ranked
-    }
+    return {name: (view.answers[name].first <= depth).astype(np.float64) for name in view.ranked}
 
 
 def groups(view: View) -> list[Group]:
@@ -117,7 +112,7 @@ def _unjudged(view: View) -> Iterator[GroupKind]:
     """Queries whose first hit of the leader nobody judged, where labels say what is irrelevant at all."""
     leader = view.conclusion.leader
     if _negatives(view):
-        tops = [view.answers[leader].top.get(query_id, ())[:1] for query_id in view.ids]
+        tops = [view.answers[leader].heads.get(query_id, ())[:1] for query_id in view.ids]
         mask = np.array([bool(top) and top[0] not in view.grades[query_id]
                          for top, query_id in zip(tops, view.ids, strict=True)])  # fmt: skip
         yield "unjudged", f"Unjudged on top of {leader}", "nobody judged its first hit: it counts as irrelevant", mask
@@ -152,7 +147,7 @@ def causes(view: View) -> dict[int, dict[str, str]]:
             if near[name][i] > 0:
                 continue
             parts = [part for part in view.resolved.made_of(name) if part in near and near[part][i] > 0]
-            top = view.answers[name].top.get(view.ids[i], ())[:1]
+            top = view.answers[name].heads.get(view.ids[i], ())[:1]
             ranks = view.answers[name].places.get(view.ids[i], {}).values()
             if parts:
                 why = f"lost, {join(parts)} had it: {f'rank {min(ranks)}' if ranks else f'not among the first {depth}'}"

@@ -80,22 +80,21 @@ class Section(NamedTuple):
     """The section in which this one is a fold; "" where it stands for itself."""
 
 
-class ForestWords(NamedTuple):
-    """What a forest plot is called, and what its axis says."""
-
-    name: str
-    title: str
-    description: str
-    axis: str
-
-
+Panels = Mapping[str, Sequence[charts.ForestRow]]
 FACETED = 1080.0
 """Pixels of a forest with several panels."""
 
 
-def forest(words: ForestWords, panels: Mapping[str, Sequence[charts.ForestRow]], margin: float | None) -> Figure:
-    """Draw differences in the order given; the margin is a band around zero, None or 0 for none."""
+def forest(words: tuple[str, str, str, str], panels: Panels, margin: float | None) -> Figure:
+    """Draw differences in the order given; the margin is a band around zero, None or 0 for none.
+
+    Args:
+        words: name, title, description, and what the axis says.
+        panels: head -> rows.
+        margin: of the measure.
+    """
+    name, title, description, axis = words
     return figure(
-        words.name, words.title, words.description, lambda width: charts.forest(panels, words.axis, margin, width),
+        name, title, description, lambda width: charts.forest(panels, axis, margin, width),
         wide=FACETED if len(panels) > 1 else WIDE,
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -29,9 +29,11 @@ class HeatGrid(NamedTuple):
     columns: tuple[str, str]
     values: Mapping[tuple[int, int], float]
     """(row, column) -> mean; absent where every configuration failed."""
-    chosen: tuple[int, int]
-    default: tuple[int, int] | None
+    chosen: tuple[int, int] | None = None
+    default: tuple[int, int] | None = None
     """Where the default is one of the grid."""
+    shown: Callable[[float], str] = text.score
+    """How a value reads in its cell."""
 
 
 class GainPoint(NamedTuple):
@@ -77,11 +79,11 @@ def heat_map(grid: HeatGrid, width: float) -> Plot:
         frame = _frame((x, y, wide, HIGH), "" if (row, column) == grid.chosen else ' stroke-dasharray="4 3"')
         framed = frame if (row, column) in (grid.chosen, grid.default) else Markup("")
         bold = Markup(' font-weight="bold"') if (row, column) == grid.chosen else Markup("")
-        shown = word.format(px(x + wide / 2), px(y + HIGH / 2 + 4), "middle", INK.light, bold, text.score(value))
+        shown = word.format(px(x + wide / 2), px(y + HIGH / 2 + 4), "middle", INK.light, bold, grid.shown(value))
         body.append(
             cell.format(px(x + 1), px(y + 1), px(wide - 2), px(HIGH - 2), SERIES[0].light,
                         FAINT + (FULL - FAINT) * share, framed, shown if wide >= NUMBER else "",
-                        text.visible(f"{down[row]}, {across[column]}: {value:.4f}"))
+                        text.visible(f"{down[row]}, {across[column]}: {value:.4f}".removesuffix(".0000")))
         )  # fmt: skip
     return Plot(width, top + HIGH * len(down) + 4, Markup("").join(body))
 
@@ -122,7 +124,7 @@ def gains(points: Sequence[GainPoint], title: str, unit: str, width: float) -> P
     for one in sorted(points, key=lambda point: bool(point.role)):
         color = INK.light if one.role else SERIES[0].light
         place = px(across.at(one.price)), px(up.at(one.gain))
-        told = text.visible(f"{one.name}: {one.gain:+.4f}")
+        told = text.visible(f"{one.name}: {text.signed(one.gain)}")
         body.append(dot.format(*place, 6 if one.role else 4, color if one.alike else "none", color, told))
         if one.role:
             right = across.at(one.price) < width / 2

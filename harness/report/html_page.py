@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
@@ -14,10 +13,8 @@ from markupsafe import Markup, escape
 from harness.english import counted, join, short_p
 from harness.pages import policy
 from harness.report import figures, text, theme
-from harness.report.browsed import packed
-from harness.report.citation import citation
-from harness.report.client_filter import client_filter
 from harness.report.figures import Section
+from harness.report.latex import citation
 from harness.report.view import View
 
 FILTERS = {
@@ -35,14 +32,20 @@ FILTERS = {
     "count": text.count,
     "counted": counted,
     "shortened": text.shortened,
-    "packed": packed,
 }
 SCRIPTS = ("start", "copy", "client_filter", "sort", "menus", "follow", "charts", "texts", "look")
 """What runs on the page, in this order, all in one scope."""
 
 
-def page(view: View, sections: Sequence[Section], files: Iterable[str] = ()) -> str:
-    """Return the report as one HTML file; `files` are those beside it, which it names."""
+def page(view: View, sections: Sequence[Section], scores: str, files: Iterable[str] = ()) -> str:
+    """Return the report as one HTML file.
+
+    Args:
+        view: what it is of.
+        sections: in the order of the page.
+        scores: what its filter looks through, packed.
+        files: those beside it, which it names.
+    """
     env = environment()
     style = styled(env, theme.declared_shades(view.marks))
     script = "".join(['"use strict";\n(() => {\n', *(source(f"scripts/{name}.js") for name in SCRIPTS), "})();\n"])
@@ -56,7 +59,7 @@ def page(view: View, sections: Sequence[Section], files: Iterable[str] = ()) -> 
         style=style,
         script=_ours(script),
         policy=policy([script], str(style)),
-        scores=packed(client_filter(view)),
+        scores=scores,
         quote=citation(view),
         files=sorted(files),
     )
@@ -102,14 +105,6 @@ def plain_environment(escape: Any) -> jinja2.Environment:
     return env
 
 
-def as_json(value: Any) -> Markup:
-    """Return JSON for a script element: nothing in it can end the element or begin a comment."""
-    code = text.visible(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-    for letter in "<>&\u2028\u2029":
-        code = code.replace(letter, f"\\u{ord(letter):04x}")
-    return Markup(code)  # noqa: S704 - escaped above
-
-
 @cache
 def source(name: str) -> str:
     """The text of a template, as it is."""
@@ -138,11 +133,20 @@ def _environment(without: str, autoescape: bool, finalize: Any) -> jinja2.Enviro
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        bytecode_cache=_compiled(without),
         optimized=False,  # each template is rendered once: looking for constants costs more than it saves
     )
     # A summary in Markdown is HTML; what is trusted there are digests and names that were checked.
-    env.filters |= {"json": as_json, "html": escape, "trusted": Markup, "listed": join}
+    env.filters |= {"html": escape, "trusted": Markup, "listed": join}
     return env
+
+
+def _compiled(without: str) -> jinja2.BytecodeCache | None:
+    """Templates as an earlier report compiled them, which takes longer than to fill them; in a folder of this user."""
+    try:
+        return jinja2.FileSystemBytecodeCache(pattern=f"harness-{without}-%s")
+    except (OSError, RuntimeError):  # no folder for temporary files, or somebody else's
+        return None
 
 
 def _visible(value: Any) -> Any:

@@ -1,17 +1,44 @@
-"""Tables for a paper: booktabs, the best value bold, superscript letters for what the tests showed."""
+"""For a paper: a citation; tables, the best value bold, superscript letters for what the tests showed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from string import ascii_lowercase
 
-from harness.english import count, format_p
+from harness.english import asked, count, format_p
 from harness.evaluation.verdict import Verdict
-from harness.evaluation.wording import settings_sentence, verdict_cell
+from harness.evaluation.wording import pair_sentence, settings_sentence, verdict_cell
 from harness.report import text
 from harness.report.text import latex
-from harness.report.view import View
+from harness.report.view import View, second
+
+
+def citation(view: View) -> Mapping[str, str]:
+    """What is copied, by its name: the leader against the next, with n, test, interval and adjusted p."""
+    leader, other, manifest = view.conclusion.leader, second(view), view.manifest
+    queries = asked(view.n, view.conclusion.clusters)
+    if other == leader:
+        sentence = f"On {queries}, {leader} has a mean {view.primary} of {text.score(view.mean(view.primary, leader))}."
+    else:
+        row = view.conclusion.against[other]
+        sentence = f"On {queries}: {pair_sentence(row, view.settings)} {settings_sentence(view.settings)}"
+    digest, version = manifest.dataset.digest, manifest.versions["retriever-harness"]
+    key = re.sub(r"[^A-Za-z0-9]+", "", manifest.name) or "results"
+    bibtex = (
+        f"@misc{{{key}{manifest.started[:4]},\n"
+        f"  title = {{{latex(manifest.name)}: {latex(view.primary)} of {len(view.retrievers)} retrievers "
+        f"over {queries}}},\n"
+        f"  year = {{{manifest.started[:4]}}},\n"
+        f"  note = {{retriever-harness {latex(version)}, data {latex(digest)}}}\n}}"
+    )
+    return {
+        "Sentence": sentence,
+        "LaTeX": f"{latex(sentence)}\n\\input{{tables/leaderboard.tex}}",
+        "BibTeX": bibtex,
+        "Data": digest,
+    }
 
 
 def tables(view: View) -> dict[str, str]:

@@ -75,7 +75,7 @@ def _artists(element: ET.Element, outer: _Pen) -> Iterator[tuple[str, Any]]:
     pen, tag = outer.within(element), element.tag.rpartition("}")[2]
     if tag == "text":
         yield "artist", _text(element, pen)
-    elif tag in ("line", "rect", "path", "polyline") and "%" not in element.get("width", ""):
+    elif tag in ("line", "rect", "path", "circle") and "%" not in element.get("width", ""):
         yield "patch", _patch(element, tag, pen)
     for child in element:
         yield from _artists(child, pen)
@@ -84,14 +84,14 @@ def _artists(element: ET.Element, outer: _Pen) -> Iterator[tuple[str, Any]]:
 def _patch(element: ET.Element, tag: str, pen: _Pen) -> Any:
     from matplotlib.patches import PathPatch
 
-    fill = pen.style.get("fill", "none") if tag in ("rect", "path") else "none"
+    fill = "none" if tag == "line" else pen.style.get("fill", "none")
     dashes = [float(one) for one in NUMBER.findall(element.get("stroke-dasharray", ""))]
     width = float(element.get("stroke-width", 1)) * POINTS
     stroke = element.get("stroke", "none")
     return PathPatch(
         _path(element, tag, pen), facecolor=fill, edgecolor=stroke, linewidth=width if stroke != "none" else 0,
         linestyle=(0, [dash * POINTS / width for dash in dashes]) if any(dashes) else "solid",
-        alpha=float(element.get("opacity", 1)), capstyle="butt",
+        alpha=float(element.get("opacity", 1)) * float(element.get("fill-opacity", 1)), capstyle="butt",
     )  # fmt: skip
 
 
@@ -105,9 +105,9 @@ def _path(element: ET.Element, tag: str, pen: _Pen) -> Any:
     if tag == "line":
         x1, x2, y1, y2 = given("x1", "x2", "y1", "y2")
         return Path([pen.at(x1, y1), pen.at(x2, y2)])
-    if tag == "polyline":
-        flat = [float(one) for one in NUMBER.findall(element.get("points", ""))]
-        return Path([pen.at(x, y) for x, y in zip(flat[::2], flat[1::2], strict=True)] or [pen.at(0, 0)])
+    if tag == "circle":
+        x, y, radius = given("cx", "cy", "r")
+        return Path.circle(pen.at(x, y), pen.scale * radius)
     if tag == "rect":
         x, y, width, height = given("x", "y", "width", "height")
         corners = [(x, y), (x + width, y), (x + width, y + height), (x, y + height), (x, y)]

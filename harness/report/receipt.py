@@ -1,24 +1,40 @@
-"""What a choice hangs on in plain words: each clause where its condition holds, with a link to its evidence."""
+"""What a choice hangs on in plain words: each clause where its condition holds, with the way to its evidence."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from harness.english import count, few_names
+from harness.english import count, counted, few_names
+from harness.evaluation.cautions import (
+    asked_sentence,
+    below_noise,
+    clicked,
+    foreign_hits,
+    half_read,
+    look_sentence,
+    second_look_sentence,
+)
 from harness.evaluation.costs import Cost, costs_of
 from harness.measures import parse
 from harness.report import text
 from harness.report.failures import hits_within
-from harness.report.sections.slices import Slice, called, labels_of, pair_of
+from harness.report.sections.integrity import unjudged
+from harness.report.sections.slices import called, carried, compared, divided, labels_of, pair_of
 from harness.report.view import View
 
+UNJUDGED = 0.1
+"""Share of the first hits that nobody judged, from which on the first screen says so."""
+APART = 2.0
+"""Times that the latency of one and the same encoder may differ before the measurement is doubted."""
+BUSY = 1.0
+"""Waiting processes a core, from which on a machine was busy."""
 COUNTED = 3
 """Retrievers whose counts stand in the sentence: the leader and the next."""
 
 
 class Clause(NamedTuple):
-    """One sentence of the decision."""
+    """One sentence of the decision, or one thing that may change it."""
 
     text: str
     section: str
@@ -95,12 +111,12 @@ def _gain(view: View) -> Iterator[Clause]:
     shown = [test for test in pair.interactions if test.p_adjusted <= level]
     for test in sorted(shown, key=lambda test: test.p_adjusted)[:1]:
         rows = sorted((row for row in pair.rows if row.family == test.family), key=lambda row: -row.difference)
-        said = f"{_of_slice(rows[0])}, {_of_slice(rows[-1])}"
-        yield Clause(f"Lead of {pair.a} over {pair.b}, extremes (exploratory): {said}.", "slices")
-
-
-def _of_slice(row: Slice) -> str:
-    return f"{called(row)} {text.signed(row.difference)} (n = {row.queries})"
+        by = divided(test.family)
+        said = ", ".join(
+            f"{called(row).removeprefix(f'{by}: ')} {text.signed(row.difference)} (n = {row.queries})"
+            for row in (rows[0], rows[-1])
+        )
+        yield Clause(f"Lead of {pair.a} over {pair.b} by {by} (exploratory): {said}.", "slices")
 
 
 def _judging(view: View) -> Iterator[Clause]:
@@ -126,3 +142,91 @@ def _cost(view: View) -> Iterator[Clause]:
         yield Clause(f"{name} {money}{time}.", "tradeoffs")
     elif cost.p50 is not None:
         yield Clause(f"{name} answers a query in {text.milliseconds(cost.p50)} (median).", "tradeoffs")
+
+
+def alerts(view: View) -> list[Clause]:
+    """Everything that is large enough to change the decision, the gravest first."""
+    about_hits = [*half_read(view.manifest), *foreign_hits(view.manifest), *clicked(view.manifest)]
+    return [*(Clause(text, "trust") for text in about_hits), *_unjudged(view), *_carried(view), *_latency(view)]
+
+
+def _unjudged(view: View) -> Iterator[Clause]:
+    """Whoever returned much that nobody judged; where only relevant documents are listed nothing tells."""
+    shares = unjudged(view)
+    if not shares:
+        return
+    worst = max(shares, key=lambda name: shares[name])
+    leader = view.conclusion.leader
+    beside = "" if worst == leader else f" ({100 * shares[leader]:.0f} % of {leader}'s)"
+    if shares[worst] >= UNJUDGED:
+        yield Clause(
+            f"Nobody judged {100 * shares[worst]:.0f} % of the first {view.cutoff} hits of {worst}{beside}: "
+            "unjudged documents count as irrelevant.",
+            "trust",
+        )
+
+
+def _carried(view: View) -> Iterator[Clause]:
+    """One slice that carries the whole difference between the leader and the next, where a difference is shown."""
+    kinds = labels_of(view)
+    if len(view.retrievers) < 2 or not kinds or view.ranked[1] not in view.conclusion.shown_worse:
+        return
+    pair = pair_of(view, view.conclusion.leader, compared(view)[0], kinds)
+    if (row := carried(view, pair)) is not None:
+        name, rest = view.names[view.primary].short, pair.rows[0].queries - row.queries
+        yield Clause(
+            f"Without the {row.queries} queries of {called(row)} ({text.signed(row.difference)} in {name}) the lead of "
+            f"{pair.a} over {pair.b} vanishes: on the other {rest} its mean is not higher.",
+            "slices",
+        )
+
+
+def _latency(view: View) -> Iterator[Clause]:
+    """Timings that cannot be trusted: the same encoder at very different speeds, or a busy machine."""
+    costs, encoders = costs_of(view.results), dict[str, dict[str, float]]()
+    for name in view.retrievers:
+        encoder = view.resolved.blocks[name].get("encoder")
+        for stage in costs[name].stages:
+            if encoder and stage.stage == "embed-queries":
+                encoders.setdefault(repr(sorted(encoder.items())), {})[name] = stage.p50
+    for timed in encoders.values():
+        slow, fast = max(timed, key=lambda name: timed[name]), min(timed, key=lambda name: timed[name])
+        if timed[slow] > APART * timed[fast] > 0:
+            yield Clause(
+                f"{slow} and {fast} use the same encoder, yet a query took {timed[slow]:.3g} ms in one and "
+                f"{timed[fast]:.3g} ms in the other: the machine was busy, so do not compare the latencies.",
+                "tradeoffs",
+            )
+    cores, load = view.manifest.machine.get("cores"), view.manifest.machine.get("load")
+    if cores and load is not None and any(cost.stages for cost in costs.values()) and load > BUSY * cores:
+        yield Clause(
+            f"When the run ended, {load:.1f} processes wanted the {cores} cores of the machine: latencies are likely "
+            "longer than on an idle one.",
+            "tradeoffs",
+        )
+
+
+def first_caveats(view: View) -> list[str]:
+    """What stands on the first screen: which look this is, and what counts as one observation."""
+    if not view.conclusion.measured:
+        return moved_sentences(view)
+    sentences = [*moved_sentences(view), asked_sentence(view.n, view.conclusion.clusters)]
+    if view.look is not None:
+        sentences.append(look_sentence(view.look, view.n))
+    elif len(view.retrievers) > 1:
+        sentences.append(second_look_sentence(1 + len(view.manifest.earlier_looks)))
+    return [sentence for sentence in (*sentences, *below_noise(view.manifest, view.conclusion)) if sentence]
+
+
+def moved_sentences(view: View) -> list[str]:
+    """The retrievers whose cached vectors are no longer those that their model gives."""
+    sentences = []
+    for name in view.retrievers:
+        stages = view.manifest.ledger.retrievers[name].counts.values()
+        moved, probed = (int(sum(stage.get(kind, 0) for stage in stages)) for kind in ("moved", "probed"))
+        if moved:
+            sentences.append(
+                f"{name} mixes vectors of two models: {moved} of {counted(probed, 'cached text')} came back different "
+                "when they were embedded again. Run it again with --fresh."
+            )
+    return sentences

@@ -10,10 +10,8 @@ from markupsafe import Markup
 from harness.english import shared_beginning
 from harness.evaluation.board import Board, BoardRow, board_of, said_of
 from harness.evaluation.wording import STANDINGS
-from harness.report.alerts import Alert, alerts
 from harness.report.axes import numbers, steps
-from harness.report.caveats import first_caveats
-from harness.report.receipt import Clause, choice, facts
+from harness.report.receipt import Clause, alerts, choice, facts, first_caveats
 from harness.report.view import View
 
 
@@ -25,7 +23,7 @@ class Screen(NamedTuple):
     """How far the first is ahead; may be empty."""
     notes: tuple[str, ...]
     """What to do next, and what to know of the tests; a line each."""
-    alerts: tuple[Alert, ...]
+    alerts: tuple[Clause, ...]
     board: Board
     beginning: str
     """What all names begin with, which the head says once; "" for nothing."""
@@ -36,6 +34,11 @@ class Screen(NamedTuple):
     def short(self, name: str) -> str:
         """A name without what all begin with."""
         return name.removeprefix(self.beginning)
+
+    @property
+    def signs(self) -> list[tuple[str, str]]:
+        """The signs of the leaderboard, each with its word; a row without a mean says its own."""
+        return list(dict.fromkeys(self.standings[row.standing] for row in self.board.rows if row.mean is not None))
 
     @property
     def axis(self) -> tuple[float, float]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,15 +17,148 @@ from harness.evaluation.conclusion import Conclusion
 from harness.evaluation.evaluation import Evaluation, evaluation_of
 from harness.evaluation.verdict import Comparison
 from harness.experiment import Dense
-from harness.measures import Measure, parse
+from harness.measures import Measure, parse, score
+from harness.measures.table import row_of
 from harness.pages.colors import is_color
-from harness.records import LabelledQuery, Manifest, ResolvedExperiment, Results
-from harness.report.answers import Answers, read_answers
-from harness.report.naming import MeasureName, language, names_of
+from harness.records import SHOWN, LabelledQuery, Manifest, ResolvedExperiment, Results
 from harness.report.theme import Mark, marks
 from harness.stats.differences import ScoreTable
 from harness.stats.looks import Look
 from harness.stats.settings import Settings
+from retrievers.language import NAMES, shared_language
+from retrievers.types import Floats, Ranking
+
+
+class MeasureName(NamedTuple):
+    """A measure as people read it."""
+
+    full: str
+    """As in the CSV files."""
+    short: str
+    gloss: str
+    """What the short name leaves open: the gain, the ideal, the depth; may be empty."""
+
+
+def names_of(measures: Sequence[str], depth: int, largest: int) -> dict[str, MeasureName]:
+    """Short names, and what they leave open; where two are the same, that becomes part of the name."""
+    names = {}
+    for full in measures:
+        measure = parse(full)
+        at = "" if measure.cutoff is None else f"@{measure.cutoff}"
+        params = dict(measure.params)
+        glosses = []
+        if "dcg" in row_of(measure).options:
+            glosses.append("exponential gain" if params.pop("dcg", None) == "exp-log2" else "linear gain")
+        ideal = params.pop("ideal", None)
+        if ideal is not None:
+            glosses.append("ideal of what was retrieved")
+        if row_of(measure).by_largest_grade:
+            glosses.append(f"largest grade {largest}")
+        glosses += [f"{key} {value}" for key, value in params.items()]
+        if measure.cutoff is None:
+            glosses.append(f"over the {depth} hits kept")
+        names[full] = MeasureName(full, measure.name + at, ", ".join(glosses))
+    shorts = Counter(name.short for name in names.values())
+    return {full: name if shorts[name.short] == 1 else _with_parameters(name) for full, name in names.items()}
+
+
+def _with_parameters(name: MeasureName) -> MeasureName:
+    return MeasureName(name.full, f"{name.short} ({name.gloss})", "") if name.gloss else name
+
+
+CODE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
+READ = 40
+"""Documents that are read to tell the language."""
+
+
+def language(results: Results) -> str:
+    """The BCP 47 code of the data's language; "" where it is not clear.
+
+    What the queries' field `language` or `lang` says is believed, if it is the same for all of them; so is the language
+    that the run took words for, since telling it again takes half a second.
+    """
+    declared = {_declared(labelled.query.fields) for labelled in results.queries.values()}
+    if len(declared) == 1 and (code := declared.pop()):
+        return code
+    taken = {str(facts.provenance.get("words", "")) for facts in results.manifest.retrievers.values()} - {""}
+    if codes := [code for code, name in NAMES.items() if taken == {f"stemmed as {name.capitalize()}"}]:
+        return codes[0]
+    return shared_language(document.content for document in islice(results.documents.values(), READ))
+
+
+def _declared(fields: Mapping[str, str]) -> str:
+    code = str(fields.get("language", fields.get("lang", "")))
+    return code if CODE.fullmatch(code) else ""
+
+
+TIE = 1e-9
+"""Scores this near, relative to the larger, are one: rankings carry rounded scores."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """What one retriever answered to the queries that were scored, in the order of their ids where it is an array."""
+
+    heads: Mapping[str, tuple[str, ...]]
+    """Query id -> the hits that the primary measure looks at."""
+    top: Mapping[str, Ranking]
+    """Query id -> its first hits, as many as a page shows."""
+    places: Mapping[str, Mapping[str, int]]
+    """Query id -> relevant document -> rank; absent where it was not retrieved."""
+    first: Floats
+    """(n,) rank of the first relevant hit; infinite where there is none."""
+    judged: Floats
+    """(n,) Judged@k at the primary cutoff."""
+    tied: int
+    """Queries whose last hit within the primary cutoff has the score of the next: the order of ids decided."""
+    short: int
+    """Queries with fewer hits than the primary cutoff."""
+
+
+NOTHING = Ranking((), np.zeros(0))
+
+
+def read_answers(results: Results, grades: trec.Qrels, primary: Measure) -> dict[str, Answers]:
+    """Read every retriever's rankings.
+
+    Args:
+        results: where they lie.
+        grades: query id -> document id -> grade; only these queries count.
+        primary: the measure that decides.
+    """
+    depth = results.manifest.resolved.depth
+    cutoff = primary.cutoff or depth
+    looked_at = depth if primary.get("ideal") == "retrieved-all" else cutoff
+    judged = {query: grades[query] for query in sorted(grades)}
+    relevant = {query: frozenset(doc for doc, grade in of.items() if grade > 0) for query, of in judged.items()}
+    answers = {}
+    for name in results.retrievers:
+        rankings = {query: ranking for query, ranking in results.answers(name) if query in judged}
+        heads = {query: ranking.doc_ids[:looked_at] for query, ranking in rankings.items()}
+        places = {query: _places(ranking, relevant[query]) for query, ranking in rankings.items()}
+        share = parse(f"Judged@{cutoff}")
+        answers[name] = Answers(
+            heads=heads,
+            top={query: Ranking(one.doc_ids[:SHOWN], one.scores[:SHOWN].copy()) for query, one in rankings.items()},
+            places=places,
+            first=np.array([min(places.get(query, {}).values(), default=np.inf) for query in judged]),
+            judged=score([share], judged, {query: head[:cutoff] for query, head in heads.items()}).of(share),
+            tied=sum(_tied(ranking.scores, cutoff) for ranking in rankings.values()),
+            short=sum(len(ranking) < cutoff for ranking in rankings.values()),
+        )
+    return answers
+
+
+def _places(ranking: Ranking, relevant: frozenset[str]) -> dict[str, int]:
+    return {doc: ranking.doc_ids.index(doc) + 1 for doc in relevant.intersection(ranking.doc_ids)}
+
+
+def _tied(scores: Floats, cutoff: int) -> bool:
+    if len(scores) <= cutoff:
+        return False
+    last, after = scores[cutoff - 1 : cutoff + 1].tolist()
+    return bool(last - after <= TIE * max(abs(last), abs(after), np.finfo(float).tiny))
+
 
 RANKINGS = 10_000
 """A page holds so many: the queries of all retrievers, or those where they differ most."""
@@ -150,8 +286,6 @@ def view_of(results: Results) -> View:
     shown = _shown(scores.values[scores.primary], order)
     qrels = results.grades()
     grades = {query: qrels.get(query, {}) for query in scores.ids}  # a query may have claims and no labels
-    primary = parse(scores.primary)
-    extra = extra_measures(measures, (primary.cutoff or resolved.depth, resolved.depth))
     return View(
         results=results,
         evaluation=evaluation,
@@ -163,7 +297,7 @@ def view_of(results: Results) -> View:
         ),
         grades=grades,
         shown=shown,
-        answers=read_answers(results, grades, extra, shown=frozenset(scores.ids), primary=primary),
+        answers=read_answers(results, grades, parse(scores.primary)),
         language=language(results),
     )
 
@@ -201,17 +335,6 @@ def identity(manifest: Manifest, retriever: str) -> str:
     model = {key: facts[key] for key in ("fingerprint", "revision", "sha256") if key in facts}
     parts = sorted(identity(manifest, part) for part in manifest.resolved.made_of(retriever))
     return json.dumps([own, model, parts], sort_keys=True, default=str)
-
-
-def extra_measures(declared: Sequence[str], depths: tuple[int, int]) -> tuple[Measure, ...]:
-    """What a report tells beside the declared measures: Judged and Success.
-
-    Args:
-        declared: the measures of the experiment.
-        depths: the primary measure's cutoff, and how many hits were kept.
-    """
-    wanted = [parse(f"Judged@{depths[0]}"), *(parse(f"Success@{depth}") for depth in depths)]
-    return tuple(dict.fromkeys(measure for measure in wanted if str(measure) not in declared))
 
 
 def _largest(grades: trec.Qrels) -> int:

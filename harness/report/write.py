@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import json
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
-import jinja2
 from markupsafe import Markup
 
 from harness.evaluation.costs import costs_of
@@ -20,6 +21,7 @@ from harness.measures import parse
 from harness.pages import policy
 from harness.records import Results, create
 from harness.report import text
+from harness.report.browsed import client_filter, packed
 from harness.report.figures import Figure, Section, svg
 from harness.report.html_page import environment, page, plain_environment, rendered, source, styled
 from harness.report.latex import tables
@@ -84,9 +86,9 @@ def spreadsheet(view: View) -> str:
     writer = csv.writer(out, lineterminator="\n")
     columns = [(measure, name) for measure in view.measures for name in view.retrievers]
     writer.writerow(["query", "text", *(cell(f"{view.names[measure].short} {name}") for measure, name in columns)])
+    scored = [view.scores[measure][name].tolist() for measure, name in columns]
     for i in view.order:
-        scores = (float(view.scores[measure][name][i]) for measure, name in columns)
-        values = ("" if math.isnan(value) else repr(value) for value in scores)
+        values = ("" if math.isnan(values[i]) else repr(values[i]) for values in scored)
         writer.writerow([cell(view.ids[i]), cell(view.query(i).query.text), *values])
     # Spreadsheets take UTF-8 for what it is by its byte order mark.
     return "\ufeff" + out.getvalue()
@@ -94,15 +96,10 @@ def spreadsheet(view: View) -> str:
 
 def fragment(results: Results) -> str:
     """Return the first screen as HTML that stands alone; of a folder without labels, the next step."""
-    env = environment()
     if not results.scored:
         return str(Markup("<p>No query has labels. Next: {}</p>").format(text.visible(next_step(results))))
-    return _fragment(env, view_of(results))
-
-
-def _fragment(env: jinja2.Environment, view: View) -> str:
-    style = Markup(source("board.css"))  # noqa: S704 - ours
-    return env.get_template("first_screen.html").render(view=view, style=style, **context(view))
+    view, style = view_of(results), Markup(source("board.css"))  # noqa: S704 - ours
+    return environment().get_template("first_screen.html").render(view=view, style=style, **context(view))
 
 
 def _called(full: str) -> str | None:
@@ -140,7 +137,8 @@ def write(results: Results, *, papers: bool = False) -> None:
     Raises:
         InputError: the folder cannot be written to, or what writes PDF is not installed.
     """
-    files: dict[str, str | bytes] = {**(_report(results) if results.scored else unlabelled(results))}
+    with _uncollected():
+        files: dict[str, str | bytes] = {**(_report(results) if results.scored else unlabelled(results))}
     if papers:
         drawn = {name: image for name, image in files.items() if isinstance(image, str) and name.endswith(".svg")}
         files |= {f"{name.removesuffix('.svg')}.pdf": pdf(image) for name, image in drawn.items()}
@@ -153,6 +151,18 @@ def write(results: Results, *, papers: bool = False) -> None:
             file.write(content) if isinstance(content, str) else file.buffer.write(content)
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the search for cycles: there are none, and it takes a fifth of the time of a large report."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def _report(results: Results) -> dict[str, str]:
     """The files of a report with scores: file name -> content."""
     view = view_of(results)
@@ -161,13 +171,13 @@ def _report(results: Results) -> dict[str, str]:
     files |= {f"tables/{name}.tex": table for name, table in tables(view).items()}
     files |= {f"tables/{name}.mteb.json": result for name, result in mteb(view).items()}
     files["tables/queries.csv"] = spreadsheet(view)
-    files["tables/leaderboard.html"] = _fragment(environment(), view)
     files["report.md"] = markdown(view, shown)
     beside = {file.relative_to(results.folder).as_posix() for file in results.folder.rglob("*") if file.is_file()}
+    scores = packed(client_filter(view))
     (queries_section,) = (section for section in shown if section.id == "queries")
     if more := rest(view, queries_section):
         others, section = more
-        files[REST] = page(others, [shown[0], section])
+        files[REST] = page(others, [shown[0], section], scores)
     kept = {name for name in beside if not name.startswith(("figures/", "tables/", REST))}
-    files["report.html"] = page(view, shown, (kept | files.keys() | {"manifest.json"}) - {"report.html"})
+    files["report.html"] = page(view, shown, scores, (kept | files.keys() | {"manifest.json"}) - {"report.html"})
     return files

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.report import text
 from harness.report.charts import ForestRow
-from harness.report.figures import Figure, ForestWords, Section, forest
+from harness.report.figures import Figure, Section, forest
 from harness.report.screen import Screen, context
 from harness.report.view import View
 
@@ -32,7 +32,7 @@ def _figure(view: View, screen: Screen) -> Figure:
     ]  # fmt: skip
     where = f"ahead of {board.reference}" if board.against_baseline else f"behind {board.reference}"
     differences = "; ".join(f"{row.label} {text.signed(row.difference)}" for row in rows)
-    words = ForestWords(
+    words = (
         "leaderboard",
         f"{name} {where}, with {100 * board.level:g} % intervals; queries better / equal / worse",
         f"Mean paired difference of {name}, {where}: {differences}.",

@@ -106,12 +106,7 @@ def unjudged(view: View) -> dict[str, float]:
     """
     if parse(view.primary).claimed or all(grade > 0 for judged in view.grades.values() for grade in judged.values()):
         return {}
-    measure = f"Judged@{view.cutoff}"
-    shares = {}
-    for name, answers in view.answers.items():
-        values = view.scores[measure][name] if measure in view.scores else answers.extra[parse(measure)]
-        shares[name] = 1 - math.fsum(values) / len(values)
-    return shares
+    return {name: 1 - math.fsum(answers.judged) / view.n for name, answers in view.answers.items()}
 
 
 def inherited(manifest: Manifest, retriever: str) -> RetrieverLedger:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.evaluation.labellers import combined, sentence
-from harness.evaluation.unjudged import unjudged_bounds_of
+from harness.evaluation.unjudged import DifferenceBounds, unjudged_bounds_of
 from harness.measures import parse
 from harness.report.figures import Section
-from harness.report.pair_details import LOOKED_AT, open_in_reading_order
+from harness.report.sections.tests import LOOKED_AT
 from harness.report.view import View
 
 PLACE = 71
@@ -22,7 +24,7 @@ def section(view: View) -> Section | None:
     heads = {name: view.answers[name].heads for name in view.retrievers}
     many = view.n * len(view.comparisons[view.primary]) > LOOKED_AT
     ends = unjudged_bounds_of(view.results, heads, view.conclusion.leader if many else "")
-    leader, pairs = view.conclusion.leader, open_in_reading_order(view, ends.pairs)
+    leader, pairs = view.conclusion.leader, _in_reading_order(view, ends.pairs)
     both = combined(view.results)
     sources = [labelled.labels.source for labelled in view.results.queries.values()]
     return Section(
@@ -46,3 +48,15 @@ def section(view: View) -> Section | None:
         },
         within="trust",
     )
+
+
+def _in_reading_order(view: View, rows: Sequence[DifferenceBounds]) -> list[DifferenceBounds]:
+    """The leader's pairs first, as `sections.tests` has them."""
+    place = {name: i for i, name in enumerate(view.ranked)}
+    turned = [_turned(row) if place[row.b] < place[row.a] else row for row in rows]
+    return sorted(turned, key=lambda row: (place[row.a], place[row.b]))
+
+
+def _turned(row: DifferenceBounds) -> DifferenceBounds:
+    low, high = row.bounds.low, row.bounds.high
+    return row._replace(a=row.b, b=row.a, bounds=row.bounds._replace(low=0.0 - high, high=0.0 - low))

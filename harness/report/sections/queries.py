@@ -38,9 +38,9 @@ def rest(view: View, shown: Section) -> tuple[View, Section] | None:
 
 def section(view: View, *, whole: bool = False) -> Section:
     """The picture of all queries, the groups of failures, and the evidence for the browser of queries."""
-    distances, held, order = spread(view), browsed(view, whole=whole), columns(view)
+    distances, alike, order = spread(view), groups(view), columns(view)
+    held = browsed(view, alike, whole=whole)
     most = sorted(view.shown, key=lambda i: (-distances[i], view.ids[i]))[:PRINTED]
-    alike = groups(view)
     drawn = _apart(view)
     return Section(
         "queries",
@@ -73,7 +73,7 @@ def _printed(view: View, place: int) -> dict[str, Any]:
         "text": view.results.queries[qid].query.text,
         "scores": [float(view.scores[view.primary][name][place]) for name in view.ranked],
         "lists": [
-            [(*document(view, doc), judged.get(doc)) for doc in view.answers[name].top.get(qid, ())[:HITS]]
+            [(*document(view, doc), judged.get(doc)) for doc in view.answers[name].heads.get(qid, ())[:HITS]]
             for name in view.ranked
         ],
         "gold": [

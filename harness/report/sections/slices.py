@@ -13,7 +13,7 @@ from harness.evaluation.verdict import Finding, Reason
 from harness.evaluation.wording import read_verdict
 from harness.report import text
 from harness.report.charts import ForestRow
-from harness.report.figures import Figure, ForestWords, Section, forest
+from harness.report.figures import Figure, Section, forest
 from harness.report.view import View
 from harness.stats.differences import differences
 from harness.stats.intervals import mean, mean_interval
@@ -117,11 +117,11 @@ def compared(view: View) -> list[str]:
 def pair_of(view: View, a: str, b: str, kinds: Mapping[str, Sequence[str]]) -> SlicePair:
     """One pair over all queries and within every slice."""
     tested, interactions = _tests(view, a, b)
-    rows = [_slice(view, (a, b), list(range(view.n)), ("", ALL), (None, None))]
+    rows = [slice_of(view, (a, b), list(range(view.n)), ("", ALL), (None, None))]
     for family, labels in kinds.items():
         for kind in _large(family, labels):
             places = [place for place, label in enumerate(labels) if label == kind]
-            rows.append(_slice(view, (a, b), places, (family, kind), tested.get((family, kind), (None, None))))
+            rows.append(slice_of(view, (a, b), places, (family, kind), tested.get((family, kind), (None, None))))
     return SlicePair(a, b, tuple(rows), tuple(_interaction(rows, *test) for test in interactions))
 
 
@@ -203,7 +203,16 @@ def _large(family: str, labels: Sequence[str]) -> list[str]:
     return [kind for kind in kinds_of(family, labels) if list(labels).count(kind) >= FEWEST]
 
 
-def _slice(view: View, pair: tuple[str, str], places: list[int], name: tuple[str, str], tested: Tested) -> Slice:
+def slice_of(view: View, pair: tuple[str, str], places: list[int], name: tuple[str, str], tested: Tested) -> Slice:
+    """One pair within some of the queries.
+
+    Args:
+        view: where the scores are.
+        pair: whom to compare.
+        places: of the queries.
+        name: the family, and the slice.
+        tested: what tests.csv says of it.
+    """
     a, b = (view.scores[view.primary][one][places] for one in pair)
     kept = np.zeros(view.n, dtype=np.bool_)
     kept[places] = True
@@ -268,7 +277,7 @@ def _forest(view: View, pairs: Sequence[SlicePair]) -> Figure:
     means = "; ".join(
         f"{pair.b}: {', '.join(f'{called(row)} {text.signed(row.difference)}' for row in pair.rows)}" for pair in pairs
     )
-    words = ForestWords(
+    words = (
         "slices",
         f"{leader} − {', '.join(pair.b for pair in pairs)} in {name}, by slice, with "
         f"{100 * view.settings.level:g} % intervals",

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from harness.english import counted
+from harness.evaluation.evidence import PairEvidence, evidence, pairs_by_weight
 from harness.evaluation.families import slices_of
 from harness.evaluation.verdict import Comparison
-from harness.evaluation.wording import SIGNS, reason_words, settings_sentence, significance_sentence, verdict_word
-from harness.report import text
-from harness.report.figures import Section
-from harness.report.pair_details import in_reading_order, in_words, left_out, pair_evidence
-from harness.report.sections.slices import divided, label_of
-from harness.report.view import View
+from harness.evaluation.wording import (
+    SIGNS,
+    pair_sentence,
+    reason_words,
+    settings_sentence,
+    significance_sentence,
+    verdict_word,
+)
+from harness.report import charts, text
+from harness.report.figures import Figure, Section, figure
+from harness.report.sections.slices import FEWEST, divided, label_of, slice_of
+from harness.report.view import View, second
 from harness.stats.query_slices import small_slices
 
 PLACE = 80
@@ -26,8 +36,12 @@ FAMILIES = {
     "rerank uplift": "Reranked against its first stage",
 }
 """What the families of tests.csv are called; those of fields and of interactions follow from what they divide."""
+LOOKED_AT = 4_000
+"""Pairs times queries that the page looks at: half a second; `harness compare --json` has more of them."""
 ROWS = 60
 """Rows of an exploratory family that the page shows, or those of the leader and the baseline: it is no archive."""
+GROWN = 12
+"""Numbers of queries at which the leader's difference is drawn."""
 SMALL = 20
 """Slices that are too small to be tested and are named: a field may have another value for each query."""
 
@@ -36,7 +50,7 @@ def section(view: View) -> Section | None:
     """The matrix of the primary measure, the rows of every family, the other tests."""
     if len(view.retrievers) < 2:
         return None
-    table, evidence = view.results.tests, pair_evidence(view)
+    table, beside, growth = view.results.tests, pair_evidence(view), _growth(view)
     small = _small_slices(view)
     families = {
         _called(str(family)): [row for row in rows if len(rows) <= ROWS or _about(view, row["a"], row["b"])]
@@ -56,8 +70,9 @@ def section(view: View) -> Section | None:
                 for measure, rows in view.comparisons.items()
                 if (shown := _listed(view, rows)) or not rows
             ],
-            "evidence": evidence,
-            "evidence_left_out": left_out(view, len(evidence)),
+            "evidence": beside,
+            "growth": growth,
+            "evidence_left_out": left_out(view, len(beside)),
             "in_words": in_words(view, _listed(view, view.comparisons[view.primary])),
             "other": families,
             "small_slices": small[:SMALL],
@@ -68,6 +83,29 @@ def section(view: View) -> Section | None:
             "word": verdict_word,
             "reason": reason_words,
         },
+        (growth,) if growth else (),
+    )
+
+
+def _growth(view: View) -> Figure | None:
+    """The leader against the next on the first queries of one order that is drawn by chance, and on more and more."""
+    a, b = view.conclusion.leader, second(view)
+    order = np.random.default_rng(view.settings.seed).permutation(view.n).tolist()
+    sizes = np.unique(np.geomspace(FEWEST, view.n, GROWN).round().astype(int)).tolist() if view.n > FEWEST else []
+    found = [slice_of(view, (a, b), order[:size], ("", ""), (None, None)) for size in sizes]
+    if not any(one.low is not None for one in found):
+        return None
+    rows = [charts.ForestRow("", "", one.difference, one.low, one.high, one.queries, "") for one in found]
+    said = "; ".join(
+        f"{one.queries:,}: {text.signed(one.difference)} ({text.between_signed((one.low, one.high))})" for one in found
+    )
+    name, margin = view.names[view.primary].short, view.settings.margin
+    return figure(
+        "growth",
+        f"{a} − {b} in {name} as queries are added in an order drawn by chance (seed {view.settings.seed}), with "
+        f"{100 * view.settings.level:g} % intervals",
+        f"Mean difference on the first queries: {said}.",
+        lambda width: charts.growth(rows, f"queries, of {view.n:,}", margin, width),
     )
 
 
@@ -120,3 +158,33 @@ def matrix(view: View) -> list[tuple[str, list[Comparison | None]]]:
         (a, [cells.get((a, b)) if at > place else None for at, b in enumerate(view.ranked) if at])
         for place, a in enumerate(view.ranked[:-1])
     ]
+
+
+def in_reading_order(view: View, rows: Sequence[Comparison]) -> list[Comparison]:
+    """The leader's pairs first, then those of the next; whoever has the higher mean on the primary measure is a."""
+    place = {name: i for i, name in enumerate(view.ranked)}
+    turned = [row.swapped if place[row.b] < place[row.a] else row for row in rows]
+    return sorted(turned, key=lambda row: (place[row.a], place[row.b]))
+
+
+def pair_evidence(view: View) -> list[PairEvidence]:
+    """Return the evidence on the pairs, the leader's first; on all of them unless the page would wait for it."""
+    pairs = pairs_by_weight(view.ranked, view.baseline, view.n, LOOKED_AT)
+    return evidence(view.evaluation.scores, pairs, view.settings)
+
+
+def left_out(view: View, shown: int) -> str:
+    """Return how many pairs are not looked at, and why; "" where none are left out."""
+    others = len(view.retrievers) * (len(view.retrievers) - 1) // 2 - shown
+    if not others:
+        return ""
+    stand = "is" if others == 1 else "are"
+    return (
+        f"{counted(others, 'pair')} {stand} left out: with {view.n:,} queries each the page would wait for "
+        "them. The leader's pairs come first, then the baseline's."
+    )
+
+
+def in_words(view: View, rows: Sequence[Comparison]) -> list[str]:
+    """Return comparisons of the primary measure as sentences."""
+    return [view.spoken(pair_sentence(row, view.settings)) for row in rows]

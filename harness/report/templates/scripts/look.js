@@ -3,7 +3,7 @@ const MOST = 12, HITS = 5;
 const browser = document.querySelector(".browser");
 const startLooking = async () => {
   const all = evidence();
-  const texts = await unpacked("texts");
+  const { texts, scores } = await unpacked("texts");
   const one = all.retrievers.length < 2;
   const group = $("look-group"), order = $("look-order");
   let current = null, most = MOST, hits = HITS;
@@ -27,7 +27,7 @@ const startLooking = async () => {
     chip.append(figure, make("span", "hidden", chip.title));
     return chip;
   };
-  const item = (rank, number, graded, most, { both, wanted }) => {
+  const item = (rank, number, graded, most, { both, wanted, score }) => {
     const node = make("li", both ? "both" : "");
     node.dataset.document = number;
     const [id, title] = all.documents[number], text = texts[number] ?? "";
@@ -48,6 +48,7 @@ const startLooking = async () => {
       if (!title) { name.replaceChildren(snippet(text, wanted)); }
     } else inside.append(name);
     node.append(make("span", "r", String(rank)), grade(graded.get(number), most), inside);
+    if (score !== undefined) node.append(make("span", "s", String(score).replace("-", "\u2212")));
     return node;
   };
 
@@ -80,7 +81,7 @@ const startLooking = async () => {
     current = query;
     const graded = new Map(query.judged.map(([number, value]) => [number, value]));
     const most = Math.max(0, ...graded.values());
-    const [x, y] = pair();
+    const [x, y] = pair(), given = scores[all.queries.indexOf(query)] ?? [];
     const columns = [...new Set([x, y, ...all.retrievers.keys()])];
     const head = spoken(make("h3", "", query.text));
     const fields = make("p", "note");
@@ -98,7 +99,7 @@ const startLooking = async () => {
       const top = make("h4", "head");
       top.append(named(all.retrievers[r]), make("b", "", round(query.scores[r])));
       const list = make("ol");
-      query.lists[r].slice(0, hits).forEach((number, i) => list.append(item(i + 1, number, graded, most, { both: (r === x || r === y) && common.has(number), wanted })));
+      query.lists[r].slice(0, hits).forEach((number, i) => list.append(item(i + 1, number, graded, most, { both: (r === x || r === y) && common.has(number), wanted, score: given[r]?.[i] })));
       if (!query.lists[r].length) list.append(make("li", "none", "nothing"));
       rankings.set(r, list);
       const why = (query.why ?? []).find(([place]) => place === r);
@@ -117,11 +118,11 @@ const startLooking = async () => {
     // Where claims alone are judged, no document is relevant.
     frame.hidden = !query.judged.some(([, grade]) => grade > 0);
     watchSize(lists); watchSize(frame);
-    const legend = one ? "" : ` A line joins a document’s two ranks, green where it is relevant.`;
+    const legend = one ? "" : " Lines join a document’s two ranks, green where relevant.";
     const further = Math.max(...query.lists.map((of) => of.length)) > hits
       ? button("all hits that are kept", () => { hits = Infinity; show(query); }) : null;
     $("look-detail").replaceChildren(...[head, fields, rerun(query, [x, y]), frame, lists, further,
-      make("p", "note", `“missed”: not among the first ${all.depth} hits; “–”: nobody judged it.${legend}`)].filter(Boolean));
+      make("p", "note", `“missed”: not in the first ${all.depth}; “–”: not judged; at the right: retrieval scores.${legend}`)].filter(Boolean));
     if (gap) {
       const redraw = () => shifts(gap, rankings.get(x), rankings.get(y), graded);
       redraw();
