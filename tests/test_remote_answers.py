@@ -26,7 +26,7 @@ from retrievers.meter import Budget, Meter, Stop, single_call
 from retrievers.remote import bounded_transport, http_client
 from retrievers.remote.bounded_transport import unpacked_body
 from retrievers.remote.chat_model import ChatOptions
-from retrievers.remote.faults import TooLong, Transient, retry_after
+from retrievers.insisting import TooLong, Transient, retry_after
 from retrievers.remote.http_client import AnswerPart, HttpAnswer, HttpClient, Server
 from retrievers.remote.redaction import Expanded, redacted
 from tests import small

@@ -12,7 +12,7 @@ from retrievers import insisting
 from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter
 from retrievers.remote import retries
-from retrievers.remote.faults import Transient
+from retrievers.insisting import Transient
 from retrievers.remote.retries import RateLimiter, patient, with_retries
 
 

@@ -7,7 +7,7 @@ import pytest
 from harness import records
 from harness.cli import main
 from retrievers import insisting
-from retrievers.insisting import Insistence, Passing
+from retrievers.insisting import Insistence, Transient
 from tests import small
 
 BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
@@ -33,9 +33,9 @@ class Away(Exception):
     """Something went wrong on the way."""
 
 
-def passing(failure: BaseException) -> Passing | None:
+def passing(failure: BaseException) -> Transient | None:
     if isinstance(failure, Refused | Away):
-        return Passing(f"api.example.org: {failure}", refused_here=isinstance(failure, Refused))
+        return Transient(f"api.example.org: {failure}", refused_here=isinstance(failure, Refused))
     return None
 
 

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.fingerprints import fingerprint
-from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
+from retrievers.insisting import TooLong, Transient, retry_after, says_too_long
 from retrievers.remote.http_client import (
     AnswerPart,
     HttpAnswer,

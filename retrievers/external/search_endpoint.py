@@ -18,7 +18,7 @@ from retrievers.external import count_unknown_ids
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.parallel import answers
-from retrievers.remote.faults import Transient, retry_after
+from retrievers.insisting import Transient, retry_after
 from retrievers.remote.http_client import HttpClient, Listed, Refusal, Server, check_address
 from retrievers.remote.redaction import redacted, secrets_in, shown
 from retrievers.remote.retries import RateLimiter, patient, with_retries

@@ -24,7 +24,7 @@ import httpx
 
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Stop
-from retrievers.remote.faults import Transient
+from retrievers.insisting import Transient
 from retrievers.remote.redaction import without_secrets
 
 MOST_BYTES = 256 << 20

@@ -14,7 +14,7 @@ from retrievers.errors import BackendError, InputError, Problem, check_not_negat
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call, Meter
 from retrievers.prices import on_this_machine
-from retrievers.remote.faults import TooLong
+from retrievers.insisting import TooLong
 from retrievers.remote.http_client import (
     AnswerPart,
     Listed,

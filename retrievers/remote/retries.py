@@ -13,7 +13,7 @@ from retrievers.insisting import Insistence, Passing
 from retrievers.meter import Call
 from retrievers.prices import Price
 from retrievers.remote.bounded_transport import attempting, may_be_billed
-from retrievers.remote.faults import Transient
+from retrievers.insisting import Transient
 from retrievers.types import Limits
 
 Answer = TypeVar("Answer")

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from retrievers.errors import BackendError
 from retrievers.meter import Call
 from retrievers.prices import Price
-from retrievers.remote.faults import TooLong
+from retrievers.insisting import TooLong
 from retrievers.remote.retries import Bill, RequestSender
 from retrievers.tokens import Count
 from retrievers.types import Counts, Embedded, Limits, Vectors

@@ -13,7 +13,7 @@ from retrievers.errors import BackendError, InputError, Problem, check_not_negat
 from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call
 from retrievers.prices import Price, searches
-from retrievers.remote.faults import TooLong
+from retrievers.insisting import TooLong
 from retrievers.remote.http_client import AnswerPart, HttpClient, Listed, TokenCount
 from retrievers.remote.redaction import as_written, as_written_json, shown
 from retrievers.remote.remote_model import Access, RemoteModel

@@ -16,11 +16,10 @@ from urllib.parse import urlsplit
 
 from retrievers import insisting
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
-from retrievers.insisting import Insistence, Passing
+from retrievers.insisting import Insistence, Transient
 from retrievers.meter import Meter
 from retrievers.prices import on_this_machine
 from retrievers.remote.bounded_transport import BoundedTransport
-from retrievers.remote.faults import Transient
 from retrievers.remote.redaction import redacted, shown
 from retrievers.stores.options import MEMORY, StoreOptions
 from retrievers.stores.points import engine_errors
@@ -161,7 +160,7 @@ class Connection:
         if ours is None or ours[0] != theirs[0] or abs(ours[1] - theirs[1]) > 1:
             _warn_of_versions(self.address, self.version, version("qdrant-client"))
 
-    def _passing(self, error: BaseException) -> Passing | None:
+    def _passing(self, error: BaseException) -> Transient | None:
         """What a failure says that may pass by itself: no answer, a busy server, a fault behind a proxy."""
         if not _may_pass(error):
             return None
@@ -170,7 +169,8 @@ class Connection:
         words = _in_words(error)
         if "onnection refused" in words and _status(error) == "UNAVAILABLE":  # gRPC's words
             refused = on_this_machine(self._options.location or "")
-        return Passing(f"{self.address}: {words}", None if asked is None else float(asked), refused)
+        wait = None if asked is None else float(asked)
+        return Transient(f"{self.address}: {words}", retry_after=wait, refused_here=refused)
 
     def _insist(self, request: Callable[[], Answer], remedy: str) -> Answer:
         from qdrant_client.common.client_exceptions import QdrantException
