@@ -112,7 +112,7 @@ class Insistence:
 
     def _last(self, state: tenacity.RetryCallState) -> Transient:
         failure = state.outcome.exception() if state.outcome else None
-        return (failure and self._passing(failure)) or Transient("")
+        return (self._passing(failure) if failure else None) or Transient("")
 
     def _not_started(self, state: tenacity.RetryCallState) -> bool:
         refused = self._last(state).refused_here

@@ -22,11 +22,11 @@ from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError
+from retrievers.insisting import TooLong, Transient, retry_after
 from retrievers.meter import Budget, Meter, Stop, single_call
 from retrievers.remote import bounded_transport, http_client
 from retrievers.remote.bounded_transport import unpacked_body
 from retrievers.remote.chat_model import ChatOptions
-from retrievers.insisting import TooLong, Transient, retry_after
 from retrievers.remote.http_client import AnswerPart, HttpAnswer, HttpClient, Server
 from retrievers.remote.redaction import Expanded, redacted
 from tests import small

@@ -16,13 +16,13 @@ from retrievers.cache import Cache, Texts, keys
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.external import count_unknown_ids
 from retrievers.fingerprints import fingerprint
+from retrievers.insisting import Transient, retry_after
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.parallel import answers
-from retrievers.insisting import Transient, retry_after
 from retrievers.remote.http_client import HttpClient, Listed, Refusal, Server, check_address
 from retrievers.remote.redaction import redacted, secrets_in, shown
-from retrievers.remote.retries import RateLimiter, patient, with_retries
-from retrievers.types import Document, Query, Ranking, Retriever, ranked
+from retrievers.remote.retries import RequestSender
+from retrievers.types import Document, Limits, Query, Ranking, Retriever, ranked
 
 QUERY, DEPTH = "{query}", "{depth}"
 NUMBERS = TypeAdapter(Listed[Annotated[float, Field(strict=True, allow_inf_nan=False)]])
@@ -76,11 +76,11 @@ class HttpRetriever(Retriever):
         self._url, self._method, self._headers, self._body = url, method, headers or {}, body
         shape = json.dumps([url, method, body, ids, scores], default=list)
         self._digest = hashlib.sha256(shape.encode()).hexdigest()  # a URL may hold a secret: it is never written down
-        self._insistence, self._width = patient(patience), concurrency
+        self._width = concurrency
         secrets = (*self._headers.values(), *secrets_in(body))
         server = Server(url, "", self._headers, secrets, timeout=timeout, concurrency=concurrency, largest=LARGEST)
         self._client = HttpClient(server, _to_exception)
-        self._limiter = RateLimiter(concurrency, rpm=rpm, tpm=0)
+        self._sender = RequestSender(Limits(concurrency, rpm, 0, patience, 0))
         self._cache: Cache | None = None
         self._oldest = ""
         self._known: set[str] | None = None
@@ -137,10 +137,7 @@ class HttpRetriever(Retriever):
         return {digests[i]: text for i, text in zip(positions.tolist(), held.texts, strict=True)}
 
     def _asked(self, query: Query, depth: int, call: Call) -> str:
-        def send() -> object:
-            return self._sent(query.text, depth)
-
-        answer = with_retries(send, self._limiter, 0, insistence=self._insistence, call=call)
+        answer = self._sender.ask(lambda: self._sent(query.text, depth), 0, call)
         call.meter.count(calls=1)
         ids, scores = self._read(answer, query)
         if len(set(ids)) < len(ids):

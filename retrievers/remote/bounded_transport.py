@@ -23,8 +23,8 @@ from typing import Any
 import httpx
 
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.meter import Stop
 from retrievers.insisting import Transient
+from retrievers.meter import Stop
 from retrievers.remote.redaction import without_secrets
 
 MOST_BYTES = 256 << 20

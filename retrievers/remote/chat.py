@@ -128,7 +128,7 @@ class Chat:
                 yield place, reply
         if not missing:
             return
-        self.model.check(meter)
+        self.model.check_budget(meter)
         # What stands there and cannot be read was kept by an earlier version, and would hold its place for good.
         self._cache.forget([name for name in missing if name in held])
 
