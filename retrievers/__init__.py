@@ -37,7 +37,7 @@ RETRIEVERS = {
 }
 """Whole retrievers: what indexes and searches by itself. Dense retrieval and fusion are made by the harness."""
 STORES = {
-    "csr": "retrievers.stores.csr:CsrStore",
+    "csr": "retrievers.stores.matrices:CsrStore",
     "edge": "retrievers.stores.edge:EdgeStore",
     "qdrant": "retrievers.stores.qdrant:QdrantStore",
 }

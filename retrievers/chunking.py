@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.failures import faults_of
-from retrievers.named_function import named_function
+from retrievers.held import named_function
 from retrievers.tokens import Count
 from retrievers.types import Document, Ranking, ranked
 

@@ -10,11 +10,24 @@ from typing import ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from retrievers.documents import Claim, Document, Query, Reference, sample
 from retrievers.meter import Call, Meter
 from retrievers.prices import FREE, Price
 from retrievers.ragged import AnyVectors, Form
-from retrievers.ranking import RESOLUTION, Floats, Hit, Ranking, collapsed, ranked, rounded, without
+from retrievers.ranking import (
+    RESOLUTION,
+    Claim,
+    Document,
+    Floats,
+    Hit,
+    Query,
+    Ranking,
+    Reference,
+    collapsed,
+    ranked,
+    rounded,
+    sample,
+    without,
+)
 from retrievers.tokens import Tokens, estimate
 
 Role = Literal["document", "query"]

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter
-from retrievers.remote.chat import Chat
+from retrievers.remote.chat import Chat, one_object, quoted
 from retrievers.remote.chat_model import ChatModel, ChatOptions, Prompt
-from retrievers.remote.quoting import one_object, quoted
 from tests.chat_fake import ChatProvider
 from tests.servers import serving
 

@@ -33,7 +33,7 @@ from retrievers import opening
 from retrievers.errors import InputError
 from retrievers.external.run import RunRetriever
 from retrievers.insisting import says_too_long
-from retrievers.remote.quoting import quoted
+from retrievers.remote.chat import quoted
 from tests.costs import MUCH, cost
 
 

@@ -21,11 +21,11 @@ import pytest
 from harness.pipeline import run
 from harness.running.options import Options
 from retrievers.errors import BackendError, InputError
-from retrievers.fusion import fuse
 from retrievers.meter import Meter
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, flat
+from retrievers.ranking import fuse
 from retrievers.stores import StoreOptions, open_store
-from retrievers.stores.held_collections import Collections
+from retrievers.stores.connection import Collections
 from retrievers.types import Ranking, Store, Vectors
 from tests import small
 

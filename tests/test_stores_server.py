@@ -11,7 +11,7 @@ from retrievers import insisting
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, collection_name, connection, qdrant
-from retrievers.stores.held_collections import Collections
+from retrievers.stores.connection import Collections
 from tests.qdrant_fake import fake_qdrant, store_at
 
 RNG = np.random.default_rng(11)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from harness.measures import parse
 from harness.measures.table import row_of
 from harness.records import Results
-from retrievers.language import NAMES, shared_language
+from retrievers.words import NAMES, shared_language
 
 
 class MeasureName(NamedTuple):

@@ -74,7 +74,7 @@ def _services(
 
 
 def _ask_store(options: StoreOptions) -> None:
-    from retrievers.stores.held_collections import Collections
+    from retrievers.stores.connection import Collections
 
     with closing(Collections(options)) as collections:
         collections.list()

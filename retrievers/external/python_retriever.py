@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from retrievers.called import called
 from retrievers.errors import BackendError, check_not_negative
 from retrievers.external import count_unknown_ids
 from retrievers.failures import faults_of
+from retrievers.held import called
 from retrievers.meter import Meter
 from retrievers.remote.redaction import as_written
 from retrievers.types import Document, Query, Ranking, Retriever, ranked

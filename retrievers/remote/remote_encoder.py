@@ -80,7 +80,7 @@ class RemoteEncoder(RemoteModel[Client], Encoder):
     def fingerprint_for(self, role: Role) -> str:
         """All that changes a vector in this role: not what is said with the other."""
         return self._named({
-            name: {one: value if one == role else type(value)() for one, value in said.items()}
+            name: {one: value if one == role else _nothing(value) for one, value in said.items()}
             for name, said in self._by_role.items()
         })  # fmt: skip
 
@@ -197,6 +197,10 @@ class RemoteEncoder(RemoteModel[Client], Encoder):
                 truncated = stated - tokens if stated else _beyond(text, kept, tokens)
                 return embedded._replace(truncated_tokens=np.asarray([max(truncated, 1)], dtype=np.int64))
         raise BackendError(f"a text of {len(text)} characters cannot be cut to fit: {refusal}")
+
+
+def _nothing(value: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
+    return "" if isinstance(value, str) else {}
 
 
 def check_batch_size(batch_size: int, most: int, provider: str) -> None:

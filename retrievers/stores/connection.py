@@ -1,4 +1,4 @@
-"""Connection to a Qdrant: the engine in this process, or a server that is asked again where that may help."""
+"""Connection to a Qdrant: the engine in this process, or a server that is asked again; what runs have left on it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from retrievers import insisting
@@ -21,11 +21,11 @@ from retrievers.meter import Meter
 from retrievers.prices import on_this_machine
 from retrievers.remote.bounded_transport import BoundedTransport
 from retrievers.remote.redaction import redacted, shown
-from retrievers.stores.options import MEMORY, StoreOptions
+from retrievers.stores.options import MEMORY, PREFIX, StoreOptions
 from retrievers.stores.points import engine_errors
 
 if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
+    from qdrant_client import QdrantClient, models
 
 TIMEOUT = 120
 CONNECTIONS = 8
@@ -195,6 +195,44 @@ class Connection:
                 remedy = "is it running? start it, then run again"
             rest = "" if _is_final(error) else f"; {remedy}"
             raise BackendError(f"{self.address}: {_in_words(error)}{rest}") from error
+
+
+def notes_of(info: models.CollectionInfo) -> dict[str, tuple[str, ...]] | None:
+    """Return the notes that a complete collection has in its metadata; None where it is not complete."""
+    kept = (info.config.metadata or {}).get("finished")
+    return None if kept is None else {kind: tuple(ids) for kind, ids in kept.items()}
+
+
+class HeldCollection(NamedTuple):
+    """A collection on a server."""
+
+    name: str
+    points: int
+    complete: bool
+
+
+class Collections:
+    """The collections of a server that runs have made there."""
+
+    def __init__(self, options: StoreOptions) -> None:
+        self._connection = Connection(options, "", Meter())
+
+    def list(self) -> list[HeldCollection]:
+        """Return them by name."""
+        names = [one.name for one in self._connection.call(lambda client: client.get_collections()).collections]
+        held = []
+        for name in sorted(name for name in names if name.startswith(PREFIX)):
+            info = self._connection.call(lambda client, name=name: client.get_collection(name))  # type: ignore[misc]
+            held.append(HeldCollection(name, info.points_count or 0, notes_of(info) is not None))
+        return held
+
+    def remove(self, name: str) -> None:
+        """Remove one of them."""
+        self._connection.remove(name)
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
 
 
 @cache

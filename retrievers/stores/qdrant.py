@@ -12,8 +12,7 @@ import numpy as np
 from retrievers.errors import BackendError
 from retrievers.parallel import answers
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, unit_rows
-from retrievers.stores.connection import Connection
-from retrievers.stores.held_collections import notes_of
+from retrievers.stores.connection import Connection, notes_of
 from retrievers.stores.options import LOWEST_FULL_SCAN, LOWEST_INDEXING, MEMORY, Opening, StoreOptions
 from retrievers.stores.points import (
     FIELDS,
