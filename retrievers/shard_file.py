@@ -45,14 +45,9 @@ REMEDY = "remove the file, and embed its texts again"
 _COUNTS = ("tokens", "lost")
 
 
-def words_of(names: Keys) -> npt.NDArray[np.uint64]:
-    """Return keys as (n, 4) unsigned numbers, which sort as the bytes do; NumPy cannot sort bytes that hold zeros."""
-    return names.view(">u8").reshape(-1, KEY_BYTES // 8).astype(np.uint64)
-
-
-def key_order(names: Keys) -> npt.NDArray[np.intp]:
-    """Return the order in which keys ascend; equal ones stay as they are."""
-    return np.lexsort(words_of(names).T[::-1])
+def sortable(names: Keys) -> npt.NDArray[np.bytes_]:
+    """Return keys as texts of bytes, (n,): raw bytes are neither sorted nor found by NumPy."""
+    return names.view(f"S{KEY_BYTES}")
 
 
 class FileWriter:
@@ -124,8 +119,7 @@ class ShardFile:
     def keys(self) -> Keys:
         """Return all keys; raises ValueError where one is missing or stands twice."""
         names = _keys(self._storage.insist(lambda: self._file.read(columns=["key"])))
-        words = words_of(names)[key_order(names)]
-        if repeated := int((words[1:] == words[:-1]).all(axis=1).sum()):
+        if repeated := len(names) - len(np.unique(sortable(names))):
             raise ValueError(f"holds {repeated:,} of its keys more than once")
         return names
 
