@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,17 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def project() -> Path:
     """The root of this checkout."""
     return PROJECT
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    """What is open until the test ends, such as servers."""
+    with ExitStack() as opened:
+        yield opened
+
+
+@pytest.fixture
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No account of OpenAI's in the environment."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.delenv(name, raising=False)

@@ -305,17 +305,3 @@ def test_what_a_cache_holds_costs_a_share_nothing(tmp_path):
 def with_vectors(path: Path, url: str) -> Path:
     path.write_text(path.read_text().replace("[[retrievers]]", f'[vectors]\nfrom = "{url}"\n[[retrievers]]', 1))
     return path
-
-
-@pytest.mark.parametrize("harm", ["cut", "renamed"])
-def test_a_run_refuses_a_damaged_file(tmp_path, harm):
-    path, url = hashed(tmp_path), str(tmp_path / "parts")
-    embed(path, url)
-    part = next((tmp_path / "parts").rglob("*.parquet"))
-    if harm == "cut":
-        part.write_bytes(part.read_bytes()[:-50])
-    else:
-        part.rename(part.with_stem("f" * 64))
-    os.environ["HARNESS_CACHE"] = str(tmp_path / "cold")
-    with pytest.raises((InputError, BackendError), match=r"\.parquet"):
-        pipeline.run(hashed(tmp_path, f'[vectors]\nfrom = "{url}"'), Options(tmp_path / "results"))

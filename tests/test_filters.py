@@ -96,18 +96,6 @@ def test_filters_on_the_same_field_share_a_collection(tmp_path):
     assert {doc[:2] for r in results.rankings("other").values() for doc in r.doc_ids} == {"en"}
 
 
-def test_in_a_store_a_filter_changes_no_score(tmp_path):
-    blocks = "".join(block(kind, tmp_path, 'filter = { language = "ja" }') for kind in ("memory", "edge", "path"))
-    blocks += block("memory", tmp_path, "").replace('name = "memory"', 'name = "all"')
-    found = run(experiment(tmp_path, blocks), Options(tmp_path / "out"))
-    whole = found.rankings("all")
-    assert len(list((tmp_path / "store").iterdir())) == 1
-    for kind in ("memory", "edge", "path"):
-        for query, ranking in found.rankings(kind).items():
-            expected = {hit.doc_id: hit.score for hit in whole[query] if hit.doc_id.startswith("ja")}
-            assert {hit.doc_id: hit.score for hit in ranking} == pytest.approx(expected, abs=1e-5)
-
-
 @pytest.mark.parametrize(
     ("said", "told"),
     [('filter = { langauge = "ja" }', "is a field of no document .did you mean 'language'"),

@@ -218,13 +218,6 @@ def test_a_whole_retriever_costs_what_it_says_or_nobody_knows_what(tmp_path):
     assert costs["silent"].usd_per_million is None
 
 
-def test_a_service_that_does_not_say_its_price_is_not_free(tmp_path):
-    path = small.experiment(tmp_path, retrievers=BM25 + '[[retrievers]]\nname = "a"\nencoder = { kind = "service" }\n')
-    assert costs_of(run(path, Options(tmp_path / "out")))["a"].usd_per_million is None
-    with pytest.raises(InputError, match=r"retriever 'a': encoder.price: .*--max-cost cannot be kept"):
-        run(path, Options(tmp_path / "out", fresh=True, max_cost=1.0))
-
-
 def test_what_it_raises_is_its_own_failure(tmp_path):
     fails = '[[retrievers]]\nname = "fails"\nkind = "system"\nfault = "raises"\n'
     results = ran(tmp_path, fails + BM25)

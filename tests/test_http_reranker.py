@@ -112,11 +112,6 @@ def test_a_limit_of_documents_is_learnt_from_the_refusal():
         assert [len(one["body"]["texts"]) for one in provider.requests[4:]] == [3, 3, 2]
 
 
-def test_a_reranker_tries_again(tmp_path):
-    with serving(RerankProvider(["429"], dialect="jina")) as provider, Cache(tmp_path / "c") as cache:
-        assert [one.doc_ids for one in rerank(provider, cache)] == [one.doc_ids for one in expected()]
-
-
 @pytest.mark.parametrize("dialect", ["cohere", "voyage", "tei"])  # one for each form of an answer
 @pytest.mark.parametrize("fault", ["few", "many", "twice", "empty", "nan", "index-null", "score-text", "expired"])
 def test_a_reranker_that_fails_for_good_is_one_message(dialect, fault, tmp_path):
@@ -238,9 +233,3 @@ def test_a_cap_without_a_price_is_refused(tmp_path, monkeypatch, capsys):
     told = capsys.readouterr().err
     assert "'reranked': rerank.price" in told
     assert "'broken': encoder.price" in told
-
-
-@pytest.mark.parametrize("limit", ["nan", "-1"])
-def test_a_cap_that_is_none_is_refused(tmp_path, monkeypatch, limit):
-    places = {"url": "http://localhost:1", "broken": "http://localhost:1/v1", "price": "rpm = 0"}
-    assert call(monkeypatch, "run", experiment(tmp_path, monkeypatch, **places), "--max-cost", limit) == 2

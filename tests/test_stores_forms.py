@@ -16,7 +16,7 @@ from retrievers.meter import Meter
 from retrievers.ragged import SparseVectors, TokenVectors, flat, joined, packed, unpacked, with_direction
 from retrievers.stores import open_store, qdrant
 from retrievers.stores.options import StoreOptions
-from retrievers.types import RESOLUTION, ranked, rounded
+from retrievers.types import RESOLUTION, ranked
 from tests import tiny
 from tests.qdrant_fake import fake_qdrant
 from tests.qdrant_fake_grpc import fake_qdrant_grpc
@@ -124,16 +124,6 @@ def test_rankings_are_those_of_a_product_of_all_with_all(opened, embedded, name,
     check_rankings(rankings, products(queries, documents), ids, limit, positive=form == "sparse")
 
 
-def test_scipy_gives_the_product_as_rounded(opened, embedded):
-    documents, queries = embedded("splade")
-    ids = [str(i) for i in range(COUNT)]
-    scores = products(queries, documents)
-    expected = [ranked(ids, rounded(row), 10) for row in scores]
-    for found, right in zip(fill(opened("sparse", "csr"), ids, documents).search(queries, 10), expected, strict=True):
-        assert found.doc_ids == right.doc_ids
-        assert found.scores.tolist() == pytest.approx(right.scores.tolist(), rel=1e-12)
-
-
 @pytest.mark.parametrize("location", LOCATIONS["sparse"])
 def test_what_shares_nothing_with_the_query_is_no_answer(opened, location):
     rows = np.zeros((6, 9))
@@ -204,11 +194,6 @@ def test_a_server_is_told_what_the_vectors_are(opened, servers, location):
     vectors, _ = created()
     assert vectors["multivector_config"]["comparator"] == "max_sim"
     assert (vectors["distance"], vectors["size"]) == ("Dot", 6)
-
-
-def test_a_server_keeps_sparse_vectors_under_a_name(opened, servers):
-    opened("sparse", "server").create(6)
-    assert list(servers["rest"].created["sparse_vectors"]) == ["sparse"]
 
 
 @pytest.mark.parametrize("form", ("sparse", "multivector"))

@@ -107,10 +107,3 @@ def test_one_elsewhere_is_waited_for_and_a_line_says_so_now_and_then(hasty, monk
         f"waiting for api.example.org: connection refused, try {number}, gives up in {left} s"
         for number, left in ((2, 300), (6, 290), (10, 280))
     ]
-
-
-def test_patience_ends(hasty, monkeypatch):
-    service = Service(*[Away] * 10_000)
-    with pytest.raises(Away):
-        Insistence(passing, 0.05).ask(service)
-    assert insisting.NOT_STARTED < service.tries < 10_000
