@@ -11,10 +11,9 @@ The metadata say of which fingerprint and role the vectors are.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +21,11 @@ import numpy.typing as npt
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.ragged import AnyVectors, SparseVectors, TokenVectors
 from retrievers.storage import Storage, is_away
-from retrievers.types import Counts, Embedded, Role, Vectors
+from retrievers.types import Counts, Embedded, Vectors
 
 if TYPE_CHECKING:
     from pyarrow import Array, ChunkedArray, DataType, Table
-    from pyarrow.parquet import ParquetFile, ParquetWriter
+    from pyarrow.parquet import ParquetFile
 
 KEY_BYTES = 32
 Keys = npt.NDArray[np.void]
@@ -48,60 +47,6 @@ _COUNTS = ("tokens", "lost")
 def sortable(names: Keys) -> npt.NDArray[np.bytes_]:
     """Return keys as texts of bytes, (n,): raw bytes are neither sorted nor found by NumPy."""
     return names.view(f"S{KEY_BYTES}")
-
-
-class FileWriter:
-    """Writes a file of vectors on this machine, row group by row group; memory holds one of them, and the keys."""
-
-    def __init__(self, fingerprint: str, role: Role) -> None:
-        """Begin a file without rows."""
-        self._of = {"fingerprint": fingerprint, "role": role}
-        self._keys: list[Keys] = []
-        self._writer: ParquetWriter | None = None
-        self._content: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
-
-    @property
-    def keys(self) -> Keys:
-        """The keys of all rows."""
-        return np.concatenate(self._keys)
-
-    def add(self, names: Keys, embedded: Embedded) -> None:
-        """Write the vectors of some distinct texts as one row group.
-
-        Raises:
-            BackendError: the folder for temporary files is full, or may not be written.
-        """
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        table = pa.table(
-            {
-                "key": pa.array(names.tolist(), type=pa.binary(KEY_BYTES)),
-                "vector": column_of(embedded.vectors),
-                "tokens": pa.array(embedded.tokens.astype(np.int64)),
-                "lost": pa.array(embedded.truncated_tokens.astype(np.int64)),
-            },
-            metadata={**self._of, "dimensions": str(embedded.vectors.shape[1])},
-        )
-        try:
-            if self._writer is None:
-                self._writer = parquet.ParquetWriter(
-                    self._content, table.schema, write_page_checksum=True, compression="zstd"
-                )
-            self._writer.write_table(table)
-        except OSError as failure:
-            raise BackendError(f"a temporary file cannot be written: {failure}") from failure
-        self._keys.append(names)
-
-    def finished(self) -> BinaryIO:
-        """Write the end of the file, and return all of it."""
-        if self._writer is not None:
-            self._writer.close()
-        return self._content
-
-    def close(self) -> None:
-        """Let go of the file on this machine."""
-        self._content.close()
 
 
 class ShardFile:

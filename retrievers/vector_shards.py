@@ -25,7 +25,6 @@ from retrievers.shard_file import (
     KEY_BYTES,
     REMEDY,
     ROW_GROUP,
-    FileWriter,
     Keys,
     open_file,
     refused,
@@ -63,17 +62,6 @@ def file_name(names: Keys) -> str:
 def folder_of(storage: Storage, fingerprint: str, role: Role) -> str:
     """Return the folder of one encoder's vectors of one role."""
     return f"{storage.path}/vectors/{quote(fingerprint, safe='')}/{role}"
-
-
-def put_file(storage: Storage, fingerprint: str, role: Role, writer: FileWriter) -> str:
-    """Put a file that was written on this machine into a storage, whole or not at all; return its path.
-
-    Raises:
-        BackendError: it cannot be written.
-    """
-    path = f"{folder_of(storage, fingerprint, role)}/{file_name(writer.keys)}"
-    storage.put(path, writer.finished())
-    return path
 
 
 class VectorShards:

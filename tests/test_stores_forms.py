@@ -223,6 +223,8 @@ def test_requests_hold_no_more_than_a_server_takes(monkeypatch):
     vectors = TokenVectors.of([np.ones((count, 4)) for count in (3, 3, 5, 12, 1, 1, 1)])
     batches = [(batch.start, batch.stop) for batch in qdrant._requests(vectors, 2)]
     assert batches == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]  # 24, 20, 48 alone, 8, 4 numbers; at most 2 texts
+    sizes = {d: [len(range(9)[batch]) for batch in qdrant._requests(np.ones((9, d)), 4)] for d in (2, 20, 100)}
+    assert sizes == {2: [4, 4, 1], 20: [2, 2, 2, 2, 1], 100: [1] * 9}
 
 
 def test_a_document_that_stands_twice_is_an_error(opened):

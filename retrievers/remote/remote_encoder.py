@@ -15,7 +15,7 @@ from retrievers.fingerprints import fingerprint
 from retrievers.insisting import TooLong
 from retrievers.meter import Call
 from retrievers.remote.redaction import as_written, shown
-from retrievers.remote.remote_model import Access, Client, Reads, RemoteModel, Texts, shared_out
+from retrievers.remote.remote_model import Access, Client, Reads, RemoteModel, RequestSize, shared_out
 from retrievers.remote.retries import Charge
 from retrievers.tokens import Tokens, estimate
 from retrievers.types import Counts, Embedded, Encoder, Role, Vectors
@@ -70,7 +70,7 @@ class RemoteEncoder(RemoteModel[Client], Encoder):
         self._packing = packing
         self._dimensions = dimensions
         self._prompts: Mapping[Role, str] = prompts or {"query": "", "document": ""}
-        self._texts = Texts()
+        self._most = RequestSize()
 
     @property
     def fingerprint(self) -> str:
@@ -132,7 +132,7 @@ class RemoteEncoder(RemoteModel[Client], Encoder):
                 return [self._cut(some[0], refusal, whole)]
             return [self._half(part, whole) for part in self._split(some, refusal)]
 
-        parts = self._texts.in_requests(sent, whole, split)
+        parts = self._most.in_requests(sent, whole, split)
         embedded = Embedded(*(np.concatenate(column) for column in zip(*parts, strict=True)))
         beyond = [_beyond(*pair) for pair in zip(prompted, sent, embedded.tokens.tolist(), strict=True)]
         return embedded._replace(truncated_tokens=embedded.truncated_tokens + np.asarray(beyond, dtype=np.int64))

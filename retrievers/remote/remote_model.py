@@ -151,7 +151,7 @@ class RemoteModel(ABC, Generic[Client]):
         return Charge(tokens, 0.0 if self.price is None else self.price.usd(tokens, searches))
 
 
-class Texts:
+class RequestSize:
     """How many texts, or documents, a service takes at once: what is asked for, until it names a number itself."""
 
     def __init__(self, most: int = 0) -> None:

@@ -16,7 +16,7 @@ from retrievers.meter import Call
 from retrievers.prices import Price, searches
 from retrievers.remote.http_client import AnswerPart, HttpClient, Listed, TokenCount
 from retrievers.remote.redaction import as_written, as_written_json, shown
-from retrievers.remote.remote_model import Access, Reads, RemoteModel, Texts, shared_out
+from retrievers.remote.remote_model import Access, Reads, RemoteModel, RequestSize, shared_out
 from retrievers.remote.retries import Charge
 from retrievers.tokens import Tokens, beginning, estimate
 from retrievers.types import Counts, Floats, Pair, PairScores, Reranker, runs
@@ -144,7 +144,7 @@ class HttpReranker(RemoteModel[HttpClient], Reranker):
         self._depth = depth
         self._batch_size = batch_size
         self._search_price = search_price
-        self._texts = Texts(batch_size)
+        self._most = RequestSize(batch_size)
 
     @cached_property
     def price(self) -> Price | None:
@@ -202,7 +202,7 @@ class HttpReranker(RemoteModel[HttpClient], Reranker):
             remedy = f"set max_tokens below {self._limits.tokens}, or batch_size lower"
             raise BackendError(f"{refusal}; {remedy}") from None
 
-        parts = self._texts.in_requests(sent, lambda some: self._part(query, some, call), refused)
+        parts = self._most.in_requests(sent, lambda some: self._part(query, some, call), refused)
         scores, tokens = (np.concatenate(column) for column in zip(*parts, strict=True))
         return PairScores(scores, tokens, truncated)
 
