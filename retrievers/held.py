@@ -1,15 +1,20 @@
-"""What is the user's own: objects of this process, which a text carries, and functions that a module has."""
+"""What is the user's own: objects that a text carries, functions that a module has, and whatever they raise."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
+import sysconfig
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Self
 
-from retrievers.errors import BackendError, InputError, Problem, did_you_mean
-from retrievers.failures import faults_of
+from retrievers.errors import BackendError, HarnessError, InputError, Problem, did_you_mean
+
+OURS = Path(__file__).parent
 
 OBJECT = "object:"
 """Begins the text that stands for an object: all that is left of it where the text was written down."""
@@ -86,3 +91,46 @@ def named_function(call: str, where: str = "call") -> Callable[..., Any]:
         raise InputError(Problem(where, f"{module!r} has no function {name!r}", remedy))
     found: Callable[..., Any] = function
     return found
+
+
+@contextmanager
+def faults_of(parts: Iterable[object]) -> Iterator[None]:
+    """Turn whatever a retriever raises into its own failure, so that others go on: only Ctrl-C passes, and our errors.
+
+    Args:
+        parts: what the retriever is made of; a class or an object, or the name of the user's function.
+
+    Raises:
+        BackendError: names what is not ours among the parts, and the line of the user's code where it failed.
+    """
+    try:
+        yield
+    except (HarnessError, KeyboardInterrupt):
+        raise
+    except BaseException as failure:  # SystemExit too: nobody's code ends the program
+        names = " or ".join(name for part in parts if part is not None and (name := _foreign(part)))
+        said = " ".join("".join(traceback.format_exception_only(failure)).split())[:300]
+        place = _place(failure.__traceback__, ours=not names)
+        raise BackendError(": ".join(filter(None, [names, said])) + (f" ({place})" if place else "")) from failure
+
+
+def _foreign(part: object) -> str:
+    """What a part is called that is not ours; "" for one of ours."""
+    if isinstance(part, str):
+        return part
+    cls = part if isinstance(part, type) else type(part)
+    return "" if cls.__module__.partition(".")[0] == OURS.name else cls.__name__
+
+
+def _place(trace: TracebackType | None, *, ours: bool) -> str:
+    """The last line that ran of the user's own files, else of other packages, else of `ours` if it is to be told."""
+    packages, python = sysconfig.get_path("purelib"), sysconfig.get_path("stdlib")
+    frames = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(trace)]
+    others = [one for one in frames if one[0].is_file() and not one[0].is_relative_to(OURS)]
+    installed = [one for one in others if one[0].is_relative_to(packages) or not one[0].is_relative_to(python)]
+    own = [one for one in installed if not one[0].is_relative_to(packages)]
+    for some in (own, installed, frames if ours else []):
+        if some:
+            file, line = some[-1]
+            return f"{file.name}:{line}"
+    return ""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Found = TypeVar("Found")
 FusionMethod = Literal["rrf", "dbsf", "convex"]
 """By ranks, by scores of one scale, or by scores between the lowest and the highest of the query."""
 RESOLUTION = 1e-6
@@ -175,6 +176,29 @@ def rounded(scores: npt.ArrayLike) -> Floats:
     values = np.asarray(scores, dtype=np.float64)
     largest = float(np.abs(values).max(initial=0.0)) or 1.0
     return np.asarray(np.rint(values / largest / RESOLUTION) * RESOLUTION * largest)
+
+
+def asked_until(
+    ask: Callable[[list[int], int], Iterable[Found]], queries: int, size: int,
+    settled: Callable[[int, Found, int], Ranking | None],
+) -> list[Ranking]:  # fmt: skip
+    """Return one ranking per query; those that are not settled by what came are asked for four times more, and again.
+
+    Args:
+        ask: answers the queries at some positions with so many hits each at most.
+        queries: how many there are.
+        size: hits to ask for at first.
+        settled: what answers the query at a position, from what came when so many hits were asked for; None: ask again.
+    """
+    answers: dict[int, Ranking] = {}
+    waiting = list(range(queries))
+    while waiting:
+        for position, found in zip(waiting, ask(waiting, size), strict=True):
+            if (ranking := settled(position, found, size)) is not None:
+                answers[position] = ranking
+        waiting = [position for position in waiting if position not in answers]
+        size *= 4
+    return [answers[position] for position in range(queries)]
 
 
 def contenders(scores: npt.NDArray[np.floating], depth: int, *, positive: bool = False) -> npt.NDArray[np.intp]:

@@ -82,8 +82,7 @@ class ShardFile:
             positions = np.flatnonzero(groups == number)
             inside = wanted[positions] - starts[number]
             names, embedded = self._group(number)
-            vectors, tokens, truncated = embedded
-            yield positions, names[inside], Embedded(vectors[inside], tokens[inside], truncated[inside])
+            yield positions, names[inside], embedded.at(inside)
 
     def _group(self, number: int) -> tuple[Keys, Embedded]:
         stated = self.written("dimensions")

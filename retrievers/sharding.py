@@ -12,7 +12,7 @@ import numpy as np
 from retrievers.embedding import Embedder, Portion, distinct_texts
 from retrievers.errors import BackendError
 from retrievers.meter import Meter
-from retrievers.ragged import joined, numbers_of
+from retrievers.ragged import numbers_of
 from retrievers.shard_file import KEY_BYTES, Keys, column_of
 from retrievers.storage import Storage
 from retrievers.types import Embedded, Encoder, Role
@@ -95,10 +95,8 @@ def write_shard(embedder: Embedder, role: Role, storage: Storage, requests: Iter
             finally:
                 if portions:
                     positions, pieces, _ = zip(*portions, strict=True)
-                    vectors, tokens, truncated = zip(*pieces, strict=True)
-                    whole = Embedded(joined(vectors), np.concatenate(tokens), np.concatenate(truncated))
                     names = vector_keys(fingerprint, role, [texts[i] for i in np.concatenate(positions).tolist()])
-                    writer.add(names, whole)
+                    writer.add(names, Embedded.of(pieces))
     return Writing(asked, asked - absent, len(writer.paths))
 
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from retrievers.cache import Cache, Positions, keys
 from retrievers.embedding import DRIFTED, distance
 from retrievers.errors import InputError, Problem
-from retrievers.ragged import flat, form_of, joined
+from retrievers.ragged import flat, form_of
 from retrievers.shard_file import (
     KEY_BYTES,
     REMEDY,
@@ -155,9 +155,7 @@ class VectorShards:
         if len({(form_of(piece.vectors), piece.vectors.shape[1]) for piece in pieces}) > 1:
             what = "its files hold vectors of several dimensions or forms"
             raise InputError(Problem(self._storage.url, what, REMEDY))
-        vectors, tokens, truncated = zip(*pieces, strict=True)
-        back = np.argsort(np.concatenate(order))
-        return Embedded(joined(vectors)[back], np.concatenate(tokens)[back], np.concatenate(truncated)[back])
+        return Embedded.of(pieces).at(np.argsort(np.concatenate(order)))
 
     def _keys_of(self, path: str, of: tuple[str, Role]) -> Keys:
         with open_file(self._storage, path) as file:

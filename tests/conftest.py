@@ -6,11 +6,16 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.browser import NO_BROWSER
+
+if TYPE_CHECKING:
+    from tests.store_places import Places
 
 for name in ("default", "fuzz"):
     settings.register_profile(
@@ -87,3 +92,22 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """No account of OpenAI's in the environment."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[SimpleNamespace]:
+    """Fakes of Qdrant's server, one of each transport."""
+    from tests.store_places import fake_servers
+
+    with fake_servers() as running:
+        yield running
+
+
+@pytest.fixture
+def places(servers: SimpleNamespace, real: Callable[[str], str], tmp_path: Path) -> Iterator[Places]:
+    """Opens stores; closes all at the end."""
+    from tests.store_places import Places
+
+    made = Places(servers, real, tmp_path)
+    yield made
+    made.close()

@@ -121,8 +121,11 @@ class OpenAIEncoder(RemoteEncoder[OpenAIClient]):
 
     @property
     def _by_role(self) -> Mapping[str, Mapping[Role, Any]]:
-        extra = {"extra": self._extra} if any(self._extra.values()) else {}
-        return {"prompts": self._prompts, **extra}
+        return {"prompts": self._prompts, "extra": self._extra}
+
+    def _named(self, by_role: Mapping[str, Mapping[Role, Any]]) -> str:
+        extra = any(by_role["extra"].values())  # as it was before anything could be added
+        return super()._named(by_role if extra else {"prompts": by_role["prompts"]})
 
     @property
     def provenance(self) -> Mapping[str, str]:

@@ -76,12 +76,14 @@ class SentenceTransformerEncoder(LocalEncoder):
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps: the model, where its weights come from, which they are."""
+        dimensions = {} if self._truncate_dim is None else {"dimensions": str(self._truncate_dim)}
+        return {**super().provenance, **dimensions}
+
+    def _shown(self) -> Mapping[Role, str | None]:
+        """The prompts that are sent, the model's own among them."""
         snapshot, held = self._weights.snapshot, self._weights.held
         own = getattr(held, "prompts", {}) if snapshot is None else stored_prompts(snapshot)
-        sent = {role: self._prompt(role, own) for role in self._prompts}
-        prompts = {f"{role}_prompt": prompt for role, prompt in sent.items() if prompt is not None}
-        dimensions = {} if self._truncate_dim is None else {"dimensions": str(self._truncate_dim)}
-        return {**super().provenance, **prompts, **dimensions}
+        return {role: self._prompt(role, own) for role in self._prompts}
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Embed the texts on the next free copy of the model."""

@@ -245,7 +245,7 @@ class LocalEncoder(LocalModel, Encoder):
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps: the model, where its weights come from, which they are, its prompts."""
-        prompts = {f"{role}_prompt": prompt for role, prompt in self._prompts.items() if prompt is not None}
+        prompts = {f"{role}_prompt": prompt for role, prompt in self._shown().items() if prompt is not None}
         return {**super().provenance, **prompts}
 
     @property
@@ -266,6 +266,10 @@ class LocalEncoder(LocalModel, Encoder):
     def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
         """Split texts into runs of the batch size, so that texts of like length are padded together."""
         return runs(len(texts), self._batch_size)
+
+    def _shown(self) -> Mapping[Role, str | None]:
+        """The prompts that the manifest keeps: what the experiment says."""
+        return self._prompts
 
     def _tokens(self, texts: Sequence[str], role: Role, *, whole: bool) -> Tokens:
         folder = self._weights.snapshot

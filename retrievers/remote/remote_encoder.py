@@ -133,7 +133,7 @@ class RemoteEncoder(RemoteModel[Client], Encoder):
             return [self._half(part, whole) for part in self._split(some, refusal)]
 
         parts = self._most.in_requests(sent, whole, split)
-        embedded = Embedded(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        embedded = Embedded.of(parts)
         beyond = [_beyond(*pair) for pair in zip(prompted, sent, embedded.tokens.tolist(), strict=True)]
         return embedded._replace(truncated_tokens=embedded.truncated_tokens + np.asarray(beyond, dtype=np.int64))
 
