@@ -278,13 +278,6 @@ def test_search_waits_until_the_server_is_green(fake, store):
         store.finish({})
 
 
-def test_points_that_got_lost_are_an_error(fake, store):
-    store.create(8)
-    store.upsert(["a", "b", "a"], VECTORS[:3])
-    with pytest.raises(BackendError, match="2 points for 3 documents"):
-        store.finish({})
-
-
 def test_collections_are_listed_and_removed(fake, opened):
     build(opened())
     opened(content="half").create(8)

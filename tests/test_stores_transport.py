@@ -1,7 +1,7 @@
 """A Qdrant server that answers with more, later or elsewhere than asked: one message, in bounded time and size."""
 
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -9,6 +9,7 @@ from retrievers import insisting
 from retrievers.errors import BackendError
 from retrievers.stores import connection
 from tests.qdrant_fake import store_at
+from tests.servers import running
 
 
 @pytest.fixture
@@ -25,13 +26,8 @@ def hostile(monkeypatch):
         def log_message(self, *args):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.asked = 0
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with running(Handler, asked=0) as server:
+        yield server
 
 
 def refused(server):
