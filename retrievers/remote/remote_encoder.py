@@ -132,8 +132,7 @@ class RemoteEncoder(RemoteModel[Client], Encoder):
                 return [self._cut(some[0], refusal, whole)]
             return [self._half(part, whole) for part in self._split(some, refusal)]
 
-        parts = self._most.in_requests(sent, whole, split)
-        embedded = Embedded.of(parts)
+        embedded = Embedded.of(self._most.in_requests(sent, whole, split))
         beyond = [_beyond(*pair) for pair in zip(prompted, sent, embedded.tokens.tolist(), strict=True)]
         return embedded._replace(truncated_tokens=embedded.truncated_tokens + np.asarray(beyond, dtype=np.int64))
 
@@ -144,12 +143,12 @@ class RemoteEncoder(RemoteModel[Client], Encoder):
 
         def request() -> tuple[Vectors, Charge]:
             vectors, tokens = self._send(texts, role)
+            if len(vectors) != len(texts):
+                count = len(vectors) or "no"
+                raise BackendError(f"{self._client().server.name}: {count} vectors came back for {len(texts)} texts")
             return vectors, self._charge(tokens) if tokens >= len(texts) else promised  # each has a token at least
 
         vectors, charge = self._sender.send(request, promised, call)
-        if len(vectors) != len(texts):
-            count = len(vectors) or "no"
-            raise BackendError(f"{self._client().server.name}: {count} vectors came back for {len(texts)} texts")
         return Embedded(vectors, shared_out(charge.tokens, expected), np.zeros(len(texts), dtype=np.int64))
 
     def _split(self, texts: list[str], refusal: TooLong) -> list[list[str]]:
