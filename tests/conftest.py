@@ -111,3 +111,9 @@ def places(servers: SimpleNamespace, real: Callable[[str], str], tmp_path: Path)
     made = Places(servers, real, tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache of the test's own."""
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))

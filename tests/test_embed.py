@@ -25,12 +25,9 @@ from tests.servers import OpenAIProvider, serving
 from tests.test_kill import corpus, experiment
 from tests.test_storage import refusing_store
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 DOCUMENTS, QUERIES = 240, 24
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 def hashed(folder: Path, vectors: str = "") -> Path:

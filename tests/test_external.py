@@ -23,8 +23,8 @@ from retrievers.types import Query, ranked
 from tests import layouts, small, tiny
 from tests.search_fakes import KEY, SERVICES, service
 from tests.search_fakes import found as hits_of
+from tests.small import BM25
 
-BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 QUERIES = [Query(id_, text) for id_, text, _ in small.QUERIES]
 
 

@@ -7,11 +7,10 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from harness import records
-from harness.cli import main
 from tests import small
 from tests.servers import running
+from tests.small import BM25, ended
 
-BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 MODULE = '''
 import asyncio
 import sys
@@ -67,12 +66,6 @@ FAULTS = {
 
 
 RAISED = {"exits": "    sys.exit()", "deep": "raised in the standard library"}
-
-
-def ended(*words: object) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    return stopped.value.code
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ from harness.running.options import Options
 from retrievers.errors import InputError
 from tests import layouts
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 TEXTS = {
     "ja-1": ("ja", "cars drive on roads and have four wheels"),
     "ja-2": ("ja", "trains drive on rails and have many wheels"),
@@ -23,11 +25,6 @@ TEXTS = {
 ASKED = {"q1": ("ja", "cars with wheels"), "q2": ("en", "cars with wheels"), "q3": ("fr", "cars with wheels")}
 STORES = {"bm25": 'kind = "bm25"', "memory": 'store = ":memory:"', "edge": 'store = "edge"', "path": 'store = "{path}"',
           "int8": 'quantization = "int8"'}  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch, tmp_path):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 def data(folder: Path) -> Path:

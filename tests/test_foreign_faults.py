@@ -25,6 +25,7 @@ from retrievers.filters import Condition, Narrowed
 from retrievers.meter import Meter
 from retrievers.types import Retriever, ranked
 from tests import small
+from tests.small import BM25
 
 PACKAGE = '''
 """Parts that somebody else wrote, none of them with care."""
@@ -174,7 +175,6 @@ first = theirs:First
 system = theirs:System
 clashing = theirs:Clashing
 """
-BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 
 
 @pytest.fixture(autouse=True)

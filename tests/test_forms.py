@@ -18,6 +18,8 @@ from retrievers.errors import InputError
 from retrievers.local.models import Setup
 from tests import layouts, tiny
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 DOCUMENTS = {
     "d1": ("en", "the cat sits"),
     "d2": ("en", "a dog runs fast"),
@@ -35,11 +37,6 @@ FORMS = tuple(ENCODERS)
 def models(tmp_path_factory):
     made = {"sparse": tiny.splade, "multivector": tiny.colbert}
     return {form: make(tmp_path_factory.mktemp(form)) for form, make in made.items()}
-
-
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture

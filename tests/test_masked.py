@@ -5,13 +5,12 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from harness.cli import main
 from harness.records import create
 from retrievers.remote.redaction import from_environment, masked
 from tests import small
 from tests.servers import running
+from tests.small import BM25, ended
 
-BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 SECRET = "open5esame-0123"
 BESIDE = 'quo"ted\\and<angled>'
 MODULE = """
@@ -23,12 +22,6 @@ def raises(queries, depth):
 def answers(queries, depth):
     return [["apple", os.environ["THEIR_API_KEY"]] for _ in queries]
 """
-
-
-def ended(*words: object) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    return stopped.value.code
 
 
 def holding(place, *secrets) -> list[str]:

@@ -9,8 +9,8 @@ from harness.cli import main
 from retrievers import insisting
 from retrievers.insisting import Insistence, Transient
 from tests import small
+from tests.small import BM25
 
-BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 HERE = "http://127.0.0.1:9"
 """Where nothing listens, on this machine."""
 BLOCKS = {
