@@ -20,7 +20,6 @@ from retrievers.bm25 import BM25Retriever
 from retrievers.cache import Cache, UsesCache
 from retrievers.errors import InputError
 from retrievers.external import accepted
-from retrievers.external.python_retriever import PythonRetriever
 from retrievers.filters import Condition, Narrowed
 from retrievers.meter import Meter
 from retrievers.types import Retriever, ranked
@@ -312,11 +311,6 @@ def test_a_filtered_retriever_has_the_cache_too(tmp_path):
     with Cache(tmp_path / "cache.sqlite") as cache:
         narrowed.use(cache)
         assert keeps.caches == (cache,)
-
-
-def test_fewer_than_no_queries_a_call_are_refused():
-    with pytest.raises(InputError, match="batch_size: -1"):
-        PythonRetriever(call="json:loads", batch_size=-1)
 
 
 def test_kinds_of_ours_are_known():

@@ -133,15 +133,6 @@ def test_searches_are_billed_and_capped(tmp_path):
         assert meter.budget.spent == len(provider.requests) == 5
 
 
-def test_the_key_is_needed_for_the_providers_own_server_alone(monkeypatch):
-    monkeypatch.delenv("VOYAGE_API_KEY")
-    for more in ({}, {"base_url": "https://api.voyageai.com/v1/"}):
-        with pytest.raises(InputError, match="is not set in the environment"):
-            HttpReranker("voyage", model="rerank-2.5", **more).check()
-    for url in ("http://api.voyageai.com/v1", "https://elsewhere.example.org"):
-        HttpReranker("voyage", model="rerank-2.5", base_url=url).check()
-
-
 @pytest.mark.parametrize(
     "options",
     [{"dialect": "tei"}, {"dialect": "vllm", "model": "m"}, {"dialect": "cohere"},

@@ -175,14 +175,6 @@ def test_fingerprints():
     assert made(batch_size=7, concurrency=1, rpm=9, api_key="x", price=3) == made()
 
 
-def test_a_key_is_needed_only_for_openai_itself(monkeypatch):
-    with pytest.raises(InputError, match="OPENAI_API_KEY"):
-        OpenAIEncoder("text-embedding-3-small").check()
-    OpenAIEncoder("bge-m3", base_url="http://localhost:11434/v1").check()
-    monkeypatch.setenv("OPENAI_API_KEY", "x")
-    OpenAIEncoder("text-embedding-3-small").check()
-
-
 def test_openais_key_is_not_sent_to_other_servers(serve, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-for-openai-only")
     provider = serve()

@@ -189,12 +189,6 @@ def test_what_a_server_asks_to_wait_ends_with_patience(tmp_path, value, monkeypa
         assert len(provider.requests) < 20
 
 
-def test_a_server_that_is_not_there(tmp_path):
-    refused = r"gave up after .*127\.0\.0\.1:1: Connection refused"
-    with Cache(tmp_path / "c") as cache, pytest.raises(BackendError, match=refused):
-        Embedder(encoder("http://127.0.0.1:1/v1"), cache).embed(TEXTS, "document", Meter())
-
-
 def test_a_plain_server_behind_https_is_said_at_once(tmp_path):
     with serving(OpenAIProvider()) as provider:
         url = provider.url.replace("http://", "https://")

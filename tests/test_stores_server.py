@@ -71,17 +71,6 @@ def retries(meter):
     return sum(totals.counts.get("retries", 0) for totals in meter.stages().values())
 
 
-def test_a_collection_is_made_found_again_and_searched(fake, store, opened, meter):
-    assert store.finished() is None
-    build(store)
-    again = opened()
-    assert again.finished() == {"truncated": ("d3",)}
-    [ranking] = again.search(VECTORS[5:6], 3)
-    assert ranking.doc_ids[0] == "d5" and ranking.scores[0] == pytest.approx(1)
-    assert retries(meter) == 0
-    assert again.facts == {"server": "Qdrant 1.18.3"}
-
-
 def test_shards_copies_and_approximation_reach_the_server(fake, opened):
     opened(shards=3, replication=2, m=24, quantization="product").create(8)
     assert fake.created["shard_number"] == 3 and fake.created["replication_factor"] == 2

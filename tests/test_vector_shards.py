@@ -86,11 +86,6 @@ def test_files_of_before_which_were_sorted_and_said_whether_they_were_paid_are_r
     assert VectorShards(storage, PRINT, "query").get(names)[1].vectors.tolist() == whole.vectors.tolist()
 
 
-def test_the_first_half_of_a_key_is_the_caches(tmp_path):
-    words = texts(3)
-    assert [key[:16] for key in vector_keys(PRINT, "document", words).tolist()] == keys(PRINT, "document", words)
-
-
 def test_nothing_is_there_before_anything_was_written(tmp_path):
     held = VectorShards(open_storage(str(tmp_path / "nowhere")), PRINT, "query")
     names = vector_keys(PRINT, "query", texts(2))
