@@ -14,7 +14,6 @@ from retrievers.remote.remote_encoder import (
     EmbeddingReply,
     Packing,
     RemoteEncoder,
-    check_batch_size,
     rectangular,
     unpacked,
 )
@@ -55,6 +54,7 @@ class CohereEncoder(RemoteEncoder[HttpClient]):
 
     service = "Cohere's server"
     kind = "cohere"
+    most_texts = _TEXTS
 
     def __init__(
         self,
@@ -79,7 +79,6 @@ class CohereEncoder(RemoteEncoder[HttpClient]):
             max_tokens: tokens that the model reads of one text; 0: 512 of the models named v3, 128,000 of others.
             options: of every remote encoder.
         """
-        check_batch_size(batch_size, _TEXTS, "Cohere")
         limit = max_tokens or (512 if "v3" in model else 128_000)
         access = Access(provider="cohere", own=_URL, base_url=base_url, api_key=api_key, variables=("CO_API_KEY",))
         super().__init__(model, access, Packing(batch_size, limit * _TEXTS, limit), Reads(limit), **options)

@@ -13,7 +13,7 @@ from retrievers.meter import Call
 from retrievers.ragged import dense, unit_rows
 from retrievers.remote.http_client import AnswerPart, HttpClient, Listed, TokenCount
 from retrievers.remote.redaction import Expanded
-from retrievers.remote.remote_encoder import EmbeddingReply, Packing, RemoteEncoder, check_batch_size, rectangular
+from retrievers.remote.remote_encoder import EmbeddingReply, Packing, RemoteEncoder, rectangular
 from retrievers.remote.remote_model import Access, Reads
 from retrievers.types import Embedded, Role
 
@@ -39,6 +39,7 @@ class GeminiEncoder(RemoteEncoder[HttpClient]):
 
     service = "Google's server"
     kind = "gemini"
+    most_texts = _TEXTS
 
     def __init__(
         self,
@@ -70,7 +71,6 @@ class GeminiEncoder(RemoteEncoder[HttpClient]):
                 is counted from an estimate.
             options: of every remote encoder.
         """
-        check_batch_size(batch_size, _TEXTS, "Gemini")
         plain = model.removeprefix("models/")
         access = Access(
             provider="google", own=_URL, base_url=base_url, api_key=api_key, key_header="x-goog-api-key",

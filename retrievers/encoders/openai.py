@@ -24,7 +24,6 @@ from retrievers.remote.remote_encoder import (
     EmbeddingReply,
     Packing,
     RemoteEncoder,
-    check_batch_size,
     rectangular,
     unpacked,
 )
@@ -32,7 +31,6 @@ from retrievers.remote.remote_model import Access, Reads
 from retrievers.tokens import Tokens, openai_tokens
 from retrievers.types import MOST_DIMENSIONS, Role
 
-_INPUTS = 2048
 _REQUEST_TOKENS = 300_000
 
 
@@ -62,6 +60,7 @@ class OpenAIEncoder(RemoteEncoder[OpenAIClient]):
 
     service = "OpenAI's server"
     kind = "openai"
+    most_texts = 2048
 
     def __init__(
         self,
@@ -95,7 +94,6 @@ class OpenAIEncoder(RemoteEncoder[OpenAIClient]):
             max_tokens: tokens that the model reads of one text.
             options: of every remote encoder.
         """
-        check_batch_size(batch_size, _INPUTS, "OpenAI")
         url = server_url(base_url)
         check_address("encoder.base_url" if base_url else BASE_URL, url)
         headers = dict(headers or {})

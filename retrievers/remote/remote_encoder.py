@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import binascii
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -49,6 +50,8 @@ class RemoteEncoder(RemoteModel[Client], Encoder):
 
     kind: ClassVar[str]
     """In the fingerprint."""
+    most_texts: ClassVar[int] = sys.maxsize
+    """That the provider takes in one request."""
 
     def __init__(
         self, model: str, access: Access, packing: Packing, reads: Reads, prompts: Mapping[Role, str] | None = None, *,
@@ -67,6 +70,9 @@ class RemoteEncoder(RemoteModel[Client], Encoder):
         """
         super().__init__(model, access, reads, **options)
         check_positive("encoder", batch_size=packing.size, dimensions=1 if dimensions is None else dimensions)
+        if packing.size > self.most_texts:
+            what = f"{packing.size} is above the {self.most_texts:,} that {self.service} takes"
+            raise InputError(Problem("encoder.batch_size", what))
         self._packing = packing
         self._dimensions = dimensions
         self._prompts: Mapping[Role, str] = prompts or {"query": "", "document": ""}
@@ -200,16 +206,6 @@ class RemoteEncoder(RemoteModel[Client], Encoder):
 
 def _nothing(value: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
     return "" if isinstance(value, str) else {}
-
-
-def check_batch_size(batch_size: int, most: int, provider: str) -> None:
-    """Refuse more texts a request than a provider takes.
-
-    Raises:
-        InputError: naming the limit.
-    """
-    if batch_size > most:
-        raise InputError(Problem("encoder.batch_size", f"{batch_size} is above {provider}'s {most}"))
 
 
 def _beyond(text: str, kept: str, tokens: int) -> int:
