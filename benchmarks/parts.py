@@ -9,15 +9,13 @@ import resource
 import sys
 import tempfile
 import time
-from contextlib import closing
 
 import numpy as np
 
-from retrievers.shard_file import FileWriter
-from retrievers.sharding import GROUP
+from retrievers.sharding import GROUP, ShardWriter
 from retrievers.storage import open_storage
 from retrievers.types import Embedded
-from retrievers.vector_shards import VectorShards, put_file, vector_keys
+from retrievers.vector_shards import VectorShards, vector_keys
 
 ASKED = 2_000
 """Texts whose vectors are read in one go, as those of a window's requests are."""
@@ -34,13 +32,12 @@ def main(count: int, dimensions: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         storage = open_storage(folder)
         started = time.perf_counter()
-        with closing(FileWriter("hashed", "document")) as writer:
+        with ShardWriter(storage, "hashed", "document") as writer:
             for start in range(0, count, GROUP):
                 size = min(GROUP, count - start)
                 vectors = random.standard_normal((size, dimensions), dtype=np.float32)
                 embedded = Embedded(vectors, np.ones(size, dtype=np.int64), np.zeros(size, dtype=np.int64))
                 writer.add(vector_keys("hashed", "document", texts(start, size)), embedded)
-            put_file(storage, "hashed", "document", writer)
         print(f"written: {count:,} x {dimensions} in {time.perf_counter() - started:.1f} s")
         started = time.perf_counter()
         shards = VectorShards(storage, "hashed", "document")

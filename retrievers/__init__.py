@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import EntryPoints, entry_points
 
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
-from retrievers.failures import faults_of
+from retrievers.held import faults_of
 
 ENCODERS = {
     "bedrock": "retrievers.encoders.bedrock:BedrockEncoder",
@@ -37,7 +36,7 @@ RETRIEVERS = {
 }
 """Whole retrievers: what indexes and searches by itself. Dense retrieval and fusion are made by the harness."""
 STORES = {
-    "csr": "retrievers.stores.csr:CsrStore",
+    "csr": "retrievers.stores.matrices:CsrStore",
     "edge": "retrievers.stores.edge:EdgeStore",
     "qdrant": "retrievers.stores.qdrant:QdrantStore",
 }
@@ -45,8 +44,8 @@ STORES = {
 ":memory:", a folder and a server's URL."""
 
 
-_PARTS = {path.partition(":")[2]: path.partition(":")[0]
-          for table in (ENCODERS, RERANKERS, RETRIEVERS, STORES) for path in table.values()}  # fmt: skip
+TABLES = {"encoder": ENCODERS, "reranker": RERANKERS, "retriever": RETRIEVERS, "store": STORES}
+_PARTS = {path.partition(":")[2]: path.partition(":")[0] for table in TABLES.values() for path in table.values()}
 
 
 def __getattr__(name: str) -> type:
@@ -57,60 +56,25 @@ def __getattr__(name: str) -> type:
     return part
 
 
-def encoder_kinds() -> dict[str, str]:
-    """Return every kind of encoder with its class; third parties add kinds by `retriever_harness.encoders`."""
-    return _with_entry_points("encoders", ENCODERS)
+def _with_entry_points(what: str) -> dict[str, str]:
+    """Every kind with its class; third parties add kinds by `retriever_harness.encoders` and the like."""
+    return {point.name: point.value for point in _installed(what)} | TABLES[what]
 
 
-def reranker_kinds() -> dict[str, str]:
-    """Return every kind of reranker with its class; third parties add kinds by `retriever_harness.rerankers`."""
-    return _with_entry_points("rerankers", RERANKERS)
-
-
-def retriever_kinds() -> dict[str, str]:
-    """Return every kind of whole retriever; third parties add kinds by `retriever_harness.retrievers`."""
-    return _with_entry_points("retrievers", RETRIEVERS)
-
-
-def store_kinds() -> dict[str, str]:
-    """Return every kind of store with its class; third parties add kinds by `retriever_harness.stores`."""
-    return _with_entry_points("stores", STORES)
-
-
-def encoder_class(kind: str) -> type:
-    """Import the class of an encoder kind; the heavy library behind it is loaded at its first use, not here."""
-    return _class(kind, "encoder", ENCODERS)
-
-
-def reranker_class(kind: str) -> type:
-    """Import the class of a reranker kind."""
-    return _class(kind, "reranker", RERANKERS)
-
-
-def retriever_class(kind: str) -> type:
-    """Import the class of a kind of whole retriever."""
-    return _class(kind, "retriever", RETRIEVERS)
-
-
-def store_class(kind: str) -> type:
-    """Import the class of a kind of store."""
-    return _class(kind, "store", STORES)
+encoder_kinds = partial(_with_entry_points, "encoder")
+reranker_kinds = partial(_with_entry_points, "reranker")
+retriever_kinds = partial(_with_entry_points, "retriever")
+store_kinds = partial(_with_entry_points, "store")
 
 
 def is_built_in(cls: type) -> bool:
     """Return whether a class of encoders, rerankers, whole retrievers or stores is ours, and not of another package."""
-    path = f"{cls.__module__}:{cls.__qualname__}"
-    return path in {*ENCODERS.values(), *RERANKERS.values(), *RETRIEVERS.values(), *STORES.values()}
+    return _PARTS.get(cls.__qualname__) == cls.__module__
 
 
-def _with_entry_points(group: str, own: Mapping[str, str]) -> dict[str, str]:
-    foreign = {point.name: point.value for point in _installed(group)}
-    return {**foreign, **own}
-
-
-def _installed(group: str) -> EntryPoints:
+def _installed(what: str) -> EntryPoints:
     """The entry points that installed packages have in a group of ours."""
-    return _read(f"retriever_harness.{group}", tuple((folder, _changed(folder)) for folder in sys.path))
+    return _read(f"retriever_harness.{what}s", tuple((folder, _changed(folder)) for folder in sys.path))
 
 
 @lru_cache(maxsize=4)
@@ -126,13 +90,16 @@ def _changed(folder: str) -> int:
         return 0
 
 
-def _class(kind: str, what: str, own: Mapping[str, str]) -> type:
-    table = _with_entry_points(f"{what}s", own)
+def _class(what: str, kind: str) -> type:
+    """Import the class of a kind; the heavy library behind it is loaded at its first use, not here.
+
+    Raises:
+        InputError: nobody has this kind, or several have it, or it cannot be loaded.
+    """
+    table = _with_entry_points(what)
     if kind not in table:
         raise InputError(Problem("kind", f"unknown {what} {kind!r}", did_you_mean(kind, table)))
-    named = {point.value for point in _installed(f"{what}s").select(name=kind)}
-    if kind in own:
-        named.add(own[kind])
+    named = {point.value for point in _installed(what).select(name=kind)} | {table[kind]}
     if len(named) > 1:
         same = f"{what} {kind!r} is the name of several: {', '.join(sorted(named))}"
         raise InputError(Problem("kind", same, "uninstall the package that you do not mean"))
@@ -144,3 +111,9 @@ def _class(kind: str, what: str, own: Mapping[str, str]) -> type:
         remedy = "install its package again"
         raise InputError(Problem("kind", f"{what} {kind!r} cannot be loaded: {failure}", remedy)) from failure
     return cls
+
+
+encoder_class = partial(_class, "encoder")
+reranker_class = partial(_class, "reranker")
+retriever_class = partial(_class, "retriever")
+store_class = partial(_class, "store")

@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from retrievers.chunking import Boundary, Chunks, passages
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.filters import Condition, FieldValues, shown, wanted
-from retrievers.language import NAMES, shared_language
 from retrievers.meter import Meter
-from retrievers.types import RESOLUTION, Document, Query, Ranking, Retriever, ranked, rounded, sample
-from retrievers.words import RULE, tokenize
+from retrievers.ranking import contenders
+from retrievers.types import Document, Query, Ranking, Retriever, ranked, rounded, sample
+from retrievers.words import NAMES, RULE, shared_language, tokenize
 
 SAMPLE = 200
 """Documents by which the language is told."""
@@ -132,7 +131,7 @@ class BM25Retriever(Retriever):
             scores = np.maximum.reduceat(scores, self._starts)
         if self._conditions:
             scores = np.where(self._values.matching(wanted(query, self._conditions)), scores, 0)
-        best = candidates(scores, depth)
+        best = contenders(scores, depth, positive=True)
         return ranked([self._ids[i] for i in best], rounded(scores[best]), depth)
 
     def _search(self, queries: Sequence[Query], depth: int, meter: Meter) -> Iterator[Ranking]:
@@ -188,17 +187,6 @@ class BM25Retriever(Retriever):
         numbers = [stems.setdefault(self._stem(word), len(stems)) for word in self._vocabulary]
         self._vocabulary = stems
         return [[numbers[word] for word in row] for row in corpus]
-
-
-def candidates(scores: npt.NDArray[np.floating], depth: int) -> npt.NDArray[np.intp]:
-    """Positions of the positive scores that could stand in the first `depth`, ties at the end included."""
-    positive = np.flatnonzero(scores > 0)
-    if len(positive) <= depth:
-        return positive
-    cut = np.partition(scores[positive], len(positive) - depth)[len(positive) - depth]
-    slack = 2 * RESOLUTION * float(scores[positive].max())
-    kept: npt.NDArray[np.intp] = positive[scores[positive] >= cut - slack]
-    return kept
 
 
 def _chunks(table: Mapping[str, int | str]) -> Chunks:

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, get_args
 
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
-from retrievers.failures import faults_of
-from retrievers.named_function import named_function
+from retrievers.held import faults_of, named_function
+from retrievers.ranking import asked_until
 from retrievers.tokens import Count
 from retrievers.types import Document, Ranking, ranked
 
@@ -230,17 +230,13 @@ def best_passages(search: Callable[[list[int], int], list[Ranking]], queries: in
         queries: how many there are.
         depth: documents to keep.
     """
-    answers: dict[int, Ranking] = {}
-    waiting = list(range(queries))
-    size = 4 * depth
-    while waiting:
-        for position, hits in zip(waiting, search(waiting, size), strict=True):
-            best: dict[str, float] = {}
-            for passage, score in hits:
-                best.setdefault(document_of(passage), score)
-            ranking = ranked(list(best), list(best.values()), depth)
-            if len(hits) < size or (len(ranking) == depth and hits.scores[-1] < ranking.scores[-1]):
-                answers[position] = ranking
-        waiting = [position for position in waiting if position not in answers]
-        size *= 4
-    return [answers[position] for position in range(queries)]
+
+    def settled(_: int, hits: Ranking, size: int) -> Ranking | None:
+        best: dict[str, float] = {}
+        for passage, score in hits:
+            best.setdefault(document_of(passage), score)
+        ranking = ranked(list(best), list(best.values()), depth)
+        whole = len(hits) < size or (len(ranking) == depth and hits.scores[-1] < ranking.scores[-1])
+        return ranking if whole else None
+
+    return asked_until(search, queries, 4 * depth, settled)

@@ -12,7 +12,7 @@ from retrievers.cache import Cache, Positions, keys
 from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.parallel import answers
-from retrievers.ragged import Form, finite, flat, form_of, joined
+from retrievers.ragged import Form, finite, flat, form_of
 from retrievers.types import Embedded, Encoder, Role, Vectors
 
 
@@ -112,8 +112,7 @@ class Embedder:
         row[np.concatenate(places)] = np.arange(len(distinct))
         at = dict(zip(distinct, row.tolist(), strict=True))
         order = [at[text] for text in texts]
-        vectors, tokens, truncated = zip(*parts, strict=True)
-        return Embedded(joined(vectors)[order], np.concatenate(tokens)[order], np.concatenate(truncated)[order])
+        return Embedded.of(parts).at(order)
 
     def answered(
         self, texts: Sequence[str], plan: Callable[[], Iterable[Sequence[int]]], role: Role, meter: Meter

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from retrievers.cache import Cache, UsesCache
 from retrievers.meter import Meter
+from retrievers.ranking import asked_until
 from retrievers.types import Document, FilterValues, Query, Ranking, Retriever, ranked
 
 
@@ -69,31 +70,29 @@ class Narrowed(Retriever):
 
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
         """Return each query's hits among the documents that match; none, with a note, where no document does."""
-        answers: list[Ranking] = [ranked([], [])] * len(queries)
-        waiting, size = list(range(len(queries))), depth
-        for number in waiting:
-            if not self._values.matching(wanted(queries[number], self._conditions)).any():
-                meter.note("nothing-matches-query", queries[number].id)
-        while waiting:
-            rankings = self._retriever.search([queries[number] for number in waiting], size, meter)
-            short = [len(ranking) >= size and size < len(self._rows) for ranking in rankings]
-            for number, ranking in zip(waiting, rankings, strict=True):
-                answers[number] = self._kept(queries[number], ranking, depth)
-            waiting = [
-                number for number, more in zip(waiting, short, strict=True) if more and len(answers[number]) < depth
-            ]
-            size *= 4
-        return answers
+        for query in queries:
+            if not self._values.matching(wanted(query, self._conditions)).any():
+                meter.note("nothing-matches-query", query.id)
+
+        def ask(positions: list[int], size: int) -> list[Ranking]:
+            return self._retriever.search([queries[position] for position in positions], size, meter)
+
+        return asked_until(
+            ask, len(queries), depth, lambda at, found, size: self._settled(queries[at], found, size, depth)
+        )
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Answer one query; it is asked again for more where too few hits match."""
-        size = depth
-        while True:
-            ranking = self._retriever.answer(query, size, meter)
-            kept = self._kept(query, ranking, depth)
-            if len(kept) == depth or len(ranking) < size or size >= len(self._rows):
-                return kept
-            size *= 4
+
+        def ask(_: list[int], size: int) -> list[Ranking]:
+            return [self._retriever.answer(query, size, meter)]
+
+        return asked_until(ask, 1, depth, lambda _, found, size: self._settled(query, found, size, depth))[0]
+
+    def _settled(self, query: Query, found: Ranking, size: int, depth: int) -> Ranking | None:
+        """The hits that match; None where there may be more of them."""
+        kept = self._kept(query, found, depth)
+        return kept if len(kept) == depth or len(found) < size or size >= len(self._rows) else None
 
     def _kept(self, query: Query, ranking: Ranking, depth: int) -> Ranking:
         matching = self._values.matching(wanted(query, self._conditions))

@@ -1,8 +1,20 @@
-"""Objects of this process in the tables of an experiment: a text carries the object for which it stands."""
+"""What is the user's own: objects that a text carries, functions that a module has, and whatever they raise."""
 
 from __future__ import annotations
 
+import importlib
+import sys
+import sysconfig
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
 from typing import Any, Self
+
+from retrievers.errors import BackendError, HarnessError, InputError, Problem, did_you_mean
+
+OURS = Path(__file__).parent
 
 OBJECT = "object:"
 """Begins the text that stands for an object: all that is left of it where the text was written down."""
@@ -34,3 +46,91 @@ class Held(str):
         """Hold an object under the name of what it is part of."""
         called = getattr(value, "__qualname__", type(value).__qualname__)
         return cls(f"{OBJECT}{name} ({called})", value)
+
+
+def called(call: str) -> Any:
+    """Return the object that a text carries, or the function that "package.module:name" names, whose module runs then.
+
+    Raises:
+        InputError: there is no such function; or the text was written down, and its object was of another process.
+    """
+    if isinstance(call, Held):
+        return call.value
+    if call.startswith(OBJECT):
+        what = f"{call.removeprefix(OBJECT)} was an object of another process"
+        raise InputError(Problem("call", what, 'give it again in Python, or name it: "package.module:function"'))
+    return named_function(call)
+
+
+def named_function(call: str, where: str = "call") -> Callable[..., Any]:
+    """Import "package.module:function", found as Python finds modules, the working directory included.
+
+    Args:
+        call: its name. The code of its module runs.
+        where: the key that names it.
+
+    Raises:
+        InputError: there is no such module or function, or the module cannot be imported.
+    """
+    module, colon, name = call.partition(":")
+    if not colon or not module or not name:
+        raise InputError(Problem(where, f"{call!r} is no function", 'write "package.module:function"'))
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+    try:
+        with faults_of((module,)):
+            imported = importlib.import_module(module)
+    except BackendError as failure:
+        raise InputError(
+            Problem(where, f"cannot be imported: {failure}", "install it, or run where it lies")
+        ) from failure
+    function = getattr(imported, name, None)
+    if not callable(function):
+        remedy = did_you_mean(name, dir(imported))
+        raise InputError(Problem(where, f"{module!r} has no function {name!r}", remedy))
+    found: Callable[..., Any] = function
+    return found
+
+
+@contextmanager
+def faults_of(parts: Iterable[object]) -> Iterator[None]:
+    """Turn whatever a retriever raises into its own failure, so that others go on: only Ctrl-C passes, and our errors.
+
+    Args:
+        parts: what the retriever is made of; a class or an object, or the name of the user's function.
+
+    Raises:
+        BackendError: names what is not ours among the parts, and the line of the user's code where it failed.
+    """
+    try:
+        yield
+    except (HarnessError, KeyboardInterrupt):
+        raise
+    except BaseException as failure:  # SystemExit too: nobody's code ends the program
+        names = " or ".join(name for part in parts if part is not None and (name := _foreign(part)))
+        said = " ".join("".join(traceback.format_exception_only(failure)).split())[:300]
+        place = _place(failure.__traceback__, ours=not names)
+        raise BackendError(": ".join(filter(None, [names, said])) + (f" ({place})" if place else "")) from failure
+
+
+def _foreign(part: object) -> str:
+    """What a part is called that is not ours; "" for one of ours."""
+    if isinstance(part, str):
+        return part
+    cls = part if isinstance(part, type) else type(part)
+    return "" if cls.__module__.partition(".")[0] == OURS.name else cls.__name__
+
+
+def _place(trace: TracebackType | None, *, ours: bool) -> str:
+    """The last line that ran of the user's own files, else of other packages, else of `ours` if it is to be told."""
+    packages, python = sysconfig.get_path("purelib"), sysconfig.get_path("stdlib")
+    frames = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(trace)]
+    others = [one for one in frames if one[0].is_file() and not one[0].is_relative_to(OURS)]
+    installed = [one for one in others if one[0].is_relative_to(packages) or not one[0].is_relative_to(python)]
+    own = [one for one in installed if not one[0].is_relative_to(packages)]
+    for some in (own, installed, frames if ours else []):
+        if some:
+            file, line = some[-1]
+            return f"{file.name}:{line}"
+    return ""

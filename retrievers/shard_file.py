@@ -11,10 +11,9 @@ The metadata say of which fingerprint and role the vectors are.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +21,11 @@ import numpy.typing as npt
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.ragged import AnyVectors, SparseVectors, TokenVectors
 from retrievers.storage import Storage, is_away
-from retrievers.types import Counts, Embedded, Role, Vectors
+from retrievers.types import Counts, Embedded, Vectors
 
 if TYPE_CHECKING:
     from pyarrow import Array, ChunkedArray, DataType, Table
-    from pyarrow.parquet import ParquetFile, ParquetWriter
+    from pyarrow.parquet import ParquetFile
 
 KEY_BYTES = 32
 Keys = npt.NDArray[np.void]
@@ -45,68 +44,9 @@ REMEDY = "remove the file, and embed its texts again"
 _COUNTS = ("tokens", "lost")
 
 
-def words_of(names: Keys) -> npt.NDArray[np.uint64]:
-    """Return keys as (n, 4) unsigned numbers, which sort as the bytes do; NumPy cannot sort bytes that hold zeros."""
-    return names.view(">u8").reshape(-1, KEY_BYTES // 8).astype(np.uint64)
-
-
-def key_order(names: Keys) -> npt.NDArray[np.intp]:
-    """Return the order in which keys ascend; equal ones stay as they are."""
-    return np.lexsort(words_of(names).T[::-1])
-
-
-class FileWriter:
-    """Writes a file of vectors on this machine, row group by row group; memory holds one of them, and the keys."""
-
-    def __init__(self, fingerprint: str, role: Role) -> None:
-        """Begin a file without rows."""
-        self._of = {"fingerprint": fingerprint, "role": role}
-        self._keys: list[Keys] = []
-        self._writer: ParquetWriter | None = None
-        self._content: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
-
-    @property
-    def keys(self) -> Keys:
-        """The keys of all rows."""
-        return np.concatenate(self._keys)
-
-    def add(self, names: Keys, embedded: Embedded) -> None:
-        """Write the vectors of some distinct texts as one row group.
-
-        Raises:
-            BackendError: the folder for temporary files is full, or may not be written.
-        """
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        table = pa.table(
-            {
-                "key": pa.array(names.tolist(), type=pa.binary(KEY_BYTES)),
-                "vector": column_of(embedded.vectors),
-                "tokens": pa.array(embedded.tokens.astype(np.int64)),
-                "lost": pa.array(embedded.truncated_tokens.astype(np.int64)),
-            },
-            metadata={**self._of, "dimensions": str(embedded.vectors.shape[1])},
-        )
-        try:
-            if self._writer is None:
-                self._writer = parquet.ParquetWriter(
-                    self._content, table.schema, write_page_checksum=True, compression="zstd"
-                )
-            self._writer.write_table(table)
-        except OSError as failure:
-            raise BackendError(f"a temporary file cannot be written: {failure}") from failure
-        self._keys.append(names)
-
-    def finished(self) -> BinaryIO:
-        """Write the end of the file, and return all of it."""
-        if self._writer is not None:
-            self._writer.close()
-        return self._content
-
-    def close(self) -> None:
-        """Let go of the file on this machine."""
-        self._content.close()
+def sortable(names: Keys) -> npt.NDArray[np.bytes_]:
+    """Return keys as texts of bytes, (n,): raw bytes are neither sorted nor found by NumPy."""
+    return names.view(f"S{KEY_BYTES}")
 
 
 class ShardFile:
@@ -124,8 +64,7 @@ class ShardFile:
     def keys(self) -> Keys:
         """Return all keys; raises ValueError where one is missing or stands twice."""
         names = _keys(self._storage.insist(lambda: self._file.read(columns=["key"])))
-        words = words_of(names)[key_order(names)]
-        if repeated := int((words[1:] == words[:-1]).all(axis=1).sum()):
+        if repeated := len(names) - len(np.unique(sortable(names))):
             raise ValueError(f"holds {repeated:,} of its keys more than once")
         return names
 
@@ -143,8 +82,7 @@ class ShardFile:
             positions = np.flatnonzero(groups == number)
             inside = wanted[positions] - starts[number]
             names, embedded = self._group(number)
-            vectors, tokens, truncated = embedded
-            yield positions, names[inside], Embedded(vectors[inside], tokens[inside], truncated[inside])
+            yield positions, names[inside], embedded.at(inside)
 
     def _group(self, number: int) -> tuple[Keys, Embedded]:
         stated = self.written("dimensions")

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
 from itertools import islice, pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
 
 import numpy as np
 
-from retrievers.embedding import Embedder, distinct_texts
+from retrievers.embedding import Embedder, Portion, distinct_texts
+from retrievers.errors import BackendError
 from retrievers.meter import Meter
-from retrievers.ragged import joined, numbers_of
-from retrievers.shard_file import FileWriter
+from retrievers.ragged import numbers_of
+from retrievers.shard_file import KEY_BYTES, Keys, column_of
 from retrievers.storage import Storage
 from retrievers.types import Embedded, Encoder, Role
 from retrievers.vector_search import window_of
-from retrievers.vector_shards import VectorShards, put_file, vector_keys
+from retrievers.vector_shards import VectorShards, file_name, folder_of, vector_keys
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetWriter
 
 GROUP = 4096
 """Texts that are looked up, embedded and written together."""
@@ -76,63 +80,94 @@ def write_shard(embedder: Embedder, role: Role, storage: Storage, requests: Iter
     """
     fingerprint = embedder.encoder.fingerprint_for(role)
     present = VectorShards(storage, fingerprint, role)
-    file = _Filling(storage, fingerprint, role)
     asked = absent = 0
-    try:
+    with ShardWriter(storage, fingerprint, role) as writer:
         for group in _groups(requests, min(GROUP, window_of(embedder.encoder.form))):
             wanted = [some for request in group if (some := _without(request, present, fingerprint, role))]
             texts = [text for request in wanted for text in request]
             asked, absent = asked + sum(map(len, group)), absent + len(texts)
             ends = np.cumsum([0, *map(len, wanted)]).tolist()
             plan = [range(start, end) for start, end in pairwise(ends)]
+            portions: list[Portion] = []
             try:
-                for positions, embedded, _ in embedder.answered(texts, lambda plan=plan: plan, role, meter):  # type: ignore[misc]
-                    file.take([texts[i] for i in positions.tolist()], embedded)
+                for portion in embedder.answered(texts, lambda plan=plan: plan, role, meter):  # type: ignore[misc]
+                    portions.append(portion)
             finally:
-                file.write_group()
-    finally:
-        file.put()
-    return Writing(asked, asked - absent, file.written)
+                if portions:
+                    positions, pieces, _ = zip(*portions, strict=True)
+                    names = vector_keys(fingerprint, role, [texts[i] for i in np.concatenate(positions).tolist()])
+                    writer.add(names, Embedded.of(pieces))
+    return Writing(asked, asked - absent, len(writer.paths))
 
 
-class _Filling:
-    """The file that is being filled, group by group; put into the storage when it is full, and at the end."""
+class ShardWriter:
+    """Writes a file of vectors row group by row group on this machine, and puts it into a storage at the end, or full.
+
+    Memory holds one row group, and the keys. What was added is put there also where the block ends with an error.
+    """
 
     def __init__(self, storage: Storage, fingerprint: str, role: Role) -> None:
         self._storage, self._fingerprint, self._role = storage, fingerprint, role
-        self._texts: list[str] = []
-        self._pieces: list[Embedded] = []
-        self._writer: FileWriter | None = None
+        self._keys: list[Keys] = []
+        self._writer: ParquetWriter | None = None
+        self._content: BinaryIO
         self._numbers = 0
-        self.written = 0
-        """Files."""
+        self.paths: list[str] = []
+        """Of the files that were put."""
 
-    def take(self, texts: Sequence[str], embedded: Embedded) -> None:
-        """Take vectors of texts."""
-        self._texts += texts
-        self._pieces.append(embedded)
+    def __enter__(self) -> Self:
+        return self
 
-    def write_group(self) -> None:
-        """Write what was taken, if anything was, as one row group."""
-        if not self._texts:
-            return
-        vectors, tokens, truncated = zip(*self._pieces, strict=True)
-        whole = Embedded(joined(vectors), np.concatenate(tokens), np.concatenate(truncated))
-        names = vector_keys(self._fingerprint, self._role, self._texts)
-        self._texts, self._pieces = [], []
-        self._writer = self._writer or FileWriter(self._fingerprint, self._role)
-        self._writer.add(names, whole)
-        self._numbers += numbers_of(whole.vectors)
+    def __exit__(self, *_: object) -> None:
+        self._put()
+
+    def add(self, names: Keys, embedded: Embedded) -> None:
+        """Write the vectors of some distinct texts as one row group.
+
+        Raises:
+            BackendError: the folder for temporary files is full, or may not be written; or the storage fails.
+        """
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        table = pa.table(
+            {
+                "key": pa.array(names.tolist(), type=pa.binary(KEY_BYTES)),
+                "vector": column_of(embedded.vectors),
+                "tokens": pa.array(embedded.tokens.astype(np.int64)),
+                "lost": pa.array(embedded.truncated_tokens.astype(np.int64)),
+            },
+            metadata={
+                "fingerprint": self._fingerprint, "role": self._role, "dimensions": str(embedded.vectors.shape[1]),
+            },
+        )  # fmt: skip
+        try:
+            if self._writer is None:
+                self._content = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is put
+                self._writer = parquet.ParquetWriter(
+                    self._content, table.schema, write_page_checksum=True, compression="zstd"
+                )
+            self._writer.write_table(table)
+        except OSError as failure:
+            raise BackendError(f"a temporary file cannot be written: {failure}") from failure
+        self._keys.append(names)
+        self._numbers += numbers_of(embedded.vectors)
         if self._numbers >= FILE_NUMBERS:
-            self.put()
+            self._put()
 
-    def put(self) -> None:
-        """Put the file into the storage, if there is one."""
+    def _put(self) -> None:
+        """Put the file into the storage, if there is one; raises BackendError where it cannot be written."""
         writer, self._writer, self._numbers = self._writer, None, 0  # once, also where it cannot be written
-        if writer is not None:
-            with closing(writer):
-                put_file(self._storage, self._fingerprint, self._role, writer)
-            self.written += 1
+        keys, self._keys = self._keys, []
+        if writer is None:
+            return
+        with self._content:
+            writer.close()
+            if keys:
+                folder = folder_of(self._storage, self._fingerprint, self._role)
+                path = f"{folder}/{file_name(np.concatenate(keys))}"
+                self._storage.put(path, self._content)
+                self.paths.append(path)
 
 
 def _without(request: Request, present: VectorShards, fingerprint: str, role: Role) -> Request:

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from retrievers import insisting
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
-from retrievers.insisting import Insistence, Passing
+from retrievers.insisting import Insistence, Transient
 from retrievers.remote.redaction import HIDDEN, SHORTEST, as_written, secrets_in, shown_or_hidden, without_user
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ class Storage(NamedTuple):
         """Ask the file system; a storage that is away for a moment is waited for. What it raised last is raised."""
         return Insistence(self._passing, insisting.PATIENCE).ask(request)
 
-    def _passing(self, failure: BaseException) -> Passing | None:
-        return Passing(f"{self.url}: {self.without_secrets(failure)}") if is_away(failure) else None
+    def _passing(self, failure: BaseException) -> Transient | None:
+        return Transient(f"{self.url}: {self.without_secrets(failure)}") if is_away(failure) else None
 
     def ask(self, what: str, request: Callable[[], Answer]) -> Answer:
         """Ask the file system as `insist` does, and say what could not be done.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import json
 import os
 import re
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -79,70 +78,6 @@ def openai_tokens(texts: Sequence[str]) -> Tokens:
     if encoding is None:
         return Tokens(estimate(texts), exact=False)
     return Tokens(np.asarray([len(ids) for ids in encoding(list(texts))], dtype=np.int64), exact=True)
-
-
-def folder_tokens(folder: Path | None, texts: Sequence[str], *, whole: bool = False) -> Tokens:
-    """Return the tokens that a model in a folder reads of each text, by its own tokenizer, up to its limit.
-
-    An estimate where there is no folder, or no tokenizer in it.
-
-    Args:
-        folder: with the model's files.
-        texts: with their prompts.
-        whole: count what lies beyond the limit too.
-    """
-    if folder is None or not (folder / "tokenizer.json").is_file():
-        return Tokens(estimate(texts), exact=False)
-    static = _is_static(folder)
-    counts = tokenized(folder, texts, special=not static)
-    return Tokens(counts if static or whole else np.minimum(counts, folder_limit(folder)), exact=True)
-
-
-def tokenized(folder: Path, texts: Sequence[str], *, special: bool) -> Counts:
-    """Return the tokens of whole texts by the tokenizer of a folder, its `special` marks around a text included."""
-    file = folder / "tokenizer.json"
-    encodings = _tokenizer(file, file.stat().st_mtime_ns).encode_batch_fast(list(texts), add_special_tokens=special)
-    return np.asarray([len(encoding) for encoding in encodings], dtype=np.int64)
-
-
-@lru_cache(maxsize=8)
-def _tokenizer(file: Path, _changed: int) -> Any:
-    """The tokenizer of a file, read once: cutting a corpus by tokens asks it for every passage."""
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(file))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
-
-
-def folder_reads(folder: Path | None) -> int | None:
-    """Return how many tokens of a text a model in a folder reads; None where it reads all, or its files do not say."""
-    if folder is None or _is_static(folder):
-        return None
-    limit = folder_limit(folder)
-    return limit if limit < 1 << 31 else None
-
-
-def _is_static(folder: Path) -> bool:
-    modules = folder / "modules.json"
-    return modules.is_file() and "StaticEmbedding" in modules.read_text(encoding="utf-8")
-
-
-def folder_limit(folder: Path) -> int:
-    """Return the tokens that a sentence-transformers folder reads: the smallest limit that its files name."""
-    limits = [
-        settings[key]
-        for name, key in (
-            ("sentence_bert_config.json", "max_seq_length"),
-            ("tokenizer_config.json", "model_max_length"),
-            ("config.json", "max_position_embeddings"),
-        )
-        if (folder / name).is_file()
-        and key in (settings := json.loads((folder / name).read_text(encoding="utf-8")))
-        and settings[key]
-    ]
-    return int(min(limits, default=1 << 62))
 
 
 @lru_cache(maxsize=1)

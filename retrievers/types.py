@@ -10,11 +10,24 @@ from typing import ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from retrievers.documents import Claim, Document, Query, Reference, sample
 from retrievers.meter import Call, Meter
 from retrievers.prices import FREE, Price
-from retrievers.ragged import AnyVectors, Form
-from retrievers.ranking import RESOLUTION, Floats, Hit, Ranking, collapsed, ranked, rounded, without
+from retrievers.ragged import AnyVectors, Form, joined
+from retrievers.ranking import (
+    RESOLUTION,
+    Claim,
+    Document,
+    Floats,
+    Hit,
+    Query,
+    Ranking,
+    Reference,
+    collapsed,
+    ranked,
+    rounded,
+    sample,
+    without,
+)
 from retrievers.tokens import Tokens, estimate
 
 Role = Literal["document", "query"]
@@ -38,6 +51,16 @@ class Embedded(NamedTuple):
     """(n,): tokens that the model read, special tokens included where the model counts them."""
     truncated_tokens: Counts
     """(n,): tokens beyond the model's limit, cut off unread."""
+
+    @classmethod
+    def of(cls, parts: Iterable[Embedded]) -> Embedded:
+        """Put some texts and others together, at least one part."""
+        vectors, tokens, truncated = zip(*parts, strict=True)
+        return cls(joined(vectors), np.concatenate(tokens), np.concatenate(truncated))
+
+    def at(self, rows: Sequence[int] | npt.NDArray[np.intp]) -> Embedded:
+        """Return some of the texts, in the order of their positions."""
+        return Embedded(self.vectors[rows], self.tokens[rows], self.truncated_tokens[rows])
 
 
 class PairScores(NamedTuple):

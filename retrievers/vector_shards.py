@@ -20,17 +20,15 @@ import numpy.typing as npt
 from retrievers.cache import Cache, Positions, keys
 from retrievers.embedding import DRIFTED, distance
 from retrievers.errors import InputError, Problem
-from retrievers.ragged import flat, form_of, joined
+from retrievers.ragged import flat, form_of
 from retrievers.shard_file import (
     KEY_BYTES,
     REMEDY,
     ROW_GROUP,
-    FileWriter,
     Keys,
-    key_order,
     open_file,
     refused,
-    words_of,
+    sortable,
 )
 from retrievers.storage import Storage
 from retrievers.types import Embedded, Role
@@ -58,23 +56,12 @@ def vector_keys(fingerprint: str, role: Role, texts: Sequence[str]) -> Keys:
 
 def file_name(names: Keys) -> str:
     """Return the name of the file that holds these distinct keys, in hexadecimal."""
-    return hashlib.sha256(names[key_order(names)].tobytes()).hexdigest() + SUFFIX
+    return hashlib.sha256(np.sort(sortable(names)).tobytes()).hexdigest() + SUFFIX
 
 
 def folder_of(storage: Storage, fingerprint: str, role: Role) -> str:
     """Return the folder of one encoder's vectors of one role."""
     return f"{storage.path}/vectors/{quote(fingerprint, safe='')}/{role}"
-
-
-def put_file(storage: Storage, fingerprint: str, role: Role, writer: FileWriter) -> str:
-    """Put a file that was written on this machine into a storage, whole or not at all; return its path.
-
-    Raises:
-        BackendError: it cannot be written.
-    """
-    path = f"{folder_of(storage, fingerprint, role)}/{file_name(writer.keys)}"
-    storage.put(path, writer.finished())
-    return path
 
 
 class VectorShards:
@@ -94,8 +81,8 @@ class VectorShards:
         self._paths = list_files(storage, fingerprint, role)
         columns = [self._keys_of(path, (fingerprint, role)) for path in self._paths]
         every = np.concatenate(columns) if columns else np.empty(0, dtype=f"V{KEY_BYTES}")
-        order = key_order(every)
-        self._words = words_of(every)[order]
+        order = np.argsort(sortable(every), kind="stable")
+        self._names = sortable(every)[order]
         sizes = [len(column) for column in columns]
         self._file = np.repeat(np.arange(len(columns), dtype=np.int32), sizes)[order]
         self._row = np.concatenate([np.arange(size, dtype=np.int32) for size in [0, *sizes]])[order]
@@ -103,7 +90,7 @@ class VectorShards:
         """Vectors of texts that a file before theirs holds as well."""
 
     def __len__(self) -> int:
-        return len(self._words)
+        return len(self._names)
 
     def held(self, wanted: Keys) -> npt.NDArray[np.bool_]:
         """Return which of the keys some file holds."""
@@ -131,7 +118,7 @@ class VectorShards:
 
         Batches of other shapes round otherwise, which is no news.
         """
-        again = 1 + np.flatnonzero((self._words[1:] == self._words[:-1]).all(axis=1))
+        again = 1 + np.flatnonzero(self._names[1:] == self._names[:-1])
         for start in range(0, len(again), ROW_GROUP):
             some = again[start : start + ROW_GROUP]
             pairs = zip(flat(self._read(some).vectors), flat(self._read(some - 1).vectors), strict=True)
@@ -144,20 +131,11 @@ class VectorShards:
 
     def _find(self, wanted: Keys) -> npt.NDArray[np.intp]:
         """Return where each key stands first among the sorted keys, -1 where it does not."""
-        found = np.full(len(wanted), -1, dtype=np.intp)
         if not len(self):
-            return found
-        words = words_of(wanted)
-        start = np.searchsorted(self._words[:, 0], words[:, 0])
-        near = np.minimum(start, len(self) - 1)
-        equal = (self._words[near] == words).all(axis=1)
-        found[equal] = near[equal]
-        # Keys that share their first 8 bytes with another are rare: each is looked for by itself.
-        for row in np.flatnonzero(~equal & (self._words[near, 0] == words[:, 0])).tolist():
-            end = np.searchsorted(self._words[:, 0], words[row, 0], side="right")
-            rows = range(int(start[row]), int(end))
-            found[row] = next((i for i in rows if (self._words[i] == words[row]).all()), -1)
-        return found
+            return np.full(len(wanted), -1, dtype=np.intp)
+        first = np.searchsorted(self._names, sortable(wanted))
+        near = np.minimum(first, len(self) - 1)
+        return np.where(self._names[near] == sortable(wanted), near, -1)
 
     def _read(self, wanted: npt.NDArray[np.intp]) -> Embedded:
         """Read the vectors at some positions among the sorted keys, in their order."""
@@ -167,7 +145,7 @@ class VectorShards:
             asked = np.flatnonzero(self._file[wanted] == number)
             with open_file(self._storage, self._paths[number]) as file:
                 for inside, names, embedded in file.rows(self._row[wanted[asked]].astype(np.intp)):
-                    if not np.array_equal(words_of(names), self._words[wanted[asked[inside]]]):
+                    if not np.array_equal(sortable(names), self._names[wanted[asked[inside]]]):
                         raise ValueError("has changed while it was read")
                     order.append(asked[inside])
                     pieces.append(embedded)
@@ -177,9 +155,7 @@ class VectorShards:
         if len({(form_of(piece.vectors), piece.vectors.shape[1]) for piece in pieces}) > 1:
             what = "its files hold vectors of several dimensions or forms"
             raise InputError(Problem(self._storage.url, what, REMEDY))
-        vectors, tokens, truncated = zip(*pieces, strict=True)
-        back = np.argsort(np.concatenate(order))
-        return Embedded(joined(vectors)[back], np.concatenate(tokens)[back], np.concatenate(truncated)[back])
+        return Embedded.of(pieces).at(np.argsort(np.concatenate(order)))
 
     def _keys_of(self, path: str, of: tuple[str, Role]) -> Keys:
         with open_file(self._storage, path) as file:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.browser import NO_BROWSER, chromium
+
+if TYPE_CHECKING:
+    from tests.store_places import Places
 
 for name in ("default", "fuzz"):
     settings.register_profile(
@@ -84,3 +89,44 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def project() -> Path:
     """The root of this checkout."""
     return PROJECT
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    """What is open until the test ends, such as servers."""
+    with ExitStack() as opened:
+        yield opened
+
+
+@pytest.fixture
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No account of OpenAI's in the environment."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[SimpleNamespace]:
+    """Fakes of Qdrant's server, one of each transport."""
+    from tests.store_places import fake_servers
+
+    with fake_servers() as running:
+        yield running
+
+
+@pytest.fixture
+def places(
+    servers: SimpleNamespace, real: Callable[[str], str], request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Places]:
+    """Opens stores; closes all at the end."""
+    from tests.store_places import Places
+
+    made = Places(servers, real, request.config.getoption("--qdrant-key"), tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache of the test's own."""
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))

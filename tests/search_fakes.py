@@ -11,13 +11,13 @@ know, more hits than it gives at once. Hits are ranked by shared words.
 """
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qsl, urlsplit
 
 from tests import small
+from tests.servers import running
 
 KEY = "secret-token-123456"
 
@@ -174,10 +174,5 @@ class Service(BaseHTTPRequestHandler):
 def service(name: str, *failures: int) -> Iterator[tuple[str, type[Service]]]:
     """Yields its URL, and what it was asked."""
     handler = type("Handler", (Service,), {"name": name, "asked": [], "failures": list(failures)})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    try:
+    with running(handler) as server:
         yield f"http://127.0.0.1:{server.server_port}", handler
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -391,6 +391,20 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
+def running(handler, **attributes):
+    """Run a server on a free port of the loopback; what is given is an attribute of it."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    vars(server).update(attributes)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
 def serving(provider, certificate=None):
     """Serve a provider on a free port of the loopback, its `url` says where; over TLS where there is a certificate."""
     handler = type("Handler", (_Handler,), {"provider": provider})

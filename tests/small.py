@@ -6,7 +6,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from harness import records
+from harness.cli import main
 
 TEXTS = {
     "apple": "apples grow on trees and are red or green",
@@ -38,6 +41,16 @@ name = "hybrid"
 kind = "fusion"
 of = ["bm25", "hashing"]
 """
+
+
+BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
+
+
+def ended(*words: object) -> int:
+    """The exit code of a command."""
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    return int(stopped.value.code or 0)
 
 
 def dataset(folder: Path) -> Path:

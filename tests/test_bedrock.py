@@ -1,5 +1,3 @@
-import time
-
 import httpx
 import numpy as np
 import pytest
@@ -7,8 +5,8 @@ import pytest
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.bedrock import BedrockEncoder
-from retrievers.errors import BackendError, InputError, OverBudget
-from retrievers.meter import Budget, Meter, single_call
+from retrievers.errors import BackendError, InputError
+from retrievers.meter import Meter, single_call
 from retrievers.remote.bounded_transport import BoundedTransport
 from tests.servers import BedrockProvider, real_vectors, serving, tokens_of
 
@@ -30,17 +28,8 @@ def dummy_credentials(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def serve():
-    opened = []
-
-    def start(*script, **more):
-        context = serving(BedrockProvider(script, **more))
-        opened.append(context)
-        return context.__enter__()
-
-    yield start
-    for context in opened:
-        context.__exit__(None, None, None)
+def serve(stack):
+    return lambda *script, **more: stack.enter_context(serving(BedrockProvider(script, **more)))
 
 
 def encoder(provider, model=V1, **more):
@@ -132,26 +121,17 @@ def test_cohere_is_told_the_role_and_takes_96_texts(serve, tmp_path):
     assert provider.requests[2]["body"]["input_type"] == "search_query"
 
 
-@pytest.mark.parametrize("fault", ["429", "429-after", "503", "model-timeout", "slow", "half"])
+@pytest.mark.parametrize("fault", ["429", "503", "model-timeout", "half"])
 def test_a_passing_fault_is_tried_again(serve, tmp_path, fault):
-    provider = serve(fault)
-    meter = Meter()
-    started = time.monotonic()
-    found = embed(provider, tmp_path, meter=meter, timeout=0.5 if fault == "slow" else 60)
-    assert np.array_equal(found.vectors, real_vectors(TEXTS))
-    retries = meter.stages()["embed-documents"].counts["retries"]
-    assert retries == len(provider.requests) - 10
-    assert retries == 1 or (fault == "slow" and retries > 1)  # a busy machine may answer others too late as well
-    if fault == "429-after":
-        assert time.monotonic() - started >= 1
+    provider, meter = serve(fault), Meter()
+    assert np.array_equal(embed(provider, tmp_path, meter=meter).vectors, real_vectors(TEXTS))
+    assert meter.stages()["embed-documents"].counts["retries"] == len(provider.requests) - 10 == 1
 
 
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
         ("few", "embedding: List should have at least 1 item"),
-        ("narrow", "127 dimensions where others have 128"),
-        ("nan", "not finite"),
         ("expired", "renew the credentials and run again"),
         ("denied", "ask for access to the model"),
     ],
@@ -164,13 +144,6 @@ def test_a_lasting_fault_stops_with_one_message_and_keeps_what_was_paid_for(serv
     assert stored(tmp_path) == 3
     embed(provider, tmp_path, concurrency=1)
     assert len(provider.requests) == 11
-
-
-@pytest.mark.parametrize("fault", ["few", "many"])
-def test_cohere_with_too_few_or_too_many_vectors(serve, tmp_path, fault):
-    with pytest.raises(BackendError, match="came back for 10 texts"):
-        embed(serve(fault), tmp_path, model=COHERE)
-    assert stored(tmp_path) == 0
 
 
 def test_texts_longer_than_titan_reads_are_cut_by_its_own_words(serve, tmp_path):
@@ -201,23 +174,6 @@ def test_a_text_that_cannot_be_cut_to_fit_stops(serve, tmp_path):
     with pytest.raises(BackendError, match="cannot be cut to fit"):
         embed(provider, tmp_path, ["wing flow"], concurrency=1)
     assert len(provider.requests) < 12
-
-
-def test_fewer_at_once_while_bedrock_throttles(serve, tmp_path):
-    provider = serve(*["429"] * 6, together=8)
-    embed(provider, tmp_path, [f"{i}" for i in range(40)], concurrency=8)
-    assert provider.most_at_once == 8
-    assert len(provider.requests) == 46
-    assert sorted(provider.embedded) == sorted(f"{i}" for i in range(40))
-
-
-def test_the_budget(serve, tmp_path):
-    provider = serve()
-    meter = Meter(budget=Budget(25))
-    with pytest.raises(OverBudget):  # 5 tokens each are billed, 7 promised
-        embed(provider, tmp_path, meter=meter, price=1e6, concurrency=1)
-    assert len(provider.requests) == 4
-    assert meter.budget.spent == pytest.approx(20)
 
 
 def test_no_secret_reaches_a_message_or_the_cache(serve, tmp_path):

@@ -9,14 +9,10 @@ from retrievers.remote.chat_model import ChatModel, ChatOptions, Prompt
 from tests.chat_fake import ChatProvider
 from tests.servers import OpenAIProvider, serving
 
+pytestmark = pytest.mark.usefixtures("no_keys")
+
 TEXTS = ["one text of some words", "another text"]
 PROMPT = Prompt("You are a judge.", "number 1")
-
-
-@pytest.fixture(autouse=True)
-def no_keys(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
-        monkeypatch.delenv(name, raising=False)
 
 
 def encoder(url, **more):

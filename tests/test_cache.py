@@ -146,17 +146,6 @@ def test_a_fresh_cache_sees_only_what_it_stores_whatever_the_clock_says(cache, m
         assert sorted(again.get(names)[0].tolist()) == [0, 1]
 
 
-def test_a_fresh_cache_sees_only_what_it_stores(cache):
-    names = keys("model", "document", "ab")
-    cache.put("model", names, embedded(2))
-    with Cache(cache.path, fresh=True) as fresh:
-        assert len(fresh.get(names)[0]) == 0
-        fresh.put("model", names[1:], embedded(1, seed=5))
-        assert fresh.get(names)[0].tolist() == [1]
-    positions, found = cache.get(names)
-    assert np.array_equal(found.vectors[positions.tolist().index(1)], embedded(1, seed=5).vectors[0])
-
-
 def test_info_counts_by_model_and_clear_removes_one_or_all(cache):
     cache.put("b", keys("b", "document", "abc"), embedded(3))
     cache.put_scores("a", keys("a", "pair", "z"), PairScores(np.array([1.0]), np.array([1]), np.array([0])))
@@ -189,15 +178,6 @@ def test_a_file_that_is_no_cache_is_one_message(tmp_path):
     path.write_text("not a database, but a long enough text to be read as one " * 20)
     with pytest.raises(InputError, match="is damaged"):
         Cache(path)
-
-
-def test_a_cache_of_another_version_is_one_message(tmp_path):
-    Cache(tmp_path / "c").close()
-    other = sqlite3.connect(tmp_path / "c")
-    other.execute("PRAGMA user_version = 99")
-    other.close()
-    with pytest.raises(InputError, match="version 99"):
-        Cache(tmp_path / "c")
 
 
 def test_a_folder_that_cannot_be_made_is_one_message(tmp_path):
@@ -255,25 +235,3 @@ def test_two_processes_write_at_once(tmp_path):
         assert len(positions) == 400
         assert np.array_equal(found.vectors[:, 0], positions.astype(np.float32))
         assert [holding.damaged for holding in cache.info(check=True)] == [0]
-
-
-def test_runs_side_by_side_leave_a_whole_cache(tmp_path):
-    """Two at once may pay twice for the same texts; each row is whole, whoever wrote it last."""
-    code = """
-import sys
-from pathlib import Path
-import numpy as np
-from retrievers.cache import Cache, keys
-from retrievers.types import Embedded
-ones = np.ones(1, dtype=np.int64)
-with Cache(Path(sys.argv[1])) as cache:
-    for i in range(200):
-        row = Embedded(np.full((1, 3), i, dtype=np.float32), ones, 0 * ones)
-        cache.put("model", keys("model", "document", [str(i)]), row)
-"""
-    runs = [subprocess.Popen([sys.executable, "-c", code, tmp_path / "c"]) for _ in range(2)]
-    assert [run.wait() for run in runs] == [0, 0]
-    with Cache(tmp_path / "c") as cache:
-        positions, found = cache.get(keys("model", "document", map(str, range(200))))
-        assert found.vectors[np.argsort(positions), 0].tolist() == list(range(200))
-        assert cache.info(check=True)[0].damaged == 0

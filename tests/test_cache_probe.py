@@ -1,11 +1,8 @@
 """A few cached texts are embedded again before others, so that a model that has changed does not mix in silence."""
 
-import json
-
 import numpy as np
-import pytest
 
-from harness import cli
+import harness
 from harness.experiment import unexpanded
 from retrievers.cache import Cache, keys
 from retrievers.embedding import Embedder
@@ -13,6 +10,7 @@ from retrievers.encoders.hashing import HashingEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.meter import Meter
 from retrievers.types import Embedded
+from tests import small
 from tests.servers import OpenAIProvider, serving
 
 TEXTS = [f"text number {i}" for i in range(20)]
@@ -69,48 +67,30 @@ def test_a_probe_is_paid_from_the_budget(tmp_path):
             assert embed(provider, cache, TEXTS, price=1e6)["usd"] == sum(3 for _ in TEXTS[10:]) + 3 * 3
 
 
-EXPERIMENT = """
-name = "probed"
-dataset = "{data}"
-primary = "P@5"
-measures = ["P@5"]
+BLOCKS = """
 [[retrievers]]
 name = "remote"
-encoder = {{ kind = "openai", model = "m", base_url = "${{EMB_URL}}" }}
+encoder = { kind = "openai", model = "m", base_url = "${EMB_URL}" }
 store = ":memory:"
+
 [[retrievers]]
-name = "lexical"
+name = "bm25"
 kind = "bm25"
-{more}
 """
 
 
-def run(tmp_path, monkeypatch, provider, more=""):
-    data = tmp_path / "data"
-    data.mkdir()
-    rows = [{"_id": f"d{i}", "text": text} for i, text in enumerate(TEXTS)]
-    (data / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    (data / "queries.jsonl").write_text(
-        "".join(json.dumps({"_id": f"q{i}", "text": f"number {i}"}) + "\n" for i in range(4)), encoding="utf-8"
-    )
-    (data / "qrels").mkdir()
-    lines = ["query-id\tcorpus-id\tscore", *(f"q{i}\td{i}\t1" for i in range(4))]
-    (data / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    file = tmp_path / "probed.toml"
-    file.write_text(EXPERIMENT.format(data=data.as_posix(), more=more), encoding="utf-8")
+def run(tmp_path, monkeypatch, provider):
+    """A run of which three documents are cached already, as another model gave them."""
+    url = provider.url.replace("://", "://me:canary-word@")
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("EMB_URL", provider.url.replace("://", "://me:canary-word@"))
-    monkeypatch.chdir(tmp_path)
-    fingerprint = OpenAIEncoder("m", base_url=provider.url.replace("://", "://me:canary-word@")).fingerprint
+    monkeypatch.setenv("EMB_URL", url)
+    fingerprint = OpenAIEncoder("m", base_url=url).fingerprint
+    texts = [f"{name} # {name}\n\n{text}" for name, text in small.TEXTS.items()][:3]
     with Cache(tmp_path / "cache" / "cache.sqlite") as cache:
-        old = Embedded(np.ones((10, 128), dtype=np.float32), np.ones(10, dtype=int), np.zeros(10, dtype=int))
-        cache.put(fingerprint, keys(fingerprint, "document", TEXTS[:10]), old)
-    monkeypatch.setattr("sys.argv", ["harness", "run", str(file)])
-    with pytest.raises(SystemExit) as left:
-        cli.main()
-        raise SystemExit(0)
-    assert not left.value.code
-    return tmp_path / "results" / "probed"
+        old = Embedded(np.ones((3, 128), dtype=np.float32), *np.ones((2, 3), dtype=int))
+        cache.put(fingerprint, keys(fingerprint, "document", texts), old)
+    path = small.experiment(tmp_path, retrievers=BLOCKS, report=True)
+    return harness.run(path, harness.Options(tmp_path / "results")).folder
 
 
 def test_a_cache_of_two_models_is_news_on_the_first_screen_and_no_address_is_written(tmp_path, monkeypatch):

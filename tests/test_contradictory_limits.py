@@ -4,8 +4,8 @@ import pytest
 
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError
+from retrievers.insisting import TooLong
 from retrievers.meter import single_call
-from retrievers.remote.faults import TooLong
 from retrievers.rerankers.http_reranker import HttpReranker
 from tests.dialects import RerankProvider, Tei
 from tests.servers import Refusal, serving

@@ -32,8 +32,8 @@ from harness.experiment import load as read_experiment
 from retrievers import opening
 from retrievers.errors import InputError
 from retrievers.external.run import RunRetriever
-from retrievers.remote.faults import says_too_long
-from retrievers.remote.quoting import quoted
+from retrievers.insisting import says_too_long
+from retrievers.remote.chat import quoted
 from tests.costs import MUCH, cost
 
 

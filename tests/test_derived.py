@@ -19,8 +19,8 @@ from harness.running.options import Options
 from harness.running.plan import plan
 from retrievers.derived import cut
 from retrievers.errors import InputError
-from retrievers.quantization import calibrated, from_bytes, to_bits, to_bytes
 from retrievers.stores import QuantizedStore
+from retrievers.stores.matrices import calibrated, from_bytes, to_bits, to_bytes
 from retrievers.types import Vectors, ranked, rounded
 from tests import small, tiny
 from tests.servers import OpenAIProvider, serving
@@ -97,8 +97,8 @@ def test_a_search_ranks_as_each_pair_compared_by_itself(
     quantization: Any, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Blocks smaller than the collection, and many ties among so few bits."""
-    monkeypatch.setattr("retrievers.stores.quantized.DOCUMENTS", 64)
-    monkeypatch.setattr("retrievers.stores.quantized.QUERIES", 3)
+    monkeypatch.setattr("retrievers.stores.matrices.DOCUMENTS", 64)
+    monkeypatch.setattr("retrievers.stores.matrices.QUERIES", 3)
     documents, queries = vectors(1, 200, 12), vectors(2, 8, 12)
     documents[150:] = documents[:50]  # and documents that are the same
     ids = [f"d{number}" for number in range(200)]

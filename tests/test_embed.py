@@ -25,12 +25,9 @@ from tests.servers import OpenAIProvider, serving
 from tests.test_kill import corpus, experiment
 from tests.test_storage import refusing_store
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 DOCUMENTS, QUERIES = 240, 24
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 def hashed(folder: Path, vectors: str = "") -> Path:
@@ -76,9 +73,9 @@ def test_shares_of_a_model_that_runs_here_give_the_same_bits_as_one_run(tmp_path
     path.write_text(path.read_text().replace('kind = "hashing", dimensions = 64', options))
     alone = pipeline.run(path, Options(tmp_path / "alone"))
     kept = rows_of(tmp_path / "cache")
-    for number in (4, 2, 3, 1):
+    for number in (2, 1):
         monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / f"node{number}"))
-        embed(path, url, shard=Shard(number, 4))
+        embed(path, url, shard=Shard(number, 2))
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cold"))
     import_vectors(url)
     assert len(kept) > DOCUMENTS + QUERIES
@@ -305,17 +302,3 @@ def test_what_a_cache_holds_costs_a_share_nothing(tmp_path):
 def with_vectors(path: Path, url: str) -> Path:
     path.write_text(path.read_text().replace("[[retrievers]]", f'[vectors]\nfrom = "{url}"\n[[retrievers]]', 1))
     return path
-
-
-@pytest.mark.parametrize("harm", ["cut", "renamed"])
-def test_a_run_refuses_a_damaged_file(tmp_path, harm):
-    path, url = hashed(tmp_path), str(tmp_path / "parts")
-    embed(path, url)
-    part = next((tmp_path / "parts").rglob("*.parquet"))
-    if harm == "cut":
-        part.write_bytes(part.read_bytes()[:-50])
-    else:
-        part.rename(part.with_stem("f" * 64))
-    os.environ["HARNESS_CACHE"] = str(tmp_path / "cold")
-    with pytest.raises((InputError, BackendError), match=r"\.parquet"):
-        pipeline.run(hashed(tmp_path, f'[vectors]\nfrom = "{url}"'), Options(tmp_path / "results"))

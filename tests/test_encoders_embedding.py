@@ -90,14 +90,6 @@ def test_requests_are_planned_as_if_nothing_were_cached(cache):
     assert warm.sent == [("00", "01", "02"), ("06", "07", "08"), ("09", "10", "11")]
 
 
-def test_roles_are_kept_apart(cache):
-    encoder = Counting()
-    embedder = Embedder(encoder, cache)
-    embedder.embed(["a"], "document", Meter())
-    embedder.embed(["a"], "query", Meter())
-    assert encoder.sent == [("a",), ("a",)]
-
-
 def test_one_text_bypasses_the_cache(cache):
     encoder = Counting()
     embedder = Embedder(encoder, cache)
@@ -153,22 +145,6 @@ def test_what_was_under_way_when_another_failed_is_kept(cache):
     again = Counting(size=1)
     Embedder(again, cache).embed(["a", "b", "c"], "document", Meter())
     assert again.sent == [("b",)]
-
-
-def test_an_interruption_stops_the_waiting_requests():
-    asked, events = [], []
-
-    def ask(number, stopped):
-        asked.append(number)
-        events.append(stopped)
-        return number
-
-    stream = answers(ask, list(range(100)), width=2)
-    next(stream)
-    with pytest.raises(KeyboardInterrupt):
-        stream.throw(KeyboardInterrupt)
-    assert events[0].is_set()
-    assert len(asked) < 10
 
 
 def test_an_interruption_waits_for_nothing_that_is_under_way():

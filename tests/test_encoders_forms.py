@@ -122,17 +122,6 @@ def test_nothing_is_embedded_twice_and_what_is_read_back_is_the_same(models, nam
     assert warm.counts("")["cached"] == warm.counts("")["texts"] == len(TEXTS) * 2
 
 
-def test_a_damaged_row_is_embedded_anew(models, tmp_path):
-    one = encoder(models, "splade")
-    with Cache(tmp_path / "c") as cache:
-        before = Embedder(one, cache).embed(TEXTS, "document", Meter())
-        cache._db.execute("UPDATE rows SET value = zeroblob(length(value))")
-        meter = Meter()
-        again = Embedder(one, cache).embed(TEXTS, "document", meter)
-    assert not meter.counts("").get("cached") and meter.counts("")["texts"] == len(TEXTS)
-    assert np.array_equal(again.vectors.values, before.vectors.values)
-
-
 def test_vectors_of_other_dimensions_in_the_cache_are_refused(tmp_path):
     names = keys("f", "document", ["a", "b"])
     one = np.ones(1, dtype=np.int64)
@@ -141,15 +130,6 @@ def test_vectors_of_other_dimensions_in_the_cache_are_refused(tmp_path):
             cache.put("f", [name], Embedded(SparseVectors.of(np.eye(1, width)), one, one))
         with pytest.raises(BackendError, match="several dimensions"):
             cache.get(names, "sparse")
-
-
-@pytest.mark.parametrize("name", ("splade", "colbert"))
-def test_drift_is_none_where_the_model_is_the_same(models, name, tmp_path):
-    with Cache(tmp_path / "c") as cache:
-        embedder = Embedder(encoder(models, name), cache)
-        embedder.embed(TEXTS, "document", Meter())
-        drift = embedder.drift(TEXTS, "document")
-    assert drift.compared == len(TEXTS) and drift.largest < 1e-5 and drift.moved == 0
 
 
 @pytest.mark.parametrize("cls", (LearnedSparseEncoder, LateInteractionEncoder))

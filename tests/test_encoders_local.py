@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retrievers.cache import Cache
-from retrievers.embedding import Embedder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.local.weights import PACKAGED, Weights
-from retrievers.meter import Meter, single_call
+from retrievers.meter import single_call
 from tests import tiny
 
 TEXTS = ["wing", "the cat sits", "shock wave of the wing", "dog runs fast", "a heat flow " * 5]
@@ -83,22 +81,6 @@ def test_truncated_dimensions_and_normalisation(folder):
     assert np.allclose(short, whole[:, :8] / np.linalg.norm(whole[:, :8], axis=1, keepdims=True), atol=1e-6)
     raw = encoder(folder, normalize=False).embed(TEXTS, "document", single_call()).vectors
     assert np.allclose(raw, whole, atol=1e-5)
-
-
-def test_bfloat16_is_near(folder):
-    half = encoder(folder, dtype="bfloat16").embed(TEXTS, "document", single_call()).vectors
-    cosines = (half * encoder(folder).embed(TEXTS, "document", single_call()).vectors).sum(axis=1)
-    assert half.dtype == np.float32
-    assert (cosines > 0.99).all()
-    assert (cosines < 1 - 1e-7).any()
-
-
-def test_a_model_on_each_device(folder, tmp_path):
-    twice = SentenceTransformerEncoder(str(folder), device="cpu, cpu", batch_size=1)
-    assert twice.concurrency == 2
-    with Cache(tmp_path / "c") as cache:
-        found = Embedder(twice, cache).embed(TEXTS, "document", Meter())
-    assert np.allclose(found.vectors, plain(folder, TEXTS, normalize_embeddings=True), atol=1e-6)
 
 
 def test_fingerprints_follow_the_weights_and_the_options_not_the_name(folder, tmp_path):

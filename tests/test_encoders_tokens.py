@@ -15,10 +15,11 @@ from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
+from retrievers.local.sides import side_tokens
 from retrievers.local.weights import PACKAGED, Weights
 from retrievers.meter import Meter, single_call
 from retrievers.prices import PRICES, list_price
-from retrievers.tokens import estimate, folder_tokens, openai_tokens
+from retrievers.tokens import estimate, openai_tokens
 from tests import tiny
 from tests.test_encoders_embedding import Counting
 
@@ -46,7 +47,7 @@ def test_counts_of_a_static_model(tmp_path):
 
 
 def test_a_folder_without_a_tokenizer_is_estimated(tmp_path):
-    found = folder_tokens(tmp_path, TEXTS)
+    found = side_tokens(tmp_path, "document", TEXTS)
     assert not found.exact
     assert np.array_equal(found.counts, estimate(TEXTS))
 

@@ -23,8 +23,8 @@ from retrievers.types import Query, ranked
 from tests import layouts, small, tiny
 from tests.search_fakes import KEY, SERVICES, service
 from tests.search_fakes import found as hits_of
+from tests.small import BM25
 
-BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 QUERIES = [Query(id_, text) for id_, text, _ in small.QUERIES]
 
 
@@ -82,7 +82,7 @@ def load_documents(folder: Path):
 @pytest.mark.parametrize(
     ("name", "raw", "told"),
     [("r.jsonl", "{", "r.jsonl:1: is not JSON"), ("r.jsonl", "[]", "r.jsonl:1: has no query, document or score"),
-     ("r.jsonl", '{"query_id": "a", "doc_id": "b"}', "r.jsonl:1: has no query"), ("r.jsonl", "", "there is no hit"),
+     ("r.jsonl", '{"query_id": "a", "doc_id": "b"}', "r.jsonl:1: has no query"), ("r.jsonl", "", "there is no line"),
      ("r.jsonl", '{"query_id": "a", "doc_id": "b", "score": "x"}', "'x' is no score"),
      ("r.jsonl", '{"query_id": "a", "doc_id": "b", "score": 1}\n' * 2, "r.jsonl:2: document 'b' is ranked twice"),
      ("r.jsonl", b"\xff", "is not UTF-8"), ("r.parquet", "x", "is no Parquet file"),

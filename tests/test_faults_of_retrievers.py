@@ -2,16 +2,15 @@
 
 import json
 import sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from harness import records
-from harness.cli import main
 from tests import small
+from tests.servers import running
+from tests.small import BM25, ended
 
-BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 MODULE = '''
 import asyncio
 import sys
@@ -67,12 +66,6 @@ FAULTS = {
 
 
 RAISED = {"exits": "    sys.exit()", "deep": "raised in the standard library"}
-
-
-def ended(*words: object) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    return stopped.value.code
 
 
 @pytest.fixture
@@ -150,15 +143,10 @@ def test_an_endpoint_fails_alone_whatever_it_answers(tmp_path, monkeypatch, hit,
         def log_message(self, *args: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
-    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     block = '[[retrievers]]\nname = "theirs"\nkind = "http"\nmethod = "GET"\nids = "[*].id"\nscores = "[*].score"\n'
-    block += f'url = "http://127.0.0.1:{server.server_port}/?q={{query}}"\npatience = 0.1\n'
-    try:
+    with running(Endpoint) as server:
+        block += f'url = "http://127.0.0.1:{server.server_port}/?q={{query}}"\npatience = 0.1\n'
         assert ended("run", small.experiment(tmp_path, retrievers=block + BM25)) == 3
-    finally:
-        server.shutdown()
-        server.server_close()
     assert told in failed_of(tmp_path)["theirs"]
 
 

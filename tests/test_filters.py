@@ -13,6 +13,8 @@ from harness.running.options import Options
 from retrievers.errors import InputError
 from tests import layouts
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 TEXTS = {
     "ja-1": ("ja", "cars drive on roads and have four wheels"),
     "ja-2": ("ja", "trains drive on rails and have many wheels"),
@@ -23,11 +25,6 @@ TEXTS = {
 ASKED = {"q1": ("ja", "cars with wheels"), "q2": ("en", "cars with wheels"), "q3": ("fr", "cars with wheels")}
 STORES = {"bm25": 'kind = "bm25"', "memory": 'store = ":memory:"', "edge": 'store = "edge"', "path": 'store = "{path}"',
           "int8": 'quantization = "int8"'}  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch, tmp_path):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 def data(folder: Path) -> Path:
@@ -94,18 +91,6 @@ def test_filters_on_the_same_field_share_a_collection(tmp_path):
     assert len(list((tmp_path / "store").iterdir())) == 1
     assert {doc[:2] for r in results.rankings("path").values() for doc in r.doc_ids} == {"ja"}
     assert {doc[:2] for r in results.rankings("other").values() for doc in r.doc_ids} == {"en"}
-
-
-def test_in_a_store_a_filter_changes_no_score(tmp_path):
-    blocks = "".join(block(kind, tmp_path, 'filter = { language = "ja" }') for kind in ("memory", "edge", "path"))
-    blocks += block("memory", tmp_path, "").replace('name = "memory"', 'name = "all"')
-    found = run(experiment(tmp_path, blocks), Options(tmp_path / "out"))
-    whole = found.rankings("all")
-    assert len(list((tmp_path / "store").iterdir())) == 1
-    for kind in ("memory", "edge", "path"):
-        for query, ranking in found.rankings(kind).items():
-            expected = {hit.doc_id: hit.score for hit in whole[query] if hit.doc_id.startswith("ja")}
-            assert {hit.doc_id: hit.score for hit in ranking} == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize(

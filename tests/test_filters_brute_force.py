@@ -11,14 +11,11 @@ from retrievers.bm25 import BM25Retriever
 from retrievers.chunking import Chunks
 from retrievers.filters import Condition, FieldValues, Narrowed, wanted
 from retrievers.meter import Meter
-from retrievers.stores import QuantizedStore, open_store
-from retrievers.stores.options import StoreOptions
+from retrievers.stores import QuantizedStore
 from retrievers.types import Document, Embedded, Query, Retriever, ranked, rounded
 from retrievers.vector_search import Embeds, VectorRetriever
-from tests.qdrant_fake import fake_qdrant
-from tests.qdrant_fake_grpc import fake_qdrant_grpc
+from tests.store_places import LOCATIONS
 
-LOCATIONS = (":memory:", "folder", "edge", "server", "grpc")
 ODD = "a.\"b\"[0] 'c'"
 """A name of a field that a path of Qdrant's could not hold."""
 WORDS = ("sun", "moon", "star", "sea", "hill")
@@ -62,33 +59,20 @@ class Bag(Embeds):
         return self.embed([text], role, meter)
 
 
-@pytest.fixture(scope="module")
-def servers():
-    with fake_qdrant() as rest, fake_qdrant_grpc() as (grpc, url):
-        yield {"server": rest.url, "grpc": url, "rest fake": rest, "grpc fake": grpc}
-
-
 @pytest.fixture
-def dense(tmp_path, servers, request):
-    """Makes a retriever over a store; the store is closed at the end."""
+def dense(places):
+    """Makes a retriever over a store of its own."""
     made = []
 
-    def make(location, conditions, **more):
-        if location == "edge":
-            pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
-        place = servers.get(location, str(tmp_path / "qdrant") if location == "folder" else location)
-        options, name = StoreOptions(place, **more.pop("options", {})), f"c{len(made)}-{request.node.nodeid[-24:]}"
-
-        def opened(meter):
-            safe = "".join(letter if letter.isalnum() else "-" for letter in name)
-            return open_store(options, safe, documents=200, folder=tmp_path, meter=meter)
-
-        made.append(VectorRetriever(Bag(), opened, conditions=conditions, **more))
+    def make(location, conditions, *, options=None, **more):
+        content = f"{places.content}-{len(made)}"
+        made.append(VectorRetriever(
+            Bag(), lambda meter: places(location, documents=200, content=content, **(options or {})),
+            conditions=conditions, **more,
+        ))  # fmt: skip
         return made[-1]
 
-    yield make
-    for retriever in made:
-        retriever.store.close()
+    return make
 
 
 def matches(document, query, conditions):
@@ -160,7 +144,7 @@ def test_an_approximate_search_is_narrowed_in_the_graph(dense):
 
 
 def test_a_server_is_told_to_index_the_fields_before_any_point(dense, servers):
-    for location, fake in (("server", servers["rest fake"]), ("grpc", servers["grpc fake"])):
+    for location, fake in (("server", servers.rest), ("grpc", servers.wire)):
         before = len(fake.indexed)
         dense(location, CONDITIONS["a value"]).index(corpus(20), Meter())
         [(_, field, _)] = fake.indexed[before:]

@@ -20,11 +20,11 @@ from retrievers.bm25 import BM25Retriever
 from retrievers.cache import Cache, UsesCache
 from retrievers.errors import InputError
 from retrievers.external import accepted
-from retrievers.external.python_retriever import PythonRetriever
 from retrievers.filters import Condition, Narrowed
 from retrievers.meter import Meter
 from retrievers.types import Retriever, ranked
 from tests import small
+from tests.small import BM25
 
 PACKAGE = '''
 """Parts that somebody else wrote, none of them with care."""
@@ -174,7 +174,6 @@ first = theirs:First
 system = theirs:System
 clashing = theirs:Clashing
 """
-BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 
 
 @pytest.fixture(autouse=True)
@@ -216,13 +215,6 @@ def test_a_whole_retriever_costs_what_it_says_or_nobody_knows_what(tmp_path):
     assert costs["paid"].usd_per_million == pytest.approx(1000 / len(small.QUERIES) * 10)
     assert costs["cached"].usd_per_million == pytest.approx(costs["paid"].usd_per_million)
     assert costs["silent"].usd_per_million is None
-
-
-def test_a_service_that_does_not_say_its_price_is_not_free(tmp_path):
-    path = small.experiment(tmp_path, retrievers=BM25 + '[[retrievers]]\nname = "a"\nencoder = { kind = "service" }\n')
-    assert costs_of(run(path, Options(tmp_path / "out")))["a"].usd_per_million is None
-    with pytest.raises(InputError, match=r"retriever 'a': encoder.price: .*--max-cost cannot be kept"):
-        run(path, Options(tmp_path / "out", fresh=True, max_cost=1.0))
 
 
 def test_what_it_raises_is_its_own_failure(tmp_path):
@@ -319,11 +311,6 @@ def test_a_filtered_retriever_has_the_cache_too(tmp_path):
     with Cache(tmp_path / "cache.sqlite") as cache:
         narrowed.use(cache)
         assert keeps.caches == (cache,)
-
-
-def test_fewer_than_no_queries_a_call_are_refused():
-    with pytest.raises(InputError, match="batch_size: -1"):
-        PythonRetriever(call="json:loads", batch_size=-1)
 
 
 def test_kinds_of_ours_are_known():

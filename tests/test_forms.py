@@ -1,7 +1,5 @@
 """Learned sparse retrieval and late interaction as blocks like any other: run, planned, checked, told in the report."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -20,6 +18,8 @@ from retrievers.errors import InputError
 from retrievers.local.models import Setup
 from tests import layouts, tiny
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 DOCUMENTS = {
     "d1": ("en", "the cat sits"),
     "d2": ("en", "a dog runs fast"),
@@ -37,11 +37,6 @@ FORMS = tuple(ENCODERS)
 def models(tmp_path_factory):
     made = {"sparse": tiny.splade, "multivector": tiny.colbert}
     return {form: make(tmp_path_factory.mktemp(form)) for form, make in made.items()}
-
-
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
@@ -244,25 +239,6 @@ def test_an_encoder_of_another_form_is_refused_with_the_kind_to_write(experiment
     assert 'it stands in a retriever of kind = "sparse"' in str(error.value)
     with pytest.raises(InputError, match="'hashing' gives dense vectors, not multivector ones"):
         load(experiment('[[retrievers]]\nname = "m"\nkind = "multivector"\nencoder = { kind = "hashing" }\n'))
-
-
-@pytest.mark.parametrize(
-    ("form", "store", "message"),
-    [
-        ("sparse", '{ location = "edge", m = 16 }', "store.m: sparse vectors are searched exactly"),
-        ("multivector", '"csr"', "'csr' does not keep multivector vectors"),
-    ],
-)
-def test_stores_that_do_not_suit_are_refused_before_anything_is_loaded(experiment, models, form, store, message):
-    with pytest.raises(InputError, match=message):
-        load(experiment(block(models, form, f"store = {store}")))
-
-
-def test_the_manifest_keeps_the_blocks_as_they_are_resolved(experiment, models, tmp_path):
-    results = run(experiment(block(models, "sparse")), Options(tmp_path / "out"))
-    written = json.loads((results.folder / "manifest.json").read_text(encoding="utf-8"))
-    resolved = written["resolved"]["retrievers"][0]
-    assert resolved["kind"] == "sparse" and resolved["encoder"]["kind"] == "sparse-encoder"
 
 
 def test_what_is_cut_and_quantised_are_dense_vectors(experiment, models):

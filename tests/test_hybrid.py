@@ -11,7 +11,7 @@ from qdrant_client.hybrid.fusion import reciprocal_rank_fusion as of_the_client
 
 from harness.experiment import parse
 from retrievers.errors import InputError
-from retrievers.fusion import fuse
+from retrievers.ranking import fuse
 from retrievers.types import Ranking, ranked
 
 some_rankings = st.lists(

@@ -16,7 +16,7 @@ from tests.dialects import KEY
 from tests.provider_blocks import LONG, TEXTS, check_embeddings, set_keys
 from tests.servers import BROKEN_PARTS, BROKEN_ROWS, OpenAIProvider, Refusal, real_vectors, serving, tokens_of
 
-FAULTS = ["few", "many", "expired", "embedding-null", "embedding-words", "data-text", "data-null"]
+FAULTS = ["few", "expired", "embedding-words", "data-null"]
 """Answers that are not of these protocols; what any service may answer is in test_remote_answers.py."""
 
 
@@ -173,15 +173,6 @@ def test_a_lasting_fault_is_one_message_and_what_was_paid_for_is_kept(service, f
         assert cache.info()[0].rows == 20
         assert np.allclose(Embedder(own, cache).embed(TEXTS, "document", Meter()).vectors, real_vectors(TEXTS))
         assert len(provider.requests) == 3
-
-
-@pytest.mark.parametrize("service", SERVICES, ids=str)
-def test_a_passing_fault_is_tried_again(service, tmp_path):
-    with serving(service.fake(["429"])) as provider, Cache(tmp_path / "c") as cache:
-        meter = Meter()
-        found = Embedder(encoder(service, provider), cache).embed(TEXTS, "document", meter)
-        assert np.allclose(found.vectors, real_vectors(TEXTS))
-        assert meter.counts("")["retries"] == 1
 
 
 @pytest.mark.parametrize("service", SERVICES, ids=str)

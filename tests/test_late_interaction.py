@@ -51,12 +51,6 @@ def test_scores_are_those_of_single_texts_whatever_they_are_padded_with(folder, 
             assert hit.score == pytest.approx(max_sim(folder, query.text, DOCUMENTS[hit.doc_id].text), abs=3e-6)
 
 
-def test_a_document_that_is_the_query_comes_first_and_the_rest_stays(folder, cache):
-    (found,) = reranker(folder, cache).rerank_all([Query("q", "heat")], [RANKING], Meter())
-    assert (found.doc_ids[0], found.doc_ids[4]) == ("d3", "d4")
-    assert found.scores[0] == pytest.approx(1, abs=1e-5)
-
-
 def test_a_warm_run_gives_the_same_and_loads_no_model(folder, cache, monkeypatch):
     cold, warm = Meter(), Meter()
     first = reranker(folder, cache, depth=5).rerank_all(QUERIES, [RANKING, RANKING], cold)

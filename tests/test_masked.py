@@ -1,17 +1,16 @@
 """No file holds what the environment holds: whoever it came from, `${NAME}` stands in its place."""
 
 import json
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from harness.cli import main
 from harness.records import create
 from retrievers.remote.redaction import from_environment, masked
 from tests import small
+from tests.servers import running
+from tests.small import BM25, ended
 
-BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 SECRET = "open5esame-0123"
 BESIDE = 'quo"ted\\and<angled>'
 MODULE = """
@@ -23,12 +22,6 @@ def raises(queries, depth):
 def answers(queries, depth):
     return [["apple", os.environ["THEIR_API_KEY"]] for _ in queries]
 """
-
-
-def ended(*words: object) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    return stopped.value.code
 
 
 def holding(place, *secrets) -> list[str]:
@@ -79,22 +72,17 @@ class Mirror(BaseHTTPRequestHandler):
         pass
 
 
-def test_an_endpoint_that_answers_with_its_key_leaves_it_in_no_file(tmp_path, place, monkeypatch):
+def test_an_endpoint_that_answers_with_its_key_leaves_it_in_no_file(tmp_path, place, monkeypatch, stack):
     monkeypatch.setenv("WORD", SECRET)  # its name says nothing
     monkeypatch.delenv("THEIR_API_KEY")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Mirror)
-    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    server = stack.enter_context(running(Mirror))
     block = '[[retrievers]]\nname = "theirs"\nkind = "http"\nmethod = "GET"\nids = "[*]"\n'
     block += f'url = "http://127.0.0.1:{server.server_port}/?q={{query}}"\n'
     block += 'headers = { Authorization = "Bearer ${WORD}" }\n'
     path = small.experiment(tmp_path, retrievers=block + BM25, report=True)
-    try:
-        for _ in range(2):  # the second time from the cache
-            assert ended("run", path) == 0
-            assert not holding(place, SECRET)
-    finally:
-        server.shutdown()
-        server.server_close()
+    for _ in range(2):  # the second time from the cache
+        assert ended("run", path) == 0
+        assert not holding(place, SECRET)
     assert "Bearer ${WORD}" in (place / "results" / "small" / "rankings" / "theirs.jsonl").read_text()
 
 

@@ -3,7 +3,6 @@
 import pytest
 
 from harness import records
-from harness.cli import main
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import OverBudget
 from retrievers.meter import Budget, Call, Meter, Stop
@@ -11,8 +10,7 @@ from retrievers.parallel import answers
 from tests import small
 from tests.chat_fake import ChatProvider
 from tests.servers import OpenAIProvider, serving, tokens_of
-
-BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
+from tests.small import BM25, ended
 
 
 class Dear(OpenAIProvider):
@@ -25,12 +23,6 @@ class Dear(OpenAIProvider):
         if any(self.word in text for text in body["input"]):
             said["usage"] = {name: 1000 * number for name, number in said["usage"].items()}
         return said, more
-
-
-def ended(*words: object) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    return stopped.value.code
 
 
 @pytest.fixture(autouse=True)

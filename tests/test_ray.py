@@ -24,14 +24,10 @@ from tests.test_kill import corpus, experiment
 
 pytest.importorskip("ray")
 pytestmark = [
+    pytest.mark.usefixtures("own_cache"),
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="Ray's test cluster and /proc are wanted"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 def on_cluster(path: Path, url: str, fault: str = "none", *limit: float) -> dict:

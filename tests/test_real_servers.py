@@ -1,4 +1,7 @@
-"""What was seen of real servers, asked again of any: pytest -m server --qdrant http://localhost:6333 (conftest.py)."""
+"""What was seen of real servers, asked again of any: pytest -m server --qdrant http://localhost:6333 (conftest.py).
+
+The tests of every store (test_stores*.py, test_filters_brute_force.py) are asked of them as well.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from itertools import combinations
 from pathlib import Path
@@ -21,45 +24,17 @@ import pytest
 
 from harness.pipeline import run
 from harness.running.options import Options
-from retrievers.errors import BackendError, InputError
-from retrievers.fusion import fuse
-from retrievers.meter import Meter
-from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, flat
-from retrievers.stores import StoreOptions, open_store
-from retrievers.stores.held_collections import Collections
+from retrievers.errors import InputError
+from retrievers.ragged import AnyVectors
+from retrievers.ranking import fuse
 from retrievers.types import Ranking, Store, Vectors
 from tests import small
+from tests.store_places import Places
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 RANDOM = np.random.default_rng(5)
-TRANSPORTS = ("--qdrant", "--qdrant-grpc")
 ABOUT = 1e-5
 """Of the largest score: more than floats of 32 bits differ by between two engines."""
-Open = Callable[..., Store]
-
-
-@pytest.fixture
-def opened(real: Callable[[str], str], request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
-    """Opens stores on the server, or where a location says; what they hold is removed at the end."""
-    stores: list[tuple[Store, str | None]] = []
-    own_key = request.config.getoption("--qdrant-key")
-
-    def open_one(option: str, content: str = "", form: Form = "dense", documents: int = 1, **more: object) -> Store:
-        place = real(option) if option.startswith("--") else option
-        options = StoreOptions(place, **({"api_key": own_key} | more if place != option else more))  # type: ignore[arg-type]
-        content = content or uuid.uuid4().hex
-        store = open_store(options, content, documents=documents, folder=tmp_path, meter=Meter(), form=form)
-        stores.append((store, place if option.startswith("--") else None))
-        return store
-
-    yield open_one
-    for store, place in stores:
-        store.close()
-        if place is not None:
-            kept = Collections(StoreOptions(place, own_key))
-            with suppress(InputError, BackendError):
-                kept.remove(store.collection)  # type: ignore[attr-defined]
-            kept.close()
 
 
 def filled(store: Store, vectors: AnyVectors, fields: Sequence[dict[str, str]] = ()) -> list[str]:
@@ -79,21 +54,8 @@ def units(count: int, dimensions: int = 64) -> Vectors:
     return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
 
 
-def ragged(form: Form, count: int) -> AnyVectors:
-    if form == "dense":
-        return units(count)
-    rows = [units(int(RANDOM.integers(2, 9)), 16) for _ in range(count)]
-    if form == "multivector":
-        return TokenVectors.of(rows)
-    sparse = np.where(RANDOM.random((count, 200)) < 0.05, RANDOM.random((count, 200)), 0).astype(np.float32)
-    return SparseVectors.of(sparse)
-
-
-def products(form: Form, queries: AnyVectors, documents: AnyVectors) -> Vectors:
-    if form == "multivector":
-        return np.array([[(q @ d.T).max(axis=1).sum() for d in documents.rows()] for q in queries.rows()])
-    q, d = (np.stack(flat(side)).astype(np.float64) for side in (queries, documents))
-    return q @ d.T
+def products(queries: Vectors, documents: Vectors) -> Vectors:
+    return queries.astype(np.float64) @ documents.T.astype(np.float64)
 
 
 def check(rankings: Sequence[Ranking], scores: Vectors, ids: Sequence[str], limit: int) -> None:
@@ -106,39 +68,11 @@ def check(rankings: Sequence[Ranking], scores: Vectors, ids: Sequence[str], limi
         assert ranking.scores == pytest.approx(best.tolist(), abs=unit)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("form", ["dense", "sparse", "multivector"])
-def test_vectors_of_every_form_are_ranked_as_numpy_ranks_them(opened: Open, form: Form, transport: str) -> None:
-    store, documents, queries = opened(transport, form=form), ragged(form, 1000), ragged(form, 50)
-    ids = filled(store, documents)
-    check(store.search(queries, 10), products(form, queries, documents), ids, 10)
-
-
-@pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("wanted", [(("language", ("ja",)),), (("language", ("ja", 'Größe "1"')),)])
-def test_filters_leave_what_brute_force_leaves(opened: Open, transport: str, wanted: object) -> None:
-    store, documents, queries = opened(transport), units(500), units(20)
-    languages = ["ja", "en", 'Größe "1"', "fr"]
-    fields = [{"language": languages[number % 4]} for number in range(500)]
-    ids = filled(store, documents, fields)
-    kept = [number for number in range(500) if fields[number]["language"] in wanted[0][1]]  # type: ignore[index]
-    scores = products("dense", queries, documents[kept])
-    check(store.search(queries, 10, wanted=[wanted] * 20), scores, [ids[number] for number in kept], 10)  # type: ignore[list-item]
-
-
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_of_equal_vectors_those_with_the_highest_ids_come(opened: Open, transport: str) -> None:
-    store = opened(transport)
-    ids = filled(store, np.repeat(units(1), 41, axis=0))
-    (ranking,) = store.search(units(1), 10)
-    assert ranking.doc_ids == tuple(sorted(ids, reverse=True)[:10])
-
-
-def test_a_large_collection_gives_what_edge_gives(opened: Open) -> None:
+def test_a_large_collection_gives_what_edge_gives(places: Places) -> None:
     pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
     documents, queries = units(60_000, 384), units(400, 384)
     both = []
-    for store in (opened("--qdrant", documents=60_000), opened("edge", documents=60_000)):
+    for store in (places("--qdrant", documents=60_000), places("edge", documents=60_000)):
         filled(store, documents)
         both.append(store.search(queries, 100))
     same = sum(one.doc_ids == other.doc_ids for one, other in zip(*both, strict=True))
@@ -156,8 +90,8 @@ def test_a_large_collection_gives_what_edge_gives(opened: Open) -> None:
         ({"quantization": "binary"}, 0.1),
     ],
 )
-def test_graphs_and_codes_are_built_and_find_most(opened: Open, options: dict[str, object], least: float) -> None:
-    store, documents, queries = opened("--qdrant", **options), units(5000, 384), units(100, 384)
+def test_graphs_and_codes_are_built_and_find_most(places: Places, options: dict[str, object], least: float) -> None:
+    store, documents, queries = places("--qdrant", **options), units(5000, 384), units(100, 384)
     filled(store, documents)
     exact = [set(one.doc_ids) for one in store.search(queries, 10, exact=True)]
     near = [set(one.doc_ids) for one in store.search(queries, 10)]
@@ -183,7 +117,9 @@ if store.finished() is None:
 """
 
 
-def test_an_upload_that_was_killed_is_taken_up_again(opened: Open, real: Callable[[str], str], tmp_path: Path) -> None:
+def test_an_upload_that_was_killed_is_taken_up_again(
+    places: Places, real: Callable[[str], str], tmp_path: Path
+) -> None:
     vectors, content = units(10_000, 384), uuid.uuid4().hex
     np.save(tmp_path / "vectors.npy", vectors)
     command = [sys.executable, "-c", UPLOAD, real("--qdrant"), content, str(tmp_path / "vectors.npy")]
@@ -193,10 +129,10 @@ def test_an_upload_that_was_killed_is_taken_up_again(opened: Open, real: Callabl
             pass
         first.send_signal(signal.SIGKILL)
     subprocess.run(command, check=True, capture_output=True)
-    store = opened("--qdrant", content)
+    store = places("--qdrant", content=content)
     assert store.finished() is not None
     ids = [f"d{number:06}" for number in range(len(vectors))]
-    check(store.search(vectors[:20], 10), products("dense", vectors[:20], vectors), ids, 10)
+    check(store.search(vectors[:20], 10), products(vectors[:20], vectors), ids, 10)
 
 
 class Relay(threading.Thread):
@@ -242,12 +178,12 @@ class Relay(threading.Thread):
         self._listener.close()
 
 
-def test_a_server_that_is_away_for_eight_seconds_is_waited_for(opened: Open, real: Callable[[str], str]) -> None:
+def test_a_server_that_is_away_for_eight_seconds_is_waited_for(places: Places, real: Callable[[str], str]) -> None:
     vectors, content = units(10_000, 384), uuid.uuid4().hex
-    kept = opened("--qdrant", content)  # so that what comes through the relay is removed
+    kept = places("--qdrant", content=content)  # so that what comes through the relay is removed
     relay = Relay(real("--qdrant"))
     relay.start()
-    store = opened(relay.url, content)
+    store = places(relay.url, content=content)
     ids = [f"d{number:06}" for number in range(len(vectors))]
     store.create(384)
     for start in range(0, len(ids), 1000):
@@ -258,33 +194,33 @@ def test_a_server_that_is_away_for_eight_seconds_is_waited_for(opened: Open, rea
     store.close()
     relay.end()
     assert kept.finished() is not None
-    check(kept.search(vectors[:20], 10), products("dense", vectors[:20], vectors), ids, 10)
+    check(kept.search(vectors[:20], 10), products(vectors[:20], vectors), ids, 10)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", ["--qdrant", "--qdrant-grpc"])
 @pytest.mark.parametrize("key", ["no key of anybody", None])
 def test_a_wrong_key_and_none_are_refused_with_the_remedy(
-    opened: Open, real: Callable[[str], str], key: str | None, transport: str
+    places: Places, real: Callable[[str], str], key: str | None, transport: str
 ) -> None:
     real("--qdrant-key")
     with pytest.raises(InputError, match=r"the server refuses access .*set api_key"):
-        opened(transport, api_key=key).finished()
+        places(transport, api_key=key).finished()
 
 
-def test_a_key_for_reading_reads_and_writes_nothing(opened: Open, real: Callable[[str], str]) -> None:
-    reading, content, documents = real("--qdrant-read-key"), uuid.uuid4().hex, units(500)
-    ids = filled(opened("--qdrant", content), documents)
-    reader = opened("--qdrant", content, api_key=reading)
+def test_a_key_for_reading_reads_and_writes_nothing(places: Places, real: Callable[[str], str]) -> None:
+    reading, documents = real("--qdrant-read-key"), units(500)
+    ids = filled(places("--qdrant"), documents)
+    reader = places("--qdrant", api_key=reading)
     assert reader.finished() is not None
-    check(reader.search(documents[:20], 10), products("dense", documents[:20], documents), ids, 10)
+    check(reader.search(documents[:20], 10), products(documents[:20], documents), ids, 10)
     with pytest.raises(InputError, match="the server refuses access"):
-        filled(opened("--qdrant", api_key=reading), documents)
+        filled(places("--qdrant", content="another", api_key=reading), documents)
 
 
 @pytest.mark.parametrize("stopped", [False, True])
-def test_copies_on_several_nodes_rank_as_numpy_ranks(opened: Open, real: Callable[[str], str], stopped: bool) -> None:
+def test_copies_on_several_nodes_rank_as_numpy_ranks(places: Places, real: Callable[[str], str], stopped: bool) -> None:
     """Six shards in two copies; last, another node is stopped amid the upload, and stays away."""
-    store = opened("--qdrant-cluster", shards=6, replication=2)
+    store = places("--qdrant-cluster", shards=6, replication=2)
     stop = shlex.split(real("--qdrant-stop")) if stopped else []
     documents, queries = units(60_000, 384), units(400, 384)
     ids = [f"d{number:06}" for number in range(len(documents))]
@@ -294,13 +230,13 @@ def test_copies_on_several_nodes_rank_as_numpy_ranks(opened: Open, real: Callabl
             subprocess.run(stop, check=True)
         store.upsert(ids[start : start + 4096], documents[start : start + 4096])
     store.finish({})
-    check(store.search(queries, 10), products("dense", queries, documents), ids, 10)
+    check(store.search(queries, 10), products(queries, documents), ids, 10)
 
 
-def test_rankings_are_fused_as_the_server_fuses_them(opened: Open, real: Callable[[str], str]) -> None:
+def test_rankings_are_fused_as_the_server_fuses_them(places: Places, real: Callable[[str], str]) -> None:
     from qdrant_client import QdrantClient, models
 
-    store, documents = opened("--qdrant"), units(300)
+    store, documents = places("--qdrant"), units(300)
     filled(store, documents)
     with closing(QdrantClient(real("--qdrant"), check_compatibility=False)) as client:
         for a, b in zip(units(30), units(30), strict=True):

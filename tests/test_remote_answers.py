@@ -16,20 +16,18 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
-import harness
-from harness.experiment import JudgeOptions, unexpanded
+from harness.experiment import JudgeOptions
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError
-from retrievers.meter import Budget, Meter, Stop, single_call
+from retrievers.insisting import TooLong, Transient, retry_after
+from retrievers.meter import Budget, Meter, single_call
 from retrievers.remote import bounded_transport, http_client
 from retrievers.remote.bounded_transport import unpacked_body
 from retrievers.remote.chat_model import ChatOptions
-from retrievers.remote.faults import TooLong, Transient, retry_after
 from retrievers.remote.http_client import AnswerPart, HttpAnswer, HttpClient, Server
 from retrievers.remote.redaction import Expanded, redacted
-from tests import small
 from tests.mortal import heed_interrupts
 from tests.servers import (
     BROKEN_BODIES,
@@ -44,13 +42,9 @@ from tests.servers import (
     tokens_of,
 )
 
+pytestmark = pytest.mark.usefixtures("no_keys")
+
 TEXTS = [f"text number {i}" for i in range(8)]
-
-
-@pytest.fixture(autouse=True)
-def no_keys(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
-        monkeypatch.delenv(name, raising=False)
 
 
 def encoder(url, **more):
@@ -175,14 +169,6 @@ def test_a_redirection_is_not_followed(tmp_path, status):
         assert "abc" not in str(caught.value)
 
 
-def test_the_names_of_the_account_go_to_openai_alone(monkeypatch):
-    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
-    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
-    with serving(OpenAIProvider()) as provider:
-        encoder(provider.url).embed(["a"], "query", single_call())
-        assert not [name for name in provider.requests[0]["headers"] if name.startswith("openai-")]
-
-
 @pytest.mark.parametrize("value", ["nan", "-nan", "x", "", "Fri, 31 Foo 9999 23:59:59 GMT"])
 def test_a_wait_that_is_none_is_not_kept(value):
     assert retry_after({"retry-after": value}) is None
@@ -201,12 +187,6 @@ def test_what_a_server_asks_to_wait_ends_with_patience(tmp_path, value, monkeypa
         with pytest.raises(BackendError, match="gave up after"):
             embed(provider, tmp_path, patience=0.3, concurrency=2)
         assert len(provider.requests) < 20
-
-
-def test_a_server_that_is_not_there(tmp_path):
-    refused = r"gave up after .*127\.0\.0\.1:1: Connection refused"
-    with Cache(tmp_path / "c") as cache, pytest.raises(BackendError, match=refused):
-        Embedder(encoder("http://127.0.0.1:1/v1"), cache).embed(TEXTS, "document", Meter())
 
 
 def test_a_plain_server_behind_https_is_said_at_once(tmp_path):
@@ -294,13 +274,6 @@ def test_the_limits_in_a_servers_words_are_read():
     assert TooLong("max " + "9" * 5000).limit is None
 
 
-def test_a_stopped_request_is_no_failure_that_passes():
-    stop = Stop()
-    stop.interrupt()
-    assert stop.is_set()
-    assert not issubclass(Transient, BackendError)
-
-
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
     """A certificate of this machine's own name, and its key: two files."""
@@ -352,41 +325,6 @@ def test_no_half_of_a_key_is_shown_where_an_answer_is_cut(monkeypatch, status):
         with pytest.raises((BackendError, Transient)) as caught:
             client.exchange(lambda body=body: HttpAnswer(status, {}, body), _Vectors)
         assert "purp" not in str(caught.value)
-
-
-def test_a_part_of_a_value_that_came_from_the_environment_is_hidden_too(tmp_path, monkeypatch):
-    """A server that repeats the key of "ApiKey ${NAME}" alone; no program sees by the name that it is a key."""
-    monkeypatch.setenv("SITE_AUTH", "purple-monkey-dishwasher")
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-
-    class Repeating(OpenAIProvider):
-        def answer(self, path, body, headers, fault):
-            raise Refusal(403, "refused", f"nobody knows {headers['Authorization'].partition(' ')[2]} here")
-
-    block = """[[retrievers]]
-name = "far"
-kind = "http"
-url = "{}"
-ids = "hits"
-headers = {{ Authorization = "ApiKey ${{SITE_AUTH}}" }}
-body = {{ q = "{{query}}" }}
-
-[[retrievers]]
-name = "bm25"
-kind = "bm25"
-"""
-    with serving(Repeating()) as server:
-        path = small.experiment(tmp_path, retrievers=block.format(server.url), report=True)
-        results = harness.run(path, harness.Options(results=tmp_path / "out"))
-    assert "nobody knows" in results.manifest.failed["far"]
-    kept = [file for file in results.folder.rglob("*") if file.is_file()]
-    assert [file.name for file in kept if b"purple-monkey" in file.read_bytes()] == []
-
-
-def test_a_message_has_the_name_again_of_a_part_that_came_from_the_environment(monkeypatch):
-    monkeypatch.setenv("SITE_AUTH", "purple-monkey-dishwasher")
-    written = {"headers": {"Authorization": "ApiKey ${SITE_AUTH}"}}
-    assert unexpanded("no purple-monkey-dishwasher here", written) == "no ${SITE_AUTH} here"
 
 
 def lists_of(schema):

@@ -10,10 +10,11 @@ import tenacity
 
 from retrievers import insisting
 from retrievers.errors import BackendError
+from retrievers.insisting import Transient
 from retrievers.meter import Call, Meter
 from retrievers.remote import retries
-from retrievers.remote.faults import Transient
-from retrievers.remote.retries import RateLimiter, patient, with_retries
+from retrievers.remote.retries import RateLimiter, RequestSender
+from retrievers.types import Limits
 
 
 class Clock(threading.Event):
@@ -133,7 +134,7 @@ def tries(clock: Clock, failure: Transient, *, seconds: float, limit: float) -> 
         raise failure
 
     with pytest.raises(BackendError) as caught, meter.stage("s"):
-        with_retries(send, opened(), 1, insistence=patient(limit), call=Call(meter, clock))
+        RequestSender(Limits(8, 0, 0, limit, 1)).ask(send, 1, Call(meter, clock))
     assert meter.counts("s").get("retries", 0) == len(made) - 1
     return made, caught.value
 

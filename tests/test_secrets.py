@@ -14,11 +14,11 @@ from tests.chat_fake import ChatProvider
 from tests.dialects import KEY, RerankProvider
 from tests.qdrant_fake import fake_qdrant
 from tests.servers import BedrockProvider, OpenAIProvider, serving
+from tests.small import BM25
 from tests.test_json_encoders import Cohere, Gemini
 
 pytestmark = pytest.mark.slow
 
-BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 FAULTS = ["works", "expired", "closed", "page"]
 """A server works; refuses the key, which it shows; is not there; answers with a page."""
 

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,6 +22,7 @@ from retrievers.sharding import write_shard
 from retrievers.storage import open_storage
 from retrievers.vector_shards import VectorShards, list_files, stored, vector_keys
 from tests.disks import small_disk
+from tests.servers import running
 from tests.shards import write_vectors
 from tests.test_vector_shards import PRINT, embedded, texts
 
@@ -200,12 +201,8 @@ class Refusing(BaseHTTPRequestHandler):
 @contextmanager
 def refusing_store():
     """A store of objects that refuses; a client that is refused does not try again, as where nothing answers."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
-    server.asked, server.refusals = [], []
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with running(Refusing, asked=[], refusals=[]) as server:
+        yield server
 
 
 @pytest.fixture

@@ -20,43 +20,9 @@ from retrievers.stores import open_store
 from retrievers.stores.options import StoreOptions
 from retrievers.stores.points import DOCUMENTS, EngineHits, past_ties, point_id
 from retrievers.types import RESOLUTION, ranked
-from tests.qdrant_fake import fake_qdrant
-from tests.qdrant_fake_grpc import fake_qdrant_grpc
+from tests.store_places import KEEPING, LOCATIONS
 
 PROJECT = Path(__file__).parents[1]
-LOCATIONS = (":memory:", "folder", "edge", "server", "grpc")
-KEEPING = LOCATIONS[1:]
-
-
-@pytest.fixture(scope="module")
-def fake():
-    with fake_qdrant() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def fake_grpc():
-    with fake_qdrant_grpc() as (_, url):
-        yield url
-
-
-@pytest.fixture
-def opened(request, tmp_path, fake, fake_grpc):
-    """Opens a store at a location, the same collection each time it is asked; closes all at the end."""
-    stores = []
-
-    def open_one(location, **options):
-        if location == "edge":
-            pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
-        place = {"folder": str(tmp_path / "qdrant"), "server": fake.url, "grpc": fake_grpc}.get(location, location)
-        given = StoreOptions(place, **options)
-        stores.append(open_store(given, open_one.content, documents=16_384, folder=tmp_path, meter=Meter()))
-        return stores[-1]
-
-    open_one.content = uuid.uuid4().hex
-    yield open_one
-    for store in stores:
-        store.close()
 
 
 def fill(store, ids, vectors, notes=None):
@@ -91,11 +57,11 @@ CORPORA = {
 
 @pytest.mark.parametrize("corpus", CORPORA)
 @pytest.mark.parametrize("location", LOCATIONS)
-def test_every_store_gives_the_exact_answer_in_the_one_order(opened, location, corpus):
+def test_every_store_gives_the_exact_answer_in_the_one_order(places, location, corpus):
     """The oracle: cosines in 64 bits by NumPy. A swap passes where these differ by less than 1e-6 of the largest."""
     vectors = CORPORA[corpus][: 40 if location == "folder" else None]  # a folder commits each point by itself
     ids = [f"doc {i}" for i in np.random.default_rng(3).permutation(len(vectors))]
-    store = opened(location)
+    store = places(location)
     fill(store, ids, vectors)
     queries = np.concatenate([random_vectors(20, vectors.shape[1], seed=4), vectors[:5]])
     wide = vectors.astype(np.float64)
@@ -115,9 +81,9 @@ def test_every_store_gives_the_exact_answer_in_the_one_order(opened, location, c
 
 
 @pytest.mark.parametrize("location", LOCATIONS)
-def test_the_answer_depends_neither_on_the_batch_nor_on_what_was_asked_before(opened, location):
+def test_the_answer_depends_neither_on_the_batch_nor_on_what_was_asked_before(places, location):
     vectors = random_vectors(60 if location == "folder" else 900, 32)
-    store = opened(location)
+    store = places(location)
     fill(store, [str(i) for i in range(len(vectors))], vectors)
     queries = random_vectors(40, 32, seed=5)
     together = store.search(queries, 10)
@@ -126,17 +92,17 @@ def test_the_answer_depends_neither_on_the_batch_nor_on_what_was_asked_before(op
 
 
 @pytest.mark.parametrize("location", LOCATIONS)
-def test_equal_vectors_come_in_descending_order_of_id_however_many_tie(opened, location):
+def test_equal_vectors_come_in_descending_order_of_id_however_many_tie(places, location):
     vectors = np.tile(np.array([[1, 2, 3]], np.float32), (70, 1))
-    store = opened(location)
+    store = places(location)
     fill(store, [f"d{i}" for i in range(70)], vectors)
     [ranking] = store.search(vectors[:1], 4)
     assert ranking.doc_ids == ("d9", "d8", "d7", "d69")
 
 
 @pytest.mark.parametrize("location", LOCATIONS)
-def test_a_point_sent_twice_is_replaced_and_missed_at_the_end(opened, location):
-    store = opened(location)
+def test_a_point_sent_twice_is_replaced_and_missed_at_the_end(places, location):
+    store = places(location)
     store.create(2)
     store.upsert(["a", "b"], np.array([[1, 0], [0, 1]], np.float32))
     store.upsert(["a"], np.array([[-1, 0]], np.float32))
@@ -145,29 +111,29 @@ def test_a_point_sent_twice_is_replaced_and_missed_at_the_end(opened, location):
 
 
 @pytest.mark.parametrize("location", KEEPING)
-def test_a_finished_collection_is_found_with_its_notes_and_gives_the_same_bytes(opened, location):
+def test_a_finished_collection_is_found_with_its_notes_and_gives_the_same_bytes(places, location):
     vectors = random_vectors(60, 16)
-    first = opened(location)
+    first = places(location)
     assert first.finished() is None
     fill(first, [str(i) for i in range(60)], vectors, {"truncated": ["3", "7"], "empty": []})
     answers = first.search(vectors[:20], 10)
     first.close()
     for _ in range(2):
-        again = opened(location)
+        again = places(location)
         assert again.finished() == {"truncated": ("3", "7"), "empty": ()}
         assert again.search(vectors[:20], 10) == answers
         again.close()
 
 
 @pytest.mark.parametrize("location", KEEPING)
-def test_a_half_built_collection_is_never_taken_for_a_finished_one(opened, location):
+def test_a_half_built_collection_is_never_taken_for_a_finished_one(places, location):
     vectors = random_vectors(60, 16)
     ids = [str(i) for i in range(60)]
-    half = opened(location)
+    half = places(location)
     half.create(16)
     half.upsert(ids[:25], vectors[:25])
     half.close()
-    resumed = opened(location)
+    resumed = places(location)
     assert resumed.finished() is None
     fill(resumed, ids, vectors)
     assert resumed.finished() == {}
@@ -176,11 +142,11 @@ def test_a_half_built_collection_is_never_taken_for_a_finished_one(opened, locat
 
 
 @pytest.mark.parametrize("location", KEEPING)
-def test_a_finished_collection_can_be_made_anew(opened, location):
-    first = opened(location)
+def test_a_finished_collection_can_be_made_anew(places, location):
+    first = places(location)
     fill(first, ["a", "b"], np.eye(2, dtype=np.float32))
     first.close()
-    second = opened(location)
+    second = places(location)
     fill(second, ["c", "d", "e"], np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0]], np.float32))
     [ranking] = second.search(np.array([[1, 0, 0]], np.float32), 5)
     assert ranking.doc_ids == ("c", "e", "d")
@@ -188,8 +154,8 @@ def test_a_finished_collection_can_be_made_anew(opened, location):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the refused client leaves a file open
 @pytest.mark.parametrize("location", ["folder", "edge"])
-def test_a_collection_held_by_another_process_is_the_users_mistake(opened, location, tmp_path):
-    store = opened(location)
+def test_a_collection_held_by_another_process_is_the_users_mistake(places, location, tmp_path):
+    store = places(location)
     fill(store, ["a"], random_vectors(1, 4))
     store.close()
     place = tmp_path / "qdrant" if location == "folder" else location
@@ -199,7 +165,7 @@ from pathlib import Path
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, open_store
 options = StoreOptions({str(place)!r})
-store = open_store(options, {opened.content!r}, documents=1, folder=Path({str(tmp_path)!r}), meter=Meter())
+store = open_store(options, {places.content!r}, documents=1, folder=Path({str(tmp_path)!r}), meter=Meter())
 print(store.finished(), flush=True)
 sys.stdin.read()
 """
@@ -215,9 +181,9 @@ sys.stdin.read()
     assert store.finished() == {}
 
 
-def test_retrievers_of_one_process_may_share_a_collection(opened):
-    fill(opened("edge", m=8), ["a", "b"], random_vectors(2, 4))
-    near, far = opened("edge", m=8, ef=16), opened("edge", m=8, ef=200)
+def test_retrievers_of_one_process_may_share_a_collection(places):
+    fill(places("edge", m=8), ["a", "b"], random_vectors(2, 4))
+    near, far = places("edge", m=8, ef=16), places("edge", m=8, ef=200)
     query = random_vectors(1, 4)
     assert near.search(query, 2) == far.search(query, 2)
     near.close()
@@ -234,17 +200,17 @@ def test_a_file_in_the_place_of_the_folder_is_the_users_mistake(tmp_path, locati
 
 
 @pytest.mark.parametrize("location", ["folder", "edge"])
-def test_queries_of_other_dimensions_are_an_error_with_both_numbers(opened, location):
-    store = opened(location)
+def test_queries_of_other_dimensions_are_an_error_with_both_numbers(places, location):
+    store = places(location)
     fill(store, ["a"], random_vectors(1, 4))
     with pytest.raises(BackendError, match=r"4.*\b5|5.*\b4"):
         store.search(random_vectors(1, 5), 1)
 
 
 @pytest.mark.parametrize("moment", ["create", "upsert", "search"])
-def test_a_full_disk_is_told_before_the_engine_dies_of_it(opened, monkeypatch, moment):
+def test_a_full_disk_is_told_before_the_engine_dies_of_it(places, monkeypatch, moment):
     vectors = random_vectors(20, 4)
-    store = opened("edge")
+    store = places("edge")
     fill(store, [f"d{i}" for i in range(20)], vectors)
     if moment == "upsert":
         store.create(4)
@@ -262,7 +228,7 @@ def test_a_full_disk_is_told_before_the_engine_dies_of_it(opened, monkeypatch, m
     acts[moment]()
 
 
-def test_what_the_engine_says_of_a_full_disk_is_the_users_to_mend(opened):
+def test_what_the_engine_says_of_a_full_disk_is_the_users_to_mend(places):
     class Full:
         def update(self, operation):
             raise Exception("Service runtime error: Not enough space available for optimization")
@@ -270,7 +236,7 @@ def test_what_the_engine_says_of_a_full_disk_is_the_users_to_mend(opened):
         def close(self):
             pass
 
-    store = opened("edge")
+    store = places("edge")
     store.create(4)
     store._shard.close()
     store._shard = Full()
@@ -339,10 +305,10 @@ def test_on_a_disk_that_is_really_full_one_message_comes(tmp_path, kind, told):
         ({"quantization": "binary", "oversampling": 8.0}, 0.6),
     ],
 )
-def test_approximate_search_finds_most_and_the_exact_one_stays_at_hand(opened, options, least_recall):
+def test_approximate_search_finds_most_and_the_exact_one_stays_at_hand(places, options, least_recall):
     vectors = random_vectors(3000, 64)
     ids = [str(i) for i in range(len(vectors))]
-    exact, approximate = opened("edge"), opened("edge", **options)
+    exact, approximate = places("edge"), places("edge", **options)
     fill(exact, ids, vectors)
     fill(approximate, ids, vectors)
     queries = random_vectors(50, 64, seed=6)
@@ -364,9 +330,9 @@ def test_approximate_search_finds_most_and_the_exact_one_stays_at_hand(opened, o
         ({"quantization": "binary"}, ("quantized.data",)),
     ],
 )
-def test_the_bytes_a_search_needs_are_those_of_the_engines_files(opened, tmp_path, options, files):
+def test_the_bytes_a_search_needs_are_those_of_the_engines_files(places, tmp_path, options, files):
     vectors = random_vectors(4000, 128)  # the engine keeps bits in words of 128
-    store = opened("edge", **options)
+    store = places("edge", **options)
     fill(store, [str(i) for i in range(len(vectors))], vectors)
     store.close()
     on_disk = sum(path.stat().st_size for name in files for path in tmp_path.rglob(name))

@@ -1,6 +1,5 @@
 """Sparse vectors and vectors of tokens in every store: the same answers as a product of all with all."""
 
-import uuid
 from pathlib import Path
 
 import numpy as np
@@ -16,46 +15,16 @@ from retrievers.meter import Meter
 from retrievers.ragged import SparseVectors, TokenVectors, flat, joined, packed, unpacked, with_direction
 from retrievers.stores import open_store, qdrant
 from retrievers.stores.options import StoreOptions
-from retrievers.types import RESOLUTION, ranked, rounded
+from retrievers.types import RESOLUTION, ranked
 from tests import tiny
-from tests.qdrant_fake import fake_qdrant
-from tests.qdrant_fake_grpc import fake_qdrant_grpc
+from tests.store_places import KEEPING, LOCATIONS, REAL, with_first
 
 pytestmark = pytest.mark.slow
 
 COUNT = 1000
-LOCATIONS = {
-    "sparse": ("csr", ":memory:", "folder", "edge", "server", "grpc"),
-    "multivector": (":memory:", "folder", "edge", "server", "grpc"),
-}
-PLACES = [(form, location) for form, locations in LOCATIONS.items() for location in locations]
+FORMS = {"sparse": ("csr", *LOCATIONS), "multivector": LOCATIONS}
+PLACES = [with_first(form, location) for form, locations in FORMS.items() for location in locations]
 MODELS = {"splade": tiny.splade, "inference-free": tiny.inference_free, "colbert": tiny.colbert}
-
-
-@pytest.fixture(scope="module")
-def servers():
-    with fake_qdrant() as rest, fake_qdrant_grpc() as (grpc, url):
-        yield {"server": rest.url, "grpc": url, "rest": rest, "wire": grpc}
-
-
-@pytest.fixture
-def opened(tmp_path, servers):
-    stores = []
-    collection = uuid.uuid4().hex
-
-    def open_one(form, location):
-        if location == "edge":
-            pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
-        place = servers.get(location, str(tmp_path / "qdrant") if location == "folder" else location)
-        store = open_store(
-            StoreOptions(place), collection, documents=COUNT, folder=tmp_path / "edge", meter=Meter(), form=form
-        )
-        stores.append(store)
-        return store
-
-    yield open_one
-    for store in stores:
-        store.close()
 
 
 @pytest.fixture(scope="module")
@@ -112,73 +81,64 @@ def check_rankings(rankings, scores, ids, limit, *, positive):
 @pytest.mark.parametrize("limit", (1, 10, COUNT))
 @pytest.mark.parametrize(
     ("name", "location"),
-    [(name, place) for name in MODELS for place in LOCATIONS["multivector" if name == "colbert" else "sparse"]],
+    [with_first(name, place) for name in MODELS for place in FORMS["multivector" if name == "colbert" else "sparse"]],
 )
-def test_rankings_are_those_of_a_product_of_all_with_all(opened, embedded, name, location, limit):
+def test_rankings_are_those_of_a_product_of_all_with_all(places, embedded, name, location, limit):
     documents, queries = embedded(name)
     count = 60 if location == "folder" else COUNT  # a folder commits each point by itself
     documents = documents[:count]
     ids = [f"doc {i}" for i in np.random.default_rng(3).permutation(count)]
     form = "multivector" if name == "colbert" else "sparse"
-    rankings = fill(opened(form, location), ids, documents).search(queries, limit)
+    rankings = fill(places(location, form), ids, documents).search(queries, limit)
     check_rankings(rankings, products(queries, documents), ids, limit, positive=form == "sparse")
 
 
-def test_scipy_gives_the_product_as_rounded(opened, embedded):
-    documents, queries = embedded("splade")
-    ids = [str(i) for i in range(COUNT)]
-    scores = products(queries, documents)
-    expected = [ranked(ids, rounded(row), 10) for row in scores]
-    for found, right in zip(fill(opened("sparse", "csr"), ids, documents).search(queries, 10), expected, strict=True):
-        assert found.doc_ids == right.doc_ids
-        assert found.scores.tolist() == pytest.approx(right.scores.tolist(), rel=1e-12)
-
-
-@pytest.mark.parametrize("location", LOCATIONS["sparse"])
-def test_what_shares_nothing_with_the_query_is_no_answer(opened, location):
+@pytest.mark.parametrize("location", FORMS["sparse"])
+def test_what_shares_nothing_with_the_query_is_no_answer(places, location):
     rows = np.zeros((6, 9))
     rows[0, 0], rows[1, [0, 1]], rows[2, 5], rows[3, [0, 1]], rows[4, 0] = 1, (1, -1), 2, (1, -2), 3
     rows[5, [0, 1]] = 0.5, 0.5
     ids = ["one", "cancelled", "other", "negative", "three", "tied"]
     query = np.zeros((2, 9))
     query[0, [0, 1]], query[1, 8] = 1, 1
-    store = fill(opened("sparse", location), ids, SparseVectors.of(rows))
+    store = fill(places(location, "sparse"), ids, SparseVectors.of(rows))
     first, none = store.search(SparseVectors.of(query), 10)
     assert first.doc_ids == ("three", "tied", "one") and first.scores.tolist() == pytest.approx([3, 1, 1], abs=3e-6)
     assert none.doc_ids == ()
 
 
 @pytest.mark.parametrize(("form", "location"), PLACES)
-def test_ties_at_the_limit_are_resolved_by_id(opened, form, location):
+def test_ties_at_the_limit_are_resolved_by_id(places, form, location):
     base = np.random.default_rng(8).random((3, 4, 6)) + 0.1
     rows = np.repeat(base, 15, axis=0)  # each 15 times
     vectors = SparseVectors.of(rows[:, 0]) if form == "sparse" else TokenVectors.of(list(rows))
     ids = [f"{i:02}" for i in range(45)]
-    (ranking,) = fill(opened(form, location), ids, vectors).search(vectors[:1], 7)
+    (ranking,) = fill(places(location, form), ids, vectors).search(vectors[:1], 7)
     scores = products(vectors[:1], vectors)[0]
     assert ranking.doc_ids == ranked(ids, np.round(scores, 6), 7).doc_ids
 
 
-@pytest.mark.parametrize(("form", "location"), [place for place in PLACES if place[1] not in ("csr", ":memory:")])
-def test_a_collection_that_is_kept_is_found_again(opened, form, location):
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("location", (*KEEPING, *REAL))
+def test_a_collection_that_is_kept_is_found_again(places, form, location):
     rows = np.random.default_rng(8).random((20, 3, 6))
     vectors = SparseVectors.of(rows[:, 0]) if form == "sparse" else TokenVectors.of(list(rows))
     ids = [str(i) for i in range(20)]
-    first = fill(opened(form, location), ids, vectors, {"numbers": ["20", "120"]})
+    first = fill(places(location, form), ids, vectors, {"numbers": ["20", "120"]})
     before = first.search(vectors[:5], 20)
     first.close()
-    again = opened(form, location)
+    again = places(location, form)
     assert again.finished() == {"numbers": ("20", "120")}
     assert again.search(vectors[:5], 20) == before
 
 
 @pytest.mark.parametrize(("form", "location"), PLACES)
-def test_only_what_is_wanted_is_an_answer(opened, form, location):
+def test_only_what_is_wanted_is_an_answer(places, form, location):
     rows = np.random.default_rng(8).random((40, 3, 6))
     vectors = SparseVectors.of(rows[:, 0]) if form == "sparse" else TokenVectors.of(list(rows))
     ids = [f"{i:02}" for i in range(40)]
     fields = [{"language": ("de", "ja", "en")[i % 3]} for i in range(40)]
-    store = opened(form, location)
+    store = places(location, form)
     store.create(6)
     store.upsert(ids, vectors, fields)
     store.finish({})
@@ -190,46 +150,41 @@ def test_only_what_is_wanted_is_an_answer(opened, form, location):
 
 
 @pytest.mark.parametrize("location", ("server", "grpc"))
-def test_a_server_is_told_what_the_vectors_are(opened, servers, location):
+def test_a_server_is_told_what_the_vectors_are(places, servers, location):
     from qdrant_client.conversions.conversion import GrpcToRest
 
     def created():
         if location == "server":
-            return servers["rest"].created["vectors"], servers["rest"].created.get("sparse_vectors")
-        made = servers["wire"].created
+            return servers.rest.created["vectors"], servers.rest.created.get("sparse_vectors")
+        made = servers.wire.created
         vectors = GrpcToRest.convert_vectors_config(made.vectors_config)
         return (vectors.model_dump(mode="json") if vectors else {}), made.sparse_vectors_config.map
 
-    opened("multivector", location).create(6)
+    places(location, "multivector").create(6)
     vectors, _ = created()
     assert vectors["multivector_config"]["comparator"] == "max_sim"
     assert (vectors["distance"], vectors["size"]) == ("Dot", 6)
 
 
-def test_a_server_keeps_sparse_vectors_under_a_name(opened, servers):
-    opened("sparse", "server").create(6)
-    assert list(servers["rest"].created["sparse_vectors"]) == ["sparse"]
-
-
 @pytest.mark.parametrize("form", ("sparse", "multivector"))
-def test_an_unfinished_collection_of_other_vectors_is_refused(opened, form):
-    opened("dense", "server").create(6)
+def test_an_unfinished_collection_of_other_vectors_is_refused(places, form):
+    places("server").create(6)
     rows = np.ones((2, 3, 6), np.float32)
-    other = opened(form, "server")
+    other = places("server", form)
     other.create(6)
     with pytest.raises(BackendError, match=r"[Vv]ector"):
         other.upsert(["a", "b"], SparseVectors.of(rows[:, 0]) if form == "sparse" else TokenVectors.of(list(rows)))
 
 
 @pytest.mark.parametrize("form", ("sparse", "multivector"))
-def test_an_upload_is_taken_up_again(opened, servers, form):
+def test_an_upload_is_taken_up_again(places, form):
     rows = np.random.default_rng(8).random((20, 3, 6))
     vectors = SparseVectors.of(rows[:, 0]) if form == "sparse" else TokenVectors.of(list(rows))
     ids = [str(i) for i in range(20)]
-    cut = opened(form, "server")
+    cut = places("server", form)
     cut.create(6)
     cut.upsert(ids[:10], vectors[:10])
-    again = fill(opened(form, "server"), ids, vectors)
+    again = fill(places("server", form), ids, vectors)
     check_rankings(again.search(vectors[:3], 5), products(vectors[:3], vectors), ids, 5, positive=False)
 
 
@@ -238,11 +193,13 @@ def test_requests_hold_no_more_than_a_server_takes(monkeypatch):
     vectors = TokenVectors.of([np.ones((count, 4)) for count in (3, 3, 5, 12, 1, 1, 1)])
     batches = [(batch.start, batch.stop) for batch in qdrant._requests(vectors, 2)]
     assert batches == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]  # 24, 20, 48 alone, 8, 4 numbers; at most 2 texts
+    sizes = {d: [len(range(9)[batch]) for batch in qdrant._requests(np.ones((9, d)), 4)] for d in (2, 20, 100)}
+    assert sizes == {2: [4, 4, 1], 20: [2, 2, 2, 2, 1], 100: [1] * 9}
 
 
-def test_a_document_that_stands_twice_is_an_error(opened):
+def test_a_document_that_stands_twice_is_an_error(places):
     with pytest.raises(BackendError, match="stands twice"):
-        fill(opened("sparse", "csr"), ["a", "a"], SparseVectors.of(np.eye(2)))
+        fill(places("csr", "sparse"), ["a", "a"], SparseVectors.of(np.eye(2)))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from retrievers import insisting
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, collection_name, connection, qdrant
-from retrievers.stores.held_collections import Collections
+from retrievers.stores.connection import Collections
 from tests.qdrant_fake import fake_qdrant, store_at
 
 RNG = np.random.default_rng(11)
@@ -69,17 +69,6 @@ def build(store):
 
 def retries(meter):
     return sum(totals.counts.get("retries", 0) for totals in meter.stages().values())
-
-
-def test_a_collection_is_made_found_again_and_searched(fake, store, opened, meter):
-    assert store.finished() is None
-    build(store)
-    again = opened()
-    assert again.finished() == {"truncated": ("d3",)}
-    [ranking] = again.search(VECTORS[5:6], 3)
-    assert ranking.doc_ids[0] == "d5" and ranking.scores[0] == pytest.approx(1)
-    assert retries(meter) == 0
-    assert again.facts == {"server": "Qdrant 1.18.3"}
 
 
 def test_shards_copies_and_approximation_reach_the_server(fake, opened):
@@ -275,13 +264,6 @@ def test_search_waits_until_the_server_is_green(fake, store):
     assert fake.updates == [{"optimizers_config": {}}, {"metadata": {"finished": {}}}]
     fake.status = ["red"]
     with pytest.raises(BackendError, match="indexing failed"):
-        store.finish({})
-
-
-def test_points_that_got_lost_are_an_error(fake, store):
-    store.create(8)
-    store.upsert(["a", "b", "a"], VECTORS[:3])
-    with pytest.raises(BackendError, match="2 points for 3 documents"):
         store.finish({})
 
 

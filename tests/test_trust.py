@@ -1,7 +1,6 @@
 """Experiments and ids of somebody else: what they use is shown and asked for, and nothing they hold is run."""
 
 import csv
-import inspect
 import io
 import json
 import re
@@ -16,6 +15,7 @@ import harness
 from harness.cli import app, main
 from harness.console import printing
 from harness.experiment import uses
+from harness.experiment.option_tables import options_of
 from harness.pipeline import run
 from harness.records import as_cell
 from harness.reproduce import reproduce
@@ -324,7 +324,7 @@ SENDING = {"name": "other", "encoder": {"kind": "openai", "model": "m"}}
 @pytest.mark.parametrize("kind", ENCODERS)
 def test_encoders(kind):
     shown = shown_of({"encoder": {"kind": kind, "model": "m"}})
-    options = inspect.signature(encoder_class(kind)).parameters
+    options = options_of(encoder_class(kind)).model_fields
     assert any(line.startswith("sends texts to") for line in shown) == ("rpm" in options)
     assert any(line.startswith("loads the model") for line in shown) == ("revision" in options)
     assert bool(shown) != (kind in HARMLESS)
@@ -332,7 +332,7 @@ def test_encoders(kind):
 
 @pytest.mark.parametrize("kind", [kind for kind in RERANKERS if kind != "http"])
 def test_rerankers_that_are_loaded(kind):
-    assert "revision" in inspect.signature(reranker_class(kind)).parameters
+    assert "revision" in options_of(reranker_class(kind)).model_fields
     assert [line for line in shown_of({"rerank": {"kind": kind, "model": "m"}}) if line.startswith("loads the model")]
 
 

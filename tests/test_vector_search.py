@@ -7,7 +7,7 @@ from retrievers import vector_search
 from retrievers.errors import InputError
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, open_store
-from retrievers.stores.csr import CsrStore
+from retrievers.stores.matrices import CsrStore
 from retrievers.types import Document, Embedded, Query
 from retrievers.vector_search import Embeds, VectorRetriever
 from tests.qdrant_fake import store_at

@@ -86,11 +86,6 @@ def test_files_of_before_which_were_sorted_and_said_whether_they_were_paid_are_r
     assert VectorShards(storage, PRINT, "query").get(names)[1].vectors.tolist() == whole.vectors.tolist()
 
 
-def test_the_first_half_of_a_key_is_the_caches(tmp_path):
-    words = texts(3)
-    assert [key[:16] for key in vector_keys(PRINT, "document", words).tolist()] == keys(PRINT, "document", words)
-
-
 def test_nothing_is_there_before_anything_was_written(tmp_path):
     held = VectorShards(open_storage(str(tmp_path / "nowhere")), PRINT, "query")
     names = vector_keys(PRINT, "query", texts(2))
@@ -140,22 +135,14 @@ def test_a_file_that_does_not_match_is_refused(tmp_path, harm):
         VectorShards(storage, PRINT, "document").get(names)
 
 
-def test_vectors_of_several_dimensions_are_refused(tmp_path):
+@pytest.mark.parametrize("form", ["dense", "multivector"])
+def test_vectors_of_several_dimensions_or_forms_are_refused(tmp_path, form):
     storage = open_storage(str(tmp_path))
     one, other = vector_keys(PRINT, "query", texts(2)), vector_keys(PRINT, "query", texts(2, "other"))
     write_vectors(storage, PRINT, "query", one, embedded(2, 3))
-    write_vectors(storage, PRINT, "query", other, embedded(2, 4))
+    write_vectors(storage, PRINT, "query", other, embedded(2, 4) if form == "dense" else ragged(form, 2))
     with pytest.raises(InputError, match="several dimensions"):
         VectorShards(storage, PRINT, "query").get(np.concatenate([one, other]))
-
-
-def test_vectors_that_are_not_finite_are_refused(tmp_path):
-    storage = open_storage(str(tmp_path))
-    names = vector_keys(PRINT, "query", texts(1))
-    vectors = np.array([[np.nan, 1]], np.float32)
-    write_vectors(storage, PRINT, "query", names, Embedded(vectors, np.ones(1), np.zeros(1)))
-    with pytest.raises(InputError, match="not finite"):
-        VectorShards(storage, PRINT, "query").get(names)
 
 
 def ragged(form: str, count: int) -> Embedded:
@@ -205,15 +192,6 @@ def test_a_file_of_another_encoder_is_refused(tmp_path, what):
         import_into(cache, storage)
 
 
-def test_vectors_of_several_forms_are_refused(tmp_path):
-    storage = open_storage(str(tmp_path))
-    one, other = vector_keys(PRINT, "query", texts(2)), vector_keys(PRINT, "query", texts(2, "other"))
-    write_vectors(storage, PRINT, "query", one, embedded(2, 4))
-    write_vectors(storage, PRINT, "query", other, ragged("multivector", 2))
-    with pytest.raises(InputError, match="several dimensions or forms"):
-        VectorShards(storage, PRINT, "query").get(np.concatenate([one, other]))
-
-
 @pytest.mark.parametrize(
     ("vectors", "told"),
     [
@@ -222,6 +200,7 @@ def test_vectors_of_several_forms_are_refused(tmp_path):
         (SparseVectors(np.array([0, 1]), np.array([1], "i4"), np.zeros(1, "f4"), 5), "0 or not finite"),
         (SparseVectors(np.array([0, 2]), np.array([2, 2], "i4"), np.ones(2, "f4"), 5), "in no order"),
         (TokenVectors(np.array([0, 1]), np.full((1, 2), np.inf, "f4")), "not finite"),
+        (np.array([[np.nan, 1]], "f4"), "not finite"),
     ],
 )
 def test_vectors_that_are_none_are_refused(tmp_path, vectors, told):

@@ -7,10 +7,10 @@ import pytest
 from harness import records
 from harness.cli import main
 from retrievers import insisting
-from retrievers.insisting import Insistence, Passing
+from retrievers.insisting import Insistence, Transient
 from tests import small
+from tests.small import BM25
 
-BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 HERE = "http://127.0.0.1:9"
 """Where nothing listens, on this machine."""
 BLOCKS = {
@@ -33,9 +33,9 @@ class Away(Exception):
     """Something went wrong on the way."""
 
 
-def passing(failure: BaseException) -> Passing | None:
+def passing(failure: BaseException) -> Transient | None:
     if isinstance(failure, Refused | Away):
-        return Passing(f"api.example.org: {failure}", refused_here=isinstance(failure, Refused))
+        return Transient(f"api.example.org: {failure}", refused_here=isinstance(failure, Refused))
     return None
 
 
@@ -107,10 +107,3 @@ def test_one_elsewhere_is_waited_for_and_a_line_says_so_now_and_then(hasty, monk
         f"waiting for api.example.org: connection refused, try {number}, gives up in {left} s"
         for number, left in ((2, 300), (6, 290), (10, 280))
     ]
-
-
-def test_patience_ends(hasty, monkeypatch):
-    service = Service(*[Away] * 10_000)
-    with pytest.raises(Away):
-        Insistence(passing, 0.05).ask(service)
-    assert insisting.NOT_STARTED < service.tries < 10_000

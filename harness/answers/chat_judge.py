@@ -19,9 +19,8 @@ from harness.answers.asking import LONGEST, Answer, Asks, ChatRequest, answers_o
 from harness.answers.judging import Inquiry, Questions, Replies
 from harness.records import WORDS, ClaimPassage, Word
 from retrievers.meter import Meter
-from retrievers.remote.chat import Chat
+from retrievers.remote.chat import Chat, one_object, quoted
 from retrievers.remote.chat_model import ChatForecast, ChatModel, Prompt, Reply
-from retrievers.remote.quoting import one_object, quoted
 from retrievers.remote.redaction import as_written, shown
 
 MARKS = re.compile(r"<\s*+(/?)\s*+(PASSAGE|CLAIM|ANSWER|QUESTION|SENTENCE|TEXT)", re.IGNORECASE)

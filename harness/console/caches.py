@@ -16,7 +16,7 @@ from retrievers.errors import InputError, NotShown, Problem, did_you_mean
 from retrievers.remote.redaction import without_user
 
 if TYPE_CHECKING:
-    from retrievers.stores.held_collections import Collections
+    from retrievers.stores.connection import Collections
 
 app = typer.Typer(cls=WholeSentences, help="What was embedded once and is never embedded again.", rich_markup_mode=None)
 
@@ -119,7 +119,7 @@ def _one_of(name: str, known: list[str], where: str) -> str:
 def _collections(url: str, key: str | None) -> Iterator[Collections]:
     """What runs have left on a server, whose key stands in an environment variable."""
     from retrievers.stores import StoreOptions
-    from retrievers.stores.held_collections import Collections
+    from retrievers.stores.connection import Collections
 
     if key is not None and not os.environ.get(key):
         raise InputError(Problem("--key", f"{key} is not set in the environment"))

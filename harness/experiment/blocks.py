@@ -40,10 +40,10 @@ from retrievers import (
 )
 from retrievers.chunking import Boundary, Chunks
 from retrievers.errors import InputError, Problem
-from retrievers.fusion import FusionMethod
-from retrievers.quantization import NumberFormat
 from retrievers.ragged import Form
+from retrievers.ranking import FusionMethod
 from retrievers.stores import StoreOptions
+from retrievers.stores.matrices import NumberFormat
 from retrievers.types import Retriever
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"

@@ -16,9 +16,9 @@ from harness.dataset.markdown_folder import document_names, unread_line
 from harness.dataset.rows import File, read_json
 from harness.english import counted
 from retrievers.errors import InputError, Problem
-from retrievers.language import shared_language
 from retrievers.opening import writing
 from retrievers.types import sample
+from retrievers.words import shared_language
 
 SAMPLE = 200
 """Documents that are read to tell the language."""

@@ -34,6 +34,7 @@ KEEPS_OBJECT = WrapValidator(lambda value, check: value if isinstance(value, Hel
 """Annotates a text that may carry an object of this process: it passes as it is."""
 OptionsType = TypeVar("OptionsType", bound=BaseModel)
 JsonSchema = dict[str, Any]
+_REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 class Strict(BaseModel):
@@ -121,15 +122,28 @@ class TableOf:
 @cache
 def options_of(cls: type) -> type[BaseModel]:
     """A model of a class's keyword arguments, each with its type, its default and its description."""
-    constructor: Any = cls.__init__  # type: ignore[misc]
-    hints, docs = get_type_hints(constructor), argument_docs(constructor)
     fields: dict[str, Any] = {}
-    for name, parameter in list(inspect.signature(constructor).parameters.items())[1:]:
-        if parameter.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
-            default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-            hint = Annotated[str, KEEPS_OBJECT] if hints.get(name) is str else hints.get(name, Any)
-            fields[name] = (hint, Field(default, description=docs.get(name)))
+    for constructor in _constructors(cls):
+        hints, docs, base = get_type_hints(constructor), argument_docs(constructor), bool(fields)
+        for name, parameter in list(inspect.signature(constructor).parameters.items())[1:]:
+            settled = name in fields or (base and parameter.kind is not inspect.Parameter.KEYWORD_ONLY)
+            if not settled and parameter.kind not in _REST:
+                default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+                hint = Annotated[str, KEEPS_OBJECT] if hints.get(name) is str else hints.get(name, Any)
+                fields[name] = (hint, Field(default, description=docs.get(name)))
     return create_model(cls.__name__, __base__=_Arguments, __doc__=inspect.getdoc(cls), **fields)
+
+
+def _constructors(cls: type) -> Iterator[Any]:
+    """The constructor of a class, and those to which each hands on what it does not name itself, by `**`."""
+    for base in cls.__mro__:
+        constructor = vars(base).get("__init__")
+        if base is object or constructor is None or getattr(base, "_is_protocol", False):
+            continue
+        yield constructor
+        kinds = [one.kind for one in inspect.signature(constructor).parameters.values()]
+        if inspect.Parameter.VAR_KEYWORD not in kinds:
+            return
 
 
 def table_of(cls: type, kind: str = "", base: type[BaseModel] | None = None) -> type[BaseModel]:

@@ -27,9 +27,8 @@ from harness.labels.pool import (
 )
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
-from retrievers.remote.chat import Chat
+from retrievers.remote.chat import Chat, one_object, quoted
 from retrievers.remote.chat_model import Prompt
-from retrievers.remote.quoting import one_object, quoted
 from retrievers.types import Document
 
 VERSION = "draft-1"

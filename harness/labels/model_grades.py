@@ -18,9 +18,8 @@ from harness.labels.pool import GRADE_WORDS, Pool, PooledDocument, PooledQuery, 
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.opening import masking, writing
-from retrievers.remote.chat import Chat
+from retrievers.remote.chat import Chat, one_object, quoted
 from retrievers.remote.chat_model import ChatForecast, Prompt, Reply
-from retrievers.remote.quoting import one_object, quoted
 
 VERSION = "relevance-1"
 FORM = form_of(grade={"type": "integer", "enum": list(GRADES)})

@@ -25,8 +25,8 @@ from harness.report.theme import Mark, marks
 from harness.stats.differences import ScoreTable
 from harness.stats.looks import Look
 from harness.stats.settings import Settings
-from retrievers.language import NAMES, shared_language
 from retrievers.types import Floats, Ranking
+from retrievers.words import NAMES, shared_language
 
 
 class MeasureName(NamedTuple):

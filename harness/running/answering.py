@@ -18,8 +18,8 @@ from retrievers.cache import UsesCache
 from retrievers.errors import BackendError
 from retrievers.external import accepted
 from retrievers.filters import Narrowed, Narrows
-from retrievers.fusion import fuse
 from retrievers.meter import Meter
+from retrievers.ranking import fuse
 from retrievers.types import Document, Query, Ranking, Retriever, without
 
 

@@ -21,7 +21,7 @@ from harness.running.dataset_summary import DatasetSummary, dataset_summary
 from harness.running.forecast import truncation_estimates
 from harness.stats.settings import check_margin
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
-from retrievers.failures import faults_of
+from retrievers.held import faults_of
 from retrievers.types import Encoder, Model, Retriever
 
 MEANINGS = {

@@ -11,8 +11,8 @@ from harness.experiment import Block, Dense, Encoded, QueryField, Standalone, ex
 from harness.experiment.option_tables import Kind
 from retrievers import encoder_class, reranker_class, retriever_class
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.failures import faults_of
 from retrievers.filters import Condition
+from retrievers.held import faults_of
 from retrievers.remote.redaction import as_written
 from retrievers.types import Encoder, Model, Reranker, Retriever
 

@@ -14,9 +14,9 @@ from harness.dataset import Dataset, grade_counts
 from harness.dataset.contexts import holders_of
 from harness.english import counted
 from harness.running.forecast import TruncationEstimate
-from retrievers.language import NAMES, language_of
 from retrievers.tokens import estimate
 from retrievers.types import Document, sample
+from retrievers.words import NAMES, language_of
 
 SHINGLE = 3
 """Words that are compared together."""

@@ -17,7 +17,7 @@ from retrievers.chunking import Chunks, pieces
 from retrievers.derived import proof_texts
 from retrievers.embedding import Embedder
 from retrievers.errors import InputError, Problem
-from retrievers.failures import faults_of
+from retrievers.held import faults_of
 from retrievers.meter import Budget, Meter
 from retrievers.sharding import Request, Writing, planned_requests, write_shard
 from retrievers.storage import open_storage

@@ -14,7 +14,7 @@ from harness.running.components import Components, canonical, in_block
 from retrievers.chunking import Chunks, document_of, pieces
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.failures import faults_of
+from retrievers.held import faults_of
 from retrievers.storage import open_storage
 from retrievers.types import Counts, Document, Encoder, Model, Role
 from retrievers.vector_search import window_of

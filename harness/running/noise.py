@@ -28,7 +28,7 @@ from harness.running.shared import Shared
 from retrievers import encoder_class
 from retrievers.cache import Cache, default_path
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.failures import faults_of
+from retrievers.held import faults_of
 from retrievers.meter import Budget, Call, Meter
 from retrievers.stores import MEMORY
 from retrievers.tokens import Tokens

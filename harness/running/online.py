@@ -13,7 +13,7 @@ from harness.running.components import Components, canonical
 from retrievers.cache import Cache, default_path
 from retrievers.errors import BackendError, HarnessError
 from retrievers.external.search_endpoint import HttpRetriever
-from retrievers.failures import faults_of
+from retrievers.held import faults_of
 from retrievers.meter import Meter, single_call
 from retrievers.remote.chat_model import Prompt
 from retrievers.stores import StoreOptions
@@ -74,7 +74,7 @@ def _services(
 
 
 def _ask_store(options: StoreOptions) -> None:
-    from retrievers.stores.held_collections import Collections
+    from retrievers.stores.connection import Collections
 
     with closing(Collections(options)) as collections:
         collections.list()

@@ -14,7 +14,7 @@ from harness.running.forecast import check_needs
 from harness.running.latency import measure, sampled, time_call
 from harness.running.shared import Shared
 from retrievers.errors import BackendError, DataChanged, HarnessError
-from retrievers.failures import faults_of
+from retrievers.held import faults_of
 from retrievers.meter import Meter
 from retrievers.reranking import CachedReranker
 from retrievers.types import Query, Ranking, collapsed

@@ -12,10 +12,10 @@ from retrievers.chunking import pieces
 from retrievers.derived import Cut
 from retrievers.filters import suffix_of
 from retrievers.meter import Meter
-from retrievers.quantization import NumberFormat, bytes_a_vector
 from retrievers.ragged import Form
 from retrievers.remote.redaction import as_written
 from retrievers.stores import CSR, MEMORY, QuantizedStore, StoreOptions, open_store
+from retrievers.stores.matrices import NumberFormat, bytes_a_vector
 from retrievers.types import Store
 from retrievers.vector_search import Extent, VectorRetriever
 

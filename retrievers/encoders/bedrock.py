@@ -15,7 +15,7 @@ from pydantic import Field
 
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.fingerprints import fingerprint
-from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
+from retrievers.insisting import TooLong, Transient, retry_after, says_too_long
 from retrievers.remote.http_client import (
     AnswerPart,
     HttpAnswer,
@@ -28,10 +28,10 @@ from retrievers.remote.http_client import (
     without_user_part,
 )
 from retrievers.remote.redaction import as_written, redacted
-from retrievers.remote.remote_model import Access, Packing, RemoteEncoder
-from retrievers.remote.splitting import EmbeddingReply, rectangular
+from retrievers.remote.remote_encoder import EmbeddingReply, Packing, RemoteEncoder, rectangular
+from retrievers.remote.remote_model import Access, Reads
 from retrievers.tokens import Tokens, estimate
-from retrievers.types import Limits, Role
+from retrievers.types import Role
 
 if TYPE_CHECKING:
     import boto3
@@ -108,7 +108,8 @@ class BedrockClient:
         known = session.get_credentials()
         secrets = tuple(filter(None, (known.secret_key, known.token))) if known else ()
         url = endpoint_url or self._bedrock.meta.endpoint_url
-        self._http = HttpClient(replace(server, url=url, secrets=secrets), _to_exception)
+        self.server = replace(server, url=url, secrets=secrets)
+        self._http = HttpClient(self.server, _to_exception)
         self._client = httpx.Client(transport=self._http.transport)
         self._bedrock.meta.events.register("before-send.bedrock-runtime.InvokeModel", self._sent)
 
@@ -152,6 +153,7 @@ class BedrockEncoder(RemoteEncoder[BedrockClient]):
     """Embeds with InvokeModel; credentials, region, profile and endpoint come by AWS's own chain."""
 
     service = "Amazon Bedrock"
+    kind = "bedrock"
 
     def __init__(
         self,
@@ -163,12 +165,7 @@ class BedrockEncoder(RemoteEncoder[BedrockClient]):
         dimensions: int | None = None,
         normalize: bool = True,
         batch_size: int = 96,
-        concurrency: int = 8,
-        rpm: float = 0,
-        tpm: float = 0,
-        timeout: float = 60,
-        patience: float = 300,
-        price: float | None = None,
+        **options: Any,
     ) -> None:
         """Describe the model; nothing is sent, and no credentials are looked for.
 
@@ -180,12 +177,7 @@ class BedrockEncoder(RemoteEncoder[BedrockClient]):
             dimensions: Titan v2: 256, 512 or 1,024; Cohere v4: 256, 512, 1,024 or 1,536.
             normalize: Titan v2 only: vectors of length 1.
             batch_size: texts a request, at most 96; Titan takes one.
-            concurrency: requests at once, at most; fewer while the service throttles.
-            rpm: requests a minute that the account may send; 0: unknown.
-            tpm: tokens a minute; 0: unknown.
-            timeout: seconds for one whole answer.
-            patience: seconds after which a request that keeps failing is given up.
-            price: dollars for a million tokens; left out, the list price.
+            options: of every remote encoder.
         """
         if endpoint_url:
             check_address("encoder.endpoint_url", endpoint_url)
@@ -194,25 +186,17 @@ class BedrockEncoder(RemoteEncoder[BedrockClient]):
             known = ", ".join(map(str, family.dimensions)) or "only its own"
             raise InputError(Problem("encoder.dimensions", f"{model} cannot have {dimensions}", f"it has {known}"))
         super().__init__(
-            model, Access(provider="aws", timeout=timeout, price=price),
-            Limits(concurrency, rpm, tpm, patience, family.tokens, family.characters),
-            Packing(min(batch_size, family.texts), family.tokens * 96, family.tokens), dimensions=dimensions,
+            model, Access(provider="aws"), Packing(min(batch_size, family.texts), family.tokens * 96, family.tokens),
+            Reads(family.tokens, family.characters), dimensions=dimensions, **options,
         )  # fmt: skip
         self._region = region
         self._profile = profile
         self._endpoint = endpoint_url
         self._normalize = normalize
 
-    @property
-    def fingerprint(self) -> str:
-        """All that changes a vector: the model, its dimensions, normalisation; an endpoint of one's own."""
-        return fingerprint(
-            "bedrock",
-            self.model,
-            dimensions=self._dimensions,
-            normalize=self._normalize,
-            endpoint=self._endpoint,
-        )
+    def _named(self, by_role: Mapping[str, Mapping[Role, Any]]) -> str:
+        return fingerprint(self.kind, self.model, dimensions=self._dimensions, normalize=self._normalize,
+                           endpoint=self._endpoint)  # fmt: skip
 
     @property
     def provenance(self) -> Mapping[str, str]:

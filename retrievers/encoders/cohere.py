@@ -8,12 +8,17 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from retrievers.errors import BackendError
 from retrievers.fingerprints import fingerprint
 from retrievers.remote.http_client import AnswerPart, HttpClient, Listed
-from retrievers.remote.remote_model import Access, Packing, RemoteEncoder, check_batch_size
-from retrievers.remote.splitting import EmbeddingReply, rectangular, unpacked
-from retrievers.types import Limits, Role, Vectors
+from retrievers.remote.remote_encoder import (
+    EmbeddingReply,
+    Packing,
+    RemoteEncoder,
+    rectangular,
+    unpacked,
+)
+from retrievers.remote.remote_model import Access, Reads
+from retrievers.types import Role, Vectors
 
 _URL = "https://api.cohere.com"
 _TEXTS = 96
@@ -48,6 +53,8 @@ class CohereEncoder(RemoteEncoder[HttpClient]):
     """Embeds with Cohere's v2 API; documents and queries are sent as `search_document` and `search_query`."""
 
     service = "Cohere's server"
+    kind = "cohere"
+    most_texts = _TEXTS
 
     def __init__(
         self,
@@ -55,16 +62,10 @@ class CohereEncoder(RemoteEncoder[HttpClient]):
         *,
         base_url: str = "",
         api_key: str = "",
-        dimensions: int | None = None,
         embedding_type: EmbeddingType = "float",
         batch_size: int = _TEXTS,
         max_tokens: int = 0,
-        concurrency: int = 8,
-        rpm: float = 0,
-        tpm: float = 0,
-        timeout: float = 60,
-        patience: float = 300,
-        price: float | None = None,
+        **options: Any,
     ) -> None:
         """Describe the model; nothing is sent.
 
@@ -72,30 +73,19 @@ class CohereEncoder(RemoteEncoder[HttpClient]):
             model: such as embed-v4.0 or embed-multilingual-v3.0.
             base_url: another server that speaks this protocol; left out, Cohere's.
             api_key: "${NAME}" in an experiment; left out, CO_API_KEY for Cohere's own server, none for others.
-            dimensions: fewer dimensions, which embed-v4.0 can.
             embedding_type: the numbers that come back. Bytes are compared as they are, unsigned ones less 128; bits as
                 -1 and 1.
             batch_size: texts a request, at most 96.
             max_tokens: tokens that the model reads of one text; 0: 512 of the models named v3, 128,000 of others.
-            concurrency: requests at once.
-            rpm: requests a minute that the account may send; 0: unknown.
-            tpm: tokens a minute; 0: unknown.
-            timeout: seconds for one whole answer.
-            patience: seconds after which a request that keeps failing is given up.
-            price: dollars for a million tokens; left out, the list price, and unknown for another server.
+            options: of every remote encoder.
         """
-        check_batch_size(batch_size, _TEXTS, "Cohere")
         limit = max_tokens or (512 if "v3" in model else 128_000)
-        access = Access(provider="cohere", own=_URL, base_url=base_url, api_key=api_key, variables=("CO_API_KEY",),
-                        timeout=timeout, price=price)  # fmt: skip
-        super().__init__(model, access, Limits(concurrency, rpm, tpm, patience, limit),
-                         Packing(batch_size, limit * _TEXTS, limit), dimensions=dimensions)  # fmt: skip
+        access = Access(provider="cohere", own=_URL, base_url=base_url, api_key=api_key, variables=("CO_API_KEY",))
+        super().__init__(model, access, Packing(batch_size, limit * _TEXTS, limit), Reads(limit), **options)
         self._type = embedding_type
 
-    @property
-    def fingerprint(self) -> str:
-        """All that changes a vector: server, model, dimensions, number format."""
-        return fingerprint("cohere", self.model, server=self._url, dimensions=self._dimensions, type=self._type)
+    def _named(self, by_role: Mapping[str, Mapping[Role, Any]]) -> str:
+        return fingerprint(self.kind, self.model, server=self._url, dimensions=self._dimensions, type=self._type)
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -107,20 +97,16 @@ class CohereEncoder(RemoteEncoder[HttpClient]):
         return HttpClient(self._server())
 
     def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
-        client = self._client()
         body: dict[str, Any] = {
             "model": self.model, "texts": texts, "input_type": f"search_{role}", "embedding_types": [self._type],
             "truncate": "NONE",
         }  # fmt: skip
         if self._dimensions is not None:
             body["output_dimension"] = self._dimensions
-        answer = client.ask("v2/embed", body, _Embeddings)
+        answer = self._client().ask("v2/embed", body, _Embeddings)
         units = answer.meta.billed_units if answer.meta else None
         rows = getattr(answer.embeddings, "float_" if self._type == "float" else self._type)
-        if rows is None or len(rows) != len(texts):
-            count = len(rows or ()) or "no"
-            raise BackendError(f"{client.server.name}: {count} {self._type} vectors came back for {len(texts)} texts")
-        return EmbeddingReply(_as_floats(rows, self._type), int((units.input_tokens if units else None) or 0))
+        return EmbeddingReply(_as_floats(rows or (), self._type), int((units.input_tokens if units else None) or 0))
 
 
 def _as_floats(rows: Sequence[Any], kind: EmbeddingType) -> Vectors:

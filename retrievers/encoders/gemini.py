@@ -9,15 +9,13 @@ from urllib.parse import quote
 import numpy as np
 from pydantic import Field
 
-from retrievers.errors import BackendError
-from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call
 from retrievers.ragged import dense, unit_rows
 from retrievers.remote.http_client import AnswerPart, HttpClient, Listed, TokenCount
 from retrievers.remote.redaction import Expanded
-from retrievers.remote.remote_model import Access, Packing, RemoteEncoder, check_batch_size
-from retrievers.remote.splitting import EmbeddingReply, rectangular
-from retrievers.types import Embedded, Limits, Role
+from retrievers.remote.remote_encoder import EmbeddingReply, Packing, RemoteEncoder, rectangular
+from retrievers.remote.remote_model import Access, Reads
+from retrievers.types import Embedded, Role
 
 _URL = "https://generativelanguage.googleapis.com/v1beta"
 _TEXTS = 100
@@ -40,6 +38,8 @@ class GeminiEncoder(RemoteEncoder[HttpClient]):
     """Embeds with Gemini's batchEmbedContents; vectors of fewer dimensions are brought to length 1."""
 
     service = "Google's server"
+    kind = "gemini"
+    most_texts = _TEXTS
 
     def __init__(
         self,
@@ -47,19 +47,13 @@ class GeminiEncoder(RemoteEncoder[HttpClient]):
         *,
         base_url: str = "",
         api_key: str = "",
-        dimensions: int | None = None,
         query_task: str = "RETRIEVAL_QUERY",
         document_task: str = "RETRIEVAL_DOCUMENT",
         query_prompt: str = "",
         document_prompt: str = "",
         batch_size: int = _TEXTS,
         max_tokens: int = 2048,
-        concurrency: int = 8,
-        rpm: float = 0,
-        tpm: float = 0,
-        timeout: float = 60,
-        patience: float = 300,
-        price: float | None = None,
+        **options: Any,
     ) -> None:
         """Describe the model; nothing is sent.
 
@@ -68,7 +62,6 @@ class GeminiEncoder(RemoteEncoder[HttpClient]):
             base_url: another server that speaks this protocol; left out, Google's.
             api_key: "${NAME}" in an experiment; left out, GEMINI_API_KEY or GOOGLE_API_KEY for Google's own server,
                 none for others.
-            dimensions: fewer dimensions.
             query_task: the task type of queries, such as QUESTION_ANSWERING; "" for a model that takes none.
             document_task: the task type of documents; "" for a model that takes none.
             query_prompt: put before every query.
@@ -76,41 +69,23 @@ class GeminiEncoder(RemoteEncoder[HttpClient]):
             batch_size: texts a request, at most 100.
             max_tokens: tokens that the model reads of one text; the service drops the rest without a word, so that it
                 is counted from an estimate.
-            concurrency: requests at once.
-            rpm: requests a minute that the account may send; 0: unknown.
-            tpm: tokens a minute; 0: unknown.
-            timeout: seconds for one whole answer.
-            patience: seconds after which a request that keeps failing is given up.
-            price: dollars for a million tokens; left out, the list price, and unknown for another server.
+            options: of every remote encoder.
         """
-        check_batch_size(batch_size, _TEXTS, "Gemini")
         plain = model.removeprefix("models/")
         access = Access(
             provider="google", own=_URL, base_url=base_url, api_key=api_key, key_header="x-goog-api-key",
-            variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"), sent=(query_prompt, document_prompt), timeout=timeout,
-            price=price,
+            variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"), sent=(query_prompt, document_prompt),
         )  # fmt: skip
         super().__init__(
             Expanded(plain, model.written) if isinstance(model, Expanded) else plain, access,
-            Limits(concurrency, rpm, tpm, patience, max_tokens),
-            Packing(batch_size, max_tokens * _TEXTS, max_tokens + 1), dimensions=dimensions,
-            prompts={"query": query_prompt, "document": document_prompt},
+            Packing(batch_size, max_tokens * _TEXTS, max_tokens + 1), Reads(max_tokens),
+            {"query": query_prompt, "document": document_prompt}, **options,
         )  # fmt: skip
         self._tasks: dict[Role, str] = {"query": query_task, "document": document_task}
 
     @property
-    def fingerprint(self) -> str:
-        """All that changes a vector: server, model, dimensions, tasks, prompts."""
-        return self._named(self._tasks, self._prompts)
-
-    def fingerprint_for(self, role: Role) -> str:
-        """All that changes a vector in this role: not the task and the prompt of the other."""
-        bare: dict[Role, str] = {"query": "", "document": ""}
-        return self._named(bare | {role: self._tasks[role]}, bare | {role: self._prompts[role]})
-
-    def _named(self, tasks: Mapping[Role, str], prompts: Mapping[Role, str]) -> str:
-        return fingerprint("gemini", self.model, server=self._url, dimensions=self._dimensions,
-                           tasks=tasks, prompts=prompts)  # fmt: skip
+    def _by_role(self) -> Mapping[str, Mapping[Role, Any]]:
+        return {"tasks": self._tasks, "prompts": self._prompts}
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -127,17 +102,13 @@ class GeminiEncoder(RemoteEncoder[HttpClient]):
         return HttpClient(self._server())
 
     def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
-        client = self._client()
         more: dict[str, Any] = {"taskType": self._tasks[role]} if self._tasks[role] else {}
         if self._dimensions is not None:
             more["outputDimensionality"] = self._dimensions
         name = f"models/{self.model}"
         requests = [{"model": name, "content": {"parts": [{"text": text}]}, **more} for text in texts]
         path = f"models/{quote(self.model, safe='')}:batchEmbedContents"
-        answer = client.ask(path, {"requests": requests}, _Embeddings)
-        if len(answer.embeddings) != len(texts):
-            count = len(answer.embeddings) or "no"
-            raise BackendError(f"{client.server.name}: {count} vectors came back for {len(texts)} texts")
+        answer = self._client().ask(path, {"requests": requests}, _Embeddings)
         vectors = rectangular([row.values for row in answer.embeddings])
         tokens = answer.usage.prompt_tokens if answer.usage else None
         return EmbeddingReply(vectors if self._dimensions is None else dense(unit_rows(vectors)), tokens or 0)

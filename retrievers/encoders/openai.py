@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.fingerprints import fingerprint
 from retrievers.remote.http_client import AnswerPart, Listed, Refusal, TokenCount, check_address, to_exception
 from retrievers.remote.openai_client import (
     AZURE_KEY,
@@ -21,12 +20,17 @@ from retrievers.remote.openai_client import (
     server_url,
 )
 from retrievers.remote.redaction import as_written_json
-from retrievers.remote.remote_model import Access, Packing, RemoteEncoder, check_batch_size
-from retrievers.remote.splitting import EmbeddingReply, rectangular, unpacked
+from retrievers.remote.remote_encoder import (
+    EmbeddingReply,
+    Packing,
+    RemoteEncoder,
+    rectangular,
+    unpacked,
+)
+from retrievers.remote.remote_model import Access, Reads
 from retrievers.tokens import Tokens, openai_tokens
-from retrievers.types import MOST_DIMENSIONS, Limits, Role
+from retrievers.types import MOST_DIMENSIONS, Role
 
-_INPUTS = 2048
 _REQUEST_TOKENS = 300_000
 
 
@@ -55,6 +59,8 @@ class OpenAIEncoder(RemoteEncoder[OpenAIClient]):
     """Embeds through OpenAI's protocol; the key is asked for at the first request, from the environment."""
 
     service = "OpenAI's server"
+    kind = "openai"
+    most_texts = 2048
 
     def __init__(
         self,
@@ -63,19 +69,13 @@ class OpenAIEncoder(RemoteEncoder[OpenAIClient]):
         base_url: str = "",
         api_key: str = "",
         headers: Mapping[str, str] | None = None,
-        dimensions: int | None = None,
         query_prompt: str = "",
         document_prompt: str = "",
         query_extra: Mapping[str, Any] | None = None,
         document_extra: Mapping[str, Any] | None = None,
         batch_size: int = 256,
         max_tokens: int = 8192,
-        concurrency: int = 8,
-        rpm: float = 0,
-        tpm: float = 0,
-        timeout: float = 60,
-        patience: float = 300,
-        price: float | None = None,
+        **options: Any,
     ) -> None:
         """Describe the model; nothing is sent.
 
@@ -86,59 +86,44 @@ class OpenAIEncoder(RemoteEncoder[OpenAIClient]):
             api_key: "${NAME}" in an experiment; left out, OPENAI_API_KEY for OpenAI's own server and that of
                 OPENAI_BASE_URL, AZURE_OPENAI_API_KEY for Azure's, none for others.
             headers: sent with every request, secrets as "${NAME}": `{ api-key = "${AZURE_OPENAI_API_KEY}" }`.
-            dimensions: fewer dimensions, where the model can.
             query_prompt: put before every query.
             document_prompt: put before every document.
             query_extra: added to the body of every request of queries: `{ input_type = "query" }`.
             document_extra: added to the body of every request of documents: `{ input_type = "document" }`.
             batch_size: texts a request, at most 2,048; their tokens stay below 300,000.
             max_tokens: tokens that the model reads of one text.
-            concurrency: requests at once.
-            rpm: requests a minute that the provider allows; 0: unknown.
-            tpm: tokens a minute; 0: unknown.
-            timeout: seconds for one whole answer.
-            patience: seconds after which a request that keeps failing is given up.
-            price: dollars for a million tokens; left out, the list price, 0 for a server on this machine, and unknown
-                for other servers.
+            options: of every remote encoder.
         """
-        check_batch_size(batch_size, _INPUTS, "OpenAI")
-        if dimensions is not None and dimensions > MOST_DIMENSIONS:
-            raise InputError(Problem("encoder.dimensions", f"{dimensions} is above {MOST_DIMENSIONS}"))
         url = server_url(base_url)
         check_address("encoder.base_url" if base_url else BASE_URL, url)
         headers = dict(headers or {})
         azure = is_azure(url) and not {name.lower() for name in headers} & {"api-key", "authorization"}
-        self._extra: dict[Role, Mapping[str, Any]] = {"query": query_extra or {}, "document": document_extra or {}}
+        self._extra: dict[Role, Mapping[str, Any]] = {
+            "query": dict(query_extra or {}),
+            "document": dict(document_extra or {}),
+        }
         self._encoding: dict[str, Any] = {"encoding_format": "base64"}
         access = Access(
             provider="openai", own=OPENAI_URL if base_url and not azure else url,
             base_url="" if url == OPENAI_URL else url, api_key=api_key, headers=headers,
             variables=(AZURE_KEY,) if azure else (KEY,),
             key_header="api-key" if azure or by_deployment(url) else "Authorization",
-            sent=(query_prompt, document_prompt, self._extra), timeout=timeout, price=price,
+            sent=(query_prompt, document_prompt, self._extra),
         )  # fmt: skip
         super().__init__(
-            model, access, Limits(concurrency, rpm, tpm, patience, max_tokens),
-            Packing(batch_size, _REQUEST_TOKENS, max_tokens), dimensions=dimensions,
-            prompts={"query": query_prompt, "document": document_prompt},
+            model, access, Packing(batch_size, _REQUEST_TOKENS, max_tokens), Reads(max_tokens),
+            {"query": query_prompt, "document": document_prompt}, **options,
         )  # fmt: skip
+        if self._dimensions is not None and self._dimensions > MOST_DIMENSIONS:
+            raise InputError(Problem("encoder.dimensions", f"{self._dimensions} is above {MOST_DIMENSIONS}"))
 
     @property
-    def fingerprint(self) -> str:
-        """All that changes a vector: server, model, dimensions, prompts, what is added to the body."""
-        return self._named(self._prompts, self._extra)
+    def _by_role(self) -> Mapping[str, Mapping[Role, Any]]:
+        return {"prompts": self._prompts, "extra": self._extra}
 
-    def fingerprint_for(self, role: Role) -> str:
-        """All that changes a vector in this role: not what is sent with the other."""
-        bare: dict[Role, str] = {"query": "", "document": ""}
-        nothing: dict[Role, Mapping[str, Any]] = {"query": {}, "document": {}}
-        return self._named(bare | {role: self._prompts[role]}, nothing | {role: self._extra[role]})
-
-    def _named(self, prompts: Mapping[Role, str], extra: Mapping[Role, Mapping[str, Any]]) -> str:
-        added = {"extra": extra} if any(extra.values()) else {}
-        return fingerprint(
-            "openai", self.model, server=self._url, dimensions=self._dimensions, prompts=prompts, **added
-        )
+    def _named(self, by_role: Mapping[str, Mapping[Role, Any]]) -> str:
+        extra = any(by_role["extra"].values())  # as it was before anything could be added
+        return super()._named(by_role if extra else {"prompts": by_role["prompts"]})
 
     @property
     def provenance(self) -> Mapping[str, str]:

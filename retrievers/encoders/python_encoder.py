@@ -11,10 +11,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from retrievers.called import called
 from retrievers.errors import BackendError, InputError, Problem, check_positive
-from retrievers.failures import faults_of
 from retrievers.fingerprints import fingerprint, model_digest
+from retrievers.held import called, faults_of
 from retrievers.meter import Call
 from retrievers.prices import Price
 from retrievers.remote.redaction import as_written

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrievers.errors import InputError, Problem
 from retrievers.local.forward import outputs
-from retrievers.local.models import Backend, Dtype
-from retrievers.local.text_model import TextModel, TextModelEncoder, TextOptions
+from retrievers.local.models import LocalEncoder
 from retrievers.meter import Call, Stop
 from retrievers.ragged import Form, SparseVectors
 from retrievers.types import Embedded, Role
@@ -16,10 +15,8 @@ from retrievers.types import Embedded, Role
 if TYPE_CHECKING:
     import torch
 
-KIND = "sparse-encoder"
 
-
-class LearnedSparseEncoder(TextModelEncoder):
+class LearnedSparseEncoder(LocalEncoder):
     """Weighs words with a SparseEncoder, such as SPLADE: a folder, or a model of the hub.
 
     Queries and documents go the ways that the model has for them, also where queries need no inference. Nothing is
@@ -27,47 +24,26 @@ class LearnedSparseEncoder(TextModelEncoder):
     """
 
     form: ClassVar[Form] = "sparse"
+    kind = "sparse-encoder"
+    library = "SparseEncoder"
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        revision: str = "",
-        query_prompt: str | None = None,
-        document_prompt: str | None = None,
-        max_active_dims: int | None = None,
-        device: str = "auto",
-        dtype: Dtype = "float32",
-        batch_size: int = 32,
-        backend: Backend = "torch",
-        trust_remote_code: bool = False,
-    ) -> None:
+    def __init__(self, model: str, *, max_active_dims: int | None = None, **options: Any) -> None:
         """Describe the model.
 
         Args:
             model: a folder, or a name of the hub.
-            revision: a commit, tag or branch of the hub; without one, what is on this machine, else the newest.
-            query_prompt: put before every query; left out, what the model's files say.
-            document_prompt: put before every document; left out, likewise.
             max_active_dims: keep so many of the largest weights of a text; left out, what the model's files say.
-            device: "cpu", "cuda:1", several with commas between, or "auto": every CUDA device, else the best there is.
-            dtype: numbers inside the model.
-            batch_size: texts per request.
-            backend: "torch", or "onnx" (needs optimum with onnxruntime).
-            trust_remote_code: run code that comes with the model.
+            options: of every local encoder.
         """
         if max_active_dims is not None and max_active_dims < 1:
             raise InputError(Problem("encoder.max_active_dims", f"{max_active_dims} is below 1"))
-        options = TextOptions(
-            model, revision, query_prompt, document_prompt, device, dtype, batch_size, backend, trust_remote_code
-        )
-        super().__init__(TextModel(options, "SparseEncoder", KIND))
+        super().__init__(model, **options)
         self._max_active_dims = max_active_dims
 
     @property
     def fingerprint(self) -> str:
         """All that changes a vector: the weights, the prompts, how many are kept, dtype, backend."""
-        return self._model.fingerprint(max_active_dims=self._max_active_dims)
+        return self._named(prompts=self._prompts, max_active_dims=self._max_active_dims)
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -79,13 +55,13 @@ class LearnedSparseEncoder(TextModelEncoder):
         """Weigh the words of the texts on the next free copy of the model."""
         import torch
 
-        with self._model.replicas.one(len(texts)) as model, torch.inference_mode():
-            read = self._model.read(model, texts, role)
-            vectors = SparseVectors.of(self._weights(model, read.features, call.stopped).cpu().numpy())
+        with self._replicas.one(len(texts)) as model, torch.inference_mode():
+            read = self._replicas.read(model, texts, self._prompt(role, model.prompts) or "", role)
+            vectors = SparseVectors.of(self._weighted(model, read.features, call.stopped).cpu().numpy())
         call.meter.count(calls=1, tokens=int(read.tokens.sum()))
         return Embedded(vectors, read.tokens, read.truncated_tokens)
 
-    def _weights(self, model: Any, features: Mapping[str, Any], stopped: Stop) -> torch.Tensor:
+    def _weighted(self, model: Any, features: Mapping[str, Any], stopped: Stop) -> torch.Tensor:
         """The (texts, dimensions) of one request; of a model that compares by cosine, scaled to length 1."""
         import torch
         from sentence_transformers.util import select_max_active_dims

@@ -5,12 +5,30 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from retrievers.errors import BackendError
 from retrievers.meter import Meter
-from retrievers.types import Ranking, ranked
+from retrievers.types import Document, Ranking, Retriever, ranked
 
 _NOT_IN_IDS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+class ExternalRetriever(Retriever):
+    """A system with an index of its own, of whose hits only the ids are known here."""
+
+    own_index: ClassVar[bool] = True
+    _known: set[str] | None = None
+
+    def index(self, documents: Iterable[Document], meter: Meter) -> None:
+        """Keep only the ids, to recognise hits that are no documents of the data set."""
+        self._known = {document.id for document in documents}
+
+    def _recognised(self, rankings: list[Ranking], meter: Meter) -> list[Ranking]:
+        """Note and count hits that are no documents, where the documents are known."""
+        if self._known is not None:
+            count_unknown_ids(rankings, self._known, meter)
+        return rankings
 
 
 def count_unknown_ids(rankings: Iterable[Ranking], known: set[str], meter: Meter) -> None:

@@ -6,24 +6,21 @@ import asyncio
 import inspect
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from retrievers.called import called
 from retrievers.errors import BackendError, check_not_negative
-from retrievers.external import count_unknown_ids
-from retrievers.failures import faults_of
+from retrievers.external import ExternalRetriever
+from retrievers.held import called, faults_of
 from retrievers.meter import Meter
 from retrievers.remote.redaction import as_written
-from retrievers.types import Document, Query, Ranking, Retriever, ranked
+from retrievers.types import Query, Ranking, ranked
 
 SHAPE = "for each query a list of ids, or of pairs of id and score, best first"
 
 
-class PythonRetriever(Retriever):
+class PythonRetriever(ExternalRetriever):
     """Asks `function(queries: list[str], depth: int)`, which may be async, for the hits of each query."""
-
-    own_index = True
 
     def __init__(self, *, call: str, batch_size: int = 0) -> None:
         """Name the function; nothing is imported before it is checked or asked.
@@ -35,7 +32,6 @@ class PythonRetriever(Retriever):
         check_not_negative("", batch_size=batch_size)
         self._name, self._size = call, batch_size
         self._function: Callable[[list[str], int], Any] | None = None
-        self._known: set[str] | None = None
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -47,10 +43,6 @@ class PythonRetriever(Retriever):
     def check(self) -> None:
         """Import the function: the code of its module runs."""
         self._imported()
-
-    def index(self, documents: Iterable[Document], meter: Meter) -> None:
-        """Keep only the ids, to recognise hits that are no documents: the function has its own index."""
-        self._known = {document.id for document in documents}
 
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
         """Call the function on the texts of the queries.
@@ -66,9 +58,7 @@ class PythonRetriever(Retriever):
                 answers = self._called([query.text for query in some], depth)
                 rankings += [self._ranking(query, hits, depth) for query, hits in zip(some, answers, strict=True)]
                 meter.count(calls=1, texts=len(some))
-        if self._known is not None:
-            count_unknown_ids(rankings, self._known, meter)
-        return rankings
+        return self._recognised(rankings, meter)
 
     def _called(self, texts: list[str], depth: int) -> list[Any]:
         with faults_of((self._name,)):

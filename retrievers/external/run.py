@@ -10,24 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from retrievers.errors import InputError, Problem
-from retrievers.external import count_unknown_ids
+from retrievers.external import ExternalRetriever
 from retrievers.meter import Meter
 from retrievers.remote.redaction import Expanded
-from retrievers.runs import LONGEST_LINE, RunScores, read_run
-from retrievers.types import Document, Query, Ranking, Retriever, ranked
+from retrievers.runs import LONGEST_LINE, LineProblems, RunScores, read_run
+from retrievers.types import Query, Ranking, ranked
 
 QUERY = ("query_id", "query-id", "qid", "query")
 DOCUMENT = ("doc_id", "document_id", "corpus-id", "corpus_id", "docno", "docid", "document")
 SCORE = ("score",)
 ROW = '{"query_id": "q1", "doc_id": "d1", "score": 0.5}'
-MOST = 20
-"""Problems that are listed; the rest is counted."""
 
 
-class RunRetriever(Retriever):
+class RunRetriever(ExternalRetriever):
     """Answers with the hits of a file: TREC lines (plain or gzip), or rows of JSON Lines or Parquet."""
-
-    own_index = True
 
     def __init__(self, *, path: str) -> None:
         """Name the file; it is read when it is checked or asked.
@@ -38,7 +34,6 @@ class RunRetriever(Retriever):
         self._path = Path(path).expanduser()
         self._shown = path.written if isinstance(path, Expanded) else self._path.name
         self._run: RunScores | None = None
-        self._known: set[str] = set()
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -50,10 +45,6 @@ class RunRetriever(Retriever):
         """Read the file whole; raises InputError where it is none, or a line of it is wrong."""
         self._read()
 
-    def index(self, documents: Iterable[Document], meter: Meter) -> None:
-        """Keep only the ids, to recognise hits that are no documents of the data set."""
-        self._known = {document.id for document in documents}
-
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
         """Return each query's hits, by score; a query that the file lacks has none, and is noted."""
         run = self._read()
@@ -62,12 +53,9 @@ class RunRetriever(Retriever):
                 if query.id not in run:
                     meter.note("not-answered-query", query.id)
             meter.count(texts=len(queries))
-            rankings = [self._ranking(run.get(query.id, {}), depth) for query in queries]
-        count_unknown_ids(rankings, self._known, meter)
-        return rankings
-
-    def _ranking(self, hits: Mapping[str, float], depth: int) -> Ranking:
-        return ranked(list(hits), list(hits.values()), depth)
+            hits = [run.get(query.id, {}) for query in queries]
+            rankings = [ranked(list(one), list(one.values()), depth) for one in hits]
+        return self._recognised(rankings, meter)
 
     def _read(self) -> RunScores:
         if self._run is None:
@@ -80,24 +68,18 @@ class RunRetriever(Retriever):
 
 def _gathered(path: Path, rows: Iterable[tuple[int, Any]]) -> RunScores:
     run: RunScores = {}
-    problems: list[Problem] = []
+    problems = LineProblems(path)
     for number, row in rows:
-        where = f"{path}:{number}"
         query, document, score = (_value(row, names) for names in (QUERY, DOCUMENT, SCORE))
         if query is None or document is None or score is None:
-            problems.append(Problem(where, "has no query, document or score", ROW))
+            problems.add(number, "has no query, document or score", ROW)
         elif isinstance(score, bool) or not isinstance(score, int | float) or not _is_finite(score):
-            problems.append(Problem(where, f"{score!r:.60} is no score", "a score is a finite number"))
+            problems.add(number, f"{score!r:.60} is no score", "a score is a finite number")
         elif str(document) in run.setdefault(str(query), {}):
-            problems.append(Problem(where, f"document {document!r} is ranked twice for query {query!r}", "keep one"))
+            problems.add(number, f"document {document!r} is ranked twice for query {query!r}", "keep one")
         else:
             run[str(query)][str(document)] = float(score)
-    if len(problems) > MOST:
-        problems[MOST:] = [Problem(str(path), f"and {len(problems) - MOST:,} more like these")]
-    if problems:
-        raise InputError(problems)
-    if not run:
-        raise InputError(Problem(str(path), "there is no hit in this file", ROW))
+    problems.refuse(nothing=not run)
     return run
 
 

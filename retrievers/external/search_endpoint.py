@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -14,15 +14,15 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from retrievers.cache import Cache, Texts, keys
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
-from retrievers.external import count_unknown_ids
+from retrievers.external import ExternalRetriever
 from retrievers.fingerprints import fingerprint
+from retrievers.insisting import Transient, retry_after
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.parallel import answers
-from retrievers.remote.faults import Transient, retry_after
 from retrievers.remote.http_client import HttpClient, Listed, Refusal, Server, check_address
 from retrievers.remote.redaction import redacted, secrets_in, shown
-from retrievers.remote.retries import RateLimiter, patient, with_retries
-from retrievers.types import Document, Query, Ranking, Retriever, ranked
+from retrievers.remote.retries import RequestSender
+from retrievers.types import Limits, Query, Ranking, ranked
 
 QUERY, DEPTH = "{query}", "{depth}"
 NUMBERS = TypeAdapter(Listed[Annotated[float, Field(strict=True, allow_inf_nan=False)]])
@@ -32,10 +32,8 @@ PASSING = {408, 425, 429}
 """Codes after which another try may help, beside 500 and above."""
 
 
-class HttpRetriever(Retriever):
+class HttpRetriever(ExternalRetriever):
     """Sends each query to an endpoint and reads ids, and scores where there are any, out of the JSON of its answer."""
-
-    own_index = True
 
     def __init__(
         self,
@@ -76,14 +74,13 @@ class HttpRetriever(Retriever):
         self._url, self._method, self._headers, self._body = url, method, headers or {}, body
         shape = json.dumps([url, method, body, ids, scores], default=list)
         self._digest = hashlib.sha256(shape.encode()).hexdigest()  # a URL may hold a secret: it is never written down
-        self._insistence, self._width = patient(patience), concurrency
+        self._width = concurrency
         secrets = (*self._headers.values(), *secrets_in(body))
         server = Server(url, "", self._headers, secrets, timeout=timeout, concurrency=concurrency, largest=LARGEST)
         self._client = HttpClient(server, _to_exception)
-        self._limiter = RateLimiter(concurrency, rpm=rpm, tpm=0)
+        self._sender = RequestSender(Limits(concurrency, rpm, 0, patience, 0))
         self._cache: Cache | None = None
         self._oldest = ""
-        self._known: set[str] | None = None
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -93,10 +90,6 @@ class HttpRetriever(Retriever):
     def use(self, cache: Cache) -> None:
         """Keep answers in the run's cache, and take those that are there: --fresh asks anew."""
         self._cache = cache
-
-    def index(self, documents: Iterable[Document], meter: Meter) -> None:
-        """Keep only the ids, to recognise hits that are no documents: the service has its own index."""
-        self._known = {document.id for document in documents}
 
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
         """Return the endpoint's hits for each query.
@@ -121,9 +114,7 @@ class HttpRetriever(Retriever):
         kept = [json.loads(replies[digest]) for digest in digests]
         self._oldest = min((reply["at"] for reply in kept), default="")
         rankings = [ranked(reply["ids"], reply["scores"], depth) for reply in kept]
-        if self._known is not None:
-            count_unknown_ids(rankings, self._known, meter)
-        return rankings
+        return self._recognised(rankings, meter)
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Ask the endpoint, past the cache."""
@@ -137,10 +128,7 @@ class HttpRetriever(Retriever):
         return {digests[i]: text for i, text in zip(positions.tolist(), held.texts, strict=True)}
 
     def _asked(self, query: Query, depth: int, call: Call) -> str:
-        def send() -> object:
-            return self._sent(query.text, depth)
-
-        answer = with_retries(send, self._limiter, 0, insistence=self._insistence, call=call)
+        answer = self._sender.ask(lambda: self._sent(query.text, depth), 0, call)
         call.meter.count(calls=1)
         ids, scores = self._read(answer, query)
         if len(set(ids)) < len(ids):

@@ -1,24 +1,27 @@
-"""What local models share: how they are loaded, on how many threads they run, and what they are given to read."""
+"""What models on this machine share: their options, how they are loaded and on how many threads, what they read."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from queue import SimpleQueue
 from threading import Lock
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from retrievers.errors import BackendError, InputError, Problem
+from retrievers.errors import BackendError, InputError, Problem, check_positive
+from retrievers.fingerprints import fingerprint
+from retrievers.local.sides import UNLIMITED, Library, is_trained_as, prompt_of, side_of, side_tokens, stored_prompts
 from retrievers.local.weights import Weights, loading
-from retrievers.types import Counts, Role
+from retrievers.tokens import Tokens
+from retrievers.types import Counts, Encoder, Model, Pair, Reranker, Role, runs
 
 Dtype = Literal["float32", "float16", "bfloat16"]
 Backend = Literal["torch", "onnx"]
-LoadedModel = TypeVar("LoadedModel")
 
 WORKERS = 8
 """Requests under way on a processor, at most: more would wait for one another in Python."""
@@ -70,14 +73,14 @@ class ModelInput(NamedTuple):
     """Tokens beyond the model's limit."""
 
 
-class Replicas(Generic[LoadedModel]):
+class Replicas:
     """A model that is loaded at its first use: once for each device, and used by several threads of a processor.
 
     On a processor, requests run side by side, each on its share of the cores: the cores then wait for each other
     once a request, and not at each step of it.
     """
 
-    def __init__(self, setup: Setup, devices: str, load: Callable[[str], LoadedModel]) -> None:
+    def __init__(self, setup: Setup, devices: str, load: Callable[[str], Any]) -> None:
         """Describe the model.
 
         Args:
@@ -92,7 +95,7 @@ class Replicas(Generic[LoadedModel]):
         self._reading = Lock()
         self._count = 0
         self._cores = 1
-        self._free: SimpleQueue[LoadedModel] = SimpleQueue()
+        self._free: SimpleQueue[Any] = SimpleQueue()
 
     def __len__(self) -> int:
         import torch
@@ -110,7 +113,7 @@ class Replicas(Generic[LoadedModel]):
         return self._count
 
     @contextmanager
-    def one(self, texts: int) -> Iterator[LoadedModel]:
+    def one(self, texts: int) -> Iterator[Any]:
         """Lend the next copy that is free to a request of so many texts; a text alone gets all cores."""
         import torch
 
@@ -155,6 +158,164 @@ class Replicas(Generic[LoadedModel]):
                 truncated[full] = [len(ids) for ids in whole["input_ids"]]
                 truncated[full] = np.maximum(truncated[full] - tokens[full], 0)
         return ModelInput(features, tokens, truncated)
+
+
+class LocalModel(Model):
+    """What encoders and rerankers share that run a model on this machine: it is loaded at its first use."""
+
+    kind: ClassVar[str]
+    """In the fingerprint."""
+    library: ClassVar[Library]
+    where: ClassVar[str] = "encoder"
+    """The table of the experiment in which the options stand."""
+
+    def __init__(
+        self, model: str, *, revision: str = "", device: str = "auto", dtype: Dtype = "float32", batch_size: int = 32,
+        backend: Backend = "torch", trust_remote_code: bool = False,
+    ) -> None:  # fmt: skip
+        """Describe the model; raises InputError where its files are here and are of another sort of model.
+
+        Args:
+            model: a folder, or a name of the hub.
+            revision: a commit, tag or branch of the hub; without one, what is on this machine, else the newest.
+            device: "cpu", "cuda:1", several with commas between, or "auto": every CUDA device, else the best there is.
+            dtype: numbers inside the model; bfloat16 is faster on processors that have it.
+            batch_size: texts, or pairs, per request.
+            backend: "torch", or "onnx" (needs optimum with onnxruntime).
+            trust_remote_code: run code that comes with the model.
+        """
+        check_positive(self.where, batch_size=batch_size)
+        self._weights = Weights(model, revision)
+        self._dtype, self._backend, self._batch_size = dtype, backend, batch_size
+        self._check_trained()
+        setup = Setup(self._weights, dtype, backend, trust_remote_code)
+        self._replicas = Replicas(setup, device, partial(self._load, setup))
+
+    def _named(self, **parts: object) -> str:
+        """The name of all that changes what comes out: the weights, dtype, backend, and the parts that are given."""
+        weights = self._weights
+        return fingerprint(
+            self.kind, weights.name, weights=weights.revision, dtype=self._dtype, backend=self._backend, **parts
+        )
+
+    @property
+    def concurrency(self) -> int:
+        """Requests at once: one for each device, several on a processor; loads the model."""
+        return len(self._replicas)
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether the weights are on this machine, so that the fingerprint needs no network."""
+        return self._weights.at_hand
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What the manifest keeps: the model, where its weights come from, which they are."""
+        return {**self._weights.provenance, "dtype": self._dtype, "backend": self._backend}
+
+    def _load(self, setup: Setup, device: str) -> Any:
+        model = setup.load(self.library, device)
+        self._check_trained()  # of the hub's, the files are here now
+        return model
+
+    def _check_trained(self) -> None:
+        folder = self._weights.snapshot
+        if folder is not None and not is_trained_as(folder, self.library):
+            what = f"{self._weights.model} is no {self.library}: layers with random weights would be put on top of it"
+            raise InputError(Problem("model", what, f"name a model that was trained as a {self.library}"))
+
+
+class LocalEncoder(LocalModel, Encoder):
+    """An encoder over a local model; a kind adds its fingerprint and how it embeds."""
+
+    def __init__(
+        self, model: str, *, query_prompt: str | None = None, document_prompt: str | None = None, **options: Any
+    ) -> None:
+        """Describe the model.
+
+        Args:
+            model: a folder, or a name of the hub.
+            query_prompt: put before every query; left out, what the model's files say.
+            document_prompt: put before every document; left out, likewise.
+            options: of every local model.
+        """
+        super().__init__(model, **options)
+        self._prompts: dict[Role, str | None] = {"query": query_prompt, "document": document_prompt}
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What the manifest keeps: the model, where its weights come from, which they are, its prompts."""
+        prompts = {f"{role}_prompt": prompt for role, prompt in self._shown().items() if prompt is not None}
+        return {**super().provenance, **prompts}
+
+    @property
+    def reads(self) -> int | None:
+        """Tokens of a document that the model reads, as its files say; None where nobody knows, or it reads all."""
+        folder = self._weights.snapshot
+        limit = side_of(folder, "document").limit if folder else None
+        return limit if limit is not None and limit < UNLIMITED else None
+
+    def count(self, texts: Sequence[str], role: Role) -> Tokens:
+        """Count the tokens that the model would read, without loading it; estimated where it is not on this machine."""
+        return self._tokens(texts, role, whole=False)
+
+    def lengths(self, texts: Sequence[str], role: Role) -> Tokens:
+        """Count the tokens of whole texts, as `count` does."""
+        return self._tokens(texts, role, whole=True)
+
+    def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
+        """Split texts into runs of the batch size, so that texts of like length are padded together."""
+        return runs(len(texts), self._batch_size)
+
+    def _shown(self) -> Mapping[Role, str | None]:
+        """The prompts that the manifest keeps: what the experiment says."""
+        return self._prompts
+
+    def _tokens(self, texts: Sequence[str], role: Role, *, whole: bool) -> Tokens:
+        folder = self._weights.snapshot
+        prompt = (self._prompts[role] if folder is None else self._prompt(role, stored_prompts(folder))) or ""
+        return side_tokens(folder, role, [prompt + text for text in texts], whole=whole)
+
+    def _prompt(self, role: Role, own: Mapping[str, str | None]) -> str | None:
+        """What is put before a text: what the experiment says, else the model's `own`."""
+        return prompt_of(own, role) if self._prompts[role] is None else self._prompts[role]
+
+
+class LocalReranker(LocalModel, Reranker):
+    """A reranker over a local model; a kind adds its fingerprint and how it scores."""
+
+    where = "rerank"
+
+    def __init__(self, model: str, *, depth: int = 10, **options: Any) -> None:
+        """Describe the model; nothing is loaded before the first pair that is not cached.
+
+        Args:
+            model: a folder, or a name of the hub: of a cross-encoder with one output, for late interaction any
+                embedding model.
+            depth: how many candidates of each query are read again.
+            options: of every local model.
+        """
+        check_positive(self.where, depth=depth)
+        super().__init__(model, **options)
+        self._depth = depth
+
+    @property
+    def depth(self) -> int:
+        """How many candidates of each query are read again."""
+        return self._depth
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What the manifest keeps: the model, where its weights come from, which they are, and the depth."""
+        return {**super().provenance, "depth": str(self._depth)}
+
+    def count(self, texts: Sequence[str]) -> Tokens:
+        """Count the tokens of texts, each as one side of a pair, without loading the model."""
+        return side_tokens(self._weights.snapshot, "document", texts)
+
+    def batches(self, pairs: Sequence[Pair]) -> Iterable[Sequence[int]]:
+        """Split pairs into runs of the batch size, so that pairs of like length are padded together."""
+        return runs(len(pairs), self._batch_size)
 
 
 class _Reader(NamedTuple):

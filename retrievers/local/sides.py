@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from retrievers.tokens import Tokens, estimate, folder_limit, tokenized
+from retrievers.tokens import Tokens, estimate
 from retrievers.types import Role
 
-Library = Literal["MultiVectorEncoder", "SparseEncoder"]
+Library = Literal["CrossEncoder", "MultiVectorEncoder", "SentenceTransformer", "SparseEncoder"]
+"""Classes of sentence-transformers."""
 PROMPTS: Mapping[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
 """Names of a role's prompt; the first that a model has is used, as sentence-transformers does."""
+UNLIMITED = 1 << 31
+"""Tokens from which on a limit is none."""
 
 
 class RoleReading(NamedTuple):
@@ -42,15 +46,16 @@ def side_of(folder: Path, role: Role) -> RoleReading:
     settings = _json(place / "sentence_bert_config.json")
     expansion = (settings.get("query_expansion") or {}) if role == "query" else {}
     length = expansion.get("length") if expansion.get("strategy") == "fixed" else settings.get(f"{role}_length")
+    limit = 1 << 62 if kind.endswith(".StaticEmbedding") else _limit(place)
     return RoleReading(
         folder=place,
-        special=not kind.endswith(".SparseStaticEmbedding"),
-        limit=min(folder_limit(place), length or folder_limit(place)),
+        special=not kind.endswith("StaticEmbedding"),
+        limit=min(limit, length or limit),
         least=expansion.get("length", 0) if expansion.get("attend") else 0,
     )
 
 
-def side_tokens(folder: Path | None, role: Role, texts: Sequence[str], *, whole: bool) -> Tokens:
+def side_tokens(folder: Path | None, role: Role, texts: Sequence[str], *, whole: bool = False) -> Tokens:
     """Count the tokens that a model in a folder reads of each text; an estimate where they cannot be counted.
 
     Args:
@@ -60,15 +65,17 @@ def side_tokens(folder: Path | None, role: Role, texts: Sequence[str], *, whole:
         whole: count what lies beyond the limit too.
     """
     side = None if folder is None else side_of(folder, role)
-    if side is None or not (side.folder / "tokenizer.json").is_file():
+    if side is None or not (file := side.folder / "tokenizer.json").is_file():
         return Tokens(estimate(texts), exact=False)
-    counts = tokenized(side.folder, texts, special=side.special)
+    tokenizer = _tokenizer(file, file.stat().st_mtime_ns)
+    encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=side.special)
+    counts = np.asarray([len(encoding) for encoding in encodings], dtype=np.int64)
     return Tokens(counts if whole else np.clip(counts, side.least, side.limit), exact=True)
 
 
-def stored_prompt(folder: Path | None, role: Role) -> str:
-    """Return the prompt of a role in a model's files, "" where they name none."""
-    return prompt_of(_json(folder / "config_sentence_transformers.json").get("prompts"), role) if folder else ""
+def stored_prompts(folder: Path | None) -> dict[str, str | None]:
+    """Return the prompts that a model's files name."""
+    return dict(_json(folder / "config_sentence_transformers.json").get("prompts") or {}) if folder else {}
 
 
 def prompt_of(prompts: Mapping[str, str | None] | None, role: Role) -> str:
@@ -85,6 +92,8 @@ def is_trained_as(folder: Path, library: Library) -> bool:
 
     Where they are not, sentence-transformers puts layers with random weights on top and says so in a log alone.
     """
+    if library in ("CrossEncoder", "SentenceTransformer"):  # which say so themselves
+        return True
     kind = _json(folder / "config_sentence_transformers.json").get("model_type")
     architectures = _json(folder / "config.json").get("architectures") or []
     if library == "SparseEncoder":
@@ -92,6 +101,28 @@ def is_trained_as(folder: Path, library: Library) -> bool:
         return kind == library or (masked and not (folder / "modules.json").is_file())
     late = any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures)
     return kind in (library, "ColBERT") or late
+
+
+def _limit(folder: Path) -> int:
+    """The tokens that a folder of sentence-transformers reads: the smallest limit that its files name."""
+    named = (
+        ("sentence_bert_config.json", "max_seq_length"),
+        ("tokenizer_config.json", "model_max_length"),
+        ("config.json", "max_position_embeddings"),
+    )
+    limits = [limit for file, key in named if (limit := _json(folder / file).get(key))]
+    return int(min(limits, default=1 << 62))
+
+
+@lru_cache(maxsize=8)
+def _tokenizer(file: Path, _changed: int) -> Any:
+    """The tokenizer of a file, read once: cutting a corpus by tokens asks it for every passage."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(file))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
 
 
 def _json(path: Path) -> Any:

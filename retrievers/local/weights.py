@@ -89,13 +89,8 @@ class Weights:
         if self.packaged and self.folder is not None:
             digest = file_digest(self.folder / "model.safetensors")
             if digest != _PACKAGED_SHA256:
-                raise InputError(
-                    Problem(
-                        f"package {_PACKAGE}",
-                        f"its weights have SHA-256 {digest}, the published ones {_PACKAGED_SHA256}",
-                        "install the package again",
-                    )
-                )
+                what = f"its weights have SHA-256 {digest}, the published ones {_PACKAGED_SHA256}"
+                raise InputError(Problem(f"package {_PACKAGE}", what, "install the package again"))
             return f"sha256:{digest}"
         if self.folder is not None:
             return f"sha256:{folder_digest(self.folder)}"
@@ -110,15 +105,8 @@ class Weights:
     @property
     def provenance(self) -> Mapping[str, str]:
         """Model, source and revision, for the manifest."""
-        source = (
-            "object"
-            if self.held is not None
-            else "hub"
-            if self.folder is None
-            else _PACKAGE
-            if self.packaged
-            else "folder"
-        )
+        source = "hub" if self.folder is None else _PACKAGE if self.packaged else "folder"
+        source = source if self.held is None else "object"
         kind, _, digest = self.revision.rpartition(":")
         return {"model": self.model, "source": source, kind or "revision": digest}
 
@@ -159,16 +147,12 @@ def loading(model: str) -> Iterator[None]:
     except HarnessError:
         raise
     except ImportError as missing:
-        raise InputError(
-            Problem(f"model {model}", f"cannot be loaded: {missing}", "pip install sentence-transformers torch")
-        ) from missing
+        remedy = "pip install sentence-transformers torch"
+        raise InputError(Problem(f"model {model}", f"cannot be loaded: {missing}", remedy)) from missing
     except Exception as failure:
         reason = str(failure).strip().splitlines() or [type(failure).__name__]
-        raise InputError(
-            Problem(
-                f"model {model}", f"cannot be loaded: {reason[0][:300]}", "check its name, its revision, the network"
-            )
-        ) from failure
+        remedy = "check its name, its revision, the network"
+        raise InputError(Problem(f"model {model}", f"cannot be loaded: {reason[0][:300]}", remedy)) from failure
     finally:
         for logger, level in zip(chatty, levels, strict=True):
             logger.setLevel(level)

@@ -14,7 +14,7 @@ import time
 import weakref
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from threading import Lock
@@ -23,8 +23,8 @@ from typing import Any
 import httpx
 
 from retrievers.errors import BackendError, InputError, Problem
+from retrievers.insisting import Transient
 from retrievers.meter import Stop
-from retrievers.remote.faults import Transient
 from retrievers.remote.redaction import without_secrets
 
 MOST_BYTES = 256 << 20
@@ -51,6 +51,19 @@ class Attempt:
     """To which host and port the last connection was opened."""
     received: bool = False
     """Whether anything was read since the request was sent."""
+
+    @contextmanager
+    def followed(self) -> Iterator[Attempt]:
+        """Let what this thread sends inside the block be this attempt."""
+        token = _attempt.set(self)
+        try:
+            yield self
+        finally:
+            _attempt.reset(token)
+
+    def begin(self, seconds: float) -> None:
+        """Let the time of a whole answer begin now."""
+        self.seconds, self.end, self.worked = seconds, time.monotonic() + seconds, False
 
     def left(self) -> float:
         """Return the seconds that are left; raises where there are none, or the run was interrupted."""
@@ -79,14 +92,9 @@ class Attempt:
 _attempt: ContextVar[Attempt] = ContextVar("attempt")
 
 
-@contextmanager
-def attempting(stopped: Stop) -> Iterator[Attempt]:
+def attempting(stopped: Stop) -> AbstractContextManager[Attempt]:
     """Let `stopped` interrupt what this thread sends inside the block, and follow the last request."""
-    token = _attempt.set(Attempt(stopped))
-    try:
-        yield _attempt.get()
-    finally:
-        _attempt.reset(token)
+    return Attempt(stopped).followed()
 
 
 def note_refused() -> None:
@@ -124,7 +132,8 @@ class BoundedTransport(httpx.BaseTransport):
             InputError: the environment names a proxy or a file of certificates that is none.
         """
         client = self._opened()
-        with _begun(self._timeout) as attempt:
+        with (_attempt.get(None) or Attempt(Stop())).followed() as attempt:
+            attempt.begin(self._timeout)
             request.headers["Accept-Encoding"] = "gzip"
             timeouts = dict.fromkeys(("connect", "read", "write", "pool"), self._timeout)
             request.extensions = {"timeout": timeouts, "trace": attempt.trace}
@@ -173,18 +182,6 @@ class BoundedTransport(httpx.BaseTransport):
                     raise InputError(Problem("SSL_CERT_FILE", what, "name a file that is there")) from None
                 weakref.finalize(self, self._client.close)  # nobody else knows when the last request was sent
             return self._client
-
-
-@contextmanager
-def _begun(seconds: float) -> Iterator[Attempt]:
-    """The attempt that this thread makes, its time beginning now."""
-    attempt = _attempt.get(None) or Attempt(Stop())
-    attempt.seconds, attempt.end, attempt.worked = seconds, time.monotonic() + seconds, False
-    token = _attempt.set(attempt)
-    try:
-        yield attempt
-    finally:
-        _attempt.reset(token)
 
 
 def _bind(stream: Any) -> None:

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from threading import Lock
+from functools import partial
 from typing import NamedTuple
 
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.fingerprints import fingerprint
+from retrievers.insisting import TooLong
 from retrievers.meter import Call, Meter
 from retrievers.prices import on_this_machine
-from retrievers.remote.faults import TooLong
 from retrievers.remote.http_client import (
     AnswerPart,
     Listed,
     Refusal,
-    Server,
     TokenCount,
     check_address,
     is_server_of,
     to_exception,
 )
 from retrievers.remote.openai_client import BASE_URL, KEY, OPENAI_URL, OpenAIClient, server_url
-from retrievers.remote.redaction import from_environment
-from retrievers.remote.retries import Charge, RateLimiter, patient, pay, with_retries
+from retrievers.remote.remote_model import Access, Reads, RemoteModel
+from retrievers.remote.retries import Charge
 from retrievers.tokens import estimate
 
 _FOR_THE_REQUEST = {400, 415, 422, 501}
@@ -136,17 +134,21 @@ class _Completion(AnswerPart):
     usage: _Usage | None = None
 
 
-class ChatModel:
+class ChatModel(RemoteModel[OpenAIClient]):
     """One model behind a chat endpoint; the key is asked for at the first request."""
 
     def __init__(self, options: ChatOptions) -> None:
+        name = options.key_name or ("" if options.base_url else KEY)
+        access = Access(
+            provider="openai", base_url=options.server, own=options.server if name else "", variables=(name,)
+        )
+        super().__init__(
+            options.model, access, Reads(options.max_tokens), concurrency=options.concurrency, rpm=options.rpm,
+            tpm=options.tpm, timeout=options.timeout, patience=options.patience,
+        )  # fmt: skip
         self.options = options
-        self._lock = Lock()
-        self._client: OpenAIClient | None = None
         self._with_schema: bool | None = None
         """Whether the server takes a schema; None until it has answered a request with one."""
-        self._limiter = RateLimiter(options.concurrency, rpm=options.rpm, tpm=options.tpm)
-        self._insistence = patient(options.patience)
 
     @property
     def fingerprint(self) -> str:
@@ -174,13 +176,13 @@ class ChatModel:
     def _cost(self, sent: int, received: int) -> Charge:
         return Charge(sent + received, self.price_of(sent, received))
 
-    def check(self, meter: Meter) -> None:
+    def check_budget(self, meter: Meter) -> None:
         """Look for what the first request needs.
 
         Raises:
             InputError: the key is not set, or a limit of dollars cannot be kept since the price is not known.
         """
-        _ = self._secret
+        self.check()
         if meter.budget.limit is not None and not self.options.priced:
             unknown = f"the price of {self.options.model} is not known, so that --max-cost cannot be kept"
             raise InputError(Problem("--price", unknown, "give the dollars for a million tokens in and out: IN,OUT"))
@@ -191,39 +193,23 @@ class ChatModel:
         Raises:
             BackendError: for good; OverBudget before anything is sent.
         """
-        client, meter = self._connected(), call.meter
-        expected = self.expected(prompt)
-
-        def paid() -> tuple[Reply, Charge]:
-            return pay(lambda: self._send(client, prompt), self._cost(*expected), call)
-
+        client, meter = self._client(), call.meter
+        sent, received = self.expected(prompt)
         try:
-            reply, _ = with_retries(paid, self._limiter, expected[0], insistence=self._insistence, call=call)
+            reply, _ = self._sender.send(
+                partial(self._send, client, prompt), self._cost(sent, received), call, pace=sent
+            )
         except _Declined as refusal:
             meter.count(declined=1)
             return Reply("", declined=str(refusal))
-        meter.count(calls=1, **({"declined": 1} if reply.declined else {}))
+        if reply.declined:
+            meter.count(declined=1)
         if prompt.form and self._with_schema is False:
             meter.count(without_schema=1)
         return reply
 
-    @property
-    def _secret(self) -> str:
-        name = self.options.key_name or ("" if self.options.base_url else KEY)
-        if not name:
-            return ""
-        if not os.environ.get(name):
-            raise InputError(Problem(name, "is not set in the environment", f"export {name}=…"))
-        return from_environment(name)
-
-    def _connected(self) -> OpenAIClient:
-        with self._lock:
-            if self._client is None:
-                chosen, key = self.options, self._secret
-                server = Server(chosen.server, chosen.model, {"Authorization": f"Bearer {key}"} if key else {}, (key,),
-                                chosen.timeout, chosen.concurrency)  # fmt: skip
-                self._client = OpenAIClient(server, _to_exception)
-            return self._client
+    def _open(self) -> OpenAIClient:
+        return OpenAIClient(self._server(), _to_exception)
 
     def _send(self, client: OpenAIClient, prompt: Prompt) -> tuple[Reply, Charge]:
         chosen = self.options

@@ -17,8 +17,8 @@ import httpx
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from retrievers.errors import BackendError, InputError, Problem
+from retrievers.insisting import TooLong, Transient, retry_after, says_too_long
 from retrievers.remote.bounded_transport import MOST_BYTES, PROXY_REMEDY, BoundedTransport, note_refused
-from retrievers.remote.faults import TooLong, Transient, retry_after, says_too_long
 from retrievers.remote.redaction import Expanded, as_written, beginning_of, redacted, secrets_in, shown, shown_or_hidden
 
 Schema = TypeVar("Schema")

@@ -1,32 +1,40 @@
-"""What models behind an API share: their key, connection, limits and price, and how texts are packed for them."""
+"""What models behind an API share: their key, connection, limits and price, and requests of fewer texts."""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from retrievers.errors import InputError, Problem, check_not_negative, check_positive
-from retrievers.meter import Call
+from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
+from retrievers.insisting import TooLong
 from retrievers.prices import Price, price_of
 from retrievers.remote.http_client import Server, check_address, is_server_of
-from retrievers.remote.redaction import as_written, from_environment, secrets_in, shown
-from retrievers.remote.splitting import EmbeddingReply, EmbeddingRequests, packed
-from retrievers.tokens import Tokens, estimate
-from retrievers.types import Embedded, Encoder, Limits, Role
+from retrievers.remote.redaction import from_environment, secrets_in
+from retrievers.remote.retries import Charge, RequestSender
+from retrievers.types import Counts, Limits
 
-Client = TypeVar("Client")
+
+class HasServer(Protocol):
+    """What asks a server."""
+
+    server: Server
+
+
+Client = TypeVar("Client", bound=HasServer)
+Item = TypeVar("Item")
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How a model is reached: its server, its key, and what an answer may take and cost."""
+    """How a model is reached: its server, its key, and what is sent along."""
 
     provider: str
     """As genai-prices calls it, or our own rows of prices."""
@@ -43,10 +51,14 @@ class Access:
     """What else every request carries."""
     sent: tuple[Any, ...] = ()
     """What is sent in bodies: what `${NAME}` stood for in it is shown in no message."""
-    timeout: float = 60
-    """Seconds for one whole answer."""
-    price: float | None = None
-    """The experiment's, dollars for a million tokens."""
+
+
+class Reads(NamedTuple):
+    """How much of one text a model reads."""
+
+    tokens: int
+    characters: int = 0
+    """0: no limit."""
 
 
 class RemoteModel(ABC, Generic[Client]):
@@ -54,30 +66,47 @@ class RemoteModel(ABC, Generic[Client]):
 
     service: ClassVar[str] = "a service"
     """To whom texts are sent where the experiment names no address."""
+    where: ClassVar[str] = "encoder"
+    """The table of the experiment in which the options stand."""
 
-    def __init__(self, where: str, model: str, access: Access, limits: Limits) -> None:
-        """Take what the experiment's table `where` says.
+    def __init__(
+        self, model: str, access: Access, reads: Reads, *, concurrency: int = 8, rpm: float = 0, tpm: float = 0,
+        timeout: float = 60, patience: float = 300, price: float | None = None,
+    ) -> None:  # fmt: skip
+        """Take what the experiment says; nothing is sent.
+
+        Args:
+            model: the provider's name for it.
+            access: how it is reached.
+            reads: how much of a text.
+            concurrency: requests at once, at most; fewer while the service throttles.
+            rpm: requests a minute that the account may send; 0: unknown.
+            tpm: tokens a minute; 0: unknown.
+            timeout: seconds for one whole answer.
+            patience: seconds after which a request that keeps failing is given up.
+            price: dollars for a million tokens; left out, the list price, 0 for a server on this machine, and unknown
+                for other servers.
 
         Raises:
             InputError: a number that cannot be, or an address that is none.
         """
-        check_positive(where, concurrency=limits.concurrency, timeout=access.timeout, patience=limits.patience,
-                       max_tokens=limits.tokens)  # fmt: skip
-        check_not_negative(where, rpm=limits.rpm, tpm=limits.tpm, price=access.price)
+        check_positive(self.where, concurrency=concurrency, timeout=timeout, patience=patience, max_tokens=reads.tokens)
+        check_not_negative(self.where, rpm=rpm, tpm=tpm, price=price)
         if access.base_url:
-            check_address(f"{where}.base_url", access.base_url)
+            check_address(f"{self.where}.base_url", access.base_url)
         self.model = model
         self._url = access.base_url or access.own
         self._access = access
-        self._limits = limits
+        self._timeout, self._own_price = timeout, price
+        self._limits = Limits(concurrency, rpm, tpm, patience, *reads)
+        self._sender = RequestSender(self._limits)
         self._lock = Lock()
         self._opened: Client | None = None
 
     @cached_property
     def price(self) -> Price | None:
         """The experiment's price, nothing for a server on this machine, else the list price."""
-        access = self._access
-        return price_of(access.provider, self.model, own=access.price, base_url=access.base_url)
+        return price_of(self._access.provider, self.model, own=self._own_price, base_url=self._access.base_url)
 
     @property
     def limits(self) -> Limits:
@@ -104,7 +133,7 @@ class RemoteModel(ABC, Generic[Client]):
         header = {access.key_header: f"Bearer {key}" if bearer else key} if key else {}
         return Server(
             self._url, self.model or access.provider, {**header, **access.headers}, (key, *secrets_in(*access.sent)),
-            access.timeout, self._limits.concurrency,
+            self._timeout, self._limits.concurrency,
         )  # fmt: skip
 
     @abstractmethod
@@ -117,69 +146,53 @@ class RemoteModel(ABC, Generic[Client]):
                 self._opened = self._open()
             return self._opened
 
-
-class Packing(NamedTuple):
-    """How many texts and tokens a request may have."""
-
-    size: int
-    total: int
-    """Tokens of all texts."""
-    alone: int
-    """Tokens from which a text goes alone."""
+    def _charge(self, tokens: int, searches: float = 0) -> Charge:
+        """What is billed, in dollars where the price is known."""
+        return Charge(tokens, 0.0 if self.price is None else self.price.usd(tokens, searches))
 
 
-class RemoteEncoder(RemoteModel[Client], Encoder):
-    """An encoder behind an API, of which each provider says what one request is, and what comes back."""
+class RequestSize:
+    """How many texts, or documents, a service takes at once: what is asked for, until it names a number itself."""
 
-    def __init__(
-        self, model: str, access: Access, limits: Limits, packing: Packing, *,
-        dimensions: int | None = None, prompts: Mapping[Role, str] | None = None,
-    ) -> None:  # fmt: skip
-        """Take what the experiment says; `prompts` are put before every text of their role."""
-        super().__init__("encoder", model, access, limits)
-        check_positive("encoder", batch_size=packing.size, dimensions=1 if dimensions is None else dimensions)
-        self._packing = packing
-        self._dimensions = dimensions
-        self._prompts: Mapping[Role, str] = prompts or {"query": "", "document": ""}
-        self._requests = EmbeddingRequests(limits, lambda: self.price, count=lambda texts: self._counted(texts).counts)
+    def __init__(self, most: int = 0) -> None:
+        """Take the most that is known; 0: all that are given."""
+        self._most = most
 
-    @abstractmethod
-    def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
-        """Ask the provider once; raises Transient, TooLong or BackendError."""
+    def in_requests(
+        self,
+        items: list[Item],
+        send: Callable[[list[Item]], Part],
+        otherwise: Callable[[list[Item], TooLong], list[Part]],
+    ) -> list[Part]:
+        """Send items in as few requests as the service is known to take; `otherwise` treats other refusals.
 
-    def _counted(self, texts: Sequence[str]) -> Tokens:
-        """Count the tokens that would be billed; no network."""
-        return Tokens(estimate(texts), exact=False)
+        Raises:
+            BackendError: the service names a number, and then a smaller one.
+        """
 
-    def _described(self, **more: str) -> Mapping[str, str]:
-        """What the manifest keeps."""
-        prompts = {f"{role}_prompt": as_written(prompt) for role, prompt in self._prompts.items() if prompt}
-        dimensions = {} if self._dimensions is None else {"dimensions": str(self._dimensions)}
-        return {"model": as_written(self.model), "source": shown(self._url), **prompts, **more, **dimensions}
+        def parts(some: list[Item], *, named: bool = False) -> list[Part]:
+            try:
+                return [send(some)]
+            except TooLong as refusal:
+                if not (refusal.texts and refusal.texts < len(some)):
+                    return otherwise(some, refusal)
+                if named:
+                    raise BackendError(f"the server takes fewer texts than it said: {refusal}") from None
+                self._most = refusal.texts
+                return [part for few in self._few(some) for part in parts(few, named=True)]
 
-    def count(self, texts: Sequence[str], role: Role) -> Tokens:
-        """Count the tokens that would be billed, the prompt's among them; no network."""
-        return self._counted([self._prompts[role] + text for text in texts])
+        return [part for some in self._few(items) for part in parts(some)]
 
-    def batches(self, texts: Sequence[str], role: Role) -> Iterator[Sequence[int]]:
-        """Pack texts into requests by their tokens, those that may be too long alone."""
-        return packed(np.minimum(self.count(texts, role).counts, self._limits.tokens), *self._packing)
-
-    def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
-        """Send one request; `tokens` are shared out from what the provider billed."""
-        self._client()  # before the clock of the rate runs: loading an SDK takes a while
-        prompted = [self._prompts[role] + text for text in texts]
-        return self._requests.embed(prompted, lambda some: self._send(some, role), call)
+    def _few(self, items: list[Item]) -> list[list[Item]]:
+        most = self._most or len(items)
+        return [items[start : start + most] for start in range(0, len(items), most)]
 
 
-def check_batch_size(batch_size: int, most: int, provider: str) -> None:
-    """Refuse more texts a request than a provider takes.
-
-    Raises:
-        InputError: naming the limit.
-    """
-    if batch_size > most:
-        raise InputError(Problem("encoder.batch_size", f"{batch_size} is above {provider}'s {most}"))
+def shared_out(total: int, weights: Counts) -> Counts:
+    """Divide the billed tokens among the texts by their estimates, so that they add up."""
+    ends = np.rint(np.cumsum(weights) * (total / max(int(weights.sum()), 1))).astype(np.int64)
+    shares: Counts = ends - np.concatenate([[0], ends[:-1]])
+    return shares
 
 
 def key_of(given: str, *variables: str) -> str:
@@ -197,5 +210,5 @@ def key_of(given: str, *variables: str) -> str:
     for name in variables:
         if os.environ.get(name):
             return from_environment(name)
-    remedy = f"export {variables[0]}=…, or give api_key"
+    remedy = f"export {variables[0]}=…"
     raise InputError(Problem(" or ".join(variables), "is not set in the environment", remedy))

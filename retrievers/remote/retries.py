@@ -9,11 +9,9 @@ from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
 from retrievers.errors import BackendError
-from retrievers.insisting import Insistence, Passing
+from retrievers.insisting import Insistence, Transient
 from retrievers.meter import Call
-from retrievers.prices import Price
 from retrievers.remote.bounded_transport import attempting, may_be_billed
-from retrievers.remote.faults import Transient
 from retrievers.types import Limits
 
 Answer = TypeVar("Answer")
@@ -79,63 +77,6 @@ def _check(stopped: threading.Event) -> None:
         raise BackendError("stopped, since another request failed or the run was interrupted")
 
 
-def patient(patience: float) -> Insistence:
-    """Return what insists on the answers of one provider, for so many seconds each."""
-    return Insistence(_passing, patience)
-
-
-def _passing(failure: BaseException) -> Passing | None:
-    if not isinstance(failure, Transient):
-        return None
-    return Passing(str(failure), failure.retry_after, failure.refused_here)
-
-
-def with_retries(
-    send: Callable[[], Answer], limiter: RateLimiter, tokens: int, *, insistence: Insistence, call: Call
-) -> Answer:
-    """Send one request until it succeeds, fails for good, or patience ends; each further try counts as a retry.
-
-    Args:
-        send: asks the provider once; raises Transient where another try may help.
-        limiter: lets requests pass at the provider's pace.
-        tokens: how many the request has, for the pace.
-        insistence: of this provider.
-        call: counts retries, and says when all stops.
-
-    Raises:
-        BackendError: patience ended; whatever else `send` raises passes through.
-    """
-
-    def once() -> Answer:
-        with limiter.turn(tokens, call.stopped), attempting(call.stopped):
-            return send()
-
-    tries = 1
-
-    def again() -> None:
-        nonlocal tries
-        tries += 1
-        call.meter.count(retries=1)
-
-    started = time.monotonic()
-    try:
-        return insistence.ask(once, on_retry=again, stopped=call.stopped)
-    except Transient as last:
-        took = f"{tries} {'try' if tries == 1 else 'tries'} in {time.monotonic() - started:.0f} s"
-        remedy = "; is it running? start it, then run again" if last.refused_here else ""
-        patience = f"(patience = {insistence.patience:g})"
-        raise BackendError(f"gave up after {took} {patience}: {last}{remedy}") from None
-
-
-class Bill(NamedTuple):
-    """What one request is billed for."""
-
-    tokens: int
-    """0: the provider does not say."""
-    searches: float = 0
-    """Of a reranker that is billed by the search."""
-
-
 class Charge(NamedTuple):
     """What one request cost, or is expected to cost."""
 
@@ -144,70 +85,78 @@ class Charge(NamedTuple):
 
 
 class RequestSender:
-    """Sends the requests of one encoder or reranker; several threads and several retrievers may share it."""
+    """Sends the requests of one model or endpoint; several threads and several retrievers may share it."""
 
-    def __init__(self, limits: Limits, price: Callable[[], Price | None]) -> None:
-        """Take the limits, and what gives the price: None where it is not known, so that no dollars are counted."""
-        self._price = price
-        self._insistence = patient(limits.patience)
+    def __init__(self, limits: Limits) -> None:
         self._limiter = RateLimiter(limits.concurrency, rpm=limits.rpm, tpm=limits.tpm)
+        self._insistence = Insistence(
+            lambda failure: failure if isinstance(failure, Transient) else None, limits.patience
+        )
 
-    def send(self, request: Callable[[], tuple[Answer, Bill]], expected: Bill, call: Call) -> tuple[Answer, int]:
-        """Send one request until it succeeds, fails for good, or patience ends; count what each try cost.
+    def send(
+        self, request: Callable[[], tuple[Answer, Charge]], promised: Charge, call: Call, *, pace: int | None = None
+    ) -> tuple[Answer, Charge]:
+        """Send one request until it succeeds, fails for good, or patience ends, within the budget; count what it cost.
+
+        A request that was sent and not refused may be billed although its answer came too late, or cannot be used: it
+        is counted as what was promised, and as `unanswered`. Each further try is promised anew.
 
         Args:
-            request: asks the provider once; returns the answer and what was billed. Raises Transient, TooLong or
-                BackendError.
-            expected: what the request is expected to be billed for, promised to the budget before each try.
-            call: for which retriever it is sent, and what stops it.
-
-        Returns:
-            The answer, and the tokens billed: those expected where the provider does not say.
+            request: asks the provider once; returns the answer and its cost. Raises Transient, TooLong or BackendError.
+            promised: what it is expected to cost.
+            call: for which retriever it is sent, and what stops it; its meter and budget count the cost.
+            pace: tokens by which the rate is kept; left out, those that are promised.
 
         Raises:
             BackendError: for good; OverBudget before anything is sent.
         """
-        promised = self._cost(expected)
-
-        def once() -> tuple[Answer, Charge]:
-            answer, stated = request()
-            return answer, self._cost(Bill(stated.tokens or expected.tokens, stated.searches or expected.searches))
 
         def paid() -> tuple[Answer, Charge]:
-            return pay(once, promised, call)
+            call.meter.before(promised.usd)
+            cost = Charge(0, 0.0)
+            try:
+                answer, cost = request()
+            except BaseException:
+                if may_be_billed():
+                    cost = promised
+                    call.meter.count(unanswered=1)
+                raise
+            finally:
+                call.meter.after(promised.usd, tokens=cost.tokens, usd=cost.usd)
+            return answer, cost
 
-        answer, cost = with_retries(paid, self._limiter, expected.tokens, insistence=self._insistence, call=call)
+        answer, cost = self.ask(paid, promised.tokens if pace is None else pace, call)
         call.meter.count(calls=1)
-        return answer, cost.tokens
+        return answer, cost
 
-    def _cost(self, bill: Bill) -> Charge:
-        price = self._price()
-        return Charge(bill.tokens, 0.0 if price is None else price.usd(*bill))
+    def ask(self, request: Callable[[], Answer], tokens: int, call: Call) -> Answer:
+        """Send one request that nobody bills until it succeeds; each further try counts as a retry.
 
+        Args:
+            request: asks once; raises Transient where another try may help.
+            tokens: how many the request has, for the pace.
+            call: counts retries, and says when all stops.
 
-def pay(request: Callable[[], tuple[Answer, Charge]], promised: Charge, call: Call) -> tuple[Answer, Charge]:
-    """Ask once, within the budget, and count what it cost.
+        Raises:
+            BackendError: patience ended; whatever else `request` raises passes through.
+        """
 
-    A request that was sent and not refused may be billed although its answer came too late, or cannot be used: it is
-    counted as what was promised, and as `unanswered`. Each further try is promised anew. Called inside `with_retries`.
+        def once() -> Answer:
+            with self._limiter.turn(tokens, call.stopped), attempting(call.stopped):
+                return request()
 
-    Args:
-        request: asks the provider; returns the answer and its cost.
-        promised: what it is expected to cost.
-        call: whose meter and budget count it.
+        tries = 1
 
-    Raises:
-        BackendError: OverBudget before anything is sent; whatever else `request` raises passes through.
-    """
-    call.meter.before(promised.usd)
-    cost = Charge(0, 0.0)
-    try:
-        answer, cost = request()
-    except BaseException:
-        if may_be_billed():
-            cost = promised
-            call.meter.count(unanswered=1)
-        raise
-    finally:
-        call.meter.after(promised.usd, tokens=cost.tokens, usd=cost.usd)
-    return answer, cost
+        def again() -> None:
+            nonlocal tries
+            tries += 1
+            call.meter.count(retries=1)
+
+        started = time.monotonic()
+        try:
+            return self._insistence.ask(once, on_retry=again, stopped=call.stopped)
+        except Transient as last:
+            took = f"{tries} {'try' if tries == 1 else 'tries'} in {time.monotonic() - started:.0f} s"
+            remedy = "; is it running? start it, then run again" if last.refused_here else ""
+            patience = f"(patience = {self._insistence.patience:g})"
+            raise BackendError(f"gave up after {took} {patience}: {last}{remedy}") from None

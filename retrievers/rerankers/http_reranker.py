@@ -11,16 +11,15 @@ from pydantic import AliasChoices, Field, RootModel
 
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.fingerprints import fingerprint
+from retrievers.insisting import TooLong
 from retrievers.meter import Call
 from retrievers.prices import Price, searches
-from retrievers.remote.faults import TooLong
 from retrievers.remote.http_client import AnswerPart, HttpClient, Listed, TokenCount
 from retrievers.remote.redaction import as_written, as_written_json, shown
-from retrievers.remote.remote_model import Access, RemoteModel
-from retrievers.remote.retries import Bill, RequestSender
-from retrievers.remote.splitting import shared_out
+from retrievers.remote.remote_model import Access, Reads, RemoteModel, RequestSize, shared_out
+from retrievers.remote.retries import Charge
 from retrievers.tokens import Tokens, beginning, estimate
-from retrievers.types import Counts, Floats, Limits, Pair, PairScores, Reranker, runs
+from retrievers.types import Counts, Floats, Pair, PairScores, Reranker, runs
 
 Dialect = Literal["cohere", "voyage", "jina", "tei", "vllm"]
 
@@ -88,6 +87,7 @@ class _ScoredDocuments(AnswerPart):
 class HttpReranker(RemoteModel[HttpClient], Reranker):
     """Orders the first `depth` candidates by the scores of a service; the others keep their order beneath."""
 
+    where = "rerank"
     services: ClassVar[Mapping[str, str]] = {
         dialect: f"{dialect.capitalize()}'s server" for dialect, protocol in PROTOCOLS.items() if protocol.url
     }
@@ -105,13 +105,8 @@ class HttpReranker(RemoteModel[HttpClient], Reranker):
         depth: int = 10,
         max_tokens: int = 0,
         batch_size: int = 100,
-        concurrency: int = 8,
-        rpm: float = 0,
-        tpm: float = 0,
-        timeout: float = 60,
-        patience: float = 300,
-        price: float | None = None,
         search_price: float | None = None,
+        **options: Any,
     ) -> None:
         """Describe the service; nothing is sent.
 
@@ -128,14 +123,9 @@ class HttpReranker(RemoteModel[HttpClient], Reranker):
             max_tokens: documents are cut to so many tokens, as estimated, and counted; 0: 4,096 for cohere,
                 8,000 for voyage, 8,192 for jina, 512 for tei and vllm.
             batch_size: documents a request.
-            concurrency: requests at once.
-            rpm: requests a minute that the account may send; 0: unknown.
-            tpm: tokens a minute; 0: unknown.
-            timeout: seconds for one whole answer.
-            patience: seconds after which a request that keeps failing is given up.
-            price: dollars for a million tokens; left out, 0 for a server on this machine, else unknown.
             search_price: dollars for a thousand searches, as Cohere bills: one query with up to 100 documents, of which
                 one above 500 tokens counts several times.
+            options: of every remote model.
         """
         check_positive("rerank", depth=depth, batch_size=batch_size)
         check_not_negative("rerank", max_tokens=max_tokens, search_price=search_price)
@@ -147,25 +137,21 @@ class HttpReranker(RemoteModel[HttpClient], Reranker):
         access = Access(
             provider=dialect, own=self._protocol.url, base_url=base_url, api_key=api_key,
             variables=(self._protocol.key,), headers=dict(headers or {}), sent=(extra or {},),
-            timeout=timeout, price=price,
         )  # fmt: skip
-        super().__init__(
-            "rerank", model, access, Limits(concurrency, rpm, tpm, patience, max_tokens or self._protocol.tokens)
-        )
+        super().__init__(model, access, Reads(max_tokens or self._protocol.tokens), **options)
         self._dialect: Dialect = dialect
         self._extra = dict(extra or {})
         self._depth = depth
         self._batch_size = batch_size
         self._search_price = search_price
-        self._sender = RequestSender(self._limits, lambda: self.price)
-        self._documents = batch_size
+        self._most = RequestSize(batch_size)
 
     @cached_property
     def price(self) -> Price | None:
         """The experiment's prices, nothing for a server on this machine, else the list price."""
         if self._search_price is None:
             return super().price
-        return Price(self._access.price or 0.0, "the experiment's price", self._search_price)
+        return Price(self._own_price or 0.0, "the experiment's price", self._search_price)
 
     @property
     def fingerprint(self) -> str:
@@ -211,33 +197,33 @@ class HttpReranker(RemoteModel[HttpClient], Reranker):
         whole = [document for _, document in pairs]
         sent = [beginning(document, self._limits.tokens) for document in whole]
         truncated = estimate(whole) - estimate(sent)
-        parts = [self._part(query, sent[start : start + self._documents], call)
-                 for start in range(0, len(sent), self._documents)]  # fmt: skip
+
+        def refused(_: list[str], refusal: TooLong) -> list[tuple[Floats, Counts]]:
+            remedy = f"set max_tokens below {self._limits.tokens}, or batch_size lower"
+            raise BackendError(f"{refusal}; {remedy}") from None
+
+        parts = self._most.in_requests(sent, lambda some: self._part(query, some, call), refused)
         scores, tokens = (np.concatenate(column) for column in zip(*parts, strict=True))
         return PairScores(scores, tokens, truncated)
 
-    def _part(self, query: str, documents: list[str], call: Call, *, named: bool = False) -> tuple[Floats, Counts]:
-        """Send one request; where the server takes fewer documents, their number is learnt and the request split.
-
-        `named`: they are as many as it has just named, and it may not name fewer again.
-        """
+    def _part(self, query: str, documents: list[str], call: Call) -> tuple[Floats, Counts]:
+        """Send one request."""
         counts = estimate(documents) + int(estimate([query])[0])
-        expected = Bill(int(counts.sum()), searches(estimate(documents).tolist()))
-        try:
-            scores, billed = self._sender.send(lambda: self._send(query, documents), expected, call)
-        except TooLong as refusal:
-            if named or refusal.texts is None or refusal.texts >= len(documents):
-                raise BackendError(
-                    f"{refusal}; set max_tokens below {self._limits.tokens}, or batch_size lower"
-                ) from None
-            self._documents = refusal.texts
-            parts = [self._part(query, documents[start : start + refusal.texts], call, named=True)
-                     for start in range(0, len(documents), refusal.texts)]  # fmt: skip
-            scores, tokens = (np.concatenate(column) for column in zip(*parts, strict=True))
-            return scores, tokens
-        return scores, shared_out(billed, counts)
+        expected = int(counts.sum()), searches(estimate(documents).tolist())
+        promised = self._charge(*expected)
 
-    def _send(self, query: str, documents: list[str]) -> tuple[Floats, Bill]:
+        def request() -> tuple[Floats, Charge]:
+            scores, tokens, searched = self._send(query, documents)
+            return scores, self._charge(tokens or expected[0], searched or expected[1])
+
+        scores, charge = self._sender.send(request, promised, call)
+        return scores, shared_out(charge.tokens, counts)
+
+    def _send(self, query: str, documents: list[str]) -> tuple[Floats, int, float]:
+        """Return the scores of documents, and the tokens and searches that are billed, 0 where the service says none.
+
+        Fewer tokens than documents cannot be meant.
+        """
         client = self._client()
         model = {"model": self.model} if self.model else {}
         limit = {"max_tokens_per_doc": self._limits.tokens} if self._dialect == "cohere" else {}
@@ -250,23 +236,19 @@ class HttpReranker(RemoteModel[HttpClient], Reranker):
             **self._extra,
         }
         if self._dialect == "tei":
-            results, bill = client.ask(self._protocol.path, body, _BareScores).root, Bill(0)
+            results, tokens, searched = client.ask(self._protocol.path, body, _BareScores).root, 0, 0.0
         else:
             answer = client.ask(self._protocol.path, body, _ScoredDocuments)
-            results, bill = answer.results, _bill_of(answer, len(documents))
+            units = answer.meta.billed_units if answer.meta else None
+            results, searched = answer.results, (units.search_units if units else None) or 0.0
+            tokens = (answer.usage.total_tokens if answer.usage else None) or 0
         ordered = sorted(results, key=lambda one: one.index)
         if [one.index for one in ordered] != list(range(len(documents))):
             count = len(results) or "no"
             raise BackendError(f"{client.server.name}: {count} scores came back for {len(documents)} documents, "
                                "not one for each")  # fmt: skip
-        return np.asarray([one.score for one in ordered], dtype=np.float64), bill
+        scores = np.asarray([one.score for one in ordered], dtype=np.float64)
+        return scores, tokens if tokens >= len(documents) else 0, searched
 
     def _open(self) -> HttpClient:
         return HttpClient(self._server())
-
-
-def _bill_of(answer: _ScoredDocuments, documents: int) -> Bill:
-    """What a service says that it bills for; fewer tokens than documents cannot be meant."""
-    tokens = (answer.usage.total_tokens if answer.usage else None) or 0
-    units = answer.meta.billed_units if answer.meta else None
-    return Bill(tokens if tokens >= documents else 0, (units.search_units if units else None) or 0)

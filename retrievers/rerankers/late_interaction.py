@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from retrievers.errors import InputError, Problem
-from retrievers.local.max_sim import ScoredTokens, max_sim, token_vectors
-from retrievers.local.models import Backend, Dtype, Setup
-from retrievers.local.pair_model import PairModelReranker, PairOptions
-from retrievers.local.sides import is_trained_as, prompt_of, side_tokens, stored_prompt
+from retrievers.local.forward import ScoredTokens, max_sim, token_vectors
+from retrievers.local.models import LocalReranker, Setup
+from retrievers.local.sides import is_trained_as, prompt_of, stored_prompts
 from retrievers.meter import Call
-from retrievers.tokens import Tokens, folder_tokens
+from retrievers.tokens import Tokens
 from retrievers.types import Counts, Pair, PairScores, Role
 
 
@@ -24,7 +23,7 @@ class _Side(NamedTuple):
     truncated_tokens: Counts
 
 
-class LateInteractionReranker(PairModelReranker):
+class LateInteractionReranker(LocalReranker):
     """Orders candidates by how well each token of the query is met by some token of the document.
 
     The score is the mean, over the query's tokens, of the largest cosine with any of the document's: MaxSim of
@@ -32,45 +31,18 @@ class LateInteractionReranker(PairModelReranker):
     the ways that its files name; any other sentence-transformers model lends its token vectors.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        depth: int = 10,
-        revision: str = "",
-        device: str = "auto",
-        dtype: Dtype = "float32",
-        batch_size: int = 32,
-        backend: Backend = "torch",
-        trust_remote_code: bool = False,
-    ) -> None:
-        """Describe the model; nothing is loaded before the first pair that is not cached.
-
-        Args:
-            model: a folder, or a name of the hub: a late-interaction model, or any embedding model.
-            depth: how many candidates of each query are read again.
-            revision: a commit, tag or branch of the hub; without one, what is on this machine, else the newest.
-            device: as for the sentence-transformers encoder.
-            dtype: numbers inside the model.
-            batch_size: pairs per request.
-            backend: "torch", or "onnx" (needs optimum with onnxruntime).
-            trust_remote_code: run code that comes with the model.
-        """
-        options = PairOptions(model, depth, revision, device, dtype, batch_size, backend, trust_remote_code)
-        super().__init__(options, self._load)
+    kind = "late-interaction"
+    library = "SentenceTransformer"
 
     @property
     def fingerprint(self) -> str:
         """All that changes a score: the weights, dtype and backend."""
-        return self._named("late-interaction", **({"trained": True} if self._trained else {}))
+        return self._named(**({"trained": True} if self._trained else {}))
 
     def count(self, texts: Sequence[str]) -> Tokens:
         """Count the tokens of texts, each as one side of a pair, without loading the model."""
-        if self._trained:
-            folder = self._weights.snapshot
-            prompt = stored_prompt(folder, "document")
-            return side_tokens(folder, "document", [prompt + text for text in texts], whole=False)
-        return folder_tokens(self._weights.snapshot, texts)
+        prompt = prompt_of(stored_prompts(self._weights.snapshot), "document") if self._trained else ""
+        return super().count([prompt + text for text in texts])
 
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
         """Score the pairs of one request on the next free copy of the model."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from retrievers import store_class
 from retrievers.meter import Meter
 from retrievers.ragged import Form
+from retrievers.stores.matrices import QuantizedStore
 from retrievers.stores.options import CSR, EDGE, MEMORY, PREFIX, Opening, StoreOptions
-from retrievers.stores.quantized import QuantizedStore
 from retrievers.types import Store
 
 LONGEST = 80

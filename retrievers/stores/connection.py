@@ -1,4 +1,4 @@
-"""Connection to a Qdrant: the engine in this process, or a server that is asked again where that may help."""
+"""Connection to a Qdrant: the engine in this process, or a server that is asked again; what runs have left on it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from contextlib import contextmanager
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from retrievers import insisting
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
-from retrievers.insisting import Insistence, Passing
+from retrievers.insisting import Insistence, Transient
 from retrievers.meter import Meter
 from retrievers.prices import on_this_machine
 from retrievers.remote.bounded_transport import BoundedTransport
-from retrievers.remote.faults import Transient
 from retrievers.remote.redaction import redacted, shown
-from retrievers.stores.options import MEMORY, StoreOptions
+from retrievers.stores.options import MEMORY, PREFIX, StoreOptions
 from retrievers.stores.points import engine_errors
 
 if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
+    from qdrant_client import QdrantClient, models
 
 TIMEOUT = 120
 CONNECTIONS = 8
@@ -161,7 +160,7 @@ class Connection:
         if ours is None or ours[0] != theirs[0] or abs(ours[1] - theirs[1]) > 1:
             _warn_of_versions(self.address, self.version, version("qdrant-client"))
 
-    def _passing(self, error: BaseException) -> Passing | None:
+    def _passing(self, error: BaseException) -> Transient | None:
         """What a failure says that may pass by itself: no answer, a busy server, a fault behind a proxy."""
         if not _may_pass(error):
             return None
@@ -170,7 +169,8 @@ class Connection:
         words = _in_words(error)
         if "onnection refused" in words and _status(error) == "UNAVAILABLE":  # gRPC's words
             refused = on_this_machine(self._options.location or "")
-        return Passing(f"{self.address}: {words}", None if asked is None else float(asked), refused)
+        wait = None if asked is None else float(asked)
+        return Transient(f"{self.address}: {words}", retry_after=wait, refused_here=refused)
 
     def _insist(self, request: Callable[[], Answer], remedy: str) -> Answer:
         from qdrant_client.common.client_exceptions import QdrantException
@@ -195,6 +195,44 @@ class Connection:
                 remedy = "is it running? start it, then run again"
             rest = "" if _is_final(error) else f"; {remedy}"
             raise BackendError(f"{self.address}: {_in_words(error)}{rest}") from error
+
+
+def notes_of(info: models.CollectionInfo) -> dict[str, tuple[str, ...]] | None:
+    """Return the notes that a complete collection has in its metadata; None where it is not complete."""
+    kept = (info.config.metadata or {}).get("finished")
+    return None if kept is None else {kind: tuple(ids) for kind, ids in kept.items()}
+
+
+class HeldCollection(NamedTuple):
+    """A collection on a server."""
+
+    name: str
+    points: int
+    complete: bool
+
+
+class Collections:
+    """The collections of a server that runs have made there."""
+
+    def __init__(self, options: StoreOptions) -> None:
+        self._connection = Connection(options, "", Meter())
+
+    def list(self) -> list[HeldCollection]:
+        """Return them by name."""
+        names = [one.name for one in self._connection.call(lambda client: client.get_collections()).collections]
+        held = []
+        for name in sorted(name for name in names if name.startswith(PREFIX)):
+            info = self._connection.call(lambda client, name=name: client.get_collection(name))  # type: ignore[misc]
+            held.append(HeldCollection(name, info.points_count or 0, notes_of(info) is not None))
+        return held
+
+    def remove(self, name: str) -> None:
+        """Remove one of them."""
+        self._connection.remove(name)
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
 
 
 @cache

@@ -7,8 +7,8 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -45,6 +45,7 @@ BESIDE_VECTOR = 110
 SPARE = 64 * 2**20
 """Bytes that have to stay free: what the engine lays out ahead."""
 NOTES = "notes.json"
+Answer = TypeVar("Answer")
 
 
 class EdgeStore(Store):
@@ -87,8 +88,7 @@ class EdgeStore(Store):
         """How much of an approximate collection is in the graph or compressed."""
         if not self.approximate:
             return {}
-        with engine_errors(self._folder):
-            info = self._open().info()
+        info = self._ask(lambda shard: shard.info())
         return {"points": str(info.points_count), "indexed_points": str(info.indexed_vectors_count)}
 
     def finished(self) -> dict[str, tuple[str, ...]] | None:
@@ -140,24 +140,19 @@ class EdgeStore(Store):
         self._make_sure_of(len(ids))
         if fields and not self._added:
             index = edge.UpdateOperation.create_field_index(FIELDS, edge.PayloadSchemaType.Keyword)
-            with engine_errors(self._folder):
-                self._open().update(index)
+            self._ask(lambda shard: shard.update(index))
         kept = payloads(ids, fields)
         start = 0
         while start < len(ids):
             if self._in_segment == self._segment:
-                with engine_errors(self._folder):
-                    self._open().optimize()
+                self._ask(lambda shard: shard.optimize())
                 self._in_segment = 0
             stop = min(start + UPSERT, len(ids), start + self._segment - self._in_segment)
-            points = [
-                edge.Point(point_id(doc_id), row, payload)
-                for doc_id, row, payload in zip(
-                    ids[start:stop], _points(unit_rows(vectors[start:stop])), kept[start:stop], strict=True
-                )
-            ]
-            with engine_errors(self._folder):
-                self._open().update(edge.UpdateOperation.upsert_points(points))
+            some = slice(start, stop)
+            rows = zip(ids[some], _points(unit_rows(vectors[some])), kept[some], strict=True)
+            points = [edge.Point(point_id(doc_id), row, payload) for doc_id, row, payload in rows]
+            update = edge.UpdateOperation.upsert_points(points)
+            self._ask(lambda shard, update=update: shard.update(update))  # type: ignore[misc]
             self._in_segment += stop - start
             start = stop
         self._added += len(ids)
@@ -202,9 +197,8 @@ class EdgeStore(Store):
                     edge.QueryRequest(limit=size, query=query, params=params, with_payload=True, filter=filters[at])
                     for at, query in zip(some, _queries(unit_rows(vectors[some])), strict=True)
                 ]
-                with engine_errors(self._folder):
-                    answers = self._open().query_batch(edge.QueryBatchRequest(requests))
-                for points in answers:
+                asked = edge.QueryBatchRequest(requests)
+                for points in self._ask(lambda shard, asked=asked: shard.query_batch(asked)):  # type: ignore[misc]
                     yield EngineHits([(p.payload or {})["id"] for p in points], [p.score for p in points])
 
         return hits_of(vectors, past_ties(ask, len(vectors), limit))
@@ -217,6 +211,11 @@ class EdgeStore(Store):
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+
+    def _ask(self, request: Callable[[qdrant_edge.EdgeShard], Answer]) -> Answer:
+        """Ask the engine, which is opened if it is not; its errors become ours."""
+        with engine_errors(self._folder):
+            return request(self._open())
 
     def _make_sure_of(self, points: int) -> None:
         """Raise InputError unless the disk has room: the process would crash where a mapped file cannot grow."""

@@ -31,6 +31,9 @@ KNOWN = (MEMORY, EDGE, CSR)
 LOWEST_INDEXING, LOWEST_FULL_SCAN = 1, 10
 """kB: the lowest thresholds that a server takes and that mean something (0 turns indexing off)."""
 
+OF_A_COLLECTION = ("shards", "replication", "indexing_threshold", "full_scan_threshold")
+"""Options by which a server builds a collection."""
+
 Quantization = Literal["scalar", "product", "binary"]
 BITS = {"scalar": 8, "product": 2, "binary": 1}
 """Bits a quantised dimension takes: one byte, one byte for four dimensions (16 times less), one bit."""
@@ -89,14 +92,7 @@ class StoreOptions:
                 remedy = f"known: {', '.join(KNOWN)}, a folder, or a URL that begins with {', '.join(SERVER)}"
             problems.append(Problem("store", f"{self.location!r} names no store", remedy))
         if not self.on_server:
-            for name in (
-                "api_key",
-                "shards",
-                "replication",
-                "defer_graph",
-                "indexing_threshold",
-                "full_scan_threshold",
-            ):
+            for name in ("api_key", "defer_graph", *OF_A_COLLECTION):
                 if getattr(self, name) not in (None, False):
                     problems.append(Problem(f"store.{name}", "is for a server", "give the server's URL as location"))
         if self.defer_graph and not self.m:
@@ -151,7 +147,7 @@ class StoreOptions:
         """
         parts = [f"hnsw{self.m}x{self.ef_construct}"] if self.m else []
         parts += [self.quantization] if self.quantization else []
-        for name in ("shards", "replication", "indexing_threshold", "full_scan_threshold"):
+        for name in OF_A_COLLECTION:
             if getattr(self, name) is not None:
                 parts.append(f"{name}{getattr(self, name)}")
         return "".join(f"-{part}" for part in parts)

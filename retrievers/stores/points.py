@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.ragged import AnyVectors, SparseVectors
+from retrievers.ranking import asked_until
 from retrievers.types import RESOLUTION, FilterValues, Ranking, ranked, rounded
 
 if TYPE_CHECKING:
@@ -147,17 +148,14 @@ def past_ties(ask: Callable[[list[int], int], Iterable[EngineHits]], queries: in
         queries: how many there are.
         limit: hits to keep, at least 1.
     """
-    answers: dict[int, Ranking] = {}
-    waiting = list(range(queries))
-    size = limit + SPARE
-    while waiting:
-        for position, (doc_ids, scores) in zip(waiting, ask(waiting, size), strict=True):
-            reach = _reach(scores, limit)
-            if len(scores) < size or reach < len(scores):
-                answers[position] = ranked(doc_ids[:reach], rounded(scores[:reach]), limit)
-        waiting = [position for position in waiting if position not in answers]
-        size *= 4
-    return [answers[position] for position in range(queries)]
+
+    def settled(_: int, found: EngineHits, size: int) -> Ranking | None:
+        doc_ids, scores = found
+        reach = _reach(scores, limit)
+        whole = len(scores) < size or reach < len(scores)
+        return ranked(doc_ids[:reach], rounded(scores[:reach]), limit) if whole else None
+
+    return asked_until(ask, queries, limit + SPARE, settled)
 
 
 def hits_of(vectors: AnyVectors, rankings: list[Ranking]) -> list[Ranking]:

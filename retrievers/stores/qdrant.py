@@ -12,8 +12,7 @@ import numpy as np
 from retrievers.errors import BackendError
 from retrievers.parallel import answers
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, unit_rows
-from retrievers.stores.connection import Connection
-from retrievers.stores.held_collections import notes_of
+from retrievers.stores.connection import Connection, notes_of
 from retrievers.stores.options import LOWEST_FULL_SCAN, LOWEST_INDEXING, MEMORY, Opening, StoreOptions
 from retrievers.stores.points import (
     FIELDS,
@@ -36,9 +35,9 @@ if TYPE_CHECKING:
 LOCAL = 1024
 """Points a request, and queries a request, to the engine in this process."""
 UPSERT, SEARCH = 256, 32
-"""The same to a server: below its default limit of 32 MB up to 5,000 dimensions."""
+"""The same to a server."""
 NUMBERS = 1_280_000
-"""Numbers a request, at most: below that limit as JSON."""
+"""Numbers a request, at most: as JSON below a server's default limit of 32 MB."""
 PARALLEL = 4
 """Uploads to a server at once."""
 LOOK_EVERY = 0.5
@@ -355,7 +354,8 @@ def _values(units: AnyVectors) -> list[Any]:
 def _requests(vectors: AnyVectors, most: int) -> Iterator[slice]:
     """Split vectors into requests of at most so many texts, and of at most NUMBERS numbers unless a text has more."""
     if not isinstance(vectors, SparseVectors | TokenVectors):
-        yield from (slice(start, start + most) for start in range(0, len(vectors), most))
+        size = max(1, min(most, NUMBERS // vectors.shape[1]))
+        yield from (slice(start, start + size) for start in range(0, len(vectors), size))
         return
     width = vectors.dimensions if isinstance(vectors, TokenVectors) else 2
     ends = vectors.starts * width
