@@ -11,7 +11,7 @@ from harness.experiment import init, load
 CSV = "question,doc,rating,asked_on\nhow much leave,a,2,2026-01-02\nhow much leave,b,0,\nby train,b.md,1,\n"
 MAPPING = """\
   question -> the query's text
-  doc      -> the relevant document (matched 3 of 3)
+  doc      -> the relevant document (matched 3 of 3, 1 by file name)
   rating   -> its grade (0: 1, 1: 1, 2: 1)
   asked_on -> kept as a field of the query"""
 
@@ -37,7 +37,7 @@ def told(capsys, *words: str, code: int = 0) -> str:
 
 def test_a_table_and_a_folder_of_documents_are_one_command(capsys):
     said = told(capsys, "init", "asked/questions.csv", "--documents", "handbook")
-    assert f"asked/questions.csv:\n{MAPPING}\n" in said
+    assert f"asked/questions.csv: 3 rows\n{MAPPING}\n" in said
     found = load("questions.toml").dataset
     assert (found.documents, found.path.as_posix()) == ("../handbook", "asked/questions.csv")
     assert load_dataset(found).labels["q0"].grades == {"a": 2, "b": 0}
@@ -46,7 +46,7 @@ def test_a_table_and_a_folder_of_documents_are_one_command(capsys):
 
 def test_check_takes_the_same_options_and_prints_the_same_mapping(capsys):
     words = ["check", "asked/questions.csv", "--documents", "handbook"]
-    assert f"asked/questions.csv:\n{MAPPING}\n" in told(capsys, *words)
+    assert f"asked/questions.csv: 3 rows\n{MAPPING}\n" in told(capsys, *words)
     columns = json.loads(told(capsys, *words, "--columns", "fields=rating", "--json"))["columns"]
     assert columns["asked/questions.csv"]["rating"] == "fields"
     assert "unknown format 'tabels'" in told(capsys, *words, "--format", "tabels", code=2)

@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.dataset.archives import missing
 from harness.dataset.dataset_model import DatasetReference, Labels
+from harness.dataset.files import Files
 from harness.dataset.label_rows import Gathered
 from harness.dataset.source import Findings, Place
 from retrievers.errors import InputError, Problem
@@ -18,12 +19,12 @@ PREFIX = "irds:"
 NOT_FIELDS = {"doc_id", "query_id", "title", "text", "body", "marked_up_doc"}
 
 
-def matches(reference: DatasetReference) -> bool:
+def matches(reference: DatasetReference, _: Files) -> bool:
     """Whether the reference names a data set of ir_datasets."""
     return reference.scheme == PREFIX
 
 
-def read(reference: DatasetReference) -> CatalogueSource:
+def read(reference: DatasetReference, _: Files) -> CatalogueSource:
     """Open the data set; InputError where the name is unknown or it lacks documents, queries or judgments."""
     try:
         import ir_datasets

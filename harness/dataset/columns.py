@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.dataset.references import read_reference
 from harness.dataset.rows import Row
-from harness.dataset.source import Findings, Place
+from harness.dataset.source import Findings, Place, written_value
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
@@ -31,6 +31,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "relevant": ("relevant_documents", "ratings", "relevant_docs", "relevant", "relevant_ids", "relevant_doc_ids",
                  "doc_ids", "document_ids", "expected_doc_ids", "expected_documents", "reference_context_ids",
                  "positives", "positive"),
+    "contexts": ("reference_contexts",),
 }  # fmt: skip
 """What a column may be called, in any case and with any of space, hyphen and underscore between its words, where the
 experiment does not declare it; the first one that is there counts."""
@@ -38,9 +39,11 @@ PLACES = ("file", "filename", "path", "url", "source")
 """Names documents where no other column does; else it says where something is from."""
 CLICKS = "clicks"
 """How often a document was clicked: grades only where the experiment says so."""
-CONTEXTS = ("referencecontexts", "contexts")
-"""Texts of documents: what finds them is the reader `ragas`."""
-LABELLING = ("label_document", "relevant", "grade")
+CONTEXTS = "contexts"
+"""Texts of documents that were retrieved, or should be: labels only where the experiment says so."""
+LABELLING = ("label_document", "relevant", "grade", "contexts")
+NAMING = ("label_document", "relevant", "contexts")
+"""What names the documents of a label."""
 OF_DOCUMENTS = ("document_id", "title", "text")
 ASKED = ("query_id", "query", "label_query", "reference", "claims")
 """What a row of queries holds where the labels stand in a table of their own."""
@@ -62,6 +65,11 @@ class Columns:
 
     def __post_init__(self) -> None:
         kinds = (*KNOWN, FIELDS)
+        turned = {
+            name if kind not in kinds and name in kinds else kind: kind if name in kinds and kind not in kinds else name
+            for kind, name in self.declared.items()
+        }  # rating=grade, as people say it, too
+        object.__setattr__(self, "declared", turned)
         if wrong := [key for key in self.declared if key not in kinds]:
             raise InputError([Problem(f"dataset.columns.{key}", "is no kind of column", did_you_mean(key, kinds))
                               for key in wrong])  # fmt: skip
@@ -76,6 +84,8 @@ class Columns:
             others = {name for other, name in self.declared.items() if other != kind}.union(self._fields())
             names = tuple(name for name in names if name not in others)
         found = recognised(kind, names)
+        if kind == "contexts" and found is not None and any(self.name(other, row) for other in NAMING[:2]):
+            return None
         if kind == "label_document" and found is not None and folded(found) in PLACES:
             return found if self.name("relevant", row) is None else None
         return found
@@ -122,7 +132,7 @@ class Columns:
         """
         here = kinds == OF_QUERIES
         taken = {self.name(kind, row) for kind in ASKED}
-        documents = (self.name("label_document", row) or self.name("relevant", row)) if here else None
+        documents = next(filter(None, (self.name(kind, row) for kind in NAMING)), None) if here else None
         grades = self.name("grade", row) if here else None
         taken |= {documents, grades}
         declared = {*self.declared.values(), *self._fields()}
@@ -131,10 +141,11 @@ class Columns:
             kind = next((kind for kind in LABELLING if word in FOLDED[kind] and word not in PLACES), "")
             if word == CLICKS and documents is not None and grades is None:
                 kind = "grade"
-            elif word in CONTEXTS and documents is None:
-                remedy = f'their texts are found in documents by format = "ragas"; {keeping(name)}'
-                yield Problem("", f"{name!r} could hold the relevant documents, and is not used", remedy)
-            meant = LABELLING[2:] if kind == "grade" else LABELLING[:2]
+            elif word == CONTEXTS and documents is None:
+                kind = "contexts"
+            meant = ("grade",) if kind == "grade" else NAMING
+            if kind == "contexts" and documents is not None:
+                continue  # the ids beside them count
             if kind and name not in taken and not (here and self.declared.keys() & meant):
                 what = "grades" if kind == "grade" else "the relevant documents"
                 remedy = f'say so: columns = {{ {kind} = "{name}" }}; {keeping(name)}'
@@ -268,6 +279,16 @@ def id_in(row: Row, kind: str, place: Place, columns: Columns, problems: Finding
             what = "is missing or empty" if empty else f"is no id but {shown(value)}"
             problems.wrong(place, f"{name!r} {what}", "an id is text or a whole number")
     return id_
+
+
+def texts_in(cell: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
+    """A list of texts, or one; empty, after a complaint, where it is something else."""
+    listed = written_value(cell)
+    texts = [listed] if isinstance(listed, str) else [] if listed is None else listed
+    if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
+        return tuple(one for one in texts if one.strip())
+    problems.append(Problem(str(place), f"{name.rpartition('.')[2]!r} is no list of texts", "a list of strings"))
+    return ()
 
 
 def _text(row: Row, kind: str, place: Place, columns: Columns, problems: Findings) -> str | None:

@@ -1,95 +1,72 @@
-"""Questions whose reference contexts name documents by id or quote their text.
-
-The documents are given beside them (`documents = …`). A context is matched by id where the export has ids; else by
-text: a document that is the context, or that holds it, white space and case aside. What did not match is counted.
-"""
+"""Labels that name documents by what they say: a title, a text, or a passage of it, white space and case aside."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from harness.dataset.dataset_model import DatasetReference, Labels
-from harness.dataset.source import Findings, Parts, Place
-from harness.dataset.table_folder import DOCUMENTS, documents_of, looked_in, named
-from retrievers.errors import InputError, Problem
-from retrievers.types import Document, Query
+from retrievers.types import Document
 
 ANCHOR = 5
-"""Words of a context by whose place a document that may hold it is found."""
+"""Words of a passage by whose place a document that may hold it is found."""
 
 
-class ReferencedQuestion(NamedTuple):
-    """One question with what its answer should rest on."""
+class Match(NamedTuple):
+    """The document that a label names."""
 
-    query: Query
-    ids: tuple[str, ...] = ()
-    contexts: tuple[str, ...] = ()
-
-
-ReadDocuments = Callable[[Findings], Iterator[tuple[Place, Document]]]
-ReadQuestions = Callable[[Findings], Iterable[tuple[Place, ReferencedQuestion]]]
-"""Reads the questions; faults go where it is told."""
+    document: str
+    by: str
+    """What of it the label is: "title" or "text"."""
 
 
-def with_contexts(texts: ReadDocuments, asked: ReadQuestions) -> Parts:
-    """Put documents from one place together with questions from another, which quote them or name them."""
+def documents_saying(
+    labels: Collection[str], passages: Collection[str], documents: Iterable[Document]
+) -> dict[str, Match]:
+    """Find the documents that labels name by their title or text, in one pass; a title that several have names none.
 
-    def queries(problems: Findings) -> Iterator[tuple[Place, Query]]:
-        for place, one in asked(problems):
-            yield place, one.query
-
-    return Parts(texts, queries, partial(_labels, texts, asked))
-
-
-def _labels(texts: ReadDocuments, asked: ReadQuestions, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
-    """Grade 1 for each document that a reference context names or is found in."""
-    rows = list(asked(Findings()))
-    wanted = {key for _, one in rows if not one.ids for key in map(_key, one.contexts) if key}
-    where = holders_of(wanted, (doc for _, doc in texts(Findings()))) if wanted else {}
-    for place, one in rows:
-        grades = dict.fromkeys(one.ids, 1)
-        for context in () if one.ids else one.contexts:
-            if (document := where.get(_key(context))) is not None:
-                grades[document] = 1
-            else:
-                problems.note("unmatched-context", f"{one.query.id}: {' '.join(context.split())[:80]}")
-        yield place, one.query.id, Labels(grades=grades)
-
-
-def texts_of(reference: DatasetReference) -> ReadDocuments:
-    """What reads the documents that a reference to questions names: a folder, an archive or a table.
-
-    Raises:
-        InputError: no documents are named, or they are not there.
+    Args:
+        labels: what names no document by its id.
+        passages: those of them that may be a part of a document's text.
+        documents: the corpus.
     """
-    folder, files = looked_in(reference, whole=reference.folder.is_dir())
-    if reference.documents is None and (reference.folder.is_file() or named(files, DOCUMENTS) is None):
-        remedy = 'this export has the questions alone: documents = "…", a folder or a table of documents'
-        raise InputError(Problem(reference.name, "names no documents", remedy))
-    return documents_of(reference, folder, files)
+    titles = dict[str, set[str]]()
+    keys = {label: _key(label) for label in labels}
+    wanted = {key for key in keys.values() if key}
+
+    def noted() -> Iterator[Document]:
+        for document in documents:
+            if document.title and (key := _key(document.title)) in wanted:
+                titles.setdefault(key, set()).add(document.id)
+            yield document
+
+    texts = holders_of(wanted, noted(), whole=wanted - {_key(one) for one in passages})
+    found = {key: Match(document, "text") for key, document in texts.items()}
+    found |= {key: Match(min(ids), "title") for key, ids in titles.items() if len(ids) == 1}
+    return {label: found[key] for label, key in keys.items() if key in found}
 
 
-def _key(text: str) -> str:
-    return " ".join(text.split()).casefold()
-
-
-def holders_of(wanted: Iterable[str], documents: Iterable[Document]) -> dict[str, str]:
+def holders_of(wanted: Iterable[str], documents: Iterable[Document], whole: Collection[str] = ()) -> dict[str, str]:
     """Return for each text, white space and case put aside, the document that is it, or else the first that holds it.
 
     One pass over the documents; a text that none holds is left out.
+
+    Args:
+        wanted: the texts.
+        documents: the corpus.
+        whole: those of the texts that a document must be, and not only hold.
     """
     wanted = set(wanted)
-    whole, holds = dict[str, str](), dict[str, str]()
+    same, holds = dict[str, str](), dict[str, str]()
     anchors: dict[tuple[str, ...], list[str]] = {}
-    for key in wanted:
+    for key in wanted.difference(whole):
         anchors.setdefault(tuple(key.split(" ")[:ANCHOR]), []).append(key)
     short = [anchor for anchor in anchors if len(anchor) < ANCHOR]
     for document in documents:
         for text in (document.text, document.content):
             if (key := _key(text)) in wanted:
-                whole.setdefault(key, document.id)
+                same.setdefault(key, document.id)
+        if not anchors:
+            continue
         text = _key(document.content)
         words = text.split(" ")
         near = {tuple(words[i : i + ANCHOR]) for i in range(len(words) - ANCHOR + 1)} & anchors.keys()
@@ -97,4 +74,8 @@ def holders_of(wanted: Iterable[str], documents: Iterable[Document]) -> dict[str
             for key in anchors[anchor]:
                 if key not in holds and key in text:
                     holds[key] = document.id
-    return {**holds, **whole}
+    return {**holds, **same}
+
+
+def _key(text: str) -> str:
+    return " ".join(text.split()).casefold()

@@ -59,6 +59,10 @@ class CheckedDocuments:
                     self._stems[stem] = "" if stem in self._stems else id_
         return self._stems.get(label) or None
 
+    def way(self, label: str) -> str:
+        """By what a label names its document."""
+        return "field" if self.by_field else "id" if label in self.ids else "file name"
+
     def nearest(self, label: str) -> str:
         """A remedy for a label that names nothing."""
         known = self.keys if self.by_field else self.ids

@@ -7,16 +7,16 @@ import os
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, NamedTuple
 
 from harness.dataset import sql, workbook
 from harness.dataset.archives import AGAIN, COMPRESSED, Archive, is_zip, refuse_other_archives, unpacked
 from harness.dataset.dataset_model import SQL, DatasetReference
-from harness.dataset.source import HALF, Findings
+from harness.dataset.source import HALF, Findings, Source
 from harness.pages import is_overview
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.opening import without_user
@@ -103,6 +103,17 @@ class File:
         return raw
 
 
+Files = Mapping[str, File]
+"""What lies in a folder, an archive, a workbook or a database, by name: see `listing`."""
+
+
+class Reader(NamedTuple):
+    """A format: whether a reference is one, by the files that lie there, and how it is opened."""
+
+    matches: Callable[[DatasetReference, Files], bool]
+    read: Callable[[DatasetReference, Files], Source]
+
+
 def regular(path: Path) -> int:
     """Return the size of a regular file in bytes; a pipe or a device, which could block for ever, is refused.
 
@@ -163,10 +174,14 @@ def listing(path: Path, problems: Findings | None = None) -> dict[str, File]:
 def listing_of(reference: DatasetReference) -> dict[str, File]:
     """The files of a reference that is a folder, a database, or a file that others are in; none of any other."""
     if reference.scheme == SQL:
-        return tables_of(str(reference.path))
-    if reference.scheme or not (reference.folder.is_dir() or holds_files(reference.folder)):
+        named = (*reference.queries, reference.documents or "")
+        return (
+            {} if reference.queries and all(map(sql.is_url, named)) else tables_of(sql.parted(str(reference.path))[0])
+        )
+    if reference.scheme:
         return {}
-    return listing(reference.folder)
+    refuse_other_archives(reference.folder)
+    return listing(reference.folder) if reference.folder.is_dir() or holds_files(reference.folder) else {}
 
 
 def pick(files: Mapping[str, File], name: str, where: Path) -> File:

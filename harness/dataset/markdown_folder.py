@@ -17,7 +17,7 @@ from typing import Any
 from harness.dataset import judgments
 from harness.dataset.converting import CONVERTED, Converter, NotConverted, installed
 from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, source_named
-from harness.dataset.files import File, listing, listing_of
+from harness.dataset.files import File, Files, listing
 from harness.dataset.front_matter import front_matter
 from harness.dataset.label_rows import list_of, merged
 from harness.dataset.references import read_reference
@@ -26,7 +26,8 @@ from harness.dataset.source import Findings, Place, decode
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
-SUFFIXES = {".md", ".markdown", ".rst", ".txt"}
+SUFFIXES = {".md": "Markdown", ".markdown": "Markdown", ".rst": "reStructuredText", ".txt": "text"}
+"""Of text files, and what these are called."""
 NOT_DOCUMENTS = {"readme", "license", "licence", "changelog"}
 NOT_DOCUMENT_FILES = {"queries.txt", "questions.txt", judgments.NAME}
 """Questions without labels, one a line, and what was judged: at the top of the folder."""
@@ -47,31 +48,26 @@ SURVEY_KEYS = {
 }
 
 
-def matches(reference: DatasetReference) -> bool:
+def matches(_: DatasetReference, files: Files) -> bool:
     """Whether a folder or an archive holds a document of this form."""
-    return _any_document(listing_of(reference))
+    return holds_documents(files)
 
 
-def holds_documents(folder: Path) -> bool:
-    """Whether a folder or an archive holds a file that is read as a document."""
-    return _any_document(listing(folder))
-
-
-def _any_document(files: Mapping[str, File]) -> bool:
+def holds_documents(files: Files) -> bool:
+    """Whether one of the files is read as a document."""
     return any(_readable(name, file, converts=True) for name, file in files.items())
 
 
-def document_names(folder: Path) -> list[str]:
-    """The ids of the documents in a folder, as the reader gives them to files without an id of their own."""
-    names = listing(folder).items()
-    return [_named(name, file) for name, file in names if _readable(name, file, converts=Converter().available)]
+def document_names(files: Files) -> list[str]:
+    """The ids of the documents among files, as the reader gives them to files without an id of their own."""
+    return [_named(name, file) for name, file in files.items() if _readable(name, file, converts=Converter().available)]
 
 
-def unread_line(folder: Path) -> str:
+def unread_line(files: Files) -> str:
     """How many files of a folder are read, where there is no question yet; "" where all are."""
-    names, converts = listing(folder).items(), Converter().available
-    others = [(name, file) for name, file in names if not _readable(name, file, converts=converts)]
-    return reading_sentence(len(names) - len(others), [name for name, file in others if _unread(name, file)])
+    converts = Converter().available
+    others = [(name, file) for name, file in files.items() if not _readable(name, file, converts=converts)]
+    return reading_sentence(len(files) - len(others), [name for name, file in others if _unread(name, file)])
 
 
 def reading_line(dataset: Dataset) -> str:
@@ -104,11 +100,10 @@ def reading_sentence(count: int, unread: Sequence[str], failed: Sequence[str] = 
     return "; ".join(parts)
 
 
-def read(reference: DatasetReference) -> MarkdownSource:
+def read(reference: DatasetReference, files: Files) -> MarkdownSource:
     """Open a folder of documents; the query files lie in it, `queries.json` if none is named."""
     if reference.split is not None:
         raise InputError(Problem("dataset.split", "a folder of Markdown has no splits", "name a file: queries = …"))
-    files = listing(reference.folder)
     names = reference.queries or ("queries.json",)
     return MarkdownSource(reference.folder, tuple(files.get(name, File(reference.folder / name)) for name in names))
 
@@ -136,11 +131,11 @@ class MarkdownSource:
                 continue
             try:
                 if file.suffix in CONVERTED:
-                    converted = converter.convert(file)
-                    yield Place(file.path), Document(_named(name, file), converted.title, converted.text)
+                    document = Document(_named(name, file), *converter.convert(file))
                 else:
-                    text = decode(file.read(), Place(file.path))
-                    yield Place(file.path), parse_document(text, _named(name, file))
+                    document = parse_document(decode(file.read(), Place(file.path)), _named(name, file))
+                problems.counter(str(self.folder))[(CONVERTED | SUFFIXES)[file.suffix]] += 1
+                yield Place(file.path), document
             except NotConverted as failure:
                 problems.note("unconverted-file", f"{name}: {failure}")
             except InputError as error:

@@ -1,27 +1,34 @@
 """What evaluation tools write: for each tool one row that says under which names it keeps what.
 
-Ragas, LangSmith, Phoenix and Langfuse export questions with reference contexts; their documents lie where the reference
-says.
-embench, LlamaIndex and AutoRAG write documents and labels, too.
+Ragas, LangSmith, Phoenix and Langfuse export questions, with ids or texts of the documents that answer them; the
+documents lie where the reference says. embench, LlamaIndex and AutoRAG write documents and labels, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.dataset.columns import Columns, has_path, plain_id, value_at
-from harness.dataset.contexts import ReferencedQuestion, texts_of, with_contexts
-from harness.dataset.dataset_model import DatasetReference
-from harness.dataset.files import File, listing, listing_of, pick
-from harness.dataset.one_table import first_row, table_files
+from harness.dataset.columns import Columns, has_path, plain_id, texts_in, value_at
+from harness.dataset.dataset_model import DatasetReference, Labels
+from harness.dataset.files import File, Files, Reader, listing, pick
 from harness.dataset.references import read_reference
 from harness.dataset.rows import Row, read_json
-from harness.dataset.source import Findings, Parts, Place, Reader, written_value
-from harness.dataset.table_folder import RowSource, TableSource, rows_of
+from harness.dataset.source import Findings, Parts, Place, written_value
+from harness.dataset.table_folder import (
+    DOCUMENTS,
+    RowSource,
+    TableSource,
+    documents_of,
+    first_row,
+    looked_in,
+    named,
+    rows_of,
+    table_files,
+)
 from retrievers.errors import InputError, Problem
 from retrievers.types import Query
 
@@ -61,31 +68,42 @@ class Export:
         beside = documents if (folder / documents).is_dir() else None
         return replace(reference, path=folder / questions, documents=reference.documents or beside)
 
-    def matches(self, reference: DatasetReference) -> bool:
+    def matches(self, reference: DatasetReference, files: Files) -> bool:
         """Whether the reference is a file that the tool wrote."""
-        row = first_row(self._within(reference))
+        row = first_row(self._within(reference), files)
         return bool(row) and all(any(name in row for name in names) for names in self.recognised)
 
-    def read(self, reference: DatasetReference) -> Parts:
-        """Open the questions; the documents lie where the reference says."""
-        columns, reference = Columns(reference.columns), self._within(reference)
-        files = table_files(reference)
-        if not files:
-            names = reference.queries or ("testset.jsonl",)
-            files = [pick(listing(reference.folder), names[0], reference.folder)]
-        rows = rows_of(*files)
+    def read(self, reference: DatasetReference, files: Files) -> Parts:
+        """Open the questions; the documents lie where the reference says.
 
-        def asked(problems: Findings) -> Iterator[tuple[Place, ReferencedQuestion]]:
+        Raises:
+            InputError: no documents are named, or they are not there.
+        """
+        columns, reference = Columns(reference.columns), self._within(reference)
+        rows = rows_of(
+            *table_files(reference, files)
+            or [pick(files, (reference.queries or ("testset.jsonl",))[0], reference.folder)]
+        )
+        folder, beside = looked_in(reference, files if reference.name == "" or reference.folder.is_dir() else {})
+        if reference.documents is None and named(beside, DOCUMENTS) is None:
+            remedy = 'this export has the questions alone: documents = "…", a folder or a table of documents'
+            raise InputError(Problem(reference.name, "names no documents", remedy))
+
+        def asked(problems: Findings) -> Iterator[tuple[Place, Query, Labels]]:
             for number, (place, row) in enumerate(rows(problems)):
                 question = self._question(row, place, f"q{number}", columns, problems)
                 if question is not None:
-                    yield place, question
+                    yield place, *question
 
-        return with_contexts(texts_of(reference), asked)
+        return Parts(
+            documents_of(reference, folder, beside),
+            lambda problems: ((place, query) for place, query, _ in asked(problems)),
+            lambda _: ((place, query.id, labels) for place, query, labels in asked(Findings())),
+        )
 
     def _question(
         self, row: Row, place: Place, unnamed: str, columns: Columns, problems: Findings
-    ) -> ReferencedQuestion | None:
+    ) -> tuple[Query, Labels] | None:
         """Read one row; None after a complaint."""
         row = {
             **row,
@@ -108,18 +126,16 @@ class Export:
         query = Query(id_ if isinstance(id_, str) and id_ else unnamed, text, self._fields(row), expected)
         if "relevant" in columns.declared:
             ids = _ids(columns.value("relevant", row), columns.declared["relevant"], place, problems)
-            return ReferencedQuestion(query, ids)
+            return query, Labels(grades=dict.fromkeys(ids, 1))
         by_id = next((name for name in self.ids if has_path(row, name)), None)
         by_text = next((name for name in self.contexts if has_path(row, name)), None)
         if self.objects and by_id is None and by_text is None:
             remedy = f'say where: columns = {{ relevant = "{self.objects[1]}.…" }}'
             problems.append(Problem(str(place), "it has no reference contexts and no ids of documents", remedy))
             return None
-        return ReferencedQuestion(
-            query,
-            _ids(value_at(row, by_id), by_id, place, problems) if by_id else (),
-            texts_in(value_at(row, by_text), by_text, place, problems) if by_text else (),
-        )
+        ids = _ids(value_at(row, by_id), by_id, place, problems) if by_id else ()
+        texts = texts_in(value_at(row, by_text), by_text, place, problems) if by_text else ()
+        return query, Labels(grades=dict.fromkeys(ids or texts, 1), quoted=not ids)
 
     def _text(self, row: Row) -> object:
         values = [value_at(row, name) for name in self.query]
@@ -201,13 +217,13 @@ class Keyed(NamedTuple):
     labels: str
     """Grades by document; or a list in no order, whose documents have grade 1."""
 
-    def matches(self, reference: DatasetReference) -> bool:
+    def matches(self, reference: DatasetReference, files: Files) -> bool:
         """Whether the reference is such a file."""
-        return holds_keys(_only_file(reference), "queries", "corpus", self.labels)
+        return holds_keys(_only_file(reference, files), "queries", "corpus", self.labels)
 
-    def read(self, reference: DatasetReference) -> TableSource:
+    def read(self, reference: DatasetReference, files: Files) -> TableSource:
         """Open the file."""
-        reference = _only_file(reference)
+        reference = _only_file(reference, files)
         if reference.scheme or not reference.folder.is_file():
             raise InputError(Problem(reference.name, "is not a file", "name the JSON file itself"))
         file = File(reference.folder)
@@ -254,20 +270,18 @@ COLUMNS = {"document_id": "doc_id", "text": "contents", "query_id": "qid", "quer
 """Of AutoRAG's two tables, in a folder or in the `data` of a project."""
 
 
-def _of_pair(reference: DatasetReference) -> DatasetReference:
-    """The folder of AutoRAG's pair, where one of the two is named, or a project with its data."""
-    if reference.scheme:
-        return reference
-    if (reference.folder / "data" / PAIR[1]).is_file():
-        return replace(reference, path=reference.folder / "data")
-    alone = reference.folder.is_file() and reference.folder.name in PAIR
-    return replace(reference, path=reference.folder.parent) if alone else reference
+def _pair(reference: DatasetReference, files: Files) -> Sequence[File]:
+    """AutoRAG's two tables: in a folder, in the data of a project, or in the folder of one of them."""
+    if not reference.scheme and reference.folder.is_file() and reference.folder.name in PAIR:
+        files = listing(reference.folder.parent)
+    pairs = ([files.get(f"{folder}{name}") for name in PAIR] for folder in ("", "data/"))
+    return next(([*filter(None, pair)] for pair in pairs if all(pair)), ())
 
 
-def _read_pair(reference: DatasetReference) -> TableSource:
+def _read_pair(reference: DatasetReference, files: Files) -> TableSource:
     """Open the pair; its labels are groups, all needed, each of alternatives, and a plain list is one group."""
-    folder, labels = _of_pair(reference).folder, COLUMNS["relevant"]
-    texts, asked = (rows_of(pick(listing(folder), name, folder)) for name in PAIR)
+    labels, pair = COLUMNS["relevant"], _pair(reference, files)
+    texts, asked = map(rows_of, pair or (pick(files, name, reference.folder) for name in PAIR))
 
     def questions(problems: Findings) -> Iterator[tuple[Place, Row]]:
         for place, row in asked(problems):
@@ -283,17 +297,16 @@ def _read_pair(reference: DatasetReference) -> TableSource:
     return TableSource(texts, questions, None, Columns(COLUMNS))
 
 
-AUTORAG = Reader(lambda reference: listing_of(_of_pair(reference)).keys() >= {*PAIR}, _read_pair)
+AUTORAG = Reader(lambda reference, files: bool(_pair(reference, files)), _read_pair)
 """AutoRAG 0.3.27."""
 
 
-def _only_file(reference: DatasetReference) -> DatasetReference:
+def _only_file(reference: DatasetReference, files: Files) -> DatasetReference:
     """The one JSON file of a folder that holds no other; else what was given."""
     if reference.scheme or not reference.folder.is_dir():
         return reference
-    files = [file for name, file in listing(reference.folder).items() if "/" not in name]
-    alone = len(files) == 1 and files[0].suffix == ".json"
-    return replace(reference, path=files[0].path) if alone else reference
+    top = [file for name, file in files.items() if "/" not in name]
+    return replace(reference, path=top[0].path) if len(top) == 1 and top[0].suffix == ".json" else reference
 
 
 def holds_keys(reference: DatasetReference, *keys: str) -> bool:
@@ -314,16 +327,6 @@ def _ids(cell: object, name: str, place: Place, problems: Findings) -> tuple[str
         problems.append(Problem(str(place), f"{_last(name)!r} is no list of ids", '["d1", "d2"]'))
         return ()
     return tuple(str(one) for one in ids)
-
-
-def texts_in(cell: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
-    """A list of texts, or one; empty, after a complaint, where it is something else."""
-    listed = written_value(cell)
-    texts = [listed] if isinstance(listed, str) else [] if listed is None else listed
-    if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
-        return tuple(one for one in texts if one.strip())
-    problems.append(Problem(str(place), f"{_last(name)!r} is no list of texts", "a list of strings"))
-    return ()
 
 
 def _last(path: str) -> str:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from harness.dataset.dataset_model import DatasetReference, Labels
-from harness.dataset.files import File, listing, listing_of, pick
+from harness.dataset.files import File, Files, pick
 from harness.dataset.label_rows import Gathered
 from harness.dataset.rows import read_lines
 from harness.dataset.source import WHOLE, Findings, Place, grade_of
@@ -36,19 +36,18 @@ LARGEST = 64 << 20
 """Characters of one document, at most: so much without its end is a file cut short."""
 
 
-def matches(reference: DatasetReference) -> bool:
+def matches(reference: DatasetReference, files: Files) -> bool:
     """Whether a folder or an archive holds topics and judgments, and documents in TREC's form."""
-    files = {} if reference.documents else listing_of(reference)
     documents = _files(files, DOCUMENTS)
-    if not (documents and _files(files, TOPICS) and _files(files, QRELS)):
+    if reference.documents or not (documents and _files(files, TOPICS) and _files(files, QRELS)):
         return False
     first = next(read_lines(documents[0], Findings()), (0, ""))[1]
     return first.lstrip().upper().startswith("<DOC>")
 
 
-def read(reference: DatasetReference) -> TrecSource:
+def read(reference: DatasetReference, files: Files) -> TrecSource:
     """Open the collection."""
-    files, folder = listing(reference.folder), reference.folder
+    folder = reference.folder
     documents = [file for name, file in files.items() if reference.documents and name.startswith(reference.documents)]
     topics = [pick(files, name, folder) for name in reference.queries]
     qrels = [pick(files, reference.labels, folder)] if reference.labels else []
@@ -66,7 +65,7 @@ def read(reference: DatasetReference) -> TrecSource:
     return TrecSource(tuple(parts["documents"]), tuple(parts["topics"]), tuple(parts["qrels"]), part)
 
 
-def _files(files: Mapping[str, File], stems: Iterable[str]) -> list[File]:
+def _files(files: Files, stems: Iterable[str]) -> list[File]:
     """The files of these names, or in a folder of one of them, or whose names begin so (`qrels.test.txt`)."""
     chosen = []
     for name, file in files.items():
