@@ -395,7 +395,7 @@ def of_samples(question: str, ids: str = "") -> list[tuple[bytes, str]]:
     ]  # fmt: skip
     return cases if not ids else [
         *cases,
-        (json.dumps({**sample, ids: [[1]]}).encode(), f"'{ids}' is no list of ids"),
+        (json.dumps({**sample, ids: [[1]]}).encode(), r"the document's id is \[\[1\]\]"),
         (json.dumps({**sample, ids: ["cra"]}).encode(), "names document 'cra'.*did you mean 'car'"),
     ]  # fmt: skip
 
@@ -410,7 +410,7 @@ def of_objects(inputs: str, outputs: str) -> list[tuple[bytes, str]]:
         (json.dumps({**example, inputs: {}}).encode(), "the question cannot be told"),
         (json.dumps({**example, inputs: {"a": "b", "c": "d"}}).encode(), f"{inputs} holds a, c; say which"),
         (json.dumps({**example, outputs: {}}).encode(), "no reference contexts and no ids"),
-        (json.dumps({**example, outputs: {"document_ids": "car"}}).encode(), "'document_ids' is no list of ids"),
+        (json.dumps({**example, outputs: {"document_ids": 0.5}}).encode(), "the document's id is 0.5"),
         (json.dumps({**example, outputs: {"document_ids": ["cra"]}}).encode(), "names document 'cra'"),
         ((json.dumps(example) + "\n").encode() * 2, "t.jsonl:2: query id 'e1' stands twice"),
         (json.dumps({**example, outputs: {"contexts": [3]}}).encode(), "'contexts' is no list of texts"),

@@ -62,6 +62,9 @@ class Columns:
     declared: Mapping[str, str] = field(default_factory=dict)
     header: bool = False
     """Whether the first row of a table is said to be one, whatever it looks like."""
+    paths: Mapping[str, tuple[str, ...]] | None = None
+    """In place of `KNOWN`, for rows of objects: kind -> paths into a row, of which the first that leads to something
+    counts."""
 
     def __post_init__(self) -> None:
         kinds = (*KNOWN, FIELDS)
@@ -79,6 +82,9 @@ class Columns:
         declared = self.declared.get(kind)
         if declared is not None:
             return declared if has_path(row, declared) else None
+        if self.paths is not None:
+            found = next((path for path in self.paths.get(kind, ()) if value_at(row, path) not in (None, "")), None)
+            return None if kind == "contexts" and self.name("label_document", row) else found
         names = tuple(row)
         if kind in LABELLING and self.declared:
             others = {name for other, name in self.declared.items() if other != kind}.union(self._fields())
@@ -110,15 +116,17 @@ class Columns:
         {'query': 'query', 'day': 'fields', 'tags': ''}
         """
         names = {self.name(kind, row): kind for kind in reversed(tuple(kinds))}
+        holders = {name.partition(".")[0] for name in names if name is not None and name not in row}
         return {
             name: names.get(name) or (FIELDS if isinstance(value, str | int | float) or name == "metadata" else "")
             for name, value in row.items()
+            if name not in holders
         } | {name: kind for name, kind in names.items() if name is not None}
 
     def fields(self, row: Row) -> Iterator[str]:
         """The columns of a row of labels that no kind takes and nothing declares a field."""
         taken = self.taken(row, OF_QUERIES)
-        return (name for name in row if taken[name] == FIELDS and name not in self._fields())
+        return (name for name, kind in taken.items() if kind == FIELDS and name not in self._fields())
 
     def _fields(self) -> list[str]:
         return [name.strip() for name in self.declared.get(FIELDS, "").split(",")]

@@ -8,15 +8,15 @@ from importlib import import_module
 from harness.dataset.archives import AGAIN
 from harness.dataset.dataset_model import SQL, DatasetReference
 from harness.dataset.files import File, Files, Reader, holds_files, is_results, listing_of
+from harness.dataset.held_tables import parted
 from harness.dataset.rows import SUFFIXES
 from harness.dataset.source import Source
-from harness.dataset.sql import parted
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.held import OBJECT, Held
 
 FORMATS = {
     "hub": "published:HUB",
-    "ir_datasets": "catalogue",
+    "ir_datasets": "published:CATALOGUE",
     "beir": "published:BEIR",
     "huggingface": "published:HUGGINGFACE",
     "autorag": "tool_exports:AUTORAG",

@@ -21,10 +21,10 @@ from harness.dataset.archives import is_zip
 from harness.dataset.columns import ASKED, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
 from harness.dataset.dataset_model import SQL, DatasetReference, Labels
 from harness.dataset.files import File, Files, holds_files, listing, pick, selected
+from harness.dataset.held_tables import is_url, parted
 from harness.dataset.label_rows import labels_of
 from harness.dataset.rows import PLAIN, SUFFIXES, Row, read_rows
 from harness.dataset.source import Findings, Parts, Place, Source, split_among
-from harness.dataset.sql import is_url, parted
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.dataset.columns import Columns, has_path, plain_id, texts_in, value_at
-from harness.dataset.dataset_model import DatasetReference, Labels
+from harness.dataset.columns import NAMING, Columns, plain_id
+from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, listing, pick
-from harness.dataset.references import read_reference
 from harness.dataset.rows import Row, read_json
 from harness.dataset.source import Findings, Parts, Place, written_value
 from harness.dataset.table_folder import (
@@ -30,7 +30,11 @@ from harness.dataset.table_folder import (
     table_files,
 )
 from retrievers.errors import InputError, Problem
-from retrievers.types import Query
+
+NUMBER = "number of the row"
+QUESTION = "question"
+ANSWER = "answer"
+"""Under which names a row is given what stands there under no name that could be known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +47,12 @@ class Export:
 
     recognised: tuple[tuple[str, ...], ...]
     """Its rows have one name of each; of a JSON object whose rows stand under a key, the object itself."""
-    query: tuple[str, ...]
-    ids: tuple[str, ...]
-    contexts: tuple[str, ...]
-    reference: str
-    claims: str
-    query_id: str = ""
-    """Where this is empty, or a row has none, queries are q0, q1, …"""
+    paths: Mapping[str, tuple[str, ...]]
+    """Kind of column -> its names; where a row has no id, its number stands for one."""
     fields: tuple[str, ...] = ()
-    """Further names whose values become fields of the query; one that holds an object gives all its plain values."""
+    """Further names whose values become fields of the query."""
     objects: tuple[str, ...] = ()
-    """Names that hold objects; the only text of the first is the question where none of `query` is there."""
+    """Names that hold objects; the only text of the first is the question where no name of it is there."""
     parts: tuple[str, str] = ("", "")
     """The file of questions and the folder of documents, where the tool writes a folder of its own."""
 
@@ -79,89 +78,54 @@ class Export:
         Raises:
             InputError: no documents are named, or they are not there.
         """
-        columns, reference = Columns(reference.columns), self._within(reference)
-        rows = rows_of(
-            *table_files(reference, files)
-            or [pick(files, (reference.queries or ("testset.jsonl",))[0], reference.folder)]
-        )
-        folder, beside = looked_in(reference, files if reference.name == "" or reference.folder.is_dir() else {})
+        reference = self._within(reference)
+        names = reference.queries or ("testset.jsonl",)
+        tables = table_files(reference, files) or [pick(files, names[0], reference.folder)]
+        folder, beside = looked_in(reference, {} if not reference.scheme and reference.folder.is_file() else files)
         if reference.documents is None and named(beside, DOCUMENTS) is None:
             remedy = 'this export has the questions alone: documents = "…", a folder or a table of documents'
             raise InputError(Problem(reference.name, "names no documents", remedy))
+        # Documents of an export are named in no order: each has grade 1.
+        declared = {"label_document" if kind == "relevant" else kind: name for kind, name in reference.columns.items()}
+        columns = Columns(declared, paths=self.paths)
+        asked = TableSource(rows_of(), partial(self._rows, rows_of(*tables), columns), None, columns)
+        return Parts(documents_of(reference, folder, beside), asked.queries, asked.labels)
 
-        def asked(problems: Findings) -> Iterator[tuple[Place, Query, Labels]]:
-            for number, (place, row) in enumerate(rows(problems)):
-                question = self._question(row, place, f"q{number}", columns, problems)
-                if question is not None:
-                    yield place, *question
-
-        return Parts(
-            documents_of(reference, folder, beside),
-            lambda problems: ((place, query) for place, query, _ in asked(problems)),
-            lambda _: ((place, query.id, labels) for place, query, labels in asked(Findings())),
-        )
-
-    def _question(
-        self, row: Row, place: Place, unnamed: str, columns: Columns, problems: Findings
-    ) -> tuple[Query, Labels] | None:
-        """Read one row; None after a complaint."""
-        row = {
-            **row,
-            **{name: written_value(row[name]) for name in self.objects if name in row},
-        }  # JSON, in a cell of CSV
-        for name in self.objects:
-            if row.get(name) is not None and not isinstance(row[name], dict | str):
-                problems.append(Problem(str(place), f"{name!r} is not an object", "as the SDK writes it"))
-        text = columns.value("query", row) if "query" in columns.declared else self._text(row)
-        if not isinstance(text, str):
-            problems.append(self._without_question(row)._replace(where=str(place)))
-            return None
-        answers, claims = (
-            columns.value(kind, row) if kind in columns.declared else value_at(row, name)
-            for kind, name in (("reference", self.reference), ("claims", self.claims))
-        )
-        said = row.get(self.objects[1]) if self.objects else None
-        expected = read_reference(said if isinstance(said, str) else answers, claims, place, problems)
-        id_ = row.get(self.query_id)
-        query = Query(id_ if isinstance(id_, str) and id_ else unnamed, text, self._fields(row), expected)
-        if "relevant" in columns.declared:
-            ids = _ids(columns.value("relevant", row), columns.declared["relevant"], place, problems)
-            return query, Labels(grades=dict.fromkeys(ids, 1))
-        by_id = next((name for name in self.ids if has_path(row, name)), None)
-        by_text = next((name for name in self.contexts if has_path(row, name)), None)
-        if self.objects and by_id is None and by_text is None:
-            remedy = f'say where: columns = {{ relevant = "{self.objects[1]}.…" }}'
-            problems.append(Problem(str(place), "it has no reference contexts and no ids of documents", remedy))
-            return None
-        ids = _ids(value_at(row, by_id), by_id, place, problems) if by_id else ()
-        texts = texts_in(value_at(row, by_text), by_text, place, problems) if by_text else ()
-        return query, Labels(grades=dict.fromkeys(ids or texts, 1), quoted=not ids)
-
-    def _text(self, row: Row) -> object:
-        values = [value_at(row, name) for name in self.query]
-        named = next((value for value in values if isinstance(value, str)), None)
-        held = row.get(self.objects[0]) if self.objects else None
-        texts = [value for value in held.values() if isinstance(value, str)] if isinstance(held, Mapping) else [held]
-        return named or (texts[0] if len(texts) == 1 else None)
+    def _rows(self, rows: RowSource, columns: Columns, problems: Findings) -> Iterator[tuple[Place, Row]]:
+        """What is used of each row; one without a question or documents becomes a problem."""
+        names = {path.partition(".")[0] for path in (*chain(*self.paths.values()), *columns.declared.values())}
+        for number, (place, row) in enumerate(rows(problems)):
+            kept = {name: row[name] for name in row if name in names.union(self.fields)}
+            kept |= {name: written_value(row[name]) for name in self.objects if name in row}  # JSON, in a cell of CSV
+            for name in self.objects:
+                if kept.get(name) is not None and not isinstance(kept[name], dict | str):
+                    problems.wrong(place, f"{name!r} is not an object", "as the SDK writes it")
+            held, said = (kept.get(name) for name in (*self.objects[:2], "", "")[:2])
+            texts = [text for text in held.values() if isinstance(text, str)] if isinstance(held, dict) else [held]
+            if columns.name("query", kept) is None and len(texts) == 1 and isinstance(texts[0], str):
+                kept[QUESTION] = texts[0]
+            if isinstance(said, str):
+                kept[ANSWER] = kept.pop(self.objects[1])
+            if columns.name("query_id", row) is None:
+                kept[NUMBER] = f"q{number}"
+            if not isinstance(columns.value("query", kept), str):
+                problems.append(self._without_question(kept)._replace(where=str(place)))
+            elif self.objects and all(columns.name(kind, kept) is None for kind in NAMING):
+                remedy = f'say where: columns = {{ relevant = "{self.objects[1]}.…" }}'
+                problems.wrong(place, "it has no reference contexts and no ids of documents", remedy)
+            else:
+                yield place, kept
 
     def _without_question(self, row: Row) -> Problem:
         """A complaint, without its place, that a row has no question."""
         if not self.objects:
-            name = self.query[0]
+            name = self.paths["query"][0]
             what = f"{name!r} is missing" if row.get(name) is None else f"{name!r} is no text"
             return Problem("", what, "samples of a single turn are read, conversations are not")
         first, held = self.objects[0], row.get(self.objects[0])
         there = ", ".join(map(str, held)) if isinstance(held, Mapping) else ""
         remedy = f'{first} holds {there or "nothing"}; say which: columns = {{ query = "{first}.…" }}'
         return Problem("", "the question cannot be told", remedy)
-
-    def _fields(self, row: Row) -> dict[str, str]:
-        fields: dict[str, str] = {}
-        for name in self.fields:
-            held = row.get(name)
-            given = held if isinstance(held, Mapping) else {name: held} if held else {}
-            fields |= {str(key): str(value) for key, value in given.items() if isinstance(value, str | int | float)}
-        return fields
 
 
 def _of_objects(inputs: str, outputs: str) -> Export:
@@ -170,14 +134,17 @@ def _of_objects(inputs: str, outputs: str) -> Export:
     def within(*names: str) -> tuple[str, ...]:
         return tuple(f"{part}.{name}" for name in names for part in (outputs, "metadata"))
 
+    asked = tuple(f"{inputs}.{name}" for name in ("question", "query", "input", "user_input"))
     return Export(
         recognised=((inputs,), (outputs,)),
-        query=tuple(f"{inputs}.{name}" for name in ("question", "query", "input", "user_input")),
-        ids=within("reference_context_ids", "document_ids", "doc_ids"),
-        contexts=within("reference_contexts", "contexts"),
-        reference=f"{outputs}.reference",
-        claims=f"{outputs}.claims",
-        query_id="id",
+        paths={
+            "query_id": ("id", NUMBER),
+            "query": (*asked, QUESTION),
+            "label_document": within("reference_context_ids", "document_ids", "doc_ids"),
+            "contexts": within("reference_contexts", "contexts"),
+            "reference": (ANSWER, f"{outputs}.reference"),
+            "claims": (f"{outputs}.claims",),
+        },
         fields=("metadata",),
         objects=(inputs, outputs, "metadata"),
     )
@@ -185,11 +152,14 @@ def _of_objects(inputs: str, outputs: str) -> Export:
 
 RAGAS = Export(
     recognised=(("user_input",), ("reference_contexts", "reference_context_ids")),
-    query=("user_input", "question", "query"),
-    ids=("reference_context_ids",),
-    contexts=("reference_contexts",),
-    reference="reference",
-    claims="claims",
+    paths={
+        "query_id": (NUMBER,),
+        "query": ("user_input", "question", "query"),
+        "label_document": ("reference_context_ids",),
+        "contexts": ("reference_contexts",),
+        "reference": ("reference",),
+        "claims": ("claims",),
+    },
     fields=("synthesizer_name", "persona_name", "query_style", "query_length"),
 )
 """Test sets of Ragas, as SingleTurnSample has it (ragas 0.4.3, `dataset_schema.py`): JSON Lines, JSON, CSV, Parquet."""
@@ -201,11 +171,13 @@ LANGFUSE = _of_objects("input", "expectedOutput")
 """Items of a Langfuse data set, as its interface gives them (`GET /api/public/dataset-items`)."""
 LLAMA_INDEX_RAG = Export(
     recognised=(("query",), ("reference_contexts",), ("reference_answer",)),
-    query=("query",),
-    ids=(),
-    contexts=("reference_contexts",),
-    reference="reference_answer",
-    claims="claims",
+    paths={
+        "query_id": (NUMBER,),
+        "query": ("query",),
+        "contexts": ("reference_contexts",),
+        "reference": ("reference_answer",),
+        "claims": ("claims",),
+    },
     parts=("rag_dataset.json", "source_files"),
 )
 """LlamaIndex's LabelledRagDataset as it saves itself, alone or in the folder that its downloads are."""
@@ -315,19 +287,3 @@ def holds_keys(reference: DatasetReference, *keys: str) -> bool:
         return False
     text = File(reference.folder).read().decode("utf-8", "replace")
     return text.lstrip("\ufeff \r\n\t").startswith("{") and all(f'"{key}"' in text for key in keys)
-
-
-def _ids(cell: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
-    """A list of ids; empty, after a complaint, where it is something else."""
-    listed = written_value(cell)
-    if listed is None:
-        return ()
-    ids = [plain_id(one) for one in listed] if isinstance(listed, list) else [None]
-    if None in ids:
-        problems.append(Problem(str(place), f"{_last(name)!r} is no list of ids", '["d1", "d2"]'))
-        return ()
-    return tuple(str(one) for one in ids)
-
-
-def _last(path: str) -> str:
-    return path.rpartition(".")[2]
