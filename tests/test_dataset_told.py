@@ -143,12 +143,6 @@ def test_the_worst_of_files_get_one_sentence(variant, tmp_path, monkeypatch, cap
     assert expected in said
 
 
-def test_a_table_alone_asks_for_its_documents(tmp_path):
-    path = folder(tmp_path / "d") / "queries.csv"
-    assert "is a table that names no documents" in told(reference_of(path))
-    assert "--documents" in told(reference_of(path))
-
-
 def test_the_extra_that_is_missing_is_named_where_nothing_can_be_read(tmp_path, monkeypatch):
     for room in (converting, corpus, markdown_folder):
         monkeypatch.setattr(room, "installed", lambda: False)
