@@ -275,7 +275,7 @@ def noise(
 
 @app.command()
 def init(
-    target: Annotated[str, typer.Argument(metavar="DATASET", help="A folder, a file, a name or a database's URL.")],
+    folder: Annotated[str, typer.Argument(metavar="DATASET", help="A folder, a file, a name or a database's URL.")],
     output: Annotated[Path | None, typer.Option(help="The file to write; else <folder>.toml here.")] = None,
     columns: Columns = None,
     documents: Documents = None,
@@ -289,7 +289,7 @@ def init(
     from harness.experiment.init import write_experiment
 
     given = Described(columns, documents, queries, labels, form, split, header)
-    written = write_experiment(data_set(target, given), output)
+    written = write_experiment(data_set(folder, given), output)
     say(*written.lines())
 
 

@@ -83,7 +83,8 @@ class Columns:
         if declared is not None:
             return declared if has_path(row, declared) else None
         if self.paths is not None:
-            found = next((path for path in self.paths.get(kind, ()) if value_at(row, path) not in (None, "")), None)
+            nothing = (None, "") if kind in LABELLING else (None,)  # a text may be empty
+            found = next((path for path in self.paths.get(kind, ()) if value_at(row, path) not in nothing), None)
             return None if kind == "contexts" and self.name("label_document", row) else found
         names = tuple(row)
         if kind in LABELLING and self.declared:
@@ -138,6 +139,8 @@ class Columns:
             row: of queries or of labels.
             kinds: what is read of it: `ASKED` alone where the labels stand in a table of their own.
         """
+        if self.paths is not None:
+            return  # nothing is guessed
         here = kinds == OF_QUERIES
         taken = {self.name(kind, row) for kind in ASKED}
         documents = next(filter(None, (self.name(kind, row) for kind in NAMING)), None) if here else None

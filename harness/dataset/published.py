@@ -12,8 +12,8 @@ what is not.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -21,14 +21,12 @@ from typing import Any
 
 from harness.dataset.archives import missing
 from harness.dataset.columns import Columns
-from harness.dataset.dataset_model import DatasetReference, Labels
+from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, pick
-from harness.dataset.label_rows import Gathered
 from harness.dataset.rows import SUFFIXES, Row, read_rows
 from harness.dataset.source import Findings, Place, split_among
 from harness.dataset.table_folder import RowSource, TableSource, rows_of, split_of
 from retrievers.errors import InputError, Problem
-from retrievers.types import Document, Query
 
 HEADER = ("query-id", "corpus-id", "score")
 CORPUS = "corpus.jsonl"
@@ -37,6 +35,10 @@ HUB_PREFIX = "hf:"
 CATALOGUE_PREFIX = "irds:"
 NOT_FIELDS = {"doc_id", "query_id", "title", "text", "body", "marked_up_doc"}
 """Of a document or a query of ir_datasets."""
+CATALOGUE_PATHS = {"document_id": ("doc_id",), "title": ("title",), "text": ("text",), "query_id": ("query_id",),
+                   "query": ("text",), "label_query": ("query_id",), "label_document": ("doc_id",),
+                   "grade": ("relevance",)}  # fmt: skip
+PlacedRows = Iterator[tuple[Place, Row]]
 ABOUT = ("state.json", "dataset_info.json", "dataset_dict.json")
 """What `datasets` saves beside the rows."""
 PARTS = {"corpus": ("corpus",), "queries": ("queries", "query"), "qrels": ("qrels", "default")}
@@ -196,15 +198,14 @@ HUGGINGFACE = Reader(_holds_parts, _read_parts)
 """On disk."""
 
 
-def _read_catalogue(reference: DatasetReference, files: Files) -> CatalogueSource:
+def _read_catalogue(reference: DatasetReference, files: Files) -> TableSource:
     """Open a data set of ir_datasets; InputError where the name is unknown or a part of it is missing."""
     try:
         import ir_datasets
     except ImportError:
         raise InputError(missing(reference.name, "ir_datasets", "formats")) from None
-    name = str(reference.path).removeprefix(CATALOGUE_PREFIX)
     try:
-        collection = ir_datasets.load(name)
+        collection: Any = ir_datasets.load(str(reference.path).removeprefix(CATALOGUE_PREFIX))
     except KeyError:
         remedy = "ir-datasets.com lists the names"
         raise InputError(Problem(reference.name, "is not known to ir_datasets", remedy)) from None
@@ -212,52 +213,39 @@ def _read_catalogue(reference: DatasetReference, files: Files) -> CatalogueSourc
     if lacking:
         remedy = "name a part of it that has them, such as …/test"
         raise InputError(Problem(reference.name, f"has no {', '.join(lacking)}", remedy))
-    return CatalogueSource(reference.name, collection)
 
-
-@dataclass(frozen=True, slots=True)
-class CatalogueSource:
-    """One data set of ir_datasets."""
-
-    name: str
-    collection: Any
-
-    def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
-        """Documents: `title` where there is one, and `text`, else all the default text."""
-        for number, doc in self._each(self.collection.docs_iter, problems):
-            title = getattr(doc, "title", "")
-            body = getattr(doc, "text", None) or getattr(doc, "body", None)
-            text = doc.default_text() if body is None else body
-            yield number, Document(doc.doc_id, title if body is not None else "", text, _fields(doc))
-
-    def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
-        """Queries: `text`, else the default text (of TREC topics the title)."""
-        for number, query in self._each(self.collection.queries_iter, problems):
-            yield number, Query(query.query_id, getattr(query, "text", None) or query.default_text(), _fields(query))
-
-    def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
-        """Judgments, gathered by query."""
-        gathered = Gathered()
-        for place, judged in self._each(self.collection.qrels_iter, problems):
-            gathered.add(place, judged.query_id, judged.doc_id, int(judged.relevance), problems)
-        yield from gathered.labels()
-
-    def _each(self, iterate: Any, problems: Findings) -> Iterator[tuple[Place, Any]]:
+    def rows(iterate: Callable[[], Iterable[Any]], row_of: Callable[[Any], Row], problems: Findings) -> PlacedRows:
         try:
             for number, one in enumerate(iterate(), 1):
-                yield Place(Path(self.name), number), one
+                yield Place(Path(reference.name), number), row_of(one)
         except Exception as error:
             what = f"cannot be read: {' '.join(str(error).split())[:200] or type(error).__name__}"
             remedy = "fetch it where there is a network, or give a folder with its files"
-            problems.append(Problem(self.name, what, remedy))
+            problems.append(Problem(reference.name, what, remedy))
+
+    return TableSource(
+        partial(rows, collection.docs_iter, _document_row),
+        partial(rows, collection.queries_iter, _query_row),
+        partial(rows, collection.qrels_iter, lambda judged: dict(judged._asdict())),
+        Columns(paths=CATALOGUE_PATHS),
+    )
 
 
-def _fields(row: Any) -> dict[str, str]:
-    return {
-        name: str(value)
-        for name, value in row._asdict().items()
-        if name not in NOT_FIELDS and isinstance(value, str | int | float) and value != ""
-    }
+def _document_row(doc: Any) -> Row:
+    """A document: its title where there is one, and its text, else all the default text."""
+    body = getattr(doc, "text", None) or getattr(doc, "body", None)
+    title = getattr(doc, "title", "") if body is not None else ""
+    return {**_fields(doc), "doc_id": doc.doc_id, "title": title, "text": doc.default_text() if body is None else body}
+
+
+def _query_row(query: Any) -> Row:
+    """A query: its text, else the default text (of TREC topics the title)."""
+    return {**_fields(query), "query_id": query.query_id, "text": getattr(query, "text", None) or query.default_text()}
+
+
+def _fields(row: Any) -> dict[str, Any]:
+    plain = ((name, value) for name, value in row._asdict().items() if isinstance(value, str | int | float))
+    return {name: value for name, value in plain if name not in NOT_FIELDS}
 
 
 CATALOGUE = Reader(lambda reference, _: reference.scheme == CATALOGUE_PREFIX, _read_catalogue)
