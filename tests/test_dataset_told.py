@@ -102,6 +102,9 @@ WORST: dict[str, tuple[dict[str, object], str, str]] = {
     "CSV called Parquet": ({"d/queries.parquet": GOOD}, "d", "is no Parquet file that can be read"),
     "CSV called Arrow": ({"d/queries.arrow": GOOD}, "d", "is no Arrow file that can be read"),
     "other tables": ({"help.db": base}, "help.db", "none of them is called queries"),
+    "other tables behind a URL": ({"help.db": base}, "sqlite:///help.db", "say which hold what: --queries t --doc"),
+    "a table of a database alone": (
+        {"help.db": base}, "sqlite:///help.db?table=t", "is a table that names no documents (say which holds them"),
     "no such database": (
         {"log.csv": GOOD, "x": base}, "log.csv --documents sqlite:///no.db?table=t", "no.db: no such file"),
     "no such table": (
