@@ -50,6 +50,7 @@ ASKED = ("query_id", "query", "label_query", "reference", "claims")
 OF_QUERIES = (*ASKED, *LABELLING)
 FIELDS = "fields"
 """Declares the columns, with commas between, that hold no labels whatever they are called."""
+KINDS = (*KNOWN, FIELDS)
 WORDS = 4
 """Of the name of a column, at most: a longer one is a text."""
 TEXT = "write it as a string"
@@ -67,14 +68,9 @@ class Columns:
     counts."""
 
     def __post_init__(self) -> None:
-        kinds = (*KNOWN, FIELDS)
-        turned = {
-            name if kind not in kinds and name in kinds else kind: kind if name in kinds and kind not in kinds else name
-            for kind, name in self.declared.items()
-        }  # rating=grade, as people say it, too
-        object.__setattr__(self, "declared", turned)
-        if wrong := [key for key in self.declared if key not in kinds]:
-            raise InputError([Problem(f"dataset.columns.{key}", "is no kind of column", did_you_mean(key, kinds))
+        object.__setattr__(self, "declared", dict(kind_first(*pair) for pair in self.declared.items()))
+        if wrong := [key for key in self.declared if key not in KINDS]:
+            raise InputError([Problem(f"dataset.columns.{key}", "is no kind of column", did_you_mean(key, KINDS))
                               for key in wrong])  # fmt: skip
 
     def name(self, kind: str, row: Row) -> str | None:
@@ -176,6 +172,15 @@ class Columns:
             return Problem("", f"the first row is no header: {first}", remedy)
         remedy = f'there are: {", ".join(names[:8])}; say which: columns = {{ {kind} = "…" }}'
         return Problem("", f"{KNOWN[kind][0]!r} is missing", remedy)
+
+
+def kind_first(kind: str, name: str) -> tuple[str, str]:
+    """A kind and the column of it, whichever was said first.
+
+    >>> kind_first("grade", "rating"), kind_first("rating", "grade"), kind_first("grade", "text")
+    (('grade', 'rating'), ('grade', 'rating'), ('grade', 'text'))
+    """
+    return (name, kind) if kind not in KINDS and name in KINDS else (kind, name)
 
 
 @lru_cache(maxsize=256)

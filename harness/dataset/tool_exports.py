@@ -96,18 +96,10 @@ class Export:
         names = {path.partition(".")[0] for path in (*chain(*self.paths.values()), *columns.declared.values())}
         for number, (place, row) in enumerate(rows(problems)):
             kept = {name: row[name] for name in row if name in names.union(self.fields)}
-            kept |= {name: written_value(row[name]) for name in self.objects if name in row}  # JSON, in a cell of CSV
-            for name in self.objects:
-                if kept.get(name) is not None and not isinstance(kept[name], dict | str):
-                    problems.wrong(place, f"{name!r} is not an object", "as the SDK writes it")
-            held, said = (kept.get(name) for name in (*self.objects[:2], "", "")[:2])
-            texts = [text for text in held.values() if isinstance(text, str)] if isinstance(held, dict) else [held]
-            if columns.name("query", kept) is None and len(texts) == 1 and isinstance(texts[0], str):
-                kept[QUESTION] = texts[0]
-            if isinstance(said, str):
-                kept[ANSWER] = kept.pop(self.objects[1])
-            if columns.name("query_id", row) is None:
-                kept[NUMBER] = f"q{number}"
+            if self.objects:
+                kept |= self._opened(kept, columns, place, problems)
+            if not columns.value("query_id", kept):
+                kept = {name: value for name, value in kept.items() if name != "id"} | {NUMBER: f"q{number}"}
             if not isinstance(columns.value("query", kept), str):
                 problems.append(self._without_question(kept)._replace(where=str(place)))
             elif self.objects and all(columns.name(kind, kept) is None for kind in NAMING):
@@ -115,6 +107,20 @@ class Export:
                 problems.wrong(place, "it has no reference contexts and no ids of documents", remedy)
             else:
                 yield place, kept
+
+    def _opened(self, row: Row, columns: Columns, place: Place, problems: Findings) -> dict[str, Any]:
+        """The objects of a row, and what stands in them under no name that could be known: question and answer."""
+        found = {name: written_value(row[name]) for name in self.objects if name in row}  # JSON, in a cell of CSV
+        for name, held in found.items():
+            if held is not None and not isinstance(held, dict | str):
+                problems.wrong(place, f"{name!r} is not an object", "as the SDK writes it")
+        asked, said = (found.get(name) for name in self.objects[:2])
+        texts = [text for text in asked.values() if isinstance(text, str)] if isinstance(asked, dict) else [asked]
+        if columns.name("query", found) is None and len(texts) == 1 and isinstance(texts[0], str):
+            found[QUESTION] = texts[0]
+        if isinstance(said, str):
+            found |= {ANSWER: said, self.objects[1]: None}
+        return found
 
     def _without_question(self, row: Row) -> Problem:
         """A complaint, without its place, that a row has no question."""
