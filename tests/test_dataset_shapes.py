@@ -3,7 +3,6 @@
 import csv
 import importlib
 import json
-import shutil
 import sqlite3
 import time
 from collections import Counter
@@ -32,12 +31,7 @@ PAIRS = [(query, doc, grade) for query, judged in FIFTY.grades.items() for doc, 
 GRADES = Counter(grade for _, _, grade in PAIRS)
 ONES = Counter({1: 40})
 """What lists of relevant documents come to."""
-FOUR = layouts.SMALL._replace(documents={
-    "boat": "boats swim on water and have no wheels", "car": "cars drive on roads, and have four wheels",
-    "fish": "fish swim in water and have fins", "pear": "pears grow on trees and are green",
-})  # fmt: skip
 FOUR_ONES = Counter({1: 4})
-TOOLS = Path(__file__).parent / "data" / "tools"
 RELEVANT = {query: [doc for doc, grade in judged.items() if grade] for query, judged in FIFTY.grades.items()}
 
 
@@ -90,23 +84,14 @@ def click_log(here: Path) -> list[str]:
 
 
 def of_tool(*names: str, documents: bool = True) -> Callable[[Path], list[str]]:
-    """Files that a tool's own library wrote (tests/data/tools/made_by.txt); some have the questions alone."""
-
-    def write(here: Path) -> list[str]:
-        (here / "d").mkdir()
-        for name in names:
-            shutil.copy(TOOLS / name, here / "d" / name)
-        whole(here / "docs.json", layouts.corpus("id", FOUR))
-        place = f"d/{names[0]}" if len(names) == 1 else "d"
-        return [place, "--documents", "docs.json"] if documents else [place]
-
-    return write
+    write = layouts.of_tool(*names)
+    return lambda here: [str(write(here / "d")), *(["--documents", "docs.jsonl"] if documents else [])]
 
 
 def llama_index_folder(here: Path) -> list[str]:
     of_tool("rag_dataset.json")(here)
     (here / "d" / "source_files").mkdir()
-    for id_, text in FOUR.documents.items():
+    for id_, text in layouts.FOUR.items():
         (here / "d" / "source_files" / f"{id_}.txt").write_text(text)
     return ["d"]
 

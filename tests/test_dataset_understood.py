@@ -1,6 +1,7 @@
 """`init` and `check` say what every column of a table was taken for; options say otherwise, as the file's keys do."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +40,8 @@ def told(capsys, *words: str, code: int = 0) -> str:
 def test_a_table_and_a_folder_of_documents_are_one_command(capsys):
     said = told(capsys, "init", "asked/questions.csv", "--documents", "handbook")
     assert f"asked/questions.csv: 3 rows\n{MAPPING}\n" in said
+    mapping = "# asked/questions.csv: question -> query, doc -> label_document, rating -> grade, asked_on -> fields\n"
+    assert mapping in Path("questions.toml").read_text()
     found = load("questions.toml").dataset
     assert (found.documents, found.path.as_posix()) == ("../handbook", "asked/questions.csv")
     assert load_dataset(found).labels["q0"].grades == {"a": 2, "b": 0}
@@ -124,6 +127,15 @@ def test_few_labels_of_what_is_not_there_are_left_out_and_named(capsys, tmp_path
 def test_a_column_and_its_kind_are_named_in_either_order(capsys, tmp_path, said):
     (tmp_path / "log.csv").write_text("question,doc,stars\nleave,a,2\nleave,b,0\n")
     assert "stars    -> its grade" in told(capsys, "init", "log.csv", "--documents", "handbook", "--columns", said)
+
+
+def test_no_name_of_a_column_leads_out_of_the_comment_that_names_it(capsys, tmp_path):
+    (tmp_path / "log.csv").write_text('question,doc,"a\nname = ""x"""\nleave,a,5\n')
+    told(capsys, "init", "log.csv", "--documents", "handbook")
+    assert (
+        '# log.csv: question -> query, doc -> label_document, a name = "x" -> fields\n' in Path("log.toml").read_text()
+    )
+    assert load("log.toml").experiment.name == "log"
 
 
 def test_a_folder_is_listed_once_for_all_readers(monkeypatch, tmp_path):

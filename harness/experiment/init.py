@@ -34,6 +34,7 @@ SAMPLE = 200
 """Documents that are read to tell the language."""
 LOST = 0.1
 """Labels that name nothing, for each that does, at most: beyond that the files do not belong together."""
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 FEW = 25
 """Queries below which most differences stay undecided."""
 
@@ -212,12 +213,22 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset, dr
         documents=counted(dataset.count, "document"),
         queries=asked(dataset),
         dataset=f"{{ {', '.join(keys)} }}" if len(keys) > 1 else keys[0].removeprefix("path = "),
+        mapping="".join(_mapping(dataset)),
         grades=f"{DROPPED if dropped else ''}{EXPLICIT if _explicit(dataset) else RANKED}",
         dense=dense.text,
         dense_name=dense.name,
         multilingual=MULTILINGUAL if dense is HASHING else "",
         reranker=ENGLISH_RERANKER if english else MULTILINGUAL_RERANKER,
     )
+
+
+def _mapping(dataset: Dataset) -> Iterator[str]:
+    """What the columns of each table were taken for, as comments; no name of a column can end one."""
+    if dataset.columns:
+        yield "# What its columns are taken for; the key columns of the data set says otherwise, as --columns does:\n"
+    for file, columns in dataset.columns.items():
+        named = (f"{column} -> {kind or 'not used'}" for column, kind in columns.items())
+        yield f"# {CONTROL.sub(' ', f'{file}: ' + ', '.join(named))}\n"
 
 
 def _explicit(dataset: Dataset) -> bool:
@@ -277,7 +288,7 @@ TEMPLATE = """\
 # Which retriever finds the documents best? {documents}, {queries}.
 name = "{name}"
 dataset = {dataset}
-
+{mapping}
 primary = "nDCG@10"               # what decides; declared before the run. All other measures are exploratory
 measures = ["nDCG@10", "P@5", "R@10", "RR@10", "AP@10", "Success@10"]
 # baseline = "bm25"               # compare each other retriever with this one; left out, all pairs
