@@ -11,8 +11,16 @@ from pathlib import Path
 
 from harness.dataset import references
 from harness.dataset.columns import FIELDS, LABELLING, NAMING, folded, keeping
-from harness.dataset.contexts import Match, documents_saying
-from harness.dataset.corpus import COMPARABLE, CheckedDocuments, check_documents, digest_line, read_again, text_key
+from harness.dataset.corpus import (
+    COMPARABLE,
+    CheckedDocuments,
+    Match,
+    check_documents,
+    digest_line,
+    documents_saying,
+    read_again,
+    text_key,
+)
 from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, reference_of
 from harness.dataset.formats import open_source
 from harness.dataset.merging import note_changes, overlay, read_overlay
