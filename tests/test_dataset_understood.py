@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
 from harness.dataset import files
 from harness.dataset import load as load_dataset
 from harness.experiment import init, load
+from tests.small import told
 
 CSV = "question,doc,rating,asked_on\nhow much leave,a,2,2026-01-02\nhow much leave,b,0,\nby train,b.md,1,\n"
 MAPPING = """\
@@ -27,14 +27,6 @@ def a_handbook(monkeypatch, tmp_path):
         (tmp_path / "handbook" / f"{name}.md").write_text(f"# {name}\n\nthe text of {name}")
     (tmp_path / "asked").mkdir()
     (tmp_path / "asked" / "questions.csv").write_text(CSV)
-
-
-def told(capsys, *words: str, code: int = 0) -> str:
-    with pytest.raises(SystemExit) as ended:
-        main(list(words))
-    said = capsys.readouterr()
-    assert ended.value.code == code, said.err
-    return said.out + said.err
 
 
 def test_a_table_and_a_folder_of_documents_are_one_command(capsys):

@@ -224,7 +224,7 @@ def document_of(row: Row, place: Place, columns: Columns, problems: Findings) ->
     if title is None and named[1] is not None and named[1] not in row:  # a path into the row
         title = columns.value("title", row)
     if title is not None and not isinstance(title, str):
-        problems.append(Problem(str(place), f"'title' is not a string but {shown(title)}", TEXT))
+        problems.wrong(place, f"'title' is not a string but {shown(title)}", TEXT)
         return None
     return None if id_ is None or text is None else Document(id_, title or "", text, fields_of(row, named))
 
@@ -303,7 +303,7 @@ def texts_in(cell: object, name: str, place: Place, problems: Findings) -> tuple
     texts = [listed] if isinstance(listed, str) else [] if listed is None else listed
     if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
         return tuple(one for one in texts if one.strip())
-    problems.append(Problem(str(place), f"{name.rpartition('.')[2]!r} is no list of texts", "a list of strings"))
+    problems.wrong(place, f"{name.rpartition('.')[2]!r} is no list of texts", "a list of strings")
     return ()
 
 
@@ -314,7 +314,7 @@ def _text(row: Row, kind: str, place: Place, columns: Columns, problems: Finding
         return None
     value = columns.value(kind, row)
     if not isinstance(value, str):
-        problems.append(Problem(str(place), f"{name!r} is not a string but {shown(value)}", TEXT))
+        problems.wrong(place, f"{name!r} is not a string but {shown(value)}", TEXT)
         return None
     return value
 

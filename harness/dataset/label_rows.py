@@ -55,7 +55,7 @@ class Gathered:
         if document in judged:
             who = f"query {query!r}" if self.named else "the query"
             what = f"{who} and document {document!r} are judged twice"
-            problems.append(Problem(str(place), what, "keep one of the two"))
+            problems.wrong(place, what, "keep one of the two")
         else:
             judged[document] = grade
             self.lines[query].append(place.line or 0)
@@ -159,7 +159,7 @@ def labels_of(
             problems.append(_without_documents(row, columns, lists=lists)._replace(where=str(place)))
             return  # the same for every row
         elif query in listed:
-            problems.append(Problem(str(place), f"query {query!r} has labels on two rows", f"also {listed[query]}"))
+            problems.wrong(place, f"query {query!r} has labels on two rows", f"also {listed[query]}")
         else:
             labels = list_of(columns.value("relevant", row), place, problems)
             listed[query] = place
@@ -185,7 +185,7 @@ def _documents_named(row: Row, place: Place, columns: Columns, problems: Finding
         return None if quoting is None else [*texts_in(columns.value("contexts", row), quoting, place, problems)]
     ids = _ids_in(document) if lists or not isinstance(document, str) else [plain_id(document)]
     if None in ids or not ids:
-        problems.append(Problem(str(place), f"the document's id is {shown(document)}", "an id is text"))
+        problems.wrong(place, f"the document's id is {shown(document)}", "an id is text")
         return []
     return list(map(str, ids))
 
@@ -283,7 +283,7 @@ def _grade(row: Row, place: Place, columns: Columns, problems: Findings) -> int 
     written = columns.value("grade", row)
     grade = grade_of(written)
     if grade is None:
-        problems.append(Problem(str(place), f"grade {shown(written)} is no whole number", WHOLE))
+        problems.wrong(place, f"grade {shown(written)} is no whole number", WHOLE)
     return grade
 
 

@@ -171,7 +171,7 @@ class MarkdownSource:
                 yield place, Query(id_, text, _fields(row, place, problems), reference)
             else:
                 what = "'query' is missing" if text is None else f"'query' is not a string but {text!r:.40}"
-                problems.append(Problem(str(place), what, '"query": "what is asked"'))
+                problems.wrong(place, what, '"query": "what is asked"')
 
     def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """What `relevant_documents` says: ids best first, groups of alternatives, or grades by id."""
@@ -194,12 +194,12 @@ class MarkdownSource:
                 problems.extend(error.problems)
                 continue
             if not isinstance(rows, list):
-                problems.append(Problem(str(file.path), "is not a list of queries", "[{…}, {…}]"))
+                problems.wrong(file.path, "is not a list of queries", "[{…}, {…}]")
                 continue
             for number, row in enumerate(rows):
                 place = Place(Path(f"{file.path}[{number}]"))
                 if not isinstance(row, dict):
-                    problems.append(Problem(str(place), "is not an object", '{"query": …, "relevant_documents": […]}'))
+                    problems.wrong(place, "is not an object", '{"query": …, "relevant_documents": […]}')
                     continue
                 problems.extend(
                     Problem(str(place), f"unknown key {key!r}", did_you_mean(key, KEYS)) for key in row.keys() - KEYS
@@ -208,7 +208,7 @@ class MarkdownSource:
                 if isinstance(id_, str) and id_.strip():
                     yield place, id_, row
                 else:
-                    problems.append(Problem(str(place), f"'id' is {id_!r}, not a name", "an id is text"))
+                    problems.wrong(place, f"'id' is {id_!r}, not a name", "an id is text")
 
 
 def parse_document(text: str, name: str) -> Document:
@@ -246,7 +246,7 @@ def parse_labels(row: Mapping[str, Any], place: Place, problems: Findings) -> La
     listed = row.get("relevant_documents")
     if listed is None or isinstance(listed, str):
         what = "'relevant_documents' is missing" if listed is None else "'relevant_documents' is no list"
-        problems.append(Problem(str(place), what, "a list of document ids, best first"))
+        problems.wrong(place, what, "a list of document ids, best first")
         return None
     labels = list_of(listed, place, problems)
     by = str(row.get("labelled_by", ""))
@@ -279,9 +279,7 @@ def _fields(row: Mapping[str, Any], place: Place, problems: Findings) -> dict[st
     if isinstance(tags, str):
         tags = [tags]
     if not isinstance(fields, dict) or not isinstance(tags, list):
-        problems.append(
-            Problem(str(place), "'tags' or 'fields' cannot be read", "a list of words; an object of strings")
-        )
+        problems.wrong(place, "'tags' or 'fields' cannot be read", "a list of words; an object of strings")
         return {}
     named = {str(key): str(value) for key, value in fields.items()}
     return {**named, "tags": ", ".join(map(str, tags))} if tags else named

@@ -18,7 +18,7 @@ from harness.dataset.rows import Row, read_json, read_rows
 from harness.dataset.source import WHOLE, Findings, Parts, Place, grade_of
 from harness.dataset.table_folder import first_row, table_files
 from harness.dataset.tool_exports import holds_keys
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError
 from retrievers.types import Document, Query
 
 CONTEXTS = ("context", "contexts", "passage", "passages")
@@ -140,7 +140,7 @@ def _paragraphs(file: File, problems: Findings) -> Iterator[Quoted]:
             for asked in _list(paragraph, "qas"):
                 id_, question = (asked.get(key) if isinstance(asked, Mapping) else None for key in ("id", "question"))
                 if not isinstance(id_, str) or not isinstance(question, str):
-                    problems.append(Problem(str(place), "a question has no id or no text", '{"id": …, "question": …}'))
+                    problems.wrong(place, "a question has no id or no text", '{"id": …, "question": …}')
                     continue
                 answers = [one.get("text") for one in _list(asked, "answers") if isinstance(one, Mapping)]
                 expected = read_reference(list(dict.fromkeys(filter(None, answers))), None, place, problems)
